@@ -1,0 +1,56 @@
+"""The errors of the bot room.
+
+::
+
+    BotError
+    ├── ModelError               the language model gave nothing that can be used
+    │   ├── ModelUnavailable     down, late, refusing, rate-limited
+    │   └── ModelReplyUnusable   cut off, empty, not what was asked for
+    ├── DeliveryError            the chat platform did not take a message
+    │   └── DeliveryUnclear      nobody knows whether it did: look before posting again
+    └── LinkError
+        ├── LinkForged           always the same 404, whatever is wrong with it
+        └── LinkEnded            a good signature that expired, was revoked or lost its document: 410
+
+People never see these texts: ``wording.py`` holds every sentence a person can read.
+"""
+
+
+class BotError(Exception):
+    """Base of every error this package raises."""
+
+
+class ModelError(BotError):
+    """The language model gave nothing that can be used."""
+
+
+class ModelUnavailable(ModelError):
+    """The model's endpoint is down, late, refusing or rate-limited."""
+
+
+class ModelReplyUnusable(ModelError):
+    """The model's reply was cut off, empty or not what was asked for."""
+
+
+class DeliveryError(BotError):
+    """The chat platform did not take a message; ``retry_after`` are seconds it asked us to wait."""
+
+    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class DeliveryUnclear(DeliveryError):
+    """The connection broke before the platform said whether it took the message."""
+
+
+class LinkError(BotError):
+    """A link that opens nothing."""
+
+
+class LinkForged(LinkError):
+    """The signature is not ours."""
+
+
+class LinkEnded(LinkError):
+    """Our signature, but expired, revoked, or of a document that is gone."""

@@ -1,0 +1,198 @@
+"""What travels through the journey of a question."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from storage.models import Box, Channel, ChannelKey, LivePublication
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question in one channel. The channel comes from a verified envelope, never from the text."""
+
+    id: str
+    text: str
+    channel: Channel
+    asked_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A chunk as retrieved for one question."""
+
+    publication: LivePublication
+    ordinal: int
+    text: str
+    first_page: int
+    last_page: int
+    heading_path: tuple[str, ...]
+    score: float
+    """Final relevance, 0-1."""
+    bm25: float | None
+    """Raw BM25, higher is better; None when the words leg did not find it."""
+    vector: float | None
+    """Cosine; None when the vector leg did not find it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A passage the answerer reads: its number in the prompt, and where its pages begin."""
+
+    number: int
+    passage: Passage
+    page_starts: tuple[tuple[int, int], ...]
+    """(offset, page) wherever a page begins in the passage's text; the first offset is 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """Words that an answerer says stand in one passage; believed only when they are located."""
+
+    passage: int
+    """The number of the passage the answerer named: a hint, never the truth."""
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One sentence of a draft with the quotes that carry it."""
+
+    text: str
+    quotes: tuple[Quote, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What an answerer wrote before anybody checked it. No claims: it found no answer."""
+
+    claims: tuple[Claim, ...]
+    verbatim: bool = False
+    """The claims are quotes from the documents, not sentences about them."""
+
+
+class AnswerState(StrEnum):
+    """How an answer ended."""
+
+    GROUNDED = "grounded"
+    """All that was written is verified."""
+    PARTIAL = "partial"
+    """Something was dropped, and the text says so."""
+    NOT_FOUND = "not_found"
+    CHAT = "chat"
+    """Help, greetings: no documents involved."""
+    FAILED = "failed"
+    """An engine or model failed and no fallback could answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A passage as shown."""
+
+    number: int
+    title: str
+    file: str
+    page: int
+    """Where most of the quote lies."""
+    quote: str
+    boxes: tuple[Box, ...]
+    """The quote's rectangles on ``page``; empty when nothing could be located."""
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure shown with an answer."""
+
+    file: str
+    page: int
+    caption: str
+    box: Box
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class NearestPage:
+    """The page that came nearest when nothing answered the question."""
+
+    file: str
+    page: int
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadFile:
+    """A file of the channel that could not be read, and why."""
+
+    file: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Milliseconds:
+    """How long the parts of an answer took."""
+
+    retrieve: int = 0
+    answer: int = 0
+    total: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a person gets, whatever the platform."""
+
+    state: AnswerState
+    text: str
+    """With [n] marks; never a link, mention or image."""
+    citations: tuple[Citation, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    passages: tuple[Passage, ...] = ()
+    nearest: NearestPage | None = None
+    unread: tuple[UnreadFile, ...] = ()
+    milliseconds: Milliseconds = field(default_factory=Milliseconds)
+
+
+@dataclass(frozen=True, slots=True)
+class LocatedQuote:
+    """A quote found in the text of a passage."""
+
+    passage: Passage
+    start: int
+    end: int
+    page: int
+    quote: str
+    """The passage's own words, as they stand there."""
+    boxes: tuple[Box, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CitedPage:
+    """One source button: all citations of an answer that stand on one page of one document."""
+
+    numbers: tuple[int, ...]
+    label: str
+    """``p. N · title``."""
+    fallback: str
+    """``Page N of file.pdf``, where a button cannot be shown."""
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class IncomingMessage:
+    """A verified platform event that asks something."""
+
+    key: ChannelKey
+    """From the verified envelope only."""
+    channel_name: str | None
+    event_key: str
+    """The platform's event id with its installation: the same event may be delivered again."""
+    message_key: str
+    """The message with its installation and conversation: it may arrive as several events."""
+    thread: str
+    text: str
+    """Without the bot's mention."""
+    address: dict[str, Any]
+    """Where to reply, as the platform's own messenger wants it; stored as JSON."""

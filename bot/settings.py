@@ -1,0 +1,84 @@
+"""Settings of the bot room: answering, links, and the doors."""
+
+from __future__ import annotations
+
+from pydantic import Field, SecretStr
+
+from storage.settings import FootnoteSettings
+
+
+class BotSettings(FootnoteSettings):
+    """How questions are answered and where answers are shown."""
+
+    host: str = Field("127.0.0.1", description="Address `serve` listens on.")
+    port: int = Field(8765, ge=1, le=65535, description="Port `serve` listens on.")
+    public_url: str | None = Field(
+        None, description="Base of every link, as people's browsers reach it; unset: where `serve` listens."
+    )
+    link_days: float = Field(7, gt=0, le=365, description="Days a link lives.")
+    button_opens: str = Field(
+        "viewer",
+        pattern="^(viewer|pdf)$",
+        description="What a source button opens: our viewer, or the PDF itself.",
+    )
+    candidates: int = Field(24, ge=20, le=200, description="Passages considered for a question.")
+    passages_read: int = Field(8, ge=1, le=40, description="Passages the answerer reads.")
+    sources_shown: int = Field(5, ge=1, le=10, description="Cited pages that get a button of their own.")
+    words_weight: float = Field(
+        0.6, ge=0, le=1, description="Share of BM25 in the score; the rest is the cosine."
+    )
+    questions_at_once: int = Field(4, ge=1, le=64, description="Questions answered at the same time.")
+    question_chars: int = Field(
+        4000, ge=100, le=100_000, description="Longest question that is read, in characters."
+    )
+
+    openai_api_key: SecretStr | None = Field(
+        None,
+        validation_alias="OPENAI_API_KEY",
+        description="Key of the model's endpoint; unset: answers are quotes.",
+    )
+    openai_base_url: str | None = Field(
+        None,
+        validation_alias="OPENAI_BASE_URL",
+        description="Any OpenAI-compatible endpoint; unset: OpenAI's own.",
+    )
+    openai_model: str = Field(
+        "gpt-4o-mini", validation_alias="OPENAI_MODEL", description="Model that writes answers."
+    )
+    model_seconds: float = Field(60, gt=0, le=600, description="Seconds a model may take for one answer.")
+    model_tokens: int = Field(
+        800, ge=16, le=16_000, description="Longest answer a model may write, in tokens."
+    )
+
+    slack_bot_token: SecretStr | None = Field(
+        None, validation_alias="SLACK_BOT_TOKEN", description="Slack bot token (xoxb-...)."
+    )
+    slack_app_token: SecretStr | None = Field(
+        None, validation_alias="SLACK_APP_TOKEN", description="Slack app token (xapp-...): Socket Mode."
+    )
+    slack_signing_secret: SecretStr | None = Field(
+        None, validation_alias="SLACK_SIGNING_SECRET", description="Slack signing secret: events over HTTP."
+    )
+    slack_api_url: str = Field(
+        "https://slack.com/api/", validation_alias="SLACK_API_URL", description="Slack's Web API."
+    )
+
+    teams_app_id: str | None = Field(
+        None, validation_alias="MicrosoftAppId", description="Teams bot's app id."
+    )
+    teams_app_password: SecretStr | None = Field(
+        None, validation_alias="MicrosoftAppPassword", description="Teams bot's client secret."
+    )
+    teams_app_type: str = Field(
+        "SingleTenant",
+        pattern="^(SingleTenant|MultiTenant)$",
+        validation_alias="MicrosoftAppType",
+        description="SingleTenant or MultiTenant.",
+    )
+    teams_tenant_id: str | None = Field(
+        None, validation_alias="MicrosoftAppTenantId", description="Entra tenant of a single-tenant bot."
+    )
+    teams_development: bool = Field(
+        False,
+        description="Take Teams messages without tokens, from loopback only: for the Agents Playground.",
+    )

@@ -1,0 +1,45 @@
+"""Settings of the ingestion room: folders, reading and publishing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import Field
+
+from storage.settings import FootnoteSettings
+
+
+class IngestionSettings(FootnoteSettings):
+    """How folders are watched and how far their PDFs are read."""
+
+    inbox: Path | None = Field(
+        None, description="Watched folder; each folder in it is a channel. Unset: inbox/ in the home."
+    )
+    scan_seconds: float = Field(1.0, ge=0.2, le=3600, description="Seconds between two scans of a folder.")
+    settle_seconds: float = Field(
+        1.0, ge=1, le=600, description="Seconds a file must look the same before it is taken."
+    )
+    rest_seconds: float = Field(
+        10.0, ge=1, le=3600, description="The same for a file that looks cut off, or lies on a network share."
+    )
+    stop_at: str = Field("full", pattern="^(quick|full)$", description="Rung at which reading stops.")
+    read_workers: int = Field(2, ge=1, le=64, description="PDFs read at the same time.")
+    lease_seconds: float = Field(
+        30.0, ge=5, le=600, description="Seconds after which a dead worker's work is taken over."
+    )
+    retire_grace_seconds: float = Field(
+        120.0,
+        ge=1,
+        le=86_400,
+        description="Seconds a replaced reading is kept; longer than a question may take.",
+    )
+    delete_grace_seconds: float = Field(
+        86_400.0, ge=0, le=31_536_000, description="Seconds a deleted document can still be brought back."
+    )
+    ask_before_deleting_share: float = Field(
+        0.5,
+        gt=0,
+        le=1,
+        description="Share of a folder's files that may vanish at once before an admin is asked.",
+    )
+    chunk_tokens: int = Field(400, ge=50, le=2000, description="Most tokens of a chunk (cl100k_base).")

@@ -1,0 +1,98 @@
+"""The errors of the storage room.
+
+::
+
+    StorageError
+    ├── InfrastructureError       nobody's document is to blame: retry later, for as long as it takes
+    │   ├── IndexUnavailable      the index is down, or did not answer within its deadline
+    │   ├── DatabaseUnavailable   SQL is locked, full or gone
+    │   ├── BlobsUnavailable      the blob store is full or unreachable
+    │   └── EngineStartError      an engine of our own (Weaviate child, PDF process) could not start
+    ├── IncompletePublication     the index holds less than was written: publish anew under a new id
+    ├── UnknownTenant             the index has no such tenant
+    ├── InvalidTenant             not a tenant name at all
+    ├── UnknownChannel            no channel of that name
+    ├── ChangedEmbedder           the stored vectors were made by another embedder
+    ├── SettingsError             a setting is missing, unknown or out of bounds
+    └── DocumentError             this file cannot be read as it is; the message is for an admin
+        ├── NotAPdf
+        ├── PasswordProtected
+        ├── NoPages
+        ├── TooLarge
+        └── ReaderKilled          the limited child ran out of memory, CPU or time, or crashed
+
+SDK errors are translated into these where the SDK is used. Messages say what to do; they may be
+shown to an admin, never to a person in a chat (those read ``bot/core/wording.py``).
+"""
+
+
+class StorageError(Exception):
+    """Base of every error this package raises."""
+
+
+class InfrastructureError(StorageError):
+    """An engine failed, not a document: the caller retries and no file's attempts are used up."""
+
+
+class IndexUnavailable(InfrastructureError):
+    """The index is down, or did not answer within its deadline."""
+
+
+class DatabaseUnavailable(InfrastructureError):
+    """SQL is locked, full or gone."""
+
+
+class BlobsUnavailable(InfrastructureError):
+    """The blob store is full or unreachable."""
+
+
+class EngineStartError(InfrastructureError):
+    """A child process of ours could not be started, or died; the message says why and what to do."""
+
+
+class IncompletePublication(StorageError):
+    """The index acknowledged more chunks or vectors than it now holds."""
+
+
+class UnknownTenant(StorageError):
+    """The index has no tenant of this name; nothing was created."""
+
+
+class InvalidTenant(StorageError, ValueError):
+    """The text is not a tenant name."""
+
+
+class UnknownChannel(StorageError, LookupError):
+    """No channel goes by this name."""
+
+
+class ChangedEmbedder(StorageError):
+    """The vectors in this home were made by another embedder than the configured one."""
+
+
+class SettingsError(StorageError, ValueError):
+    """A setting is missing, unknown or out of bounds; the message names it."""
+
+
+class DocumentError(StorageError):
+    """A file that cannot be read as it is; the message tells an admin what to do."""
+
+
+class NotAPdf(DocumentError):
+    """The bytes are not a PDF, whatever the name says."""
+
+
+class PasswordProtected(DocumentError):
+    """The PDF opens only with a password."""
+
+
+class NoPages(DocumentError):
+    """The PDF has no page that can be read."""
+
+
+class TooLarge(DocumentError):
+    """The file or its page count is over the limit that is set."""
+
+
+class ReaderKilled(DocumentError):
+    """The limited child was stopped at a limit, or crashed."""

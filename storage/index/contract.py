@@ -1,0 +1,124 @@
+"""What every index engine does, whichever it is.
+
+An engine keeps chunks per tenant and finds them by words and by vectors. It does not decide what
+may be shown: ``live.py`` checks every hit against the live set in SQL. Every call takes the tenant
+first and ends within its deadline.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+from uuid import UUID
+
+from storage.models import TenantName
+
+Vector = Sequence[float]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedChunk:
+    """One chunk of one publication as an engine keeps it."""
+
+    publication: UUID
+    ordinal: int
+    terms: str
+    """The analyzer's terms of title, headings and body, separated by single spaces."""
+    text: str
+    first_page: int
+    last_page: int
+    heading_path: tuple[str, ...]
+    facets: tuple[str, ...]
+    """``key=value`` marks that filters compare whole, such as ``document=<uuid>``."""
+    vector: Vector | None = None
+
+    def object_id(self, tenant: TenantName) -> UUID:
+        """Object id: no two chunks of two tenants or publications can share one."""
+        return object_id(tenant, self.publication, self.ordinal)
+
+
+def object_id(tenant: TenantName, publication: UUID, ordinal: int) -> UUID:
+    """UUID over length-prefixed (tenant, publication, ordinal)."""
+    hasher = hashlib.blake2b(digest_size=16)
+    for part in (tenant.encode(), publication.bytes, str(ordinal).encode()):
+        hasher.update(len(part).to_bytes(4, "big") + part)
+    return UUID(bytes=hasher.digest(), version=8)
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Which chunks may be hits: for each group, at least one of its facets."""
+
+    groups: tuple[frozenset[str], ...] = ()
+    hidden: frozenset[UUID] = field(default_factory=frozenset)
+    """Publications to leave out (pending and retired ones)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A chunk as an engine found it, with the raw score of the leg that found it."""
+
+    publication: UUID
+    ordinal: int
+    text: str
+    first_page: int
+    last_page: int
+    heading_path: tuple[str, ...]
+    score: float
+    """Words: BM25 (k1 1.2, b 0.75), higher is better. Vectors: the cosine."""
+
+
+class Index(Protocol):
+    """One engine.
+
+    Every method raises IndexUnavailable when the engine is down or late, and, but for
+    ``ensure_tenant``, UnknownTenant when the tenant does not exist.
+    """
+
+    async def ensure_tenant(self, tenant: TenantName) -> None:
+        """Create the tenant unless it exists."""
+
+    async def has_tenant(self, tenant: TenantName) -> bool:
+        """Whether the tenant exists."""
+
+    async def write(self, tenant: TenantName, chunks: Sequence[IndexedChunk]) -> None:
+        """Store chunks of publications that are not live yet; repeating a call changes nothing."""
+
+    async def seal(self, tenant: TenantName, publication: UUID, *, chunks: int, vectors: int) -> None:
+        """Make what was written durable and count it.
+
+        Raises:
+            IncompletePublication: fewer chunks or vectors than given: use a new publication id.
+        """
+
+    async def find_by_words(
+        self, tenant: TenantName, terms: Sequence[str], filters: Filters, limit: int
+    ) -> list[Hit]:
+        """The best chunks by BM25, best first; a repeated term counts as often as it is repeated."""
+
+    async def find_by_vector(
+        self, tenant: TenantName, vector: Vector, filters: Filters, limit: int
+    ) -> list[Hit]:
+        """The nearest chunks by cosine, nearest first; chunks without a vector are never hits."""
+
+    async def document_frequencies(
+        self, tenant: TenantName, terms: Collection[str]
+    ) -> tuple[int, dict[str, int]]:
+        """(number of chunks in the tenant, chunks per term): what idf weights are made of."""
+
+    async def remove(self, tenant: TenantName, publication: UUID, chunks: int) -> None:
+        """Remove a publication whole, ghosts and any number of chunks included; idempotent."""
+
+    async def publications(self, tenant: TenantName) -> dict[UUID, int]:
+        """All publications the tenant holds, with their number of chunks."""
+
+    async def drop_tenant(self, tenant: TenantName) -> None:
+        """Remove a tenant and all it holds; idempotent."""
+
+    async def ping(self) -> None:
+        """Return when the engine answers."""
+
+    async def aclose(self) -> None:
+        """Let go of files, connections and children."""

@@ -1,0 +1,256 @@
+"""The values that cross the borders between rooms: frozen, plain, without I/O.
+
+Pages are physical and count from 1. Boxes are fractions (0-1) of the displayed page, origin at its
+top left, after crop and rotation.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import NamedTuple
+from uuid import UUID
+
+from storage.errors import InvalidTenant
+
+_TENANT = re.compile(r"sl_[A-Z0-9]{2,24}_[A-Z0-9]{2,24}|(?:ms|lo)_[a-z2-7]{52}")
+
+
+class TenantName(str):
+    """A channel's shard in the index; only a well-formed name can become one.
+
+    Raises:
+        InvalidTenant: the text is not a tenant name.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, name: str) -> TenantName:
+        if not _TENANT.fullmatch(name):
+            raise InvalidTenant(f"{name!r} is not a tenant name")
+        return super().__new__(cls, name)
+
+
+class Platform(StrEnum):
+    """Where a channel lives."""
+
+    SLACK = "slack"
+    TEAMS = "teams"
+    LOCAL = "local"
+
+
+class ChannelKey(NamedTuple):
+    """One conversation scope, taken only from a verified envelope."""
+
+    platform: Platform
+    installation: str
+    """Slack: the enterprise id of an org-wide install, else the team id. Teams: the AAD tenant."""
+    conversation: str
+    """Slack: the channel id. Teams: the conversation id without ``;messageid=``. Local: the name."""
+
+    @property
+    def tenant(self) -> TenantName:
+        """The tenant of this channel.
+
+        Raises:
+            InvalidTenant: a Slack id holds a character that Slack ids never hold.
+        """
+        if self.platform is Platform.SLACK:
+            return TenantName(f"sl_{self.installation}_{self.conversation}")
+        if self.platform is Platform.TEAMS:
+            conversation = self.conversation.split(";", 1)[0]
+            return TenantName("ms_" + _digest(self.installation.lower(), conversation))
+        return TenantName("lo_" + _digest(self.conversation))
+
+
+def _digest(*parts: str) -> str:
+    """Lower-case base32 of BLAKE2b-256 over length-prefixed parts: no two keys share one."""
+    hasher = hashlib.blake2b(digest_size=32)
+    for part in parts:
+        data = part.encode()
+        hasher.update(len(data).to_bytes(4, "big") + data)
+    return base64.b32encode(hasher.digest()).decode().rstrip("=").lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """A channel as SQL knows it."""
+
+    id: int
+    tenant: TenantName
+    platform: Platform
+    name: str
+    """What people call it; for a chat channel nobody named, its tenant name."""
+    epoch: int
+    """Raising it ends every link of the channel."""
+
+
+class Box(NamedTuple):
+    """A rectangle as fractions (0-1) of the displayed page, origin top left."""
+
+    x0: float
+    y0: float
+    x1: float
+    y1: float
+
+
+class Rung(StrEnum):
+    """How far a reading climbed."""
+
+    QUICK = "quick"
+    """Text, boxes and font-size headings; found by words."""
+    FULL = "full"
+    """The same with vectors (and, later, layout, tables, figures and OCR)."""
+
+
+class PlacedWord(NamedTuple):
+    """Where one word of a text stands on paper: text[start:end] lies in ``box`` on ``page``."""
+
+    start: int
+    end: int
+    page: int
+    line: int
+    """Number of the line within its page: boxes of one line are shown as one rectangle."""
+    box: Box
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page as read: its text, and where every word of it stands."""
+
+    number: int
+    label: str
+    """The printed page number, or '' when the file states none."""
+    width: float
+    height: float
+    """Displayed size in points."""
+    text: str
+    words: tuple[PlacedWord, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """What is embedded and stored."""
+
+    ordinal: int
+    text: str
+    tokens: int
+    """cl100k_base tokens of ``text``."""
+    heading_path: tuple[str, ...]
+    words: tuple[PlacedWord, ...]
+    """The offset -> box map of ``text``."""
+    page_starts: tuple[tuple[int, int], ...]
+    """(offset, page) wherever a page begins in ``text``; the first offset is 0."""
+
+    @property
+    def first_page(self) -> int:
+        return self.page_starts[0][1]
+
+    @property
+    def last_page(self) -> int:
+        return self.page_starts[-1][1]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one generation of parser, chunker and embedder made of one content."""
+
+    id: UUID
+    sha256: str
+    generation: str
+    rung: Rung
+    title: str
+    pages: int
+    chunks: int
+
+
+@dataclass(frozen=True, slots=True)
+class LivePublication:
+    """One reading of one version that answers in one channel right now."""
+
+    id: UUID
+    channel_id: int
+    document_id: UUID
+    version_id: int
+    reading_id: UUID
+    sha256: str
+    rung: Rung
+    file: str
+    """Path inside the watched folder, with ``/``."""
+    title: str
+    pages: int
+    chunks: int
+
+
+@dataclass(frozen=True, slots=True)
+class CitationRecord:
+    """A citation as kept, so that a link outlives the readings and chunks it came from."""
+
+    id: int
+    channel_id: int
+    version_id: int
+    page: int
+    quote: str
+    boxes: tuple[Box, ...]
+    """The boxes of the quote on ``page``; empty when nothing could be located."""
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentStatus:
+    """One document as ``footnote documents`` shows it."""
+
+    channel: str
+    document: UUID
+    version: str
+    """sha256 of the version that answers, else of the newest one."""
+    file: str
+    title: str
+    pages: int
+    state: str
+    """live, waiting, reading, quarantined or deleted."""
+    rung: Rung | None
+    """None while nothing of it is live."""
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class VersionSource:
+    """What a link needs to know about the version it opens."""
+
+    version_id: int
+    channel_id: int
+    document_id: UUID
+    sha256: str
+    file: str
+    title: str
+    pages: int
+    reading_id: UUID | None
+    """Newest done reading of this content; None when it was never read."""
+    number: int
+    newest_number: int
+    """Number of the document's newest live version."""
+    is_deleted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a channel, or all of them, has come."""
+
+    files: int
+    files_quick: int
+    """Files that answer by words (or better)."""
+    files_full: int
+    quarantined: int
+    pages_quick: int
+    """Pages that answer by words (or better)."""
+    pages_full: int
+
+    @property
+    def waiting(self) -> int:
+        """Files that do not answer yet but will."""
+        return self.files - self.files_quick - self.quarantined

@@ -1,0 +1,164 @@
+"""Settings: the environment first, then ``.env``, then ``footnote.toml`` in the home.
+
+Each room describes its own settings by subclassing ``FootnoteSettings``; ``refuse_unknown`` is
+called once by the composition root with all of them, because a mistyped variable is nobody's.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from dotenv import dotenv_values
+from pydantic import Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings.sources import InitSettingsSource, PydanticBaseSettingsSource
+
+from storage.errors import SettingsError
+
+PREFIX = "FOOTNOTE_"
+DEFAULT_HOME = Path(".footnote")
+
+
+def home_of(environment: dict[str, str] | None = None) -> Path:
+    """The folder that everything the program keeps lies under."""
+    values = os.environ if environment is None else environment
+    return Path(values.get("FOOTNOTE_HOME") or _dotenv().get("FOOTNOTE_HOME") or DEFAULT_HOME).absolute()
+
+
+def _dotenv() -> dict[str, str]:
+    return {key: value or "" for key, value in dotenv_values(".env").items()}
+
+
+def read_toml() -> dict[str, Any]:
+    """``footnote.toml`` in the home; its keys are the names of the variables.
+
+    Raises:
+        SettingsError: the file is not TOML.
+    """
+    path = home_of() / "footnote.toml"
+    if not path.exists():
+        return {}
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path} is not valid TOML: {error}") from error
+    return values
+
+
+class FootnoteSettings(BaseSettings):
+    """Base of every room's settings."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX,
+        env_file=".env",
+        extra="ignore",
+        frozen=True,
+        populate_by_name=True,
+        env_ignore_empty=True,
+    )
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Arguments, environment, .env, footnote.toml: the first that names a setting wins."""
+        known = cls.variables()
+        in_home = {known[key]: value for key, value in read_toml().items() if key in known}
+        return init_settings, env_settings, dotenv_settings, InitSettingsSource(settings_cls, in_home)
+
+    @classmethod
+    def variables(cls) -> dict[str, str]:
+        """Environment variable -> field, for every setting of this room."""
+        return {
+            (
+                field.validation_alias if isinstance(field.validation_alias, str) else PREFIX + name.upper()
+            ): name
+            for name, field in cls.model_fields.items()
+        }
+
+
+S = TypeVar("S", bound=FootnoteSettings)
+
+
+def load(room: type[S], **overrides: Any) -> S:
+    """Read one room's settings.
+
+    Raises:
+        SettingsError: a value is missing or out of bounds; the message names the variable.
+    """
+    try:
+        return room(**{key: value for key, value in overrides.items() if value is not None})
+    except ValidationError as error:
+        names = {field: variable for variable, field in room.variables().items()}
+        faults = [f"{names.get(str(e['loc'][0]), e['loc'][0])}: {e['msg']}" for e in error.errors()]
+        raise SettingsError("; ".join(faults)) from None
+
+
+def refuse_unknown(rooms: Iterable[type[FootnoteSettings]]) -> None:
+    """Refuse a mistyped setting instead of ignoring it.
+
+    Raises:
+        SettingsError: a ``FOOTNOTE_`` variable, or a key of ``footnote.toml``, that no room knows.
+    """
+    known = {variable for room in rooms for variable in room.variables()} | {"FOOTNOTE_HOME"}
+    given = [name for name in (*os.environ, *_dotenv()) if name.startswith(PREFIX)]
+    unknown = sorted({name for name in (*given, *read_toml()) if name not in known})
+    if unknown:
+        raise SettingsError(f"unknown setting {', '.join(unknown)}; deploy/env.example lists them all")
+
+
+class StorageSettings(FootnoteSettings):
+    """Where things are kept, and which engines keep them."""
+
+    home: Path = Field(DEFAULT_HOME, description="Folder that everything the program keeps lies under.")
+    database_url: SecretStr | None = Field(
+        None,
+        validation_alias="DATABASE_URL",
+        description="SQL database; unset: SQLite in the home.",
+    )
+    weaviate_url: str | None = Field(
+        None,
+        validation_alias="WEAVIATE_URL",
+        description="Index: unset for the embedded one, 'embedded' for a Weaviate child of our own, or http(s)://host:port.",
+    )
+    weaviate_api_key: SecretStr | None = Field(
+        None, validation_alias="WEAVIATE_API_KEY", description="Key of the Weaviate server at WEAVIATE_URL."
+    )
+    weaviate_grpc_port: int = Field(
+        50051, ge=1, le=65535, description="gRPC port of the Weaviate server at WEAVIATE_URL."
+    )
+    weaviate_binary: Path | None = Field(
+        None, description="Server binary for WEAVIATE_URL=embedded; unset: the one `make weaviate` built."
+    )
+    index_timeout: float = Field(
+        10.0, gt=0, le=120, description="Seconds after which a call to the index counts as failed."
+    )
+    embedder: Path | None = Field(
+        None, description="Folder with model.onnx and tokenizer.json; unset: the bundled MiniLM."
+    )
+    embed_threads: int = Field(2, ge=1, le=64, description="Threads the embedder may use.")
+    max_file_mb: int = Field(200, ge=1, le=4096, description="Largest PDF that is read, in MB.")
+    max_pages: int = Field(5000, ge=1, le=100_000, description="Most pages of a PDF that is read.")
+    read_memory_mb: int = Field(
+        1024, ge=128, le=65536, description="Memory limit of the child that opens a PDF."
+    )
+    read_seconds: int = Field(
+        120, ge=5, le=3600, description="Time limit of the child that reads a PDF, in seconds."
+    )
+    render_seconds: int = Field(
+        20, ge=1, le=600, description="Time limit of the child that draws a page, in seconds."
+    )
+
+    @property
+    def home_path(self) -> Path:
+        """The home as an absolute path."""
+        return self.home.expanduser().absolute()

@@ -1,0 +1,227 @@
+"""The SQL tables: the truth that blobs and index are derived from.
+
+::
+
+    channel <- folder <- document <- version <- publication -> reading -> blob
+    channel <- inbox <- outbox        channel, version <- citation
+
+Only this package sees these classes; callers get the dataclasses of ``models.py``.
+Every step of the journey is a compare-and-set on ``state`` together with ``fence``.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+from sqlalchemy import JSON, DateTime, UniqueConstraint
+from sqlalchemy.engine import Dialect
+from sqlalchemy.types import TypeDecorator
+from sqlmodel import Field, SQLModel
+
+
+def utc_now() -> datetime:
+    """Now, in UTC and with its zone."""
+    return datetime.now(UTC)
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """A moment in UTC: SQLite forgets zones, so they are put back on the way out."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Refuse a moment without a zone."""
+        if value is not None and value.tzinfo is None:
+            raise ValueError("a moment without a time zone")
+        return value.astimezone(UTC) if value else None
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Give the moment its zone back."""
+        return value.replace(tzinfo=UTC) if value and value.tzinfo is None else value
+
+
+def _moment(**options: Any) -> Any:
+    return Field(sa_type=UtcDateTime, **options)
+
+
+class Leased(SQLModel):
+    """Columns of work that one worker at a time may do.
+
+    A worker takes a row by raising ``fence``; whoever holds an older fence can change nothing.
+    """
+
+    lease_owner: str | None = None
+    lease_until: datetime | None = _moment(default=None)
+    fence: int = 0
+    attempts: int = 0
+    """Tries that a document fault ended; infrastructure faults do not count."""
+    next_attempt_at: datetime | None = _moment(default=None)
+    reason: str | None = None
+    """Why it waits or failed: a sentence for an admin."""
+
+
+class ChannelRow(SQLModel, table=True):
+    """One conversation scope; installation and conversation are unknown until it first speaks."""
+
+    __tablename__ = "channel"
+    id: int | None = Field(default=None, primary_key=True)
+    tenant: str = Field(unique=True)
+    platform: str
+    installation: str | None = None
+    conversation: str | None = None
+    name: str
+    epoch: int = 1
+    created_at: datetime = _moment(default_factory=utc_now)
+
+
+class FolderRow(SQLModel, table=True):
+    """A place that feeds one channel: watched (scans add, replace and delete) or ingested by hand."""
+
+    __tablename__ = "folder"
+    __table_args__ = (UniqueConstraint("channel_id", "location"),)
+    id: int | None = Field(default=None, primary_key=True)
+    channel_id: int = Field(foreign_key="channel.id", index=True)
+    location: str
+    """Absolute path or URL."""
+    watched: bool
+    last_scan_at: datetime | None = _moment(default=None)
+    problem: str | None = None
+    """Why the last scan could not trust what it saw; None when all was well."""
+    created_at: datetime = _moment(default_factory=utc_now)
+
+
+class DocumentRow(SQLModel, table=True):
+    """One logical file of a channel; ``state``: present, quarantined or deleted."""
+
+    __tablename__ = "document"
+    __table_args__ = (UniqueConstraint("folder_id", "file"),)
+    id: UUID = Field(default_factory=uuid4, primary_key=True)
+    channel_id: int = Field(foreign_key="channel.id", index=True)
+    folder_id: int = Field(foreign_key="folder.id", index=True)
+    file: str
+    """Path inside the folder, with ``/``."""
+    state: str = Field(default="present", index=True)
+    reason: str | None = None
+    """Why the newest bytes of the file could not even be stored: a sentence for an admin."""
+    look: dict[str, Any] | None = Field(default=None, sa_type=JSON)
+    """Size, times and inode when the file was last stored: the same look is not opened again."""
+    deleted_at: datetime | None = _moment(default=None)
+    created_at: datetime = _moment(default_factory=utc_now)
+
+
+class BlobRow(SQLModel, table=True):
+    """A content that the blob store holds."""
+
+    __tablename__ = "blob"
+    sha256: str = Field(primary_key=True)
+    size: int
+    created_at: datetime = _moment(default_factory=utc_now)
+
+
+class VersionRow(SQLModel, table=True):
+    """One content of a document; the highest ``number`` is the newest."""
+
+    __tablename__ = "version"
+    __table_args__ = (UniqueConstraint("document_id", "number"),)
+    id: int | None = Field(default=None, primary_key=True)
+    document_id: UUID = Field(foreign_key="document.id", index=True)
+    number: int
+    sha256: str = Field(foreign_key="blob.sha256", index=True)
+    created_at: datetime = _moment(default_factory=utc_now)
+
+
+class ReadingRow(Leased, table=True):
+    """What one generation made of one content; ``state``: waiting, done or failed."""
+
+    __tablename__ = "reading"
+    __table_args__ = (UniqueConstraint("sha256", "generation", "rung"),)
+    id: UUID = Field(default_factory=uuid4, primary_key=True)
+    sha256: str = Field(foreign_key="blob.sha256", index=True)
+    generation: str
+    rung: str
+    state: str = Field(default="waiting", index=True)
+    title: str = ""
+    pages: int = 0
+    chunks: int = 0
+    details: dict[str, Any] | None = Field(default=None, sa_type=JSON)
+    """What an admin may want to know: pages without text, hidden words dropped, milliseconds."""
+    created_at: datetime = _moment(default_factory=utc_now)
+    done_at: datetime | None = _moment(default=None)
+
+
+class PublicationRow(Leased, table=True):
+    """One reading of one version in one tenant; ``state``: pending, live, retired or removed.
+
+    Its id is what the objects in the index carry. A write whose outcome is unknown retires the row
+    and a new one is made, because an engine may skip a repeated write.
+    """
+
+    __tablename__ = "publication"
+    id: UUID = Field(default_factory=uuid4, primary_key=True)
+    channel_id: int = Field(foreign_key="channel.id", index=True)
+    version_id: int = Field(foreign_key="version.id", index=True)
+    reading_id: UUID = Field(foreign_key="reading.id", index=True)
+    state: str = Field(default="pending", index=True)
+    created_at: datetime = _moment(default_factory=utc_now)
+    live_at: datetime | None = _moment(default=None)
+    retired_at: datetime | None = _moment(default=None)
+
+
+class InboxRow(Leased, table=True):
+    """A verified event, committed before it is acknowledged; ``state``: waiting, done or failed."""
+
+    __tablename__ = "inbox"
+    __table_args__ = (
+        UniqueConstraint("platform", "event_key"),
+        UniqueConstraint("platform", "message_key"),
+    )
+    id: int | None = Field(default=None, primary_key=True)
+    platform: str
+    event_key: str
+    """The platform's event id, with its installation."""
+    message_key: str
+    """The message itself: one message may arrive as several events."""
+    channel_id: int = Field(foreign_key="channel.id", index=True)
+    thread: str
+    text: str
+    address: dict[str, Any] = Field(sa_type=JSON)
+    """Where to reply, as the platform's adapter wants it."""
+    state: str = Field(default="waiting", index=True)
+    created_at: datetime = _moment(default_factory=utc_now)
+
+
+class OutboxRow(SQLModel, table=True):
+    """The one reply to an inbox row; ``state``: posting, placed or delivered."""
+
+    __tablename__ = "outbox"
+    inbox_id: int = Field(foreign_key="inbox.id", primary_key=True)
+    state: str = Field(default="posting", index=True)
+    message: dict[str, Any] | None = Field(default=None, sa_type=JSON)
+    """The placeholder as the platform names it, once it is known."""
+    answer: dict[str, Any] | None = Field(default=None, sa_type=JSON)
+    created_at: datetime = _moment(default_factory=utc_now)
+    delivered_at: datetime | None = _moment(default=None)
+
+
+class CitationRow(SQLModel, table=True):
+    """What a source button opens."""
+
+    __tablename__ = "citation"
+    id: int | None = Field(default=None, primary_key=True)
+    channel_id: int = Field(foreign_key="channel.id", index=True)
+    version_id: int = Field(foreign_key="version.id", index=True)
+    page: int
+    quote: str
+    boxes: list[list[float]] = Field(sa_type=JSON)
+    created_at: datetime = _moment(default_factory=utc_now)
+
+
+class FactRow(SQLModel, table=True):
+    """A fact about this home that must not change unnoticed, such as its embedder."""
+
+    __tablename__ = "fact"
+    name: str = Field(primary_key=True)
+    value: str
