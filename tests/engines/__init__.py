@@ -1,0 +1,77 @@
+"""The real engines that tests run on: every module of this package is one.
+
+Every engine's module says what it is called, whether it can run here and how to get it, and holds
+the fixtures that start it. ``tests/conftest.py`` reads these answers, ``tests/fetch.py`` fetches.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, cast
+
+MODULES = sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py"))
+
+
+class Engine(Protocol):
+    """What a module ``engines.<name>`` offers beside its fixtures."""
+
+    NAME: str
+    """As in ``@pytest.mark.engine(NAME)``."""
+
+    REMEDY: str
+    """The command that makes it run on a machine where it does not."""
+
+    BINDS_EVERYWHERE: bool
+    """Whether strangers on the network could use it: then it starts behind loopback only."""
+
+    def missing(self) -> str | None:
+        """Why it cannot run here, in a few words, or None. Only looks; takes no time."""
+
+    def fetch(self) -> None:
+        """Get it into ``cache()``, checked against a pinned hash; nothing to do when it is there.
+
+        Raises:
+            FetchError: this machine cannot get it; the message says why.
+        """
+
+
+class FetchError(Exception):
+    """An engine could not be fetched."""
+
+
+@dataclass(frozen=True, slots=True)
+class Absence:
+    """An engine that does not run here: why, and the command that would make it."""
+
+    why: str
+    remedy: str
+
+
+def cache() -> Path:
+    """Where engines are kept: outside the repository, shared by all checkouts."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "footnote"
+
+
+def load(name: str) -> Engine:
+    """The module of an engine."""
+    return cast(Engine, importlib.import_module(f"engines.{name}"))
+
+
+def is_loopback_only() -> bool:
+    """Whether this process sees no network beyond its own machine, as in a fresh namespace."""
+    return {name for _, name in socket.if_nameindex()} <= {"lo"}
+
+
+def absence(engine: Engine) -> Absence | None:
+    """Why the tests of an engine cannot run here, or None when they can."""
+    if why := engine.missing():
+        return Absence(why, engine.REMEDY)
+    if engine.BINDS_EVERYWHERE and not is_loopback_only():
+        return Absence(
+            "it listens on all interfaces, so it runs in a network namespace only", "sudo make test"
+        )
+    return None
