@@ -56,5 +56,5 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     terminalreporter.section("NOT RUN: real engines are missing", sep="!", red=True, bold=True)
     for name, tests in sorted(not_run.items()):
         if gone := absence_of(name):
-            terminalreporter.line(f"{name}: {tests} tests not run, {gone.why}", yellow=True)
+            terminalreporter.line(f"{name} (tests not run: {tests}): {gone.why}", yellow=True)
             terminalreporter.line(f"    to run them: {gone.remedy}")

@@ -15,7 +15,7 @@ from engines import FetchError, cache
 
 
 def npm_package(name: str, version: str, sha512: str) -> Path:
-    """The unpacked npm package without its dependencies; ``sha512`` in base64, as npm's ``integrity`` has it."""
+    """The unpacked npm package without its dependencies; ``sha512`` as in npm's ``integrity`` (base64)."""
     folder = cache() / f"npm-{name.replace('/', '-').lstrip('@')}-{version}"
     if not folder.exists():
         with tempfile.TemporaryDirectory(dir=_made(cache())) as scratch:

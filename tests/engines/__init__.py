@@ -71,7 +71,5 @@ def absence(engine: Engine) -> Absence | None:
     if why := engine.missing():
         return Absence(why, engine.REMEDY)
     if engine.BINDS_EVERYWHERE and not is_loopback_only():
-        return Absence(
-            "it listens on all interfaces, so it runs in a network namespace only", "sudo make test"
-        )
+        return Absence("it listens on all interfaces: only in a network namespace", "sudo make test")
     return None
