@@ -13,6 +13,7 @@
     ├── InvalidTenant             not a tenant name at all
     ├── UnknownChannel            no channel of that name
     ├── ChangedEmbedder           the stored vectors were made by another embedder
+    ├── NewerDatabase             the database was written by a newer release
     ├── SettingsError             a setting is missing, unknown or out of bounds
     └── DocumentError             this file cannot be read as it is; the message is for an admin
         ├── NotAPdf
@@ -68,6 +69,10 @@ class UnknownChannel(StorageError, LookupError):
 
 class ChangedEmbedder(StorageError):
     """The vectors in this home were made by another embedder than the configured one."""
+
+
+class NewerDatabase(StorageError):
+    """The database was written by a newer release, whose tables this one does not know."""
 
 
 class SettingsError(StorageError, ValueError):

@@ -20,6 +20,18 @@ from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator
 from sqlmodel import Field, SQLModel
 
+# Every constraint has a name of its own, so that a later migration can change it on any engine.
+SQLModel.metadata.naming_convention = {
+    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+    "pk": "pk_%(table_name)s",
+}
+
+
+NEVER_AGAIN = {"sqlite_autoincrement": True}
+"""For ids that stand in links: what is gone keeps its id, or an old link would open something else."""
+
 
 def utc_now() -> datetime:
     """Now, in UTC and with its zone."""
@@ -67,6 +79,7 @@ class ChannelRow(SQLModel, table=True):
     """One conversation scope; installation and conversation are unknown until it first speaks."""
 
     __tablename__ = "channel"
+    __table_args__ = NEVER_AGAIN
     id: int | None = Field(default=None, primary_key=True)
     tenant: str = Field(unique=True)
     platform: str
@@ -125,7 +138,7 @@ class VersionRow(SQLModel, table=True):
     """One content of a document; the highest ``number`` is the newest."""
 
     __tablename__ = "version"
-    __table_args__ = (UniqueConstraint("document_id", "number"),)
+    __table_args__ = (UniqueConstraint("document_id", "number"), NEVER_AGAIN)
     id: int | None = Field(default=None, primary_key=True)
     document_id: UUID = Field(foreign_key="document.id", index=True)
     number: int
@@ -210,6 +223,7 @@ class CitationRow(SQLModel, table=True):
     """What a source button opens."""
 
     __tablename__ = "citation"
+    __table_args__ = NEVER_AGAIN
     id: int | None = Field(default=None, primary_key=True)
     channel_id: int = Field(foreign_key="channel.id", index=True)
     version_id: int = Field(foreign_key="version.id", index=True)

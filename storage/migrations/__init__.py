@@ -1,0 +1,1 @@
+"""The history of the tables: Alembic revisions and what applies them."""

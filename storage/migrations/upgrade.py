@@ -1,0 +1,33 @@
+"""Applies the revisions that a database does not have yet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection
+
+from storage.errors import NewerDatabase
+
+
+def upgrade(connection: Connection) -> None:
+    """Apply all missing revisions inside the connection's own transaction.
+
+    Raises:
+        NewerDatabase: the database has a revision that this release does not know.
+    """
+    config = Config(attributes={"connection": connection})
+    config.set_main_option("script_location", str(Path(__file__).parent).replace("%", "%%"))
+    script = ScriptDirectory.from_config(config)
+    current = MigrationContext.configure(connection).get_current_revision()
+    if current == script.get_current_head():
+        return
+    if current not in {None, *(revision.revision for revision in script.walk_revisions())}:
+        raise NewerDatabase(
+            "a newer release of Footnote has changed this database; install that release, "
+            "or restore the backup made before it"
+        )
+    command.upgrade(config, "head")

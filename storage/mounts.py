@@ -1,0 +1,40 @@
+"""Tells which files lie on a network share, where locks, write-ahead logs and change times mean less."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+MOUNTS = Path("/proc/self/mountinfo")
+_NETWORK = re.compile(
+    r"nfs\d*|cifs|smb\d*|smbfs|afs|ncpfs|ceph|lustre|fuse\.(sshfs|glusterfs|ceph|s3fs|rclone)"
+)
+
+
+def is_network_share(path: Path, mounts: str | None = None) -> bool:
+    """Whether ``path``, or the nearest folder above it that exists, lies on a network file system.
+
+    Args:
+        path: any path; it need not exist yet.
+        mounts: the kernel's mount table; by default that of this machine. Without one (not a
+            Linux), nothing counts as a share.
+    """
+    if mounts is None:
+        mounts = MOUNTS.read_text(encoding="utf-8", errors="replace") if MOUNTS.exists() else ""
+    return bool(_NETWORK.fullmatch(_filesystem(path.resolve(), mounts)))
+
+
+def _filesystem(path: Path, mounts: str) -> str:
+    """File system type of the mount that ``path`` lies on: the longest mount point, the last of equals."""
+    found = [(Path(), "")]
+    for line in mounts.splitlines():
+        before, _, after = line.partition(" - ")
+        point = Path(_unescape(before.split()[4]))
+        if path.is_relative_to(point) and len(point.parts) >= len(found[-1][0].parts):
+            found.append((point, after.split()[0]))
+    return found[-1][1]
+
+
+def _unescape(text: str) -> str:
+    """The kernel writes blanks in paths as octal escapes."""
+    return re.sub(r"\\(\d{3})", lambda match: chr(int(match[1], 8)), text)
