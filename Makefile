@@ -1,0 +1,53 @@
+# Everything a person types. `make` alone lists it.
+
+PYTHON ?= python3
+PORT ?= 8765
+VENV := .venv
+BIN := $(VENV)/bin
+PACKAGES := bot ingestion storage
+SOURCES := $(PACKAGES) tests deploy
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test weaviate lint format types lock clean
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
+
+install: $(VENV)/.installed ## make .venv and .venv/bin/footnote; all a user needs
+
+demo: install $(if $(filter embedded,$(WEAVIATE_URL)),weaviate) ## try it: [DOCS=folder] [WEAVIATE_URL=embedded|http://...] [PORT=8765]
+	@exec $(BIN)/python deploy/demo.py --docs "$(or $(DOCS),deploy/samples)" --port "$(PORT)" --weaviate "$(WEAVIATE_URL)"
+
+test: $(VENV)/.developing ## run every check and test; fetches the engines it needs
+	@$(BIN)/python tests/fetch.py
+	@$(MAKE) --no-print-directory lint types
+	@tests/isolated.sh $(BIN)/pytest $(if $(REQUIRE_ENGINES),--require-engines) $(TESTS)
+
+weaviate: ## build the Weaviate server that WEAVIATE_URL=embedded runs (3 minutes, once)
+	@deploy/weaviate.sh
+
+lint: $(VENV)/.developing ## check format and style
+	@$(BIN)/ruff format --quiet --check $(SOURCES) || { echo "make format would change these files"; exit 1; }
+	@$(BIN)/ruff check --quiet $(SOURCES)
+
+format: $(VENV)/.developing ## format the code and sort its imports
+	@$(BIN)/ruff check --quiet --fix-only $(SOURCES)
+	@$(BIN)/ruff format --quiet $(SOURCES)
+
+types: $(VENV)/.developing ## check types, strictly
+	@$(BIN)/mypy --no-error-summary
+
+lock: ## choose the newest allowed versions and lock them with hashes (needs uv)
+	@deploy/lock.sh
+
+clean: ## remove .venv and caches; keeps .footnote and the engines
+	@rm -rf $(VENV) .mypy_cache .ruff_cache *.egg-info
+	@find $(SOURCES) -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/.installed: requirements.txt pyproject.toml deploy/install.sh deploy/fetch_data.py deploy/data.txt
+	@PYTHON="$(PYTHON)" deploy/install.sh requirements.txt
+	@touch $@
+
+$(VENV)/.developing: $(VENV)/.installed requirements-dev.txt
+	@PYTHON="$(PYTHON)" deploy/install.sh requirements-dev.txt
+	@touch $@

@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Makes .venv from a lock file, with this checkout and the data it bundles: deploy/install.sh LOCK
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+python=${PYTHON:-python3}
+lock=$1
+
+stop() {
+    echo "$1" >&2
+    exit 1
+}
+
+# One line that moves on a terminal, every twentieth package elsewhere.
+follow() {
+    awk -v total="$(grep -c '^[a-z0-9]' "$lock")" -v moving="$([ -t 1 ] && echo 1)" '
+        /^(Collecting|Requirement already)/ { done++; name = $1 == "Collecting" ? $2 : $4; sub(/[=<>!~;].*/, "", name) }
+        /^Installing collected/ { done = total; name = "unpacking" }
+        /^(Collecting|Requirement already|Installing collected)/ {
+            if (moving) printf "\r\033[K  %d/%d %s", done, total, name
+            else if (done % 20 == 0 || done == total) printf "  %d/%d %s\n", done, total, name
+            fflush()
+            next
+        }
+        /^ERROR/ || failed { failed = 1; printf "\n%s", $0 }
+        END { if (moving || failed) printf "\n" }'
+}
+
+command -v "$python" >/dev/null || stop "Footnote needs Python 3.11 or newer, and '$python' is not installed."
+"$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
+    stop "Footnote needs Python 3.11 or newer; '$python' is $("$python" -V 2>&1). Say which one: make install PYTHON=python3.12"
+[ -x .venv/bin/pip ] || "$python" -m venv .venv ||
+    stop "'$python' cannot make a virtual environment; on Debian and Ubuntu: apt-get install python3-venv"
+
+echo "Python packages of $lock:"
+.venv/bin/pip install --disable-pip-version-check --no-input --require-hashes -r "$lock" 2>&1 | follow
+.venv/bin/pip install --disable-pip-version-check --no-input -q --no-deps --no-build-isolation -e .
+.venv/bin/python deploy/fetch_data.py

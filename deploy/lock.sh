@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# Writes requirements.txt and requirements-dev.txt from pyproject.toml, every file with its hash.
+# setuptools is locked with the rest, because `make install` builds without fetching anything else.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+command -v uv >/dev/null || { echo "make lock needs uv: pip install uv" >&2; exit 1; }
+
+compile() {
+    echo "setuptools>=77" | uv pip compile pyproject.toml - --universal --generate-hashes --no-emit-index-url \
+        --python-version 3.11 --no-header --quiet --upgrade "$@"
+}
+compile --output-file requirements.txt
+compile --extra dev --constraints requirements.txt --output-file requirements-dev.txt
