@@ -1,0 +1,91 @@
+"""Every sentence that a person in a chat can read, whatever the door.
+
+Nothing here quotes an exception, a path or an id. Functions are for the sentences that carry a
+number or a file name of the reader's own channel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+SEARCHING = "Searching…"
+
+GREETING = (
+    "Hello! Ask me anything about the documents in this channel; every answer shows the page it stands on."
+)
+
+THANKS = "You are welcome."
+
+HELP = (
+    "I answer questions from the PDFs of this channel and nothing else. Ask in your own words, for example "
+    "“How many vacation days do new employees get?”. Every answer carries numbered sources; each opens the "
+    "page it came from with the passage marked. When the documents do not say it, I tell you so."
+)
+
+EMPTY_CHANNEL = (
+    "There are no documents in this channel yet. An admin adds PDFs to this channel's folder; "
+    "they can be asked about a few seconds later."
+)
+
+NOT_FOUND = "That is not in your documents."
+
+ENGINE_FAILED = (
+    "Something failed on our side while searching. Nothing is wrong with your question: please try again."
+)
+
+MODEL_FAILED = "The language model did not answer, so here is what your documents say in their own words:"
+
+MODEL_UNVERIFIED = "What the language model wrote could not be verified, so here is what your documents say in their own words:"
+
+QUOTES_LEAD = "Your documents say:"
+
+
+def still_reading(files: int) -> str:
+    """An answer is missing while files wait to be read."""
+    if files == 1:
+        return "1 file is still being read: please ask again shortly."
+    return f"{files} files are still being read: please ask again shortly."
+
+
+def searched(documents: int) -> str:
+    """What was searched before saying that nothing fits."""
+    return f"I searched {documents} document{'' if documents == 1 else 's'} of this channel."
+
+
+def nearest(title: str, page: int) -> str:
+    """The page that came nearest, labelled as no answer."""
+    return f"The nearest page, which may not answer it: p. {page} of {title}."
+
+
+def unread(files: Sequence[str]) -> str:
+    """Files of the channel that could not be read; at most three are named."""
+    named = ", ".join(files[:3])
+    more = f" and {len(files) - 3} more" if len(files) > 3 else ""
+    return f"I could not read: {named}{more}."
+
+
+def dropped(sentences: int) -> str:
+    """Sentences that could not be verified were left out."""
+    if sentences == 1:
+        return "One sentence was left out because your documents do not confirm it."
+    return f"{sentences} sentences were left out because your documents do not confirm them."
+
+
+def question_too_long(limit: int) -> str:
+    """The question is longer than what is read."""
+    return f"That question is too long for me: please ask it in at most {limit:,} characters."
+
+
+def page_of(page: int, file: str) -> str:
+    """Text of a source where a button cannot be shown."""
+    return f"Page {page} of {file}"
+
+
+def source_label(page: int, title: str) -> str:
+    """Text of a source button."""
+    return f"p. {page} · {title}"
+
+
+def more_sources(count: int) -> str:
+    """The control behind which the further sources lie."""
+    return f"{count} more source{'' if count == 1 else 's'}"
