@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from storage.models import Box, Channel, ChannelKey, LivePublication
+from storage.models import Box, Channel, ChannelKey, LivePublication, PlacedWord
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +40,37 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True)
+class AnalyzedQuestion:
+    """A question's text with what the search knows of it in its channel."""
+
+    text: str
+    terms: tuple[str, ...]
+    """The analyzer's terms, repeated as they occur."""
+    idf: Mapping[str, float]
+    """How rare each distinct term is in the channel: 0 for one that every chunk holds."""
+    vector: Sequence[float] | None
+    """L2-normalised embedding; None when the channel was searched by words alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieval:
+    """What a retriever found."""
+
+    question: AnalyzedQuestion
+    passages: tuple[Passage, ...]
+    """Candidates in final order, at least 20 when there are that many."""
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
-    """A passage the answerer reads: its number in the prompt, and where its pages begin."""
+    """A passage the answerer reads, with the number it goes by in this question."""
 
     number: int
     passage: Passage
     page_starts: tuple[tuple[int, int], ...]
     """(offset, page) wherever a page begins in the passage's text; the first offset is 0."""
+    words: tuple[PlacedWord, ...] = ()
+    """The text's offset -> box map: for citations only, an answerer never sees it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +80,8 @@ class Quote:
     passage: int
     """The number of the passage the answerer named: a hint, never the truth."""
     text: str
+    start: int | None = None
+    """Offset in that passage's text, from an answerer that copied the words itself."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Protocol
+from uuid import UUID
 
-from bot.core.models import Answer, Draft, Evidence, Passage, Question
-from storage.models import Channel, Chunk, CitationRecord, LivePublication
+import numpy as np
+import numpy.typing as npt
+
+from bot.core.models import AnalyzedQuestion, Answer, Draft, Evidence, Question, Retrieval
+from storage.index.contract import Hit
+from storage.models import Channel, Chunk, CitationRecord, DocumentStatus, LivePublication
+
+FloatArray = npt.NDArray[np.float32]
+
+
+class Embedder(Protocol):
+    """Turns text into vectors of one space."""
+
+    async def aembed(self, texts: Sequence[str]) -> FloatArray:
+        """L2-normalised float32 vectors of shape (texts, dimensions)."""
+
+
+class FoundChunks(Protocol):
+    """What one channel's search found: each leg best first, live chunks only."""
+
+    @property
+    def words(self) -> Sequence[Hit]:
+        """Hits of BM25."""
+
+    @property
+    def vectors(self) -> Sequence[Hit]:
+        """Hits by cosine; empty while the channel holds no vectors."""
+
+    @property
+    def publications(self) -> Mapping[UUID, LivePublication]:
+        """The live publication of every hit."""
+
+
+class ChannelSearch(Protocol):
+    """Searches the live chunks of one channel."""
+
+    async def find(
+        self,
+        channel: Channel,
+        terms: Sequence[str],
+        vector: Sequence[float] | None,
+        groups: Sequence[frozenset[str]] = (),
+        *,
+        limit: int,
+    ) -> FoundChunks:
+        """The best live chunks of each leg.
+
+        Raises:
+            storage.errors.UnknownTenant: nothing was ever put into this channel.
+            storage.errors.InfrastructureError: an engine is down or late.
+        """
+
+    async def document_frequencies(
+        self, channel: Channel, terms: Collection[str]
+    ) -> tuple[int, dict[str, int]]:
+        """(number of chunks in the channel, chunks per term)."""
 
 
 class Retriever(Protocol):
@@ -20,22 +75,12 @@ class Retriever(Protocol):
         """
 
 
-class Retrieval(Protocol):
-    """What a retriever found, and what it knows of the question's words in this channel."""
-
-    @property
-    def passages(self) -> Sequence[Passage]:
-        """Candidates in final order, at least 20 when there are that many."""
-
-    @property
-    def idf(self) -> dict[str, float]:
-        """Weight of each of the question's terms in this channel."""
-
-
 class Answerer(Protocol):
     """Writes a draft from numbered evidence: quotes of the documents, or a model's sentences."""
 
-    async def draft(self, question: str, evidence: Sequence[Evidence], faults: Sequence[str] = ()) -> Draft:
+    async def draft(
+        self, question: AnalyzedQuestion, evidence: Sequence[Evidence], faults: Sequence[str] = ()
+    ) -> Draft:
         """Answer from ``evidence`` alone; ``faults`` names what was wrong with the last draft.
 
         Raises:
@@ -46,8 +91,22 @@ class Answerer(Protocol):
 class ChunkReader(Protocol):
     """Gives back chunks with their offset -> box maps."""
 
-    async def chunk(self, publication: LivePublication, ordinal: int) -> Chunk:
-        """One chunk of a live publication's reading."""
+    async def chunk(self, reading_id: UUID, ordinal: int) -> Chunk:
+        """One chunk of a reading.
+
+        Raises:
+            storage.errors.InfrastructureError: readings cannot be reached.
+        """
+
+
+class ChannelDocuments(Protocol):
+    """Knows which documents a channel has."""
+
+    async def has_live(self, channel_id: int) -> bool:
+        """Whether anything of the channel answers."""
+
+    async def documents(self, channel_id: int) -> Sequence[DocumentStatus]:
+        """All documents of the channel with their states."""
 
 
 class CitationStore(Protocol):

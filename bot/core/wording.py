@@ -35,7 +35,10 @@ ENGINE_FAILED = (
 
 MODEL_FAILED = "The language model did not answer, so here is what your documents say in their own words:"
 
-MODEL_UNVERIFIED = "What the language model wrote could not be verified, so here is what your documents say in their own words:"
+MODEL_UNVERIFIED = (
+    "What the language model wrote could not be verified, so here is what your documents say "
+    "in their own words:"
+)
 
 QUOTES_LEAD = "Your documents say:"
 
