@@ -14,6 +14,7 @@ help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
 
 install: $(VENV)/.installed ## make .venv and .venv/bin/footnote; all a user needs
+	@:
 
 demo: install $(if $(filter embedded,$(WEAVIATE_URL)),weaviate) ## try it: [DOCS=folder] [WEAVIATE_URL=embedded|http://...] [PORT=8765]
 	@exec $(BIN)/python deploy/demo.py --docs "$(or $(DOCS),deploy/samples)" --port "$(PORT)" --weaviate "$(WEAVIATE_URL)"

@@ -38,7 +38,9 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument("--docs", type=Path, default=SAMPLES, help="folder with PDFs, at any depth")
     parser.add_argument("--port", type=int, default=8765)
     parser.add_argument("--weaviate", default="", help="empty, embedded, or the URL of a server")
-    return parser.parse_args()
+    asked = parser.parse_args()
+    asked.docs = asked.docs.expanduser()
+    return asked
 
 
 def pdfs_of(docs: Path) -> list[Path]:

@@ -13,7 +13,7 @@ stop() {
 
 # One line that moves on a terminal, every twentieth package elsewhere.
 follow() {
-    awk -v total="$(grep -c '^[a-z0-9]' "$lock")" -v moving="$([ -t 1 ] && echo 1)" '
+    awk -v total="$(grep -c '^[a-z0-9]' "$lock")" -v moving="$([ -t 2 ] && echo 1)" '
         /^(Collecting|Requirement already)/ { done++; name = $1 == "Collecting" ? $2 : $4; sub(/[=<>!~;].*/, "", name) }
         /^Installing collected/ { done = total; name = "unpacking" }
         /^(Collecting|Requirement already|Installing collected)/ {
