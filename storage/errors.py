@@ -8,6 +8,7 @@
     │   ├── DatabaseUnavailable   SQL is locked, full or gone
     │   ├── BlobsUnavailable      the blob store is full or unreachable
     │   └── EngineStartError      an engine of our own (Weaviate child, PDF process) could not start
+    ├── LeaseLost                 another worker has taken the work over: drop it, change nothing
     ├── IncompletePublication     the index holds less than was written: publish anew under a new id
     ├── UnknownTenant             the index has no such tenant
     ├── InvalidTenant             not a tenant name at all
@@ -49,6 +50,10 @@ class BlobsUnavailable(InfrastructureError):
 
 class EngineStartError(InfrastructureError):
     """A child process of ours could not be started, or died; the message says why and what to do."""
+
+
+class LeaseLost(StorageError):
+    """Another worker has taken the work over: drop it, change nothing."""
 
 
 class IncompletePublication(StorageError):

@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from storage.errors import InvalidTenant
@@ -235,6 +235,29 @@ class VersionSource:
     newest_number: int
     """Number of the document's newest live version."""
     is_deleted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class InboxItem:
+    """A received question as one worker holds it."""
+
+    id: int
+    fence: int
+    """How often it was taken up. Its holder shows it at every step: one who lost it holds an older one."""
+    attempts: int
+    """Tries that ended by its own fault, or with their worker."""
+    platform: Platform
+    channel_id: int
+    thread: str
+    text: str
+    address: dict[str, Any]
+    received_at: datetime
+    is_posting: bool
+    """An earlier try began to post the placeholder and nobody knows whether it arrived."""
+    message: dict[str, Any] | None
+    """What names the placeholder, once it is known."""
+    answer: dict[str, Any] | None
+    """The answer, once it is known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,16 @@ import numpy.typing as npt
 
 from bot.core.models import AnalyzedQuestion, Answer, Draft, Evidence, Question, Retrieval
 from storage.index.contract import Hit
-from storage.models import Channel, Chunk, CitationRecord, DocumentStatus, LivePublication
+from storage.models import (
+    Channel,
+    ChannelKey,
+    Chunk,
+    CitationRecord,
+    DocumentStatus,
+    InboxItem,
+    LivePublication,
+    Platform,
+)
 
 FloatArray = npt.NDArray[np.float32]
 
@@ -47,7 +56,6 @@ class ChannelSearch(Protocol):
         channel: Channel,
         terms: Sequence[str],
         vector: Sequence[float] | None,
-        groups: Sequence[frozenset[str]] = (),
         *,
         limit: int,
     ) -> FoundChunks:
@@ -125,6 +133,72 @@ class LinkIssuer(Protocol):
         """A signed, expiring URL of the cited page."""
 
 
+class ChannelDirectory(Protocol):
+    """Knows the channels."""
+
+    async def ensure(self, key: ChannelKey, name: str | None = None) -> Channel:
+        """The channel of a verified envelope, made when it is new."""
+
+    async def get(self, channel_id: int) -> Channel:
+        """A channel that exists."""
+
+
+class QuestionInbox(Protocol):
+    """Keeps questions from the moment they arrive until their answer is seen.
+
+    Every step raises ``storage.errors.LeaseLost`` when another worker has taken the question over,
+    and ``storage.errors.DatabaseUnavailable`` when nothing can be kept.
+    """
+
+    async def receive(
+        self,
+        channel: Channel,
+        *,
+        event_key: str,
+        message_key: str,
+        thread: str,
+        text: str,
+        address: dict[str, Any],
+    ) -> bool:
+        """Keep a question for good; False when its event or its message is already known."""
+
+    async def claim(
+        self, owner: str, lease_seconds: float, platforms: Collection[Platform]
+    ) -> InboxItem | None:
+        """Take over the oldest question that is due, for ``lease_seconds``."""
+
+    async def renew(self, item: InboxItem, lease_seconds: float) -> None:
+        """Keep a question for longer."""
+
+    async def mark_posting(self, item: InboxItem) -> None:
+        """Keep, before it happens, that a placeholder is being posted."""
+
+    async def mark_placed(self, item: InboxItem, message: dict[str, Any]) -> None:
+        """Keep what names the placeholder."""
+
+    async def save_answer(self, item: InboxItem, answer: dict[str, Any]) -> None:
+        """Keep the answer, so that it is never asked for again."""
+
+    async def mark_delivered(self, item: InboxItem) -> None:
+        """The answer was seen: the question is done."""
+
+    async def release(self, item: InboxItem, *, delay: float = 0, reason: str | None = None) -> None:
+        """Let go of a question, to be claimed again in ``delay`` seconds."""
+
+    async def count_attempt(self, item: InboxItem, *, delay: float, reason: str) -> None:
+        """Let go of a question that failed by its own fault, and count that."""
+
+    async def give_up(self, item: InboxItem, reason: str) -> None:
+        """End a question whose answer nobody will take."""
+
+
+class QuestionAnswering(Protocol):
+    """Answers questions."""
+
+    async def answer(self, question: Question) -> Answer:
+        """The answer a person gets; faults of engines and models end in one that says so."""
+
+
 class Messenger(Protocol):
     """One platform's way to reply; ``address`` and ``message`` are what that platform stored."""
 
@@ -135,5 +209,19 @@ class Messenger(Protocol):
             bot.core.errors.DeliveryError: the platform refused, or did not answer.
         """
 
+    async def find_placeholder(self, address: dict[str, Any]) -> dict[str, Any] | None:
+        """What names the placeholder that an earlier ``place`` may have posted for this very question.
+
+        Asked when nobody knows whether it did. A platform that cannot look returns None: there a
+        second placeholder may appear.
+
+        Raises:
+            bot.core.errors.DeliveryError: the platform did not let us look.
+        """
+
     async def deliver(self, address: dict[str, Any], message: dict[str, Any], answer: Answer) -> None:
-        """Replace the placeholder with the answer; repeating it changes nothing a person sees."""
+        """Replace the placeholder with the answer; repeating it changes nothing a person sees.
+
+        Raises:
+            bot.core.errors.DeliveryError: the platform refused, or did not answer.
+        """
