@@ -1,0 +1,148 @@
+"""The embedded index: one SQLite file per tenant, FTS5 for words and exact numpy for vectors.
+
+All work is done in threads and ends within the deadline; several processes may share the folder.
+Good to about 50,000 chunks a tenant.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar
+from uuid import UUID
+
+from storage.errors import IncompletePublication, IndexUnavailable
+from storage.index import bm25, tenant_rows
+from storage.index.contract import Filters, Hit, IndexedChunk, Vector
+from storage.index.matrices import Matrices
+from storage.index.tenant_file import TenantFiles, translated
+from storage.models import TenantName
+
+WRITTEN_AT_ONCE = 500
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class EmbeddedIndex:
+    """The index without a server: ``folder`` holds the tenants' files, ``timeout`` is in seconds."""
+
+    def __init__(self, folder: Path, timeout: float = 10.0) -> None:
+        self._files = TenantFiles(folder.absolute(), timeout)
+        self._timeout = timeout
+        self._matrices = Matrices()
+        self._threads = ThreadPoolExecutor(max_workers=4, thread_name_prefix="index")
+
+    async def ensure_tenant(self, tenant: TenantName) -> None:
+        """Create the tenant unless it exists."""
+        await self._in_thread(self._files.create, tenant)
+
+    async def has_tenant(self, tenant: TenantName) -> bool:
+        """Whether the tenant exists."""
+        return await self._in_thread(self._files.exists, tenant)
+
+    async def write(self, tenant: TenantName, chunks: Sequence[IndexedChunk]) -> None:
+        """Store chunks; one that is there already is replaced."""
+        for start in range(0, len(chunks), WRITTEN_AT_ONCE):
+            await self._change(tenant, tenant_rows.write, chunks[start : start + WRITTEN_AT_ONCE])
+
+    async def seal(self, tenant: TenantName, publication: UUID, *, chunks: int, vectors: int) -> None:
+        """Count what was written; each write was on the disk when it returned.
+
+        Raises:
+            IncompletePublication: fewer chunks or vectors than given.
+        """
+        found = await self._look(tenant, tenant_rows.count, publication)
+        if found[0] < chunks or found[1] < vectors:
+            raise IncompletePublication(
+                f"publication {publication}: {found[0]} of {chunks} chunks, {found[1]} of {vectors} vectors"
+            )
+
+    async def find_by_words(
+        self, tenant: TenantName, terms: Sequence[str], filters: Filters, limit: int
+    ) -> list[Hit]:
+        """The best chunks by BM25, best first."""
+
+        def find(connection: sqlite3.Connection) -> list[Hit]:
+            return tenant_rows.hits(connection, bm25.best(connection, terms, filters, limit))
+
+        return await self._look(tenant, find)
+
+    async def find_by_vector(
+        self, tenant: TenantName, vector: Vector, filters: Filters, limit: int
+    ) -> list[Hit]:
+        """The nearest chunks by cosine, nearest first."""
+
+        def find(connection: sqlite3.Connection) -> list[Hit]:
+            matrix = self._matrices.of(tenant, connection, tenant_rows.read_state(connection))
+            allowed = tenant_rows.allowed_ids(connection, filters)
+            return tenant_rows.hits(connection, matrix.nearest(tenant_rows.unit(vector), allowed, limit))
+
+        return await self._look(tenant, find)
+
+    async def document_frequencies(
+        self, tenant: TenantName, terms: Collection[str]
+    ) -> tuple[int, dict[str, int]]:
+        """(number of chunks in the tenant, chunks per term)."""
+        return await self._look(tenant, tenant_rows.document_frequencies, terms)
+
+    async def remove(self, tenant: TenantName, publication: UUID, chunks: int) -> None:
+        """Remove a publication whole, however many chunks it has."""
+        while await self._change(tenant, tenant_rows.remove_some, publication):
+            pass
+
+    async def publications(self, tenant: TenantName) -> dict[UUID, int]:
+        """All publications the tenant holds, with their number of chunks."""
+        return await self._look(tenant, tenant_rows.publications)
+
+    async def drop_tenant(self, tenant: TenantName) -> None:
+        """Remove a tenant and all it holds."""
+        await self._in_thread(self._files.drop, tenant)
+
+    async def ping(self) -> None:
+        """Return when the folder can be written to."""
+        await self._in_thread(self._files.ping)
+
+    async def aclose(self) -> None:
+        """End the threads; none of them works past its deadline."""
+        await asyncio.to_thread(self._threads.shutdown)
+
+    async def _look(
+        self,
+        tenant: TenantName,
+        work: Callable[Concatenate[sqlite3.Connection, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        def look() -> T:
+            with self._files.reading(tenant) as connection:
+                return work(connection, *args, **kwargs)
+
+        return await self._in_thread(look)
+
+    async def _change(
+        self,
+        tenant: TenantName,
+        work: Callable[Concatenate[sqlite3.Connection, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        def change() -> T:
+            with self._files.writing(tenant) as connection:
+                return work(connection, *args, **kwargs)
+
+        return await self._in_thread(change)
+
+    async def _in_thread(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        def translating() -> T:
+            with translated():
+                return work(*args, **kwargs)
+
+        try:
+            async with asyncio.timeout(self._timeout):
+                return await asyncio.get_running_loop().run_in_executor(self._threads, translating)
+        except TimeoutError as error:
+            raise IndexUnavailable(f"the embedded index took over {self._timeout:g} s") from error

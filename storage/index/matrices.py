@@ -1,0 +1,93 @@
+"""A tenant's vectors in memory: one matrix per tenant and process, kept equal to the tenant's file.
+
+Several processes share a file, so every question compares the file's state with that of the matrix;
+added rows are appended, and a removal loads the matrix anew.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+KEPT = 64
+"""Tenants whose matrix is kept; 10,000 vectors of 384 numbers take 15 MB."""
+
+
+class State(NamedTuple):
+    """What of a tenant's file decides which vectors it holds."""
+
+    file: int
+    """Random number of the file: a tenant dropped and made again is another one."""
+    removals: int
+    last_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """Unit vectors, and the ids of the chunks they belong to, in ascending order."""
+
+    state: State
+    ids: NDArray[np.int64]
+    vectors: NDArray[np.float32]
+
+    def nearest(
+        self, vector: NDArray[np.float32], allowed: NDArray[np.int64] | None, limit: int
+    ) -> list[tuple[int, float]]:
+        """(chunk id, cosine) of the nearest chunks, nearest first, among the ``allowed`` ones."""
+        if not self.ids.size:
+            return []
+        scores = self.vectors @ vector
+        rows = np.arange(self.ids.size) if allowed is None else np.flatnonzero(np.isin(self.ids, allowed))
+        if rows.size > limit:
+            rows = rows[np.argpartition(-scores[rows], limit - 1)[:limit]]
+        rows = rows[np.lexsort((self.ids[rows], -scores[rows]))]
+        return [(int(self.ids[row]), float(scores[row])) for row in rows]
+
+
+class Matrices:
+    """The matrices of one process, least recently used ones let go."""
+
+    def __init__(self) -> None:
+        self._matrices: OrderedDict[str, Matrix] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(self, tenant: str, connection: sqlite3.Connection, state: State) -> Matrix:
+        """The matrix for ``state``, read from the tenant's file inside the caller's transaction."""
+        with self._lock:
+            known = self._matrices.get(tenant)
+        if known is None or known.state != state:
+            known = _bring_up(known, connection, state)
+        with self._lock:
+            self._matrices[tenant] = known
+            self._matrices.move_to_end(tenant)
+            while len(self._matrices) > KEPT:
+                self._matrices.popitem(last=False)
+        return known
+
+
+def _bring_up(known: Matrix | None, connection: sqlite3.Connection, state: State) -> Matrix:
+    """Append what was added since ``known``; load everything when anything was removed."""
+    if known is None or known.state[:2] != state[:2] or known.state.last_id > state.last_id:
+        ids, vectors = _load(connection, 0)
+        return Matrix(state, ids, vectors)
+    ids, vectors = _load(connection, known.state.last_id)
+    if not ids.size:
+        return Matrix(state, known.ids, known.vectors)
+    if not known.ids.size:
+        return Matrix(state, ids, vectors)
+    return Matrix(state, np.concatenate((known.ids, ids)), np.concatenate((known.vectors, vectors)))
+
+
+def _load(connection: sqlite3.Connection, after: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    rows = connection.execute(
+        "SELECT id, vector FROM chunk WHERE id > ? AND vector IS NOT NULL ORDER BY id", (after,)
+    ).fetchall()
+    ids = np.fromiter((row[0] for row in rows), dtype=np.int64, count=len(rows))
+    vectors = np.frombuffer(b"".join(row[1] for row in rows), dtype=np.float32)
+    return ids, vectors.reshape(len(rows), -1) if rows else vectors.reshape(0, 0)

@@ -1,0 +1,154 @@
+"""The file of one tenant of the embedded index: its tables, and connections to it.
+
+One file per tenant, because BM25 counts words per tenant and a forgotten tenant must find nothing.
+A file appears whole or not at all, so whoever finds one finds its tables too.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sqlite3
+import string
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from storage.errors import IndexUnavailable, UnknownTenant
+from storage.models import TenantName
+
+_PUNCTUATION = string.punctuation.replace("'", "''''").replace('"', '""')
+_SCHEMA = f"""
+PRAGMA journal_mode = WAL;
+CREATE TABLE chunk (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    publication TEXT NOT NULL,
+    ordinal INTEGER NOT NULL,
+    terms TEXT NOT NULL,
+    length INTEGER NOT NULL,
+    text TEXT NOT NULL,
+    first_page INTEGER NOT NULL,
+    last_page INTEGER NOT NULL,
+    heading_path TEXT NOT NULL,
+    vector BLOB,
+    UNIQUE (publication, ordinal)
+);
+CREATE TABLE facet (
+    facet TEXT NOT NULL,
+    chunk INTEGER NOT NULL REFERENCES chunk (id) ON DELETE CASCADE,
+    PRIMARY KEY (facet, chunk)
+) WITHOUT ROWID;
+CREATE INDEX facet_of_chunk ON facet (chunk);
+CREATE VIRTUAL TABLE words USING fts5 (
+    terms, content = 'chunk', content_rowid = 'id', tokenize = "ascii tokenchars '{_PUNCTUATION}'"
+);
+CREATE VIRTUAL TABLE vocabulary USING fts5vocab (words, row);
+CREATE TABLE state (
+    file INTEGER NOT NULL,
+    removals INTEGER NOT NULL,
+    last_id INTEGER NOT NULL,
+    chunks INTEGER NOT NULL,
+    terms INTEGER NOT NULL
+);
+"""
+
+
+class TenantFiles:
+    """The folder of tenant files; every connection ends within ``timeout`` seconds."""
+
+    def __init__(self, folder: Path, timeout: float) -> None:
+        self._folder = folder
+        self._timeout = timeout
+
+    def exists(self, tenant: TenantName) -> bool:
+        """Whether the tenant has a file."""
+        return self._path(tenant).exists()
+
+    def create(self, tenant: TenantName) -> None:
+        """Make an empty file for the tenant unless there is one; two processes may try at once."""
+        path = self._path(tenant)
+        if path.exists():
+            return
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".new-", dir=self._folder) as work:
+            draft = Path(work) / path.name
+            _write_schema(draft)
+            with suppress(FileExistsError):
+                os.link(draft, path)
+
+    def drop(self, tenant: TenantName) -> None:
+        """Remove the tenant's file, whoever may still read it."""
+        path = self._path(tenant)
+        for name in (path, *(path.with_name(path.name + end) for end in ("-wal", "-shm"))):
+            name.unlink(missing_ok=True)
+
+    def ping(self) -> None:
+        """Raise OSError unless the folder can be written to."""
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=self._folder):
+            pass
+
+    @contextmanager
+    def reading(self, tenant: TenantName) -> Iterator[sqlite3.Connection]:
+        """One consistent look at the tenant's file."""
+        with self._connected(tenant, "BEGIN") as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self, tenant: TenantName) -> Iterator[sqlite3.Connection]:
+        """One transaction: all of it is on the disk afterwards, or nothing."""
+        with self._connected(tenant, "BEGIN IMMEDIATE") as connection:
+            yield connection
+            connection.execute("COMMIT")
+
+    @contextmanager
+    def _connected(self, tenant: TenantName, begin: str) -> Iterator[sqlite3.Connection]:
+        path = self._path(tenant)
+        if not path.exists():
+            raise UnknownTenant(f"the index has no tenant {tenant}")
+        connection = sqlite3.connect(
+            f"{path.as_uri()}?mode=rw", uri=True, timeout=self._timeout, isolation_level=None
+        )
+        try:
+            _stop_at(connection, time.monotonic() + self._timeout)
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA foreign_keys = ON")
+            connection.execute(begin)
+            yield connection
+        finally:
+            connection.close()
+
+    def _path(self, tenant: TenantName) -> Path:
+        """The tenant's file; the name is checked again, because it becomes a path."""
+        return self._folder / f"{TenantName(str(tenant))}.sqlite3"
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Turn what SQLite and the file system raise into our own errors.
+
+    Raises:
+        IndexUnavailable: the file is locked, full, damaged or out of reach.
+    """
+    try:
+        yield
+    except (sqlite3.Error, OSError) as error:
+        raise IndexUnavailable(f"the embedded index failed: {error}") from error
+
+
+def _write_schema(path: Path) -> None:
+    connection = sqlite3.connect(path)
+    try:
+        connection.executescript(_SCHEMA)
+        connection.execute("INSERT INTO state VALUES (?, 0, 0, 0, 0)", (secrets.randbits(62),))
+        connection.commit()
+    finally:
+        connection.close()
+    path.chmod(0o600)
+
+
+def _stop_at(connection: sqlite3.Connection, deadline: float) -> None:
+    """Interrupt whatever still runs at ``deadline``, so that no thread works for nobody."""
+    connection.set_progress_handler(lambda: time.monotonic() > deadline, 100_000)
