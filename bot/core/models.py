@@ -70,7 +70,7 @@ class Evidence:
     page_starts: tuple[tuple[int, int], ...]
     """(offset, page) wherever a page begins in the passage's text; the first offset is 0."""
     words: tuple[PlacedWord, ...] = ()
-    """The text's offset -> box map: for citations only, an answerer never sees it."""
+    """The text's offset -> box map: for citations only, never part of a prompt."""
 
 
 @dataclass(frozen=True, slots=True)

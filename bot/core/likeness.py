@@ -1,0 +1,53 @@
+"""Collapses near-identical passages, such as one page in two copies of a manual.
+
+Likeness is the Jaccard index of word 5-shingles (Broder, "On the resemblance and containment of
+documents", 1997); passages whose numbers differ are never alike, however equal their words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cached_property
+
+from bot.core.models import Passage
+
+ALIKE = 0.9
+_SHINGLE = 5
+_WORD = re.compile(r"\w+")
+_NUMBER = re.compile(r"\d+")
+
+
+class _Print:
+    """What one passage is compared by."""
+
+    def __init__(self, passage: Passage) -> None:
+        self._text = passage.text.casefold()
+        self.words = _WORD.findall(self._text)
+
+    @cached_property
+    def numbers(self) -> list[str]:
+        return _NUMBER.findall(self._text)
+
+    @cached_property
+    def shingles(self) -> frozenset[tuple[str, ...]]:
+        last = max(len(self.words) - _SHINGLE, 0)
+        return frozenset(tuple(self.words[at : at + _SHINGLE]) for at in range(last + 1))
+
+    def is_like(self, other: _Print) -> bool:
+        if self.words == other.words:
+            return True
+        shorter, longer = sorted((len(self.words), len(other.words)))
+        if shorter < ALIKE * longer or self.numbers != other.numbers:
+            return False
+        return len(self.shingles & other.shingles) >= ALIKE * len(self.shingles | other.shingles)
+
+
+def distinct(passages: Iterable[Passage]) -> list[Passage]:
+    """The passages without those nearly identical to an earlier one."""
+    kept: list[tuple[Passage, _Print]] = []
+    for passage in passages:
+        print_ = _Print(passage)
+        if not any(print_.is_like(earlier) for _, earlier in kept):
+            kept.append((passage, print_))
+    return [passage for passage, _ in kept]

@@ -1,0 +1,49 @@
+"""Which documents a question names, as a gentle preference and never a filter."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Mapping
+from pathlib import PurePosixPath
+from uuid import UUID
+
+from storage.analyzer import analyze
+from storage.models import LivePublication
+
+SPECIFIC = 0.5
+"""Share of a name's weight that must occur in the question before it counts as named."""
+
+
+def named_documents(terms: Collection[str], publications: Collection[LivePublication]) -> dict[UUID, float]:
+    """Publication -> share (0-1) of its title or file name that the question says; 0 when too little.
+
+    A name's words weigh by how few of the ``publications`` share them, so that a name which all of
+    them carry names none of them.
+    """
+    names = {publication.id: _names(publication) for publication in publications}
+    weights = _weights(names)
+    asked = set(terms)
+    shares = {
+        id_: max((_share(name, asked, weights) for name in either), default=0.0)
+        for id_, either in names.items()
+    }
+    return {id_: share if share >= SPECIFIC else 0.0 for id_, share in shares.items()}
+
+
+def _names(publication: LivePublication) -> tuple[frozenset[str], frozenset[str]]:
+    file = re.sub(r"[_\W]+", " ", PurePosixPath(publication.file).stem)
+    return frozenset(analyze(publication.title)), frozenset(analyze(file))
+
+
+def _weights(names: Mapping[UUID, Collection[frozenset[str]]]) -> dict[str, float]:
+    carriers: dict[str, int] = {}
+    for either in names.values():
+        for term in frozenset().union(*either):
+            carriers[term] = carriers.get(term, 0) + 1
+    return {term: math.log(len(names) / count) for term, count in carriers.items()}
+
+
+def _share(name: frozenset[str], asked: Collection[str], weights: Mapping[str, float]) -> float:
+    total = sum(weights[term] for term in name)
+    return sum(weights[term] for term in name if term in asked) / total if total else 0.0

@@ -1,0 +1,72 @@
+"""Finds the passages of one channel that may answer a question, by words and by meaning."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from dataclasses import replace
+
+from bot.core.exactness import holds_exactly
+from bot.core.fusion import cut, mix, rank_order
+from bot.core.likeness import distinct
+from bot.core.models import AnalyzedQuestion, Passage, Question, Retrieval
+from bot.core.naming import named_documents
+from bot.core.ports import ChannelSearch, Embedder, FoundChunks
+from storage.analyzer import analyze
+from storage.errors import UnknownTenant
+
+NAMED_WEIGHT = 0.15
+"""What being the document that the question names adds to a relevance of at most 1."""
+
+EXACT_HOLDERS = 6
+"""A code, number or name that more chunks hold than this is not rare enough to be kept at any rank."""
+
+
+class HybridRetriever:
+    """Searches one channel by BM25 and by cosine and mixes the two scores."""
+
+    def __init__(
+        self, search: ChannelSearch, embedder: Embedder, *, candidates: int = 24, words_weight: float = 0.6
+    ) -> None:
+        self._search = search
+        self._embedder = embedder
+        self._candidates = candidates
+        self._words_weight = words_weight
+
+    async def retrieve(self, question: Question) -> Retrieval:
+        """The best candidates of the question's channel, best first; none in an unknown channel.
+
+        Raises:
+            storage.errors.InfrastructureError: an engine is down or late.
+        """
+        terms = tuple(analyze(question.text))
+        vector = (await self._embedder.aembed([question.text]))[0]
+        try:
+            found, (chunks, holding) = await asyncio.gather(
+                self._search.find(question.channel, terms, vector, limit=2 * self._candidates),
+                self._search.document_frequencies(question.channel, set(terms)),
+            )
+        except UnknownTenant:
+            return Retrieval(AnalyzedQuestion(question.text, terms, {}, None), ())
+        idf = {term: inverse_frequency(chunks, holding.get(term, 0)) for term in terms}
+        analyzed = AnalyzedQuestion(question.text, terms, idf, vector if found.vectors else None)
+        is_exact = holds_exactly(analyzed, rarity=inverse_frequency(chunks, EXACT_HOLDERS))
+        return Retrieval(analyzed, tuple(cut(self._ranked(analyzed, found), self._candidates, is_exact)))
+
+    def _ranked(self, question: AnalyzedQuestion, found: FoundChunks) -> list[Passage]:
+        passages = mix(found, self._words_weight)
+        named = named_documents(question.terms, set(found.publications.values()))
+        if any(named.values()):
+            passages = sorted(
+                (_preferring(passage, named[passage.publication.id]) for passage in passages), key=rank_order
+            )
+        return distinct(passages)
+
+
+def inverse_frequency(chunks: int, holding: int) -> float:
+    """BM25's idf of a term that ``holding`` of ``chunks`` chunks hold; 0 in an empty channel."""
+    return max(math.log((chunks + 1) / (holding + 0.5)), 0.0)
+
+
+def _preferring(passage: Passage, share: float) -> Passage:
+    return replace(passage, score=(passage.score + NAMED_WEIGHT * share) / (1 + NAMED_WEIGHT))
