@@ -21,6 +21,18 @@ class BotSettings(FootnoteSettings):
         pattern="^(viewer|pdf)$",
         description="What a source button opens: our viewer, or the PDF itself.",
     )
+    console: bool | None = Field(
+        None,
+        description="Serve the local console; unset: only while links point at this machine.",
+    )
+    page_images_mb: int = Field(
+        512, ge=1, le=1_048_576, description="Most disk space that pictures of pages may take, in MB."
+    )
+    source_url: str | None = Field(
+        None,
+        pattern="^https?://",
+        description="Where this program's source is offered (AGPL); unset: the service offers its own.",
+    )
     candidates: int = Field(24, ge=20, le=200, description="Passages considered for a question.")
     passages_read: int = Field(8, ge=1, le=40, description="Passages the answerer reads.")
     sources_shown: int = Field(5, ge=1, le=10, description="Cited pages that get a button of their own.")

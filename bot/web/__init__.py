@@ -1,0 +1,1 @@
+"""What a browser sees: the page viewer behind every link, the local console, and health."""

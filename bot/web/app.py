@@ -1,0 +1,94 @@
+"""Puts viewer, console, health and the chat platforms' own routes into one aiohttp application."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from aiohttp import web
+
+from bot.core.links import Links
+from bot.settings import BotSettings
+from bot.web.access import add_headers, answer_failures, log_access
+from bot.web.console import Console
+from bot.web.guard import is_loopback_host
+from bot.web.images import PageImages
+from bot.web.pages import Assets, Pages
+from bot.web.ports import Answering, PageRenderer, Stores
+from bot.web.source import Source
+from bot.web.viewer import Viewer
+
+BODY_BYTES = 1024 * 1024
+"""Largest request body; the chat platforms' events stay far below it."""
+
+
+def build_web(
+    *,
+    answering: Answering,
+    stores: Stores,
+    links: Links,
+    renderer: PageRenderer,
+    settings: BotSettings,
+    images_folder: Path,
+    inbox: Path,
+    ready: Callable[[], bool],
+    extra_routes: Iterable[web.AbstractRouteDef] = (),
+) -> web.Application:
+    """The whole web side as one application.
+
+    Args:
+        stores: what links are checked against and pages are shown from.
+        images_folder: where drawn pages are kept.
+        inbox: the watched folder whose subfolders are the local channels.
+        ready: whether the service can answer questions.
+        extra_routes: the routes of Slack and Teams.
+    """
+    assets = Assets()
+    pages = Pages(assets, settings.source_url, settings.link_days)
+    images = PageImages(images_folder, renderer, settings.page_images_mb * 1024 * 1024)
+    app = web.Application(middlewares=[log_access, answer_failures(pages)], client_max_size=BODY_BYTES)
+    app.on_response_prepare.append(add_headers)
+    app.add_routes(_common_routes(assets, ready))
+    app.add_routes(Viewer(links, stores, images, pages).routes())
+    if _serves_console(settings, links.public_url):
+        console = Console(
+            answering=answering,
+            stores=stores,
+            links=links,
+            pages=pages,
+            inbox=inbox,
+            question_chars=settings.question_chars,
+        )
+        app.add_routes(console.routes())
+    app.add_routes(extra_routes)
+    return app
+
+
+def make_runner(app: web.Application) -> web.AppRunner:
+    """A runner without aiohttp's access log, which would print the links' tokens."""
+    return web.AppRunner(app, access_log=None, shutdown_timeout=10)
+
+
+def _serves_console(settings: BotSettings, public_url: str) -> bool:
+    """Unless told, only while links point at this machine: else a proxy may stand before us."""
+    if settings.console is not None:
+        return settings.console
+    return is_loopback_host(urlsplit(public_url).hostname)
+
+
+def _common_routes(assets: Assets, ready: Callable[[], bool]) -> list[web.RouteDef]:
+    async def tell_alive(request: web.Request) -> web.Response:
+        return web.json_response({"alive": True})
+
+    async def tell_ready(request: web.Request) -> web.Response:
+        is_ready = ready()
+        return web.json_response({"ready": is_ready}, status=200 if is_ready else 503)
+
+    return [
+        web.get("/healthz", tell_alive, name="healthz"),
+        web.get("/readyz", tell_ready, name="readyz"),
+        web.get("/static/{file}", assets.serve, name="static"),
+        web.get("/favicon.ico", assets.serve_favicon, name="favicon"),
+        web.get("/source.tar.gz", Source().serve, name="source"),
+    ]

@@ -1,0 +1,178 @@
+"""The local console: ask, read the answer, see the marked page beside it. Local channels only."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from aiohttp import web
+
+from bot.core.links import Links
+from bot.core.models import Answer, AnswerState, Question
+from bot.web import headers
+from bot.web.access import log_failure
+from bot.web.guard import require_own_page, require_this_machine
+from bot.web.pages import Pages
+from bot.web.ports import Answering, Stores
+from storage.errors import UnknownChannel
+from storage.models import Channel, DocumentStatus, Platform, Progress
+
+
+class Console:
+    """Serves the console's page and what its script asks for."""
+
+    def __init__(
+        self,
+        *,
+        answering: Answering,
+        stores: Stores,
+        links: Links,
+        pages: Pages,
+        inbox: Path,
+        question_chars: int,
+    ) -> None:
+        self._answering = answering
+        self._stores = stores
+        self._links = links
+        self._pages = pages
+        self._inbox = inbox
+        self._question_chars = question_chars
+
+    def routes(self) -> list[web.RouteDef]:
+        """The routes of the console."""
+        return [
+            web.get("/", self.show, name="console"),
+            web.get(r"/console/channels/{id:\d{1,9}}", self.send_channel, name="console_channel"),
+            web.get("/console/channels", self.send_channels, name="console_channels"),
+            web.post("/console/ask", self.ask, name="console_ask"),
+        ]
+
+    async def show(self, request: web.Request) -> web.Response:
+        """The page."""
+        require_this_machine(request)
+        channels = await self._local_channels()
+        return self._pages.page(
+            "console.html",
+            headers.CONSOLE,
+            root="./",
+            channels=channels,
+            inbox=str(self._inbox),
+            question_chars=self._question_chars,
+        )
+
+    async def send_channels(self, request: web.Request) -> web.Response:
+        """The local channels."""
+        require_this_machine(request)
+        rows = [{"id": channel.id, "name": channel.name} for channel in await self._local_channels()]
+        return _json({"channels": rows})
+
+    async def send_channel(self, request: web.Request) -> web.Response:
+        """What one channel knows, and how far it has come."""
+        require_this_machine(request)
+        channel = await self._channel(int(request.match_info["id"]))
+        documents = await self._stores.catalog.documents(channel.id)
+        progress = await self._stores.catalog.progress(channel.id)
+        return _json(
+            {
+                "name": channel.name,
+                "folder": str(self._inbox / channel.name),
+                "documents": [_document_view(document) for document in documents],
+                "progress": _progress_view(progress),
+            }
+        )
+
+    async def ask(self, request: web.Request) -> web.Response:
+        """Answer one question."""
+        require_own_page(request)
+        channel_id, text = await self._read_question(request)
+        channel = await self._channel(channel_id)
+        question = Question(id=uuid4().hex, text=text, channel=channel, asked_at=datetime.now(UTC))
+        try:
+            answer = await self._answering.answer(question)
+        except Exception as error:  # the platform boundary: a person gets a sentence, the log the rest
+            log_failure(request, error)
+            return _json({"state": AnswerState.FAILED}, status=500)
+        return _json(self._answer_view(answer))
+
+    async def _read_question(self, request: web.Request) -> tuple[int, str]:
+        """Channel id and text of a question.
+
+        Raises:
+            web.HTTPBadRequest: it is not a question as our own script sends it.
+        """
+        try:
+            asked = await request.json()
+            channel_id, text = int(asked["channel"]), str(asked["question"]).strip()
+        except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, ValueError):
+            raise web.HTTPBadRequest from None
+        if not text or len(text) > self._question_chars:
+            raise web.HTTPBadRequest
+        return channel_id, text
+
+    async def _local_channels(self) -> Sequence[Channel]:
+        return await self._stores.channels.all(Platform.LOCAL)
+
+    async def _channel(self, channel_id: int) -> Channel:
+        """A local channel; others do not exist here.
+
+        Raises:
+            web.HTTPNotFound: there is none of this id.
+        """
+        try:
+            channel = await self._stores.channels.get(channel_id)
+        except UnknownChannel:
+            raise web.HTTPNotFound from None
+        if channel.platform is not Platform.LOCAL:
+            raise web.HTTPNotFound
+        return channel
+
+    def _answer_view(self, answer: Answer) -> dict[str, Any]:
+        near = answer.nearest
+        return {
+            "state": answer.state,
+            "text": answer.text,
+            "citations": [
+                {
+                    "number": citation.number,
+                    "title": citation.title,
+                    "file": citation.file,
+                    "page": citation.page,
+                    "quote": citation.quote,
+                    "view": self._links.viewer_path(citation.url),
+                }
+                for citation in answer.citations
+            ],
+            "nearest": near
+            and {"file": near.file, "page": near.page, "view": self._links.viewer_path(near.url)},
+            "unread": [f"{unread.file}: {unread.reason}" for unread in answer.unread],
+            "milliseconds": answer.milliseconds.total,
+        }
+
+
+def _document_view(document: DocumentStatus) -> dict[str, Any]:
+    return {
+        "file": document.file,
+        "title": document.title,
+        "pages": document.pages,
+        "state": document.state,
+        "rung": document.rung,
+        "reason": document.reason,
+    }
+
+
+def _progress_view(progress: Progress) -> dict[str, int]:
+    return {
+        "files": progress.files,
+        "quick": progress.files_quick,
+        "full": progress.files_full,
+        "waiting": progress.waiting,
+        "quarantined": progress.quarantined,
+    }
+
+
+def _json(value: object, status: int = 200) -> web.Response:
+    return web.json_response(value, status=status, headers=headers.NO_STORE)

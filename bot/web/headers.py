@@ -1,0 +1,53 @@
+"""The headers that every response carries: nothing is loaded from elsewhere, kept, or told to others."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+_PERMISSIONS = "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()"
+
+EVERYWHERE = {
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": _PERMISSIONS,
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Robots-Tag": "noindex, nofollow, noarchive, noimageindex",
+}
+NO_STORE = {"Cache-Control": "private, no-store"}
+
+_PAGE = "default-src 'none'; base-uri 'none'; form-action 'none'; img-src 'self'; script-src 'self'; "
+VIEWER = {
+    **NO_STORE,
+    "Content-Security-Policy": _PAGE + "style-src 'self'; frame-ancestors 'self'",
+}
+CONSOLE = {
+    **NO_STORE,
+    "Content-Security-Policy": _PAGE
+    + "style-src 'self'; connect-src 'self'; frame-src 'self'; frame-ancestors 'none'",
+}
+PDF = {
+    "Content-Type": "application/pdf",
+    "Content-Security-Policy": "sandbox; default-src 'none'; frame-ancestors 'self'",
+}
+STATIC = {"Cache-Control": "public, max-age=31536000, immutable"}
+
+
+def refusal(style_hash: str) -> dict[str, str]:
+    """Headers of a page whose only resource is its own style sheet, known by its hash."""
+    policy = f"default-src 'none'; base-uri 'none'; style-src 'sha256-{style_hash}'; frame-ancestors 'self'"
+    return {**NO_STORE, "Content-Security-Policy": policy}
+
+
+def kept_for(seconds: int) -> dict[str, str]:
+    """Let the reader's own browser keep a picture or a file while its link lives, a day at most."""
+    return {"Cache-Control": f"private, max-age={max(0, min(seconds, 86_400))}, immutable"}
+
+
+def inline(file: str) -> str:
+    """Content-Disposition that shows a file under its own name (RFC 6266, RFC 8187)."""
+    name = "".join(c for c in file.rsplit("/", 1)[-1] if c.isprintable() and c not in '"\\/')
+    name = name.encode()[:150].decode(errors="ignore").strip() or "document.pdf"
+    fallback = name.encode("ascii", "replace").decode().replace("?", "_").replace("%", "_")
+    return f"inline; filename=\"{fallback}\"; filename*=UTF-8''{quote(name, safe='')}"

@@ -1,0 +1,100 @@
+"""What the web rooms need from the parts around them; each is satisfied by shape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+from uuid import UUID
+
+from bot.core.models import Answer, Question
+from storage.models import Channel, CitationRecord, DocumentStatus, Page, Platform, Progress, VersionSource
+
+
+class Answering(Protocol):
+    """Answers questions."""
+
+    async def answer(self, question: Question) -> Answer:
+        """Answer from the question's channel alone."""
+
+
+class Channels(Protocol):
+    """Knows the channels."""
+
+    async def get(self, channel_id: int) -> Channel:
+        """One channel.
+
+        Raises:
+            storage.errors.UnknownChannel: there is none of this id.
+        """
+
+    async def all(self, platform: Platform | None = None) -> Sequence[Channel]:
+        """The channels, of one platform or of all."""
+
+
+class Catalog(Protocol):
+    """Knows the documents."""
+
+    async def documents(self, channel_id: int) -> Sequence[DocumentStatus]:
+        """Every document of a channel."""
+
+    async def source(self, version_id: int) -> VersionSource | None:
+        """The version that a link opens, or None when nothing is known of it."""
+
+    async def progress(self, channel_id: int | None) -> Progress:
+        """How far a channel, or all of them, has come."""
+
+
+class Citations(Protocol):
+    """Keeps what was shown."""
+
+    async def get(self, citation_id: int) -> CitationRecord | None:
+        """One citation, or None when it is gone."""
+
+
+class PageTexts(Protocol):
+    """Keeps what was read."""
+
+    async def page(self, reading_id: UUID, number: int) -> Page:
+        """One page of a reading: its text, and where every word of it stands."""
+
+
+class Drawing(Protocol):
+    """A page drawn as a picture."""
+
+    @property
+    def data(self) -> bytes: ...
+
+    @property
+    def media_type(self) -> str: ...
+
+
+class PageRenderer(Protocol):
+    """Draws pages, in a limited child process."""
+
+    async def render(self, path: Path, page: int, dpi: int) -> Drawing:
+        """Draw one page.
+
+        Raises:
+            storage.errors.DocumentError: this page cannot be drawn.
+            storage.errors.InfrastructureError: the child could not be started.
+        """
+
+
+class BlobPaths(Protocol):
+    """Knows where contents lie."""
+
+    def path(self, sha256: str) -> Path:
+        """The file that holds a content."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """The parts that a link is checked against and its page is shown from."""
+
+    channels: Channels
+    catalog: Catalog
+    citations: Citations
+    readings: PageTexts
+    blobs: BlobPaths

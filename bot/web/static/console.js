@@ -1,0 +1,221 @@
+// Asks, shows answers with their sources, and opens the cited page. All text goes in as text.
+"use strict";
+(() => {
+  const at = (id) => document.getElementById(id);
+  const make = (tag, className, text) => {
+    const element = document.createElement(tag);
+    if (className) element.className = className;
+    if (text !== undefined) element.textContent = text;
+    return element;
+  };
+  const count = (n, noun) => `${n} ${noun}${n === 1 ? "" : "s"}`;
+  const channel = at("channel");
+  const question = at("question");
+  const thread = at("thread");
+  let known = { documents: [], progress: { files: 0, quick: 0, full: 0, waiting: 0, quarantined: 0 } };
+
+  // What the channel knows.
+  const read = async (path) => {
+    const response = await fetch(path, { cache: "no-store" });
+    if (!response.ok) throw new Error(response.status);
+    return response.json();
+  };
+  const describe = (doc) => {
+    if (doc.state === "waiting") return "waiting to be read";
+    if (doc.state === "reading") return "being read";
+    const pages = count(doc.pages, "page");
+    if (doc.state !== "live") return doc.reason || doc.state;
+    return doc.rung === "full" ? pages : `${pages}, answers by words so far`;
+  };
+  const showDocuments = () => {
+    const rows = known.documents.filter((doc) => doc.state !== "deleted").map((doc) => {
+      const row = make("li");
+      row.append(make("b", "", doc.title || doc.file), make("span", `state ${doc.state}`, describe(doc)));
+      row.title = doc.file;
+      return row;
+    });
+    at("documents").replaceChildren(...rows);
+  };
+  const showProgress = () => {
+    const { files, quick, full, waiting, quarantined } = known.progress;
+    const parts = [];
+    if (files) parts.push(waiting ? `${quick} of ${count(files, "document")} answer` : count(files - quarantined, "document"));
+    if (quick > full) parts.push(`${full} by meaning`);
+    if (quarantined) parts.push(`${quarantined} could not be read`);
+    at("progress").textContent = parts.join(" · ");
+  };
+  const showOpening = () => {
+    const opening = at("opening");
+    opening.hidden = thread.childElementCount > 0;
+    if (opening.hidden) return;
+    const { quick, waiting } = known.progress;
+    const headline = at("headline");
+    headline.textContent = quick ? "Ask your documents" : waiting ? "Reading your documents" : "Drop a PDF to begin";
+    headline.append(make("sup", "", "1"));
+    at("advice").textContent = quick
+      ? `Answers come from the ${count(quick, "document")} of this channel, and from nowhere else.`
+      : waiting ? "You can ask as soon as the first one is read."
+      : channel.options.length ? "This channel is fed by one folder. Copy PDFs into it; the first answers are ready within seconds."
+      : "Make a folder in here and copy PDFs into it. The folder's name becomes the channel's.";
+    at("hole").hidden = Boolean(quick || waiting);
+    at("hole").querySelector("code").textContent = at("folder").textContent;
+    at("opening-note").textContent = "¹ Every sentence of an answer is followed by a number. It opens the page that says so, with the passage marked.";
+  };
+  const refresh = async () => {
+    let pause = 10000;
+    try {
+      const { channels } = await read("console/channels");
+      showChannels(channels);
+      if (channel.value) {
+        known = await read(`console/channels/${channel.value}`);
+        at("folder").textContent = known.folder;
+      }
+      if (!known.progress.files || known.progress.waiting || known.progress.quick > known.progress.full) pause = 1500;
+    } catch { pause = 3000; }
+    showDocuments(); showProgress(); showOpening();
+    return pause;
+  };
+  const showChannels = (channels) => {
+    const listed = [...channel.options].map((option) => option.value).join();
+    if (listed === channels.map(({ id }) => String(id)).join()) return;
+    const chosen = channel.value;
+    channel.replaceChildren(...channels.map(({ id, name }) => new Option(name, id, false, String(id) === chosen)));
+    channel.closest(".choose").hidden = !channels.length;
+  };
+  const keepFresh = async () => { const pause = await refresh(); setTimeout(keepFresh, pause); };
+
+  // The cited page.
+  const openPage = (view, title, key) => {
+    const path = view.replace(/^\//, "");
+    if (at("reader-frame").getAttribute("src") !== path) at("reader-frame").src = path;
+    at("reader-title").textContent = title;
+    at("reader-open").href = path;
+    at("reader").hidden = false;
+    document.body.classList.add("reading");
+    for (const control of document.querySelectorAll("[data-key]")) {
+      if (control.dataset.key === key) control.setAttribute("aria-current", "true");
+      else control.removeAttribute("aria-current");
+    }
+  };
+  const closePage = () => {
+    at("reader").hidden = true;
+    document.body.classList.remove("reading");
+    document.querySelectorAll('[aria-current="true"]').forEach((control) => control.removeAttribute("aria-current"));
+  };
+  at("reader-close").addEventListener("click", closePage);
+  addEventListener("keydown", (event) => { if (event.key === "Escape") closePage(); });
+
+  // One question and its answer.
+  const control = (className, turn, source) => {
+    const button = make("button", className);
+    button.type = "button";
+    button.dataset.key = `${turn}.${source.number}`;
+    button.addEventListener("click", () => openPage(source.view, `p. ${source.page} · ${source.title}`, button.dataset.key));
+    return button;
+  };
+  const writeText = (target, text, sources, turn) => {
+    for (const part of text.split(/(\[\d+\])/)) {
+      const source = sources.get(part);
+      if (!source) { target.append(part); continue; }
+      const mark = control("cite", turn, source);
+      mark.textContent = source.number;
+      mark.setAttribute("aria-label", `Source ${source.number}: page ${source.page} of ${source.title}`);
+      target.append(mark);
+    }
+  };
+  const writeSources = (target, sources, turn) => {
+    for (const source of sources) {
+      const button = control("source", turn, source);
+      button.append(make("span", "n", source.number), make("span", "at", `p. ${source.page} · ${source.title}`));
+      if (source.quote) button.append(make("span", "said", source.quote));
+      button.title = source.file;
+      const row = make("li");
+      row.append(button);
+      target.append(row);
+    }
+  };
+  const writeAside = (turn, answer, key) => {
+    const aside = turn.querySelector(".aside");
+    aside.textContent = answer.unread.join("\n");
+    if (answer.nearest) {
+      const { file, page, view } = answer.nearest;
+      writeSources(turn.querySelector(".sources"), [{ number: "≈", title: `${file}, the nearest page`, file, page, view, quote: "" }], key);
+    }
+  };
+  let turns = 0;
+  const showAnswer = (turn, answer) => {
+    const key = ++turns;
+    turn.classList.add(answer.state);
+    const sources = new Map(answer.citations.map((source) => [`[${source.number}]`, source]));
+    writeText(turn.querySelector(".answer"), answer.text, sources, key);
+    writeSources(turn.querySelector(".sources"), answer.citations, key);
+    writeAside(turn, answer, key);
+    if (answer.citations.length && matchMedia("(min-width: 70rem)").matches) turn.querySelector(".source").click();
+  };
+  const post = async (text) => {
+    const response = await fetch("console/ask", {
+      method: "POST",
+      headers: { "Content-Type": "application/json", "X-Footnote-Console": "1" },
+      body: JSON.stringify({ channel: Number(channel.value), question: text }),
+    });
+    if (!response.ok) throw new Error(response.status);
+    return response.json();
+  };
+  const wait = (turn) => {
+    const label = turn.querySelector(".working-text");
+    const started = performance.now();
+    const tick = () => {
+      const seconds = Math.floor((performance.now() - started) / 1000);
+      label.textContent = seconds < 2 ? "Looking through the pages" : `Looking through the pages, ${seconds} s`;
+    };
+    tick();
+    return setInterval(tick, 1000);
+  };
+  const ask = async (text) => {
+    const turn = at("turn").content.firstElementChild.cloneNode(true);
+    turn.querySelector(".question").textContent = text;
+    thread.append(turn);
+    showOpening();
+    turn.scrollIntoView({ block: "start" });
+    const timer = wait(turn);
+    try {
+      showAnswer(turn, await post(text));
+    } catch {
+      turn.classList.add("failed");
+      turn.querySelector(".answer").textContent = "That did not work. Please ask again in a minute.";
+    } finally {
+      clearInterval(timer);
+      turn.querySelector(".working").remove();
+      turn.scrollIntoView({ block: "start" });
+    }
+  };
+  at("ask").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const text = question.value.trim();
+    const send = event.target.querySelector("button");
+    if (!text || send.disabled || !channel.value) return;
+    question.value = "";
+    send.disabled = true;
+    await ask(text);
+    send.disabled = false;
+    question.focus();
+  });
+  question.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+    event.preventDefault();
+    at("ask").requestSubmit();
+  });
+  channel.addEventListener("change", () => { thread.replaceChildren(); closePage(); refresh(); });
+
+  // Copying a path.
+  const copies = [[at("copy"), at("folder")], [at("hole").querySelector("button"), at("hole").querySelector("code")]];
+  for (const [button, source] of copies) {
+    button.addEventListener("click", async () => {
+      await navigator.clipboard.writeText(source.textContent);
+      button.textContent = "Copied";
+      setTimeout(() => { button.textContent = "Copy path"; }, 1500);
+    });
+  }
+  question.focus();
+  keepFresh();
+})();

@@ -1,0 +1,42 @@
+// Comfort only: the page is complete without this script.
+"use strict";
+(() => {
+  const title = document.getElementById("title").textContent;
+  document.title = `${document.title.replace(" · Footnote", "")} · ${title}`;
+
+  const mark = document.getElementById("hit");
+  const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  const showMark = () => {
+    const box = mark.getBoundingClientRect();
+    const bar = document.querySelector(".bar").getBoundingClientRect();
+    if (box.bottom > innerHeight - 40 || box.top < bar.bottom) {
+      mark.scrollIntoView({ block: "center", inline: "center", behavior: "instant" });
+    }
+  };
+  if (mark && !location.hash) {
+    const picture = document.querySelector(".paper img");
+    if (picture.complete) showMark();
+    else picture.addEventListener("load", showMark, { once: true });
+  }
+
+  const sizes = [...document.getElementsByName("zoom")];
+  const zoom = (step) => {
+    const now = sizes.findIndex((size) => size.checked);
+    sizes[Math.max(0, Math.min(sizes.length - 1, now + step))].checked = true;
+    if (mark) mark.scrollIntoView({ block: "center", inline: "center", behavior: still ? "instant" : "smooth" });
+  };
+  const zoomKeys = { "+": 1, "=": 1, "-": -1, "0": -9 };
+
+  addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target.closest("input, textarea")) return;
+    if (event.key in zoomKeys) return zoom(zoomKeys[event.key]);
+    const paged = event.key.startsWith("Page");
+    if (paged && document.documentElement.scrollHeight > innerHeight + 8 && !atEdge(event.key)) return;
+    const link = document.querySelector(`[data-key~="${CSS.escape(event.key)}"]`);
+    if (link) { event.preventDefault(); link.click(); }
+  });
+  const atEdge = (key) => key === "PageDown"
+    ? Math.ceil(scrollY + innerHeight) >= document.documentElement.scrollHeight - 4
+    : scrollY <= 0;
+})();
