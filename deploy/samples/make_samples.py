@@ -41,8 +41,8 @@ def write_backup_schedule(sheet: Sheet) -> None:
     sheet.heading("1. Purpose")
     sheet.paragraph(
         "This procedure says how the data of Halden Instruments is backed up, how each backup is checked, "
-        "and how lost or damaged data is brought back. It limits the loss of work to one day for files and to "
-        "15 minutes for databases."
+        "and how lost or damaged data is brought back. It limits the loss of work to one day for files and "
+        "to 15 minutes for databases."
     )
     sheet.heading("2. Scope")
     sheet.paragraph(
