@@ -80,7 +80,7 @@ class ChannelRow(SQLModel, table=True):
 
     __tablename__ = "channel"
     __table_args__ = NEVER_AGAIN
-    id: int | None = Field(default=None, primary_key=True)
+    id: int = Field(default=None, primary_key=True)
     tenant: str = Field(unique=True)
     platform: str
     installation: str | None = None
@@ -95,7 +95,7 @@ class FolderRow(SQLModel, table=True):
 
     __tablename__ = "folder"
     __table_args__ = (UniqueConstraint("channel_id", "location"),)
-    id: int | None = Field(default=None, primary_key=True)
+    id: int = Field(default=None, primary_key=True)
     channel_id: int = Field(foreign_key="channel.id", index=True)
     location: str
     """Absolute path or URL."""
@@ -139,7 +139,7 @@ class VersionRow(SQLModel, table=True):
 
     __tablename__ = "version"
     __table_args__ = (UniqueConstraint("document_id", "number"), NEVER_AGAIN)
-    id: int | None = Field(default=None, primary_key=True)
+    id: int = Field(default=None, primary_key=True)
     document_id: UUID = Field(foreign_key="document.id", index=True)
     number: int
     sha256: str = Field(foreign_key="blob.sha256", index=True)
@@ -191,7 +191,7 @@ class InboxRow(Leased, table=True):
         UniqueConstraint("platform", "event_key"),
         UniqueConstraint("platform", "message_key"),
     )
-    id: int | None = Field(default=None, primary_key=True)
+    id: int = Field(default=None, primary_key=True)
     platform: str
     event_key: str
     """The platform's event id, with its installation."""
@@ -224,7 +224,7 @@ class CitationRow(SQLModel, table=True):
 
     __tablename__ = "citation"
     __table_args__ = NEVER_AGAIN
-    id: int | None = Field(default=None, primary_key=True)
+    id: int = Field(default=None, primary_key=True)
     channel_id: int = Field(foreign_key="channel.id", index=True)
     version_id: int = Field(foreign_key="version.id", index=True)
     page: int

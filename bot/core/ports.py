@@ -182,11 +182,13 @@ class QuestionInbox(Protocol):
     async def mark_delivered(self, item: InboxItem) -> None:
         """The answer was seen: the question is done."""
 
-    async def release(self, item: InboxItem, *, delay: float = 0, reason: str | None = None) -> None:
-        """Let go of a question, to be claimed again in ``delay`` seconds."""
+    async def release(self, item: InboxItem) -> None:
+        """Let go of a question that somebody else may claim at once."""
 
-    async def count_attempt(self, item: InboxItem, *, delay: float, reason: str) -> None:
-        """Let go of a question that failed by its own fault, and count that."""
+    async def put_off(
+        self, item: InboxItem, reason: str, *, at_least: float = 0, is_own_fault: bool = False
+    ) -> None:
+        """Let go of a question for a while, longer each time; its own fault counts as an attempt."""
 
     async def give_up(self, item: InboxItem, reason: str) -> None:
         """End a question whose answer nobody will take."""

@@ -1,0 +1,99 @@
+"""The blob store: every content once, under its sha256, in a local folder.
+
+A blob is written to a temporary file on the same file system and becomes visible whole and durable,
+or not at all.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from uuid import uuid4
+
+from storage.errors import BlobsUnavailable
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_TEMPORARY = "temporary"
+
+
+class Blobs:
+    """Contents under ``root``; its calls wait for the disk, so run them outside the event loop."""
+
+    def __init__(self, root: Path) -> None:
+        """Make the folders.
+
+        Raises:
+            BlobsUnavailable: they cannot be made.
+        """
+        self._root = root
+        self._temporary = root / _TEMPORARY
+        with _translated_errors():
+            self._temporary.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+    def new_temporary(self) -> Path:
+        """A path that nobody else uses, on the file system of the blobs; the file is not made yet."""
+        return self._temporary / uuid4().hex
+
+    def adopt(self, temporary: Path, sha256: str) -> Path:
+        """Make a temporary file the blob ``sha256``, durably; a blob that is already there stays.
+
+        Raises:
+            BlobsUnavailable: the disk is full or failing; the temporary file is still there.
+        """
+        place = self.path(sha256)
+        with _translated_errors():
+            _synchronise(temporary)
+            if place.exists():
+                temporary.unlink()
+                return place
+            place.parent.mkdir(exist_ok=True, mode=0o700)
+            _synchronise(self._root)
+            temporary.chmod(0o400)
+            temporary.replace(place)
+            _synchronise(place.parent)
+        return place
+
+    def path(self, sha256: str) -> Path:
+        """Where a blob lies, or would lie.
+
+        Raises:
+            ValueError: not a lower-case hexadecimal sha256.
+        """
+        if not _SHA256.fullmatch(sha256):
+            raise ValueError("not a sha256")
+        return self._root / sha256[:2] / sha256
+
+    def remove(self, sha256: str) -> None:
+        """Remove a blob; idempotent."""
+        with _translated_errors():
+            self.path(sha256).unlink(missing_ok=True)
+
+    def sweep(self, older_than: float = 86_400) -> int:
+        """Remove temporary files that no one has touched for ``older_than`` seconds; return how many."""
+        limit = time.time() - older_than
+        with _translated_errors():
+            old = [file for file in self._temporary.iterdir() if file.stat().st_mtime <= limit]
+            for file in old:
+                file.unlink(missing_ok=True)
+        return len(old)
+
+
+@contextmanager
+def _translated_errors() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise BlobsUnavailable(f"the blob store does not work: {error.strerror}") from error
+
+
+def _synchronise(path: Path) -> None:
+    """Wait until a file's bytes, or a folder's names, are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

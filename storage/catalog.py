@@ -1,0 +1,153 @@
+"""The catalog: what each channel's documents are right now, read from SQL alone.
+
+Searching asks it what is live; links ask it what they open; people ask it how far everything is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import PurePosixPath
+from uuid import UUID
+
+from sqlalchemy import ScalarSelect, Select, func, or_, select
+from sqlalchemy.orm import aliased
+from sqlmodel import col
+
+from storage.database import Database
+from storage.models import DocumentStatus, LivePublication, Progress, Rung, VersionSource
+from storage.overview import overview, status_of
+from storage.tables import DocumentRow, PublicationRow, ReadingRow, VersionRow
+
+
+class Catalog:
+    """Reads the state of documents."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def hidden(self, channel_id: int) -> frozenset[UUID]:
+        """Publications that the index may hold and nobody may see: pending, retired, or of a deleted file."""
+        unseen = col(PublicationRow.state).in_(("pending", "retired"))
+        deleted = (col(PublicationRow.state) == "live") & (col(DocumentRow.state) == "deleted")
+        query = (
+            select(col(PublicationRow.id))
+            .join(VersionRow, col(VersionRow.id) == PublicationRow.version_id)
+            .join(DocumentRow, col(DocumentRow.id) == VersionRow.document_id)
+            .where(col(PublicationRow.channel_id) == channel_id, or_(unseen, deleted))
+        )
+        async with self._database.snapshot() as session:
+            return frozenset(await session.scalars(query))
+
+    async def live(self, channel_id: int, ids: Collection[UUID]) -> dict[UUID, LivePublication]:
+        """Those of ``ids`` that answer in this channel right now."""
+        query = _live_rows().where(
+            col(PublicationRow.channel_id) == channel_id, col(PublicationRow.id).in_(ids)
+        )
+        async with self._database.snapshot() as session:
+            rows = (await session.execute(query)).all()
+        return {row[0].id: _live_publication(*row) for row in rows}
+
+    async def has_live(self, channel_id: int) -> bool:
+        """Whether anything of the channel answers."""
+        query = _live_rows().where(col(PublicationRow.channel_id) == channel_id).limit(1)
+        async with self._database.snapshot() as session:
+            return (await session.execute(query)).first() is not None
+
+    async def documents(self, channel_id: int) -> list[DocumentStatus]:
+        """All documents of the channel by file name, deleted ones included."""
+        seen = overview()
+        query = select(seen).where(seen.c.channel_id == channel_id).order_by(seen.c.file)
+        async with self._database.snapshot() as session:
+            return [status_of(row) for row in await session.execute(query)]
+
+    async def source(self, version_id: int) -> VersionSource | None:
+        """What a link to this version opens, or None when there never was one."""
+        query = (
+            select(VersionRow, DocumentRow, ReadingRow, _newest_live_number())
+            .join(DocumentRow, col(DocumentRow.id) == VersionRow.document_id)
+            .outerjoin(
+                ReadingRow, (col(ReadingRow.sha256) == VersionRow.sha256) & (col(ReadingRow.state) == "done")
+            )
+            .where(col(VersionRow.id) == version_id)
+            .order_by(col(ReadingRow.done_at).desc())
+            .limit(1)
+        )
+        async with self._database.snapshot() as session:
+            row = (await session.execute(query)).first()
+        return _source(*row) if row else None
+
+    async def progress(self, channel_id: int | None = None) -> Progress:
+        """How far one channel has come, or all of them; deleted documents do not count."""
+        seen = overview()
+        full, quarantined = seen.c.live_rung == Rung.FULL, seen.c.state == "quarantined"
+        query = select(
+            func.count(),
+            func.count(seen.c.live_rung),
+            func.count().filter(full),
+            func.count().filter(quarantined),
+            func.coalesce(func.sum(seen.c.live_pages), 0),
+            func.coalesce(func.sum(seen.c.live_pages).filter(full), 0),
+        ).where(seen.c.state != "deleted")
+        if channel_id is not None:
+            query = query.where(seen.c.channel_id == channel_id)
+        async with self._database.snapshot() as session:
+            return Progress(*(await session.execute(query)).one())
+
+
+def _live_rows() -> Select[PublicationRow, VersionRow, DocumentRow, ReadingRow]:
+    """Live publications of documents that are not deleted, with what they are of."""
+    return (
+        select(PublicationRow, VersionRow, DocumentRow, ReadingRow)
+        .join(VersionRow, col(VersionRow.id) == PublicationRow.version_id)
+        .join(DocumentRow, col(DocumentRow.id) == VersionRow.document_id)
+        .join(ReadingRow, col(ReadingRow.id) == PublicationRow.reading_id)
+        .where(col(PublicationRow.state) == "live", col(DocumentRow.state) != "deleted")
+    )
+
+
+def _newest_live_number() -> ScalarSelect[int | None]:
+    """Number of the newest version of a document that answers."""
+    version = aliased(VersionRow)
+    return (
+        select(func.max(col(version.number)))
+        .join(PublicationRow, col(PublicationRow.version_id) == version.id)
+        .where(col(PublicationRow.state) == "live", col(version.document_id) == DocumentRow.id)
+        .correlate(DocumentRow)
+        .scalar_subquery()
+    )
+
+
+def _live_publication(
+    publication: PublicationRow, version: VersionRow, document: DocumentRow, reading: ReadingRow
+) -> LivePublication:
+    return LivePublication(
+        id=publication.id,
+        channel_id=publication.channel_id,
+        document_id=document.id,
+        version_id=version.id,
+        reading_id=reading.id,
+        sha256=version.sha256,
+        rung=Rung(reading.rung),
+        file=document.file,
+        title=reading.title or PurePosixPath(document.file).name,
+        pages=reading.pages,
+        chunks=reading.chunks,
+    )
+
+
+def _source(
+    version: VersionRow, document: DocumentRow, reading: ReadingRow | None, newest_live: int | None
+) -> VersionSource:
+    return VersionSource(
+        version_id=version.id,
+        channel_id=document.channel_id,
+        document_id=document.id,
+        sha256=version.sha256,
+        file=document.file,
+        title=(reading.title if reading else "") or PurePosixPath(document.file).name,
+        pages=reading.pages if reading else 0,
+        reading_id=reading.id if reading else None,
+        number=version.number,
+        newest_number=newest_live or version.number,
+        is_deleted=document.state == "deleted",
+    )

@@ -1,0 +1,110 @@
+"""Channels as SQL knows them: the only way from a verified key, or an admin's name, to a tenant."""
+
+from __future__ import annotations
+
+from sqlalchemy import ColumnElement, select, update
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlmodel import col
+
+from storage.database import Database
+from storage.errors import InvalidTenant, UnknownChannel
+from storage.models import Channel, ChannelKey, Platform, TenantName
+from storage.tables import ChannelRow
+
+_PLATFORMS = {"sl": Platform.SLACK, "ms": Platform.TEAMS, "lo": Platform.LOCAL}
+
+
+class Channels:
+    """Makes and finds channels."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def ensure(self, key: ChannelKey, name: str | None = None) -> Channel:
+        """The channel of a verified key, made when it is new; a changed name is taken over.
+
+        Raises:
+            InvalidTenant: the key holds a character that its platform never uses.
+        """
+        name = name or (key.conversation if key.platform is Platform.LOCAL else None)
+        known = await self._find(col(ChannelRow.tenant) == key.tenant)
+        if known and known.conversation and name in (None, known.name):
+            return _channel(known)
+        async with self._database.transaction() as session:
+            row = await _ensure_row(session, key.tenant)
+            row.installation, row.conversation = key.installation, key.conversation
+            row.name = name or row.name
+            await session.flush()
+            return _channel(row)
+
+    async def ensure_tenant(self, tenant: TenantName, name: str | None = None) -> Channel:
+        """The channel of a tenant name, for a chat channel's folder that is there before it ever spoke."""
+        known = await self._find(col(ChannelRow.tenant) == tenant)
+        if known:
+            return _channel(known)
+        async with self._database.transaction() as session:
+            row = await _ensure_row(session, tenant)
+            row.name = name or row.name
+            await session.flush()
+            return _channel(row)
+
+    async def by_name(self, name: str) -> Channel:
+        """A local channel by its name, any other by its tenant name.
+
+        Raises:
+            UnknownChannel: there is none; nothing was made.
+        """
+        row = await self._find(col(ChannelRow.tenant) == named_tenant(name))
+        if row is None:
+            raise UnknownChannel(f"no channel is called {name!r}; `footnote channels` lists them")
+        return _channel(row)
+
+    async def get(self, channel_id: int) -> Channel:
+        """A channel by its id.
+
+        Raises:
+            UnknownChannel: there is none.
+        """
+        row = await self._find(col(ChannelRow.id) == channel_id)
+        if row is None:
+            raise UnknownChannel(f"no channel has the id {channel_id}")
+        return _channel(row)
+
+    async def all(self, platform: Platform | None = None) -> list[Channel]:
+        """Every channel, or those of one platform, by name."""
+        query = select(ChannelRow).order_by(col(ChannelRow.name), col(ChannelRow.id))
+        if platform:
+            query = query.where(col(ChannelRow.platform) == platform)
+        async with self._database.snapshot() as session:
+            return [_channel(row) for row in await session.scalars(query)]
+
+    async def raise_epoch(self, channel_id: int) -> None:
+        """End every link of a channel that was made until now."""
+        raised = update(ChannelRow).where(col(ChannelRow.id) == channel_id)
+        async with self._database.transaction() as session:
+            await session.execute(raised.values(epoch=ChannelRow.epoch + 1))
+
+    async def _find(self, condition: ColumnElement[bool]) -> ChannelRow | None:
+        async with self._database.snapshot() as session:
+            return await session.scalar(select(ChannelRow).where(condition))
+
+
+def named_tenant(name: str) -> TenantName:
+    """The tenant that an admin's word for a channel means: a tenant name itself, else a local name."""
+    try:
+        return TenantName(name)
+    except InvalidTenant:
+        return ChannelKey(Platform.LOCAL, "", name).tenant
+
+
+async def _ensure_row(session: AsyncSession, tenant: TenantName) -> ChannelRow:
+    """The row of a tenant; the transaction's lock keeps two from making it."""
+    row = await session.scalar(select(ChannelRow).where(col(ChannelRow.tenant) == tenant))
+    if row is None:
+        row = ChannelRow(tenant=str(tenant), platform=_PLATFORMS[tenant[:2]], name=str(tenant))
+        session.add(row)
+    return row
+
+
+def _channel(row: ChannelRow) -> Channel:
+    return Channel(row.id, TenantName(row.tenant), Platform(row.platform), row.name, row.epoch)

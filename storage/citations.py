@@ -1,0 +1,50 @@
+"""Citations as they were shown: what a link's page and marks come from, whatever happens to readings."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from storage.database import Database
+from storage.models import Box, CitationRecord
+from storage.tables import CitationRow
+
+
+class Citations:
+    """Keeps what was shown."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def add(
+        self, channel_id: int, version_id: int, page: int, quote: str, boxes: Collection[Sequence[float]]
+    ) -> CitationRecord:
+        """Keep one citation; its id is never given to another one."""
+        row = CitationRow(
+            channel_id=channel_id,
+            version_id=version_id,
+            page=page,
+            quote=quote,
+            boxes=[list(Box(*box)) for box in boxes],
+        )
+        async with self._database.transaction() as session:
+            session.add(row)
+            await session.flush()
+        return _citation(row)
+
+    async def get(self, citation_id: int) -> CitationRecord | None:
+        """One citation, or None."""
+        async with self._database.snapshot() as session:
+            row = await session.get(CitationRow, citation_id)
+        return _citation(row) if row else None
+
+
+def _citation(row: CitationRow) -> CitationRecord:
+    return CitationRecord(
+        id=row.id,
+        channel_id=row.channel_id,
+        version_id=row.version_id,
+        page=row.page,
+        quote=row.quote,
+        boxes=tuple(Box(*box) for box in row.boxes),
+        created_at=row.created_at,
+    )
