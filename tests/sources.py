@@ -1,0 +1,69 @@
+"""The product's own Python files, parsed, for the tests that hold them to the rules of the house."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("bot", "ingestion", "storage")
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True)
+class Module:
+    """One file: its dotted name, its text and its syntax tree."""
+
+    path: Path
+    name: str
+    text: str
+    tree: ast.Module
+
+    def __str__(self) -> str:
+        return str(self.path.relative_to(ROOT))
+
+    @property
+    def package(self) -> str:
+        """The package that relative imports start from."""
+        return self.name if self.path.name == "__init__.py" else self.name.rpartition(".")[0]
+
+    def imports(self) -> set[str]:
+        """Every module this one imports, anywhere in it, as dotted names; for types alone counts too."""
+        found: set[str] = set()
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Import):
+                found.update(alias.name for alias in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                origin = self._origin(node)
+                found.update(f"{origin}.{alias.name}" for alias in node.names)
+        return found
+
+    def _origin(self, node: ast.ImportFrom) -> str:
+        if not node.level:
+            return node.module or ""
+        base = self.package.split(".")
+        above = base[: len(base) - node.level + 1]
+        return ".".join([*above, node.module] if node.module else above)
+
+    def functions(self) -> Iterator[Function]:
+        """Every function and method, nested ones too."""
+        return (node for node in ast.walk(self.tree) if isinstance(node, Function))
+
+
+@cache
+def modules() -> tuple[Module, ...]:
+    """All modules of the three packages."""
+    paths = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+    return tuple(parse(path) for path in paths)
+
+
+def parse(path: Path) -> Module:
+    """Read one file."""
+    text = path.read_text(encoding="utf-8")
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+    return Module(path, name, text, ast.parse(text, filename=str(path)))
