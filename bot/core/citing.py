@@ -1,0 +1,112 @@
+"""Turns a draft into verified text: every sentence carries located quotes, and says nothing else.
+
+Pure: what an answerer says about its sources is never believed, only the words that are found.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from bot.core.facts import unsupported
+from bot.core.models import Claim, Draft, Evidence, LocatedQuote
+from bot.core.quotes import locate, reduce_text
+
+_MARK = re.compile(r"\s*\[\s*\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*\s*\]")
+_BRACKETED = re.compile(r"\[(\s*\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*\s*)\]")
+_LINK = re.compile(r"!?\[([^\]\n]*)\]\([^)\n]*\)|<(?:https?:|mailto:)[^>|\n]*\|?([^>\n]*)>")
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedClaim:
+    """A sentence and the places that prove it."""
+
+    text: str
+    quotes: tuple[LocatedQuote, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What is left of a draft."""
+
+    text: str
+    """One line per claim of a verbatim draft, else running text; [n] by first use."""
+    cited: tuple[LocatedQuote, ...]
+    """``cited[n - 1]`` is what [n] stands for."""
+    faults: tuple[str, ...]
+    """What was wrong, in words that a model can act on; they quote nothing of a document."""
+
+    @property
+    def dropped(self) -> int:
+        """Number of sentences left out."""
+        return len(self.faults)
+
+
+def verify(draft: Draft, evidence: Sequence[Evidence]) -> Verified:
+    """Keep the claims of a draft that the evidence proves, and number their quotes by first use."""
+    kept: list[VerifiedClaim] = []
+    faults: list[str] = []
+    for number, claim in enumerate(draft.claims, start=1):
+        checked = _check(claim, evidence, is_verbatim=draft.verbatim)
+        if isinstance(checked, VerifiedClaim):
+            kept.append(checked)
+        else:
+            faults.append(f"Sentence {number}: {checked}")
+    cited = _distinct(quote for claim in kept for quote in claim.quotes)
+    lines = [_with_marks(claim, cited) for claim in kept]
+    return Verified(("\n" if draft.verbatim else " ").join(lines), tuple(cited), tuple(faults))
+
+
+def _check(claim: Claim, evidence: Sequence[Evidence], *, is_verbatim: bool) -> VerifiedClaim | str:
+    """The claim with its located quotes, or what is wrong with it."""
+    located = _distinct(place for quote in claim.quotes if (place := locate(quote, evidence)))
+    if not located:
+        return "none of its quotes stands in a passage word for word."
+    if is_verbatim:
+        return VerifiedClaim(f"“{_inert(located[0].quote)}”", (located[0],))
+    text = plain_sentence(claim.text)
+    if not text:
+        return "it is empty."
+    if missing := unsupported(text, _sources(located)):
+        return f"{', '.join(missing)} does not occur in the quoted passages."
+    return VerifiedClaim(text, tuple(located))
+
+
+def plain_sentence(text: str) -> str:
+    """A model's sentence as plain text: without [n] of its own, links or images; [2024] stays."""
+    return " ".join(_MARK.sub("", _LINK.sub(r"\1\2", text)).split())
+
+
+def _inert(quote: str) -> str:
+    """A document's words on one line; its own [3] becomes (3), because [n] means our sources."""
+    return _BRACKETED.sub(r"(\1)", " ".join(quote.split()))
+
+
+def _sources(located: Iterable[LocatedQuote]) -> list[str]:
+    """All that may carry a sentence's facts: the passages quoted, with their titles and headings."""
+    passages = [quote.passage for quote in located]
+    return [
+        text
+        for passage in passages
+        for text in (passage.text, passage.publication.title, *passage.heading_path)
+    ]
+
+
+def _distinct(quotes: Iterable[LocatedQuote]) -> list[LocatedQuote]:
+    """Each place once, in order of first use."""
+    unique: dict[tuple[int, int, str], LocatedQuote] = {}
+    for quote in quotes:
+        unique.setdefault(_place(quote), quote)
+    return list(unique.values())
+
+
+def _place(quote: LocatedQuote) -> tuple[int, int, str]:
+    """The same words of one page are one place, though two overlapping passages hold them."""
+    return (quote.passage.publication.version_id, quote.page, reduce_text(quote.quote).text)
+
+
+def _with_marks(claim: VerifiedClaim, cited: Sequence[LocatedQuote]) -> str:
+    places = [_place(quote) for quote in cited]
+    numbers = sorted({places.index(_place(quote)) + 1 for quote in claim.quotes})
+    return claim.text + "".join(f" [{number}]" for number in numbers)

@@ -1,0 +1,63 @@
+"""Chooses the passages an answerer reads and shows them as a model sees them.
+
+What a model sees is made of numbers, titles, pages, headings and text alone: boxes, ids, paths,
+scores and links travel beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bot.core.markers import marked
+from bot.core.models import Evidence, Passage
+from bot.core.ports import ChunkReader
+from storage.tokens import count_tokens
+
+
+async def gather_evidence(
+    passages: Sequence[Passage], chunks: ChunkReader, *, most: int, tokens: int
+) -> list[Evidence]:
+    """The first ``most`` passages that fit into ``tokens`` (cl100k_base), numbered from 1.
+
+    The best passage is always among them.
+
+    Raises:
+        storage.errors.InfrastructureError: readings cannot be reached.
+    """
+    evidence: list[Evidence] = []
+    for passage in passages:
+        tokens -= count_tokens(passage.text)
+        if len(evidence) == most or (evidence and tokens < 0):
+            break
+        chunk = await chunks.chunk(passage.publication.reading_id, passage.ordinal)
+        evidence.append(Evidence(len(evidence) + 1, passage, chunk.page_starts, chunk.words))
+    return evidence
+
+
+def show(evidence: Sequence[Evidence], fence: str) -> str:
+    """The passages as a model reads them.
+
+    Args:
+        evidence: what to show, in this order.
+        fence: random text that no document can know; it opens and closes every passage.
+    """
+    return "\n\n".join(_shown(item, fence) for item in evidence)
+
+
+def _shown(item: Evidence, fence: str) -> str:
+    passage = item.passage
+    facts = [f"title: {_line(passage.publication.title)}", f"page: {_pages(passage)}"]
+    if passage.heading_path:
+        facts.append(f"section: {' > '.join(map(_line, passage.heading_path))}")
+    head = "\n".join((f"<passage {item.number} {fence}>", *facts))
+    return f"{head}\n{marked(passage.text, item.page_starts)}\n</passage {fence}>"
+
+
+def _pages(passage: Passage) -> str:
+    first, last = passage.first_page, passage.last_page
+    return str(first) if first == last else f"{first}-{last}"
+
+
+def _line(text: str) -> str:
+    """Text of a document on one line, so that it cannot pretend to be a passage's first lines."""
+    return " ".join(text.split())

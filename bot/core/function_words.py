@@ -1,0 +1,25 @@
+"""Words that ask or join and name nothing: they weigh nothing when it is judged what a text covers.
+
+English first; the German, French and Spanish ones are those that open and join a question.
+"""
+
+from storage.analyzer import analyze, fold
+
+_ENGLISH = """
+a about according all also am an and any anyone are as at be been being but by can could did do does
+doing done during each either else every find for from get gets give gives go got had has have having
+he her here hers him his how i if in into is it its itself kind know let list long many may me mean
+might mine more most much must my need no not of off often on one or other our ours out over own per
+please provide say says shall she should show so some someone such tell than that the their theirs
+them then there these they thing things this those to too under until up us use used very want was way
+we were what whats when where which while who whom whose why will with within without would you your
+yours document documents file files page pages pdf
+"""
+_OTHERS = """
+was wer wie wo wann warum welche welcher welches ist sind der die das den dem ein eine einen und oder
+in im mit von zu fur auf bei nach aus wird werden hat haben kann man es sie ich wir
+que qui quoi quel quelle quels quelles quand comment pourquoi combien est sont le la les un une des du
+de et ou a au aux en dans pour par sur avec il elle on nous vous je ce cette
+cual cuales cuando como donde quien cuanto cuantos es son el los las una unos y o del al con por para
+"""
+FUNCTION_TERMS = frozenset(analyze(fold(_ENGLISH + _OTHERS)))

@@ -1,0 +1,76 @@
+"""Page markers: they tell an answerer where in the document it reads, and are made at reading time.
+
+A marker opens every passage, stands at each page start and at most 400 tokens after the last one,
+between sentences. Nothing of this is stored, embedded or counted in a chunk.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from bot.core.sentences import sentence_starts
+from storage.tokens import count_tokens
+
+SPACING = 400
+"""Most cl100k_base tokens between two markers."""
+
+_WORD = re.compile(r"\s*\S{1,200}\s*")
+_LOOKALIKE = re.compile(r"-{2,}(?=[ \t]*page[ \t]*\d+[ \t]*-{2,})", re.IGNORECASE)
+
+
+def marked(text: str, page_starts: Sequence[tuple[int, int]]) -> str:
+    """The text with its page markers.
+
+    A line of the document that looks like a marker is escaped, so that it can never move a page
+    number.
+    """
+    places = list(_places(text, page_starts))
+    ends = [offset for offset, _ in places[1:]] + [len(text)]
+    parts = (
+        f"{_marker(page)}\n{_escaped(text[offset:end].strip())}"
+        for (offset, page), end in zip(places, ends, strict=True)
+    )
+    return "\n".join(parts)
+
+
+def _marker(page: int) -> str:
+    return f"--- Page {page} ---"
+
+
+def _escaped(text: str) -> str:
+    return _LOOKALIKE.sub(lambda dashes: "\\-" * len(dashes[0]), text)
+
+
+def _places(text: str, page_starts: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """(offset, page) of every marker, in order."""
+    ends = [offset for offset, _ in page_starts[1:]] + [len(text)]
+    for (start, page), end in zip(page_starts, ends, strict=True):
+        yield start, page
+        yield from ((start + offset, page) for offset in _too_far(text[start:end]))
+
+
+def _too_far(text: str) -> Iterator[int]:
+    """Offsets at which the text since the last marker would otherwise exceed the spacing."""
+    if count_tokens(text) <= SPACING:
+        return
+    since = 0
+    for start, end in _pieces(text):
+        tokens = count_tokens(text[start:end])
+        if since and since + tokens > SPACING:
+            yield start
+            since = 0
+        since += tokens
+
+
+def _pieces(text: str) -> Iterator[tuple[int, int]]:
+    """Sentences; one that is longer than the spacing gives its words instead."""
+    starts = [0, *(start for start in sentence_starts(text) if start), len(text)]
+    for start, end in pairwise(starts):
+        if count_tokens(text[start:end]) <= SPACING:
+            yield start, end
+        else:
+            yield from (
+                (start + word.start(), start + word.end()) for word in _WORD.finditer(text[start:end])
+            )

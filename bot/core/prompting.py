@@ -1,0 +1,103 @@
+"""What a model is asked, and how its reply is read: two formats, one meaning, no network here."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from enum import StrEnum
+from importlib.resources import files
+from typing import Any
+
+from bot.core.errors import ModelReplyUnusable
+from bot.core.evidence import show
+from bot.core.models import Claim, Draft, Evidence, Quote
+
+_QUOTE_LINE = re.compile(r"QUOTE\s*\[?(\d{1,3})\]?\s*:\s*(.+)", re.IGNORECASE)
+_CLAIM_LINE = re.compile(r"CLAIM\s*:\s*(.+)", re.IGNORECASE)
+_NOT_FOUND = re.compile(r"\W*NOT[ _]FOUND\W*", re.IGNORECASE)
+_FENCED = re.compile(r"\s*```(?:json)?\s*(.*?)\s*```\s*", re.DOTALL)
+
+_QUOTE = {
+    "type": "object",
+    "properties": {"passage": {"type": "integer"}, "quote": {"type": "string"}},
+    "required": ["passage", "quote"],
+    "additionalProperties": False,
+}
+_CLAIM = {
+    "type": "object",
+    "properties": {"text": {"type": "string"}, "quotes": {"type": "array", "items": _QUOTE}},
+    "required": ["text", "quotes"],
+    "additionalProperties": False,
+}
+REPLY_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"found": {"type": "boolean"}, "claims": {"type": "array", "items": _CLAIM}},
+    "required": ["found", "claims"],
+    "additionalProperties": False,
+}
+"""JSON schema of a reply, in the subset that OpenAI's strict mode takes."""
+
+
+class ReplyFormat(StrEnum):
+    """How a model writes its reply."""
+
+    JSON = "json"
+    MARKED = "marked"
+    """Lines of plain text, for endpoints without structured output."""
+
+
+def instructions(reply_format: ReplyFormat, fence: str) -> str:
+    """The system prompt."""
+    return _prompt("answer").format(fence=fence, format=_prompt(f"format-{reply_format}").format())
+
+
+def request(question: str, evidence: Sequence[Evidence], fence: str, faults: Sequence[str] = ()) -> str:
+    """The user's turn: passages, question, and what was wrong with the last reply."""
+    parts = [show(evidence, fence), f"Question: {question}"]
+    if faults:
+        parts.append(
+            "Your last reply was refused. Repair this:\n" + "\n".join(f"- {fault}" for fault in faults)
+        )
+    return "\n\n".join(parts)
+
+
+def read_reply(reply: str, reply_format: ReplyFormat) -> Draft:
+    """A model's reply as a draft.
+
+    Raises:
+        ModelReplyUnusable: it is not what the prompt asked for.
+    """
+    return _read_json(reply) if reply_format is ReplyFormat.JSON else _read_marked(reply)
+
+
+def _prompt(name: str) -> str:
+    return files("bot.core").joinpath("prompts", f"{name}.md").read_text(encoding="utf-8")
+
+
+def _read_json(reply: str) -> Draft:
+    fenced = _FENCED.fullmatch(reply)
+    try:
+        value = json.loads(fenced[1] if fenced else reply)
+        claims = tuple(_claim(item) for item in value["claims"]) if value["found"] else ()
+    except (ValueError, KeyError, TypeError) as error:
+        raise ModelReplyUnusable("the reply is not the JSON that was asked for") from error
+    return Draft(claims)
+
+
+def _claim(item: dict[str, Any]) -> Claim:
+    quotes = tuple(Quote(int(quote["passage"]), str(quote["quote"])) for quote in item["quotes"])
+    return Claim(str(item["text"]), quotes)
+
+
+def _read_marked(reply: str) -> Draft:
+    claims: list[Claim] = []
+    for line in filter(None, map(str.strip, reply.splitlines())):
+        if claim := _CLAIM_LINE.match(line):
+            claims.append(Claim(claim[1], ()))
+        elif (quote := _QUOTE_LINE.match(line)) and claims:
+            last = claims.pop()
+            claims.append(Claim(last.text, (*last.quotes, Quote(int(quote[1]), quote[2]))))
+    if not claims and not _NOT_FOUND.search(reply):
+        raise ModelReplyUnusable("the reply has neither sentences nor NOT FOUND")
+    return Draft(tuple(claims))

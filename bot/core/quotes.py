@@ -1,0 +1,120 @@
+"""Locates a quote in a passage's own text, and through its offset -> box map on the page.
+
+Both texts are reduced to what a reader would call the same words: case, whitespace, line-end
+hyphens, ligatures, kinds of quotation marks and dashes, and invisible characters make no difference.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from bot.core.models import Evidence, LocatedQuote, Quote
+from storage.geometry import main_page, rectangles
+
+SHORTEST_AMBIGUOUS = 12
+"""A quote of fewer reduced characters must stand at one place only; a longer one may repeat itself."""
+
+_SAME = {
+    **dict.fromkeys("‘’‚‛′´`ʼ", "'"),
+    **dict.fromkeys("“”„‟″«»", '"'),
+    **dict.fromkeys("‐‑‒–—―−﹘﹣－", "-"),
+}
+_EDGES = re.compile(r"^[\W_]+|[^\w%°)\]]+$")
+_ONE_WORD_A_CHAR = re.compile(r"[\u0e00-\u0eff\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Reduced:
+    """A text reduced for comparing, and for each reduced character where it comes from."""
+
+    text: str
+    origins: tuple[int, ...]
+
+
+@lru_cache(maxsize=256)
+def reduce_text(text: str) -> Reduced:
+    """The comparable form of a text with its offset map."""
+    chars = list(_folded(text))
+    kept = [
+        (char, origin)
+        for at, (char, origin) in enumerate(chars)
+        if char != "-" or _separates_numbers(chars, at)
+    ]
+    return Reduced("".join(char for char, _ in kept), tuple(origin for _, origin in kept))
+
+
+def find_spans(quote: str, text: str) -> list[tuple[int, int]]:
+    """Every (start, end) of ``text`` that reads as ``quote``, between whole words; none for an empty quote."""
+    wanted = reduce_text(_EDGES.sub("", quote)).text
+    haystack = reduce_text(text)
+    if not any(char.isalnum() for char in wanted):
+        return []
+    starts = [match.start() for match in re.finditer(f"(?={re.escape(wanted)})", haystack.text)]
+    spans = [(haystack.origins[at], haystack.origins[at + len(wanted) - 1] + 1) for at in starts]
+    return [span for span in spans if _is_whole(text, *span)]
+
+
+def locate(quote: Quote, evidence: Sequence[Evidence]) -> LocatedQuote | None:
+    """The one best place of a quote in the evidence, or None.
+
+    The passage that the answerer named is searched first, then all others in their order: the words
+    decide, not the number.
+    """
+    for item in sorted(evidence, key=lambda item: item.number != quote.passage):
+        if span := _best_span(quote, item):
+            return place(item, *span)
+    return None
+
+
+def place(item: Evidence, start: int, end: int) -> LocatedQuote:
+    """A span of a passage as a located quote: its page is where most of it lies, its boxes those on it."""
+    page = main_page(item.words, start, end) if item.words else _page_at(item, start)
+    return LocatedQuote(
+        passage=item.passage,
+        start=start,
+        end=end,
+        page=page,
+        quote=item.passage.text[start:end],
+        boxes=tuple(rectangles(item.words, start, end).get(page, ())),
+    )
+
+
+def _best_span(quote: Quote, item: Evidence) -> tuple[int, int] | None:
+    spans = find_spans(quote.text, item.passage.text)
+    copied = [span for span in spans if item.number == quote.passage and span[0] == quote.start]
+    if copied:
+        return copied[0]
+    if len(spans) > 1 and len(reduce_text(quote.text).text) < SHORTEST_AMBIGUOUS:
+        return None
+    return spans[0] if spans else None
+
+
+def _folded(text: str) -> Iterator[tuple[str, int]]:
+    """Comparable characters with the offset each comes from; whitespace and invisible ones are gone."""
+    for offset, char in enumerate(text):
+        for part in unicodedata.normalize("NFKD", _SAME.get(char, char)).casefold():
+            if unicodedata.category(part) not in {"Mn", "Cf", "Cc", "Zs", "Zl", "Zp"}:
+                yield _SAME.get(part, part), offset
+
+
+def _separates_numbers(chars: Sequence[tuple[str, int]], at: int) -> bool:
+    """A dash counts only before a digit and not after a letter: '5-10' and '-5' are not '510' and '5'."""
+    follows_letter = at > 0 and chars[at - 1][0].isalpha()
+    return not follows_letter and at + 1 < len(chars) and chars[at + 1][0].isdigit()
+
+
+def _is_whole(text: str, start: int, end: int) -> bool:
+    return not _joins(text[start - 1 : start], text[start]) and not _joins(text[end - 1], text[end : end + 1])
+
+
+def _joins(left: str, right: str) -> bool:
+    """Whether two neighbouring characters belong to one word."""
+    return left.isalnum() and right.isalnum() and not _ONE_WORD_A_CHAR.match(left + right)
+
+
+def _page_at(item: Evidence, offset: int) -> int:
+    return [page for start, page in item.page_starts if start <= offset][-1]
