@@ -42,6 +42,8 @@ MODEL_UNVERIFIED = (
 
 QUOTES_LEAD = "Your documents say:"
 
+CUT_SHORT = "The answer was too long for one message: the sources hold the rest."
+
 
 def still_reading(files: int) -> str:
     """An answer is missing while files wait to be read."""

@@ -1,0 +1,32 @@
+"""Makes text of documents and models inert, before a platform's renderer escapes it."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_JOINER = "\u2060"
+_HIDDEN = {"Cc", "Cf", "Cs"}
+_KEPT = {"\n", "\t", "\u200c", "\u200d"}  # the last two: Persian, Indic scripts and emoji need them
+
+# Where a chat client would see a URL: at "://", and at a dot inside a host name. File names of
+# documents keep their dots as they are: none of these endings is a top-level domain.
+_LINKS = re.compile(
+    r"(?<=:)(?=//)|(?<=[^\W_]\.)(?!(?:pdf|docx?|xlsx?|pptx?|txt|csv|png|jpe?g)\b)(?=[^\W\d_]{2})",
+    re.IGNORECASE,
+)
+
+
+def tame(text: str) -> str:
+    """The same text without invisible or reordering characters, in which nothing becomes a link.
+
+    A word joiner, which nobody sees, stands where a client would otherwise recognise a URL.
+    """
+    visible = "".join(c for c in text if c in _KEPT or unicodedata.category(c) not in _HIDDEN)
+    return _LINKS.sub(_JOINER, visible)
+
+
+def shorten(text: str, limit: int) -> str:
+    """At most ``limit`` characters on one line, with an ellipsis where something is missing."""
+    line = " ".join(text.split())
+    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"

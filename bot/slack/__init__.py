@@ -1,0 +1,1 @@
+"""Slack: events in over HTTP or Socket Mode, answers out as Block Kit messages."""

@@ -1,0 +1,90 @@
+"""Reads a verified Slack event: does it ask something, where, and in which words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from bot.core.models import IncomingMessage
+from storage.models import ChannelKey, Platform
+
+Json = Mapping[str, Any]
+
+_SLACK_ID = re.compile(r"[A-Z0-9]{2,24}")
+_CONTROL = re.compile(r"<([@#!]?)([^<>|]*)(?:\|([^<>]*))?>")
+
+
+def read_event(envelope: Json) -> IncomingMessage | None:
+    """The question in an ``event_callback``, or None when nobody asks us anything.
+
+    Edits, broadcasts, other subtypes, bots (ourselves included) and people of other organisations
+    in a shared channel ask nothing; in a channel only a mention does.
+    """
+    event: Json = envelope.get("event") or {}
+    authorization: Json = (envelope.get("authorizations") or [{}])[0]
+    installation = installation_of(authorization)
+    bot = str(authorization.get("user_id") or "")
+    if not _asks(event, bot) or _is_stranger(envelope, event, authorization):
+        return None
+    channel, ts = str(event.get("channel") or ""), str(event.get("ts") or "")
+    if not (_SLACK_ID.fullmatch(installation) and _SLACK_ID.fullmatch(channel) and ts):
+        return None
+    message_key = f"{installation}:{channel}:{ts}"
+    return IncomingMessage(
+        key=ChannelKey(Platform.SLACK, installation, channel),
+        channel_name=None,
+        event_key=f"{installation}:{envelope.get('event_id') or message_key}",
+        message_key=message_key,
+        thread=event.get("thread_ts") or ts,
+        text=plain_text(str(event.get("text") or ""), bot),
+        address=_address(event, message_key),
+    )
+
+
+def installation_of(authorization: Json) -> str:
+    """The enterprise id of an org-wide install, else the team id."""
+    name = "enterprise_id" if authorization.get("is_enterprise_install") else "team_id"
+    return str(authorization.get(name) or "")
+
+
+def plain_text(text: str, bot: str) -> str:
+    """Slack's markup as people read it, without the mention of ``bot``."""
+    bare = _CONTROL.sub(lambda match: _spelled(match, bot), text)
+    decoded = bare.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+    return " ".join(decoded.replace("\N{NO-BREAK SPACE}", " ").split(" ")).strip()
+
+
+def _spelled(match: re.Match[str], bot: str) -> str:
+    sigil, target, label = match.groups()
+    if sigil == "@" and target == bot:
+        return ""
+    if sigil:
+        return f"{'#' if sigil == '#' else '@'}{(label or target).lstrip('@#')}"
+    return label or target
+
+
+def _asks(event: Json, bot: str) -> bool:
+    if not event.get("user") or event["user"] == bot:
+        return False
+    if any(event.get(sign) for sign in ("bot_id", "bot_profile", "edited")):
+        return False
+    if event.get("subtype") not in (None, "file_share"):
+        return False
+    if event.get("type") == "app_mention" or event.get("channel_type") == "im":
+        return True
+    return bool(bot) and f"<@{bot}" in str(event.get("text") or "")
+
+
+def _is_stranger(envelope: Json, event: Json, authorization: Json) -> bool:
+    """Whether somebody of another organisation asks in a channel shared with us."""
+    if not envelope.get("is_ext_shared_channel"):
+        return False
+    home = {authorization.get("team_id"), authorization.get("enterprise_id")} - {None}
+    return (event.get("user_team") or event.get("team")) not in home
+
+
+def _address(event: Json, message_key: str) -> dict[str, Any]:
+    """In a channel we answer in a thread; in a direct message where the person wrote."""
+    thread = event.get("thread_ts") or (None if event.get("channel_type") == "im" else event["ts"])
+    return {"channel": event["channel"], "ts": event["ts"], "thread": thread, "key": message_key}

@@ -1,0 +1,129 @@
+"""Writes an answer as a Slack message: pure, and within Block Kit's limits whatever the answer holds.
+
+Sources take their place first; the words get what is left, and say so when they were cut.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate, takewhile
+from pathlib import PurePosixPath
+from typing import Any
+
+from bot.core import wording
+from bot.core.models import Answer, CitedPage, NearestPage
+from bot.core.plaintext import shorten, tame
+from bot.core.sources import cited_pages, split_sources
+
+Block = dict[str, Any]
+
+MESSAGE = 12_000
+"""Characters of all blocks; Slack was seen to refuse a message at about 13,200."""
+SECTION = 3000
+LABEL = 75
+OPTIONS = 5
+NOTIFICATION = 3000
+
+
+@dataclass(frozen=True, slots=True)
+class SlackMessage:
+    """What ``chat.postMessage`` and ``chat.update`` take."""
+
+    text: str
+    """For notifications, and where blocks are not shown."""
+    blocks: tuple[Block, ...]
+
+
+def render(answer: Answer, sources_shown: int) -> SlackMessage:
+    """The answer's words, one URL button per cited page, and one control for the pages beyond."""
+    pages = cited_pages(answer) or [_nearest_page(page) for page in [answer.nearest] if page]
+    sources = _source_blocks(pages, sources_shown)
+    words = tame(answer.text).strip() or wording.ENGINE_FAILED
+    sections = [
+        _section(part) for part in _parts(words, MESSAGE - len(json.dumps(sources, ensure_ascii=False)))
+    ]
+    return SlackMessage(_fallback(words, pages), (*sections, *sources))
+
+
+def escape(text: str) -> str:
+    """Text that Slack takes for text: no link, mention or other control sequence is left in it."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _nearest_page(nearest: NearestPage) -> CitedPage:
+    name = PurePosixPath(nearest.file).name
+    return CitedPage(
+        (), wording.source_label(nearest.page, name), wording.page_of(nearest.page, name), nearest.url
+    )
+
+
+def _source_blocks(pages: Sequence[CitedPage], shown: int) -> list[Block]:
+    first, further = split_sources(pages, shown)
+    if not first:
+        return []
+    buttons = [_button(number, page) for number, page in enumerate(first, start=1)]
+    groups = [further[start : start + OPTIONS] for start in range(0, len(further), OPTIONS)]
+    menus = [_menu(number, group) for number, group in enumerate(groups, start=1)]
+    return [{"type": "actions", "block_id": "sources", "elements": buttons}, *menus]
+
+
+def _button(number: int, page: CitedPage) -> Block:
+    return {
+        "type": "button",
+        "action_id": f"source-{number}",
+        "text": _plain(page.label),
+        "url": page.url,
+        "accessibility_label": shorten(tame(page.fallback), LABEL),
+    }
+
+
+def _menu(number: int, pages: Sequence[CitedPage]) -> Block:
+    """The control for pages beyond the buttons: Slack lets one hold five."""
+    options = [
+        {"text": _plain(page.label), "value": str(place), "url": page.url} for place, page in enumerate(pages)
+    ]
+    return {
+        "type": "section",
+        "block_id": f"sources-{number}",
+        "text": _plain(wording.more_sources(len(pages))),
+        "accessory": {"type": "overflow", "action_id": f"source-more-{number}", "options": options},
+    }
+
+
+def _plain(text: str) -> Block:
+    return {"type": "plain_text", "text": shorten(tame(text), LABEL), "emoji": False}
+
+
+def _section(text: str) -> Block:
+    """``verbatim``: Slack itself makes no link or mention out of these words."""
+    return {"type": "section", "text": {"type": "mrkdwn", "text": escape(text), "verbatim": True}}
+
+
+def _parts(text: str, budget: int) -> list[str]:
+    """The text in pieces that fit a section each; the last one says it when there was more."""
+    if len(escape(text)) > budget:
+        end = _fitting(text, budget - len(wording.CUT_SHORT) - 2)
+        text = f"{text[:end].rstrip()}… {wording.CUT_SHORT}"
+    parts = []
+    while text:
+        end = _fitting(text, SECTION)
+        parts.append(text[:end].strip())
+        text = text[end:].strip()
+    return parts
+
+
+def _fitting(text: str, limit: int) -> int:
+    """Where to end, between two words if there are any, so that what stands before fits once escaped."""
+    lengths = accumulate(len(escape(character)) for character in text)
+    end = sum(1 for _ in takewhile(lambda length: length <= limit, lengths))
+    if end == len(text):
+        return end
+    space = max(text.rfind(" ", 0, end), text.rfind("\n", 0, end))
+    return space if space > end // 2 else end
+
+
+def _fallback(words: str, pages: Sequence[CitedPage]) -> str:
+    sources = "\n".join(escape(tame(page.fallback)) for page in pages)
+    return f"{escape(words[: _fitting(words, NOTIFICATION)])}\n{sources}".strip()

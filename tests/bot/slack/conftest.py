@@ -1,0 +1,128 @@
+"""A whole Slack door on a real loopback server, in front of an inbox that lives in memory."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import io
+import json
+import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+from bot.core.models import Answer, AnswerState, Citation, IncomingMessage
+from bot.settings import BotSettings
+from bot.slack.door import PATH, SlackDoor, slack_messenger
+
+SECRET = "signing-secret-of-the-test"
+
+
+def answer_to(message: IncomingMessage) -> Answer:
+    """An answer that shows which channel it is for, with one cited page."""
+    channel = message.key.conversation
+    citation = Citation(
+        1,
+        f"Backup rules of {channel}",
+        f"{channel}.pdf",
+        2,
+        "daily",
+        (),
+        f"http://127.0.0.1:8765/v/{channel}",
+    )
+    return Answer(AnswerState.GROUNDED, f"For {channel}: backups run daily at 2:00 AM [1].", (citation,))
+
+
+@dataclass
+class Inbox:
+    """Keeps messages as the real one does: a message once, however many events bring it."""
+
+    door: SlackDoor | None = None
+    kept: dict[str, IncomingMessage] = field(default_factory=dict)
+    arrivals: int = 0
+    failure: Exception | None = None
+    gate: asyncio.Event | None = None
+    answering: list[asyncio.Task[None]] = field(default_factory=list)
+
+    async def receive(self, message: IncomingMessage) -> bool:
+        """Commit; when a door is there, answer in the background."""
+        self.arrivals += 1
+        if self.gate:
+            await self.gate.wait()
+        if self.failure:
+            raise self.failure
+        if message.message_key in self.kept:
+            return False
+        self.kept[message.message_key] = message
+        if self.door:
+            self.answering.append(asyncio.create_task(self._answer(self.door, message)))
+        return True
+
+    async def _answer(self, door: SlackDoor, message: IncomingMessage) -> None:
+        placed = await door.messenger.place(message.address)
+        await door.messenger.deliver(message.address, placed, answer_to(message))
+
+
+@dataclass(frozen=True)
+class Street:
+    """The door with its server: where events are posted, and what came through."""
+
+    url: str
+    session: aiohttp.ClientSession
+    inbox: Inbox
+
+    async def post(self, body: bytes, **headers: str) -> int:
+        """Post raw bytes with these headers; returns the status."""
+        names = {name.replace("_", "-"): value for name, value in headers.items()}
+        async with self.session.post(self.url, data=io.BytesIO(body), headers=names) as response:
+            return response.status
+
+    async def send(self, envelope: dict[str, Any], secret: str = SECRET, age: int = 0) -> int:
+        """Post an event as Slack does, signed with ``secret``, ``age`` seconds ago."""
+        body = json.dumps(envelope).encode()
+        return await self.post(body, Content_Type="application/json", **sign(body, secret, age))
+
+
+def sign(body: bytes, secret: str = SECRET, age: int = 0) -> dict[str, str]:
+    """The two headers by which Slack proves that it sent a body."""
+    stamp = str(int(time.time()) - age)
+    digest = hmac.new(secret.encode(), f"v0:{stamp}:".encode() + body, hashlib.sha256).hexdigest()
+    return {"X_Slack_Request_Timestamp": stamp, "X_Slack_Signature": f"v0={digest}"}
+
+
+def slack_settings(api_url: str = "http://127.0.0.1:9/api/", **others: Any) -> BotSettings:
+    """Settings of a bot at some Slack."""
+    return BotSettings(slack_bot_token="xoxb-test", slack_api_url=api_url, **others)
+
+
+def open_door(settings: BotSettings, inbox: Inbox) -> SlackDoor:
+    """The door of these settings, in front of this inbox."""
+    messenger = slack_messenger(settings)
+    assert messenger
+    return SlackDoor(settings, messenger, inbox.receive)
+
+
+@pytest.fixture
+async def street() -> AsyncIterator[Street]:
+    """A door that takes signed events over HTTP; Slack itself is not needed for that."""
+    inbox = Inbox()
+    door = open_door(slack_settings(slack_signing_secret=SECRET), inbox)
+    app = web.Application()
+    door.add_routes(app)
+    async with AsyncExitStack() as stack:
+        server = await stack.enter_async_context(TestServer(app))
+        session = await stack.enter_async_context(aiohttp.ClientSession())
+        yield Street(str(server.make_url(PATH)), session, inbox)
+
+
+@pytest.fixture(name="sign")
+def signing() -> Any:
+    """``sign(body)``: the headers by which Slack proves that it sent a body."""
+    return sign

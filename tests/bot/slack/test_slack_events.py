@@ -1,0 +1,126 @@
+"""Which Slack events ask something, where and in which words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bot.slack.events import plain_text, read_event
+from storage.models import ChannelKey, Platform
+
+BOT = "U0FOOT001"
+
+
+def envelope(**event: Any) -> dict[str, Any]:
+    """A mention in a channel, as Slack sends it, with ``event`` fields changed; None removes one."""
+    fields = {"type": "app_mention", "channel": "C0ITOPS01", "user": "U0ALICE01", "ts": "17.0001"}
+    changed = fields | {"text": f"<@{BOT}> when do backups run?"} | event
+    authorization = {"enterprise_id": None, "team_id": "T0ACME001", "user_id": BOT, "is_bot": True}
+    return {
+        "type": "event_callback",
+        "team_id": "T0OTHER01",
+        "event_id": "Ev1",
+        "authorizations": [authorization | {"is_enterprise_install": False}],
+        "event": {name: value for name, value in changed.items() if value is not None},
+    }
+
+
+def test_a_mention_asks_in_the_channel_of_the_verified_envelope() -> None:
+    """Channel, keys, thread and words of a question come out of a mention."""
+    message = read_event(envelope())
+    assert message
+    assert message.key == ChannelKey(Platform.SLACK, "T0ACME001", "C0ITOPS01")
+    assert message.event_key == "T0ACME001:Ev1"
+    assert message.message_key == "T0ACME001:C0ITOPS01:17.0001"
+    assert (message.thread, message.text) == ("17.0001", "when do backups run?")
+    assert message.address["thread"] == "17.0001"
+
+
+def test_the_twin_events_of_one_mention_share_their_message_key() -> None:
+    """A mention that also arrives as a message is one message with two event ids."""
+    twin = envelope(type="message", channel_type="channel") | {"event_id": "Ev2"}
+    first, second = read_event(envelope()), read_event(twin)
+    assert first
+    assert second
+    assert first.message_key == second.message_key
+    assert first.event_key != second.event_key
+
+
+def test_an_org_wide_install_is_named_by_its_enterprise() -> None:
+    """Only an install for the whole organisation takes the enterprise id."""
+    event = envelope()
+    event["authorizations"][0] |= {"enterprise_id": "E0ACME001", "is_enterprise_install": True}
+    message = read_event(event)
+    assert message
+    assert message.key.installation == "E0ACME001"
+
+
+def test_an_enterprise_workspace_with_its_own_install_keeps_its_team() -> None:
+    """An enterprise id alone does not merge the workspaces of an organisation."""
+    event = envelope()
+    event["authorizations"][0]["enterprise_id"] = "E0ACME001"
+    message = read_event(event)
+    assert message
+    assert message.key.installation == "T0ACME001"
+
+
+def test_a_direct_message_needs_no_mention_and_is_answered_beside_it() -> None:
+    """In a direct message every sentence asks; the answer does not open a thread."""
+    message = read_event(envelope(type="message", channel_type="im", channel="D0ALICE01", text="hello"))
+    assert message
+    assert (message.text, message.address["thread"]) == ("hello", None)
+
+
+def test_a_reply_in_a_thread_is_answered_in_that_thread() -> None:
+    """The thread's root names the thread, not the reply."""
+    message = read_event(envelope(thread_ts="16.0001"))
+    assert message
+    assert (message.thread, message.address["thread"]) == ("16.0001", "16.0001")
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"type": "message", "channel_type": "channel", "text": "no mention"},
+        {"type": "message", "channel_type": "channel", "text": "<@U0OTHER01> hi"},
+        {"bot_id": "B1"},
+        {"user": BOT},
+        {"user": None},
+        {"edited": {"user": "U0ALICE01"}},
+        {"type": "message", "channel_type": "im", "subtype": "message_changed"},
+        {"type": "message", "channel_type": "im", "subtype": "message_deleted"},
+        {"type": "message", "subtype": "thread_broadcast"},
+        {"type": "message", "subtype": "channel_join"},
+        {"channel": "not a channel"},
+        {"channel": None},
+        {"ts": None},
+    ],
+    ids=str,
+)
+def test_what_is_not_a_persons_question_is_left_alone(event: dict[str, Any]) -> None:
+    """Bots, edits, broadcasts, joins and talk among people ask nothing."""
+    assert read_event(envelope(**event)) is None
+
+
+@pytest.mark.parametrize(("team", "asks"), [("T0ACME001", True), ("T0OTHER01", False), (None, False)])
+def test_in_a_shared_channel_only_our_own_people_are_answered(team: str | None, asks: bool) -> None:
+    """Somebody of another organisation, or of an unknown one, gets nothing of our documents."""
+    event = envelope(user_team=team) | {"is_ext_shared_channel": True}
+    assert (read_event(event) is not None) is asks
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        (f"<@{BOT}> R&amp;D &lt;2&gt; rules", "R&D <2> rules"),
+        (f"ask <@{BOT}|footnote> now", "ask  now"),
+        ("see <#C1|general> with <@U2|bob>", "see #general with @bob"),
+        ("<https://acme.example/a?b=1&amp;c=2|the wiki> <https://x.example>", "the wiki https://x.example"),
+        ("&amp;lt; stays", "&lt; stays"),
+        ("<!here> who", "@here who"),
+    ],
+)
+def test_markup_reads_as_people_wrote_it(text: str, plain: str) -> None:
+    """Entities are decoded once; mentions and links leave what people see."""
+    assert plain_text(text, BOT).split() == plain.split()

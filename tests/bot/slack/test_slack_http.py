@@ -1,0 +1,136 @@
+"""Signed events over HTTP: committed before they are acknowledged, and nothing else gets in."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from storage.errors import DatabaseUnavailable
+
+EVENT: dict[str, Any] = {
+    "type": "event_callback",
+    "event_id": "Ev1",
+    "authorizations": [{"team_id": "T0ACME001", "user_id": "U0FOOT001", "is_enterprise_install": False}],
+    "event": {
+        "type": "app_mention",
+        "channel": "C0ITOPS01",
+        "user": "U0ALICE01",
+        "ts": "17.0001",
+        "text": "<@U0FOOT001> when do canary backups run?",
+    },
+}
+
+
+async def test_an_event_is_kept_before_it_is_acknowledged(street: Any) -> None:
+    """While the commit is under way Slack waits; it sees 200 only afterwards."""
+    street.inbox.gate = asyncio.Event()
+    sending = asyncio.create_task(street.send(EVENT))
+    await asyncio.sleep(0.5)
+    assert street.inbox.arrivals == 1
+    assert not sending.done()
+    street.inbox.gate.set()
+    assert await sending == 200
+    assert len(street.inbox.kept) == 1
+
+
+async def test_an_event_that_could_not_be_kept_is_asked_for_again(
+    street: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A database that is down answers 503, so Slack repeats; no word of the question is logged."""
+    street.inbox.failure = DatabaseUnavailable("disk full while keeping canary backups")
+    with caplog.at_level(logging.DEBUG):
+        assert await street.send(EVENT) == 503
+    assert "canary" not in caplog.text
+    street.inbox.failure = None
+    assert await street.send(EVENT) == 200
+    assert len(street.inbox.kept) == 1
+
+
+async def test_a_repeated_event_reaches_the_inbox_with_the_same_key(street: Any) -> None:
+    """Slack's retry is acknowledged, and the inbox knows it by its key."""
+    assert [await street.send(EVENT), await street.send(EVENT)] == [200, 200]
+    assert (street.inbox.arrivals, len(street.inbox.kept)) == (2, 1)
+
+
+async def test_other_events_are_acknowledged_and_kept_out(street: Any) -> None:
+    """An event we did not ask for is no error."""
+    assert await street.send(EVENT | {"event": {"type": "channel_rename"}}) == 200
+    assert street.inbox.arrivals == 0
+
+
+async def test_the_url_is_verified(street: Any, sign: Any) -> None:
+    """Slack's challenge comes back when an admin enters the request URL."""
+    body = json.dumps({"type": "url_verification", "challenge": "abc"}).encode()
+    headers = {name.replace("_", "-"): value for name, value in sign(body).items()}
+    headers["Content-Type"] = "application/json"
+    async with street.session.post(street.url, data=body, headers=headers) as response:
+        assert await response.json() == {"challenge": "abc"}
+
+
+async def test_a_click_on_a_source_button_is_acknowledged(street: Any, sign: Any) -> None:
+    """A URL button tells Slack, and so us, of the click; without an answer Slack shows a warning."""
+    action = {"type": "button", "action_id": "source-3", "block_id": "sources", "action_ts": "1.0"}
+    payload = {
+        "type": "block_actions",
+        "team": {"id": "T0ACME001"},
+        "user": {"id": "U1"},
+        "actions": [action],
+    }
+    body = urlencode({"payload": json.dumps(payload)}).encode()
+    status = await street.post(body, Content_Type="application/x-www-form-urlencoded", **sign(body))
+    assert status == 200
+
+
+@pytest.mark.parametrize(("age", "status"), [(299, 200), (-295, 200), (305, 401), (-305, 401), (600, 401)])
+async def test_a_signature_is_good_for_five_minutes(street: Any, age: int, status: int) -> None:
+    """An old recording, or a clock far ahead, is refused."""
+    assert await street.send(EVENT, age=age) == status
+
+
+async def test_a_signature_by_another_secret_is_refused(street: Any) -> None:
+    """Whoever does not know the secret cannot ask."""
+    assert await street.send(EVENT, secret="guessed") == 401
+    assert street.inbox.arrivals == 0
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"X_Slack_Request_Timestamp": "now", "X_Slack_Signature": "v0=00"},
+        {"X_Slack_Request_Timestamp": "1e9", "X_Slack_Signature": "v0=00"},
+        {"X_Slack_Request_Timestamp": "9" * 40, "X_Slack_Signature": "v0=00"},
+        {"X_Slack_Request_Timestamp": "1700000000", "X_Slack_Signature": "v0=ümläut"},
+        {"X_Slack_Request_Timestamp": "1700000000"},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("body", [b"", b"{", b"\xff\xfe", b"[" * 50_000, b'{"a":' * 50_000])
+async def test_a_scanner_is_refused_whatever_it_sends(
+    street: Any, headers: dict[str, str], body: bytes
+) -> None:
+    """Nothing unsigned is parsed, so nothing can fail on it: always 401."""
+    assert await street.post(body, Content_Type="application/json", **headers) == 401
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"{", b"[]", b"7", b"\xff\xfe", b"[" * 50_000, b'{"a":' * 50_000, b'{"a":' * 60 + b"1" + b"}" * 60],
+    ids=lambda body: repr(body[:8]),
+)
+async def test_a_signed_body_that_cannot_be_read_is_a_bad_request(
+    street: Any, sign: Any, body: bytes
+) -> None:
+    """Even Slack's own signature does not make nonsense an error of ours."""
+    assert await street.post(body, Content_Type="application/json", **sign(body)) == 400
+
+
+async def test_a_body_over_a_mebibyte_is_too_large(street: Any, sign: Any) -> None:
+    """The size is looked at before anything else."""
+    body = b" " * (1 << 20) + b"{}"
+    assert await street.post(body, Content_Type="application/json", **sign(body)) == 413

@@ -1,0 +1,159 @@
+"""An answer as a Slack message: within Block Kit's limits, and harmless whatever a model wrote."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+from slack_sdk.models.blocks import Block
+
+from bot.core import wording
+from bot.core.models import Answer, AnswerState, Citation, NearestPage
+from bot.slack.render import render
+
+LINK = "https://footnote.example/v/"
+HOSTILE = st.lists(
+    st.sampled_from(
+        [
+            "<!channel>",
+            "<!here|x>",
+            "<@U123>",
+            "<#C1>",
+            "<!subteam^S1>",
+            "<https://evil.example|click>",
+            "http://evil.example/?q=",
+            "www.evil.com",
+            "evil.com/leak",
+            "https:\u200b//evil.example",
+            "![x](http://evil.example)",
+            "[a](b)",
+            "&",
+            "<",
+            ">",
+            "\u202e",
+            "mailto:a@evil.com",
+            "\ud800",
+            "😀" * 50,
+            "word " * 300,
+            "[1]",
+            "\n",
+        ]
+    )
+    | st.text(max_size=40),
+    max_size=30,
+).map("".join)
+
+
+def cited(number: int, title: str = "Backups", file: str = "sop.pdf", page: int | None = None) -> Citation:
+    """One citation with its link."""
+    return Citation(number, title, file, page or number, "quote", (), f"{LINK}{number}")
+
+
+def answer(text: str, citations: tuple[Citation, ...] = (), **others: Any) -> Answer:
+    """A grounded answer."""
+    return Answer(AnswerState.GROUNDED, text, citations, **others)
+
+
+def strings(value: Any) -> list[str]:
+    """Every string of a payload with what a client shows as text, links left out."""
+    if isinstance(value, dict):
+        return [text for key, child in value.items() if key != "url" for text in strings(child)]
+    if isinstance(value, list | tuple):
+        return [text for child in value for text in strings(child)]
+    return [value] if isinstance(value, str) else []
+
+
+def links(value: Any) -> list[str]:
+    """Every URL that a payload opens."""
+    if isinstance(value, dict):
+        own = [value["url"]] if "url" in value else []
+        return own + [url for child in value.values() for url in links(child)]
+    return [url for child in value for url in links(child)] if isinstance(value, list | tuple) else []
+
+
+@given(HOSTILE, st.lists(HOSTILE, max_size=14))
+@example("www.evil.com http://x.example <!channel>", ["https://evil|Report.pdf"])
+def test_nothing_but_our_own_links_leaves_whatever_was_written(text: str, titles: list[str]) -> None:
+    """No mention, control sequence, image or foreign link stands in words, labels or notifications."""
+    citations = tuple(cited(n, title, f"{title}.pdf") for n, title in enumerate(titles, start=1))
+    message = render(answer(text, citations), 5)
+    shown = "\n".join([message.text, *strings(message.blocks)])
+    assert not re.search(r"[<>]|://|www\.\w|evil\.\w|[\u200b\u202e\ud800]", shown)
+    assert set(links(message.blocks)) == {citation.url for citation in citations}
+
+
+@given(HOSTILE, st.lists(HOSTILE, max_size=40), st.integers(1, 10))
+def test_every_message_is_within_the_limits_of_block_kit(text: str, titles: list[str], shown: int) -> None:
+    """Slack's own models take every block; the whole stays under what Slack was seen to refuse."""
+    citations = tuple(cited(n, title, f"{n}.pdf") for n, title in enumerate(titles, start=1))
+    blocks = list(render(answer(text * 20, citations), shown).blocks)
+    for parsed in Block.parse_all(blocks):
+        parsed.validate_json()
+    assert 0 < len(blocks) <= 50
+    assert len(json.dumps(blocks, ensure_ascii=False)) < 13_000 + sum(len(json.dumps(t)) for t in titles)
+    actions = [block for block in blocks if block["type"] == "actions"]
+    identifiers = [element["action_id"] for block in actions for element in block["elements"]]
+    assert len(set(identifiers)) == len(identifiers) <= shown
+
+
+def test_each_cited_page_has_one_button_with_its_own_action() -> None:
+    """Two citations on one page share a button; the label names page and title."""
+    message = render(answer("a [1] b [2] c [3]", (cited(1, page=4), cited(2, page=4), cited(3, page=9))), 5)
+    section, actions = message.blocks
+    assert section["text"] == {"type": "mrkdwn", "text": "a [1] b [2] c [3]", "verbatim": True}
+    assert [button["text"]["text"] for button in actions["elements"]] == ["p. 4 · Backups", "p. 9 · Backups"]
+    assert [button["action_id"] for button in actions["elements"]] == ["source-1", "source-2"]
+    assert [button["url"] for button in actions["elements"]] == [f"{LINK}1", f"{LINK}3"]
+
+
+def test_pages_beyond_the_buttons_lie_behind_one_control() -> None:
+    """With eight cited pages, five have buttons and three stand in one menu that says so."""
+    message = render(answer("…", tuple(cited(n) for n in range(1, 9))), 5)
+    menu = message.blocks[-1]
+    assert menu["text"]["text"] == "3 more sources"
+    assert [option["url"] for option in menu["accessory"]["options"]] == [f"{LINK}{n}" for n in (6, 7, 8)]
+
+
+def test_a_label_is_cut_to_what_a_button_holds() -> None:
+    """Slack refuses a button over 75 characters; the page number stays."""
+    message = render(answer("x [1]", (cited(1, "A very long title " * 20),)), 5)
+    label = message.blocks[-1]["elements"][0]["text"]["text"]
+    assert label.startswith("p. 1 · A very long")
+    assert len(label) <= 75
+
+
+def test_the_notification_names_pages_where_buttons_are_not_shown() -> None:
+    """Words and ``Page N of file.pdf`` stand in the message's own text."""
+    message = render(answer("Daily [1].", (cited(1, file="it/sop.pdf", page=2),)), 5)
+    assert message.text == "Daily [1].\nPage 2 of sop.pdf"
+
+
+def test_a_long_answer_is_cut_and_says_so_while_its_sources_stay() -> None:
+    """Sources come first in the budget, so a cut never takes one."""
+    citations = tuple(cited(n) for n in range(1, 21))
+    message = render(answer("A sentence that goes on [1]. " * 1000, citations), 5)
+    assert message.blocks[-5]["type"] == "section"
+    assert len(links(message.blocks)) == 20
+    words = (
+        [block["text"]["text"] for block in message.blocks if block["text"]["type"] == "mrkdwn"] if 0 else []
+    )
+    words = [b["text"]["text"] for b in message.blocks if b.get("text", {}).get("type") == "mrkdwn"]
+    assert words[-1].endswith(wording.CUT_SHORT)
+    assert all(len(part) <= 3000 for part in words)
+
+
+def test_not_found_offers_the_nearest_page() -> None:
+    """The page that came nearest has a button though it is no citation."""
+    nearest = NearestPage("it/sop.pdf", 3, f"{LINK}near")
+    message = render(Answer(AnswerState.NOT_FOUND, wording.NOT_FOUND, nearest=nearest), 5)
+    (button,) = message.blocks[-1]["elements"]
+    assert (button["text"]["text"], button["url"]) == ("p. 3 · sop.pdf", f"{LINK}near")
+
+
+def test_a_failure_is_a_sentence_without_buttons() -> None:
+    """Nothing to open stands under an answer that failed."""
+    message = render(Answer(AnswerState.FAILED, wording.ENGINE_FAILED), 5)
+    assert [block["type"] for block in message.blocks] == ["section"]

@@ -1,0 +1,153 @@
+"""local-slack: a Slack server of one workspace, with Web API, Events API, Socket Mode and a browser UI.
+
+MIT, https://github.com/parvalabs/local-slack. It takes any token, checks no blocks and forgets
+message metadata; what depends on those is tested against servers of our own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from engines._npm import NpmPackage
+
+NAME = "slack"
+REMEDY = "python tests/fetch.py slack (needs npm and Linux on x64)"
+BINDS_EVERYWHERE = True
+
+PACKAGE = NpmPackage(
+    "local-slack-linux-x64",
+    "0.1.8",
+    "2BCTKxKajjZNWCSCj66Jq5VDScUDNpGZ1lA3281I8RvpDE4/ULCwC26TlcW6/4sPbSTs02Q3KjTiltJp3ZBEvg==",
+)
+BINARY = PACKAGE.folder / "bin" / "local-slack"
+
+TEAM, BOT, ALICE = "T0ACME001", "U0FOOT001", "U0ALICE01"
+IT, HR = "C0ITOPS01", "C0HRTEAM1"
+BOT_TOKEN, APP_TOKEN, SECRET = "xoxb-test", "xapp-test", "signing-secret-of-the-test"
+
+
+def missing() -> str | None:
+    """Whether it was fetched."""
+    return None if BINARY.exists() else "local-slack was not fetched"
+
+
+def fetch() -> None:
+    """Get it from npm."""
+    PACKAGE.fetch()
+    BINARY.chmod(0o755)
+
+
+def free_port() -> int:
+    """A port of the loopback interface that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@dataclass(frozen=True, slots=True)
+class SlackDouble:
+    """A running local-slack, driven as its people would."""
+
+    url: str
+    session: aiohttp.ClientSession
+
+    @property
+    def api_url(self) -> str:
+        """What ``SLACK_API_URL`` is set to."""
+        return f"{self.url}/api/"
+
+    async def post(self, path: str, **body: Any) -> dict[str, Any]:
+        """One call, which must succeed."""
+        async with self.session.post(f"{self.url}{path}", json=body) as response:
+            reply: dict[str, Any] = await response.json()
+        assert reply.pop("ok"), reply
+        return reply
+
+    async def say(self, channel: str, text: str, thread: str | None = None) -> str:
+        """Alice writes; returns the message's ts."""
+        body = {"channel": channel, "user": ALICE, "text": text}
+        if thread:
+            body["thread_ts"] = thread
+        reply = await self.post("/_control/message", **body)
+        return str(reply["message"]["ts"])
+
+    async def open_dm(self) -> str:
+        """The direct channel between Alice and the bot."""
+        reply = await self.post("/api/conversations.open", users=ALICE)
+        return str(reply["channel"]["id"])
+
+    async def messages(self, channel: str) -> list[dict[str, Any]]:
+        """Everything that was posted in a channel, oldest first."""
+        async with self.session.get(f"{self.url}/_control/messages/{channel}") as response:
+            reply = await response.json()
+        found: list[dict[str, Any]] = reply["messages"]
+        return found
+
+    async def replies(self, channel: str, count: int = 1) -> list[dict[str, Any]]:
+        """What the bot posted, once there are ``count`` finished answers (those with blocks)."""
+        for _ in range(100):
+            posted = [m for m in await self.messages(channel) if m.get("user") == BOT]
+            if sum(bool(m.get("blocks")) for m in posted) >= count:
+                return posted
+            await asyncio.sleep(0.1)
+        raise AssertionError(f"no {count} answers in {channel}: {await self.messages(channel)}")
+
+
+def workspace(mode: str, request_url: str) -> dict[str, Any]:
+    """Two channels with the bot in both; the bot is reached over ``mode``: events or socket."""
+    app = {"appId": "A0FOOT001", "botUserId": BOT, "botName": "footnote", "botToken": BOT_TOKEN}
+    secrets = {"appToken": APP_TOKEN, "signingSecret": SECRET, "mode": mode, "requestUrl": request_url}
+    return {
+        "workspace": {"name": "Acme", "domain": "acme", "teamId": TEAM},
+        "app": app | secrets,
+        "users": [{"id": ALICE, "name": "alice", "realName": "Alice"}],
+        "channels": [
+            {"id": IT, "name": "it-ops", "members": [ALICE, BOT]},
+            {"id": HR, "name": "hr", "members": [ALICE, BOT]},
+        ],
+    }
+
+
+StartSlack = Callable[[str, str], Awaitable[SlackDouble]]
+
+
+@pytest.fixture
+async def start_slack(tmp_path: Path) -> AsyncIterator[StartSlack]:
+    """Starts local-slack: ``await start_slack("events" or "socket", request_url)``."""
+    running: list[asyncio.subprocess.Process] = []
+    async with aiohttp.ClientSession() as session:
+
+        async def start(mode: str, request_url: str) -> SlackDouble:
+            config, port = tmp_path / "slack.json", free_port()
+            config.write_text(json.dumps(workspace(mode, request_url)))
+            options = ["--config", str(config), "--port", str(port), "--base-host", "127.0.0.1"]
+            with (tmp_path / "slack.log").open("wb") as log:
+                running.append(await asyncio.create_subprocess_exec(BINARY, *options, stdout=log, stderr=log))
+            double = SlackDouble(f"http://127.0.0.1:{port}", session)
+            await _until_ready(double)
+            return double
+
+        yield start
+        for process in running:
+            process.terminate()
+            await process.wait()
+
+
+async def _until_ready(double: SlackDouble) -> None:
+    for _ in range(150):
+        with suppress(aiohttp.ClientError):
+            async with double.session.get(f"{double.url}/_control/state"):
+                return
+        await asyncio.sleep(0.1)
+    raise AssertionError("local-slack did not start")
