@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid4
 
-from sqlalchemy import JSON, DateTime, UniqueConstraint
+from sqlalchemy import JSON, DateTime, Index, UniqueConstraint
 from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator
 from sqlmodel import Field, SQLModel
@@ -150,9 +150,9 @@ class ReadingRow(Leased, table=True):
     """What one generation made of one content; ``state``: waiting, done or failed."""
 
     __tablename__ = "reading"
-    __table_args__ = (UniqueConstraint("sha256", "generation", "rung"),)
+    __table_args__ = (UniqueConstraint("sha256", "generation", "rung"), Index(None, "sha256", "state"))
     id: UUID = Field(default_factory=uuid4, primary_key=True)
-    sha256: str = Field(foreign_key="blob.sha256", index=True)
+    sha256: str = Field(foreign_key="blob.sha256")
     generation: str
     rung: str
     state: str = Field(default="waiting", index=True)
@@ -173,9 +173,10 @@ class PublicationRow(Leased, table=True):
     """
 
     __tablename__ = "publication"
+    __table_args__ = (Index(None, "channel_id", "state"), Index(None, "version_id", "state"))
     id: UUID = Field(default_factory=uuid4, primary_key=True)
-    channel_id: int = Field(foreign_key="channel.id", index=True)
-    version_id: int = Field(foreign_key="version.id", index=True)
+    channel_id: int = Field(foreign_key="channel.id")
+    version_id: int = Field(foreign_key="version.id")
     reading_id: UUID = Field(foreign_key="reading.id", index=True)
     state: str = Field(default="pending", index=True)
     created_at: datetime = _moment(default_factory=utc_now)

@@ -129,7 +129,7 @@ def _make_readings() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_reading")),
         sa.UniqueConstraint("sha256", "generation", "rung", name=op.f("uq_reading_sha256_generation_rung")),
     )
-    op.create_index(op.f("ix_reading_sha256"), "reading", ["sha256"], unique=False)
+    op.create_index(op.f("ix_reading_sha256_state"), "reading", ["sha256", "state"], unique=False)
     op.create_index(op.f("ix_reading_state"), "reading", ["state"], unique=False)
 
 
@@ -229,7 +229,11 @@ def _make_publications() -> None:
         sa.ForeignKeyConstraint(["version_id"], ["version.id"], name=op.f("fk_publication_version_id")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_publication")),
     )
-    op.create_index(op.f("ix_publication_channel_id"), "publication", ["channel_id"], unique=False)
+    op.create_index(
+        op.f("ix_publication_channel_id_state"), "publication", ["channel_id", "state"], unique=False
+    )
     op.create_index(op.f("ix_publication_reading_id"), "publication", ["reading_id"], unique=False)
     op.create_index(op.f("ix_publication_state"), "publication", ["state"], unique=False)
-    op.create_index(op.f("ix_publication_version_id"), "publication", ["version_id"], unique=False)
+    op.create_index(
+        op.f("ix_publication_version_id_state"), "publication", ["version_id", "state"], unique=False
+    )
