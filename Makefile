@@ -42,7 +42,7 @@ lock: ## choose the newest allowed versions and lock them with hashes (needs uv)
 	@deploy/lock.sh
 
 clean: ## remove .venv and caches; keeps .footnote and the engines
-	@rm -rf $(VENV) .mypy_cache .ruff_cache *.egg-info
+	@rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis *.egg-info
 	@find $(SOURCES) -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.installed: requirements.txt pyproject.toml deploy/install.sh deploy/fetch_data.py deploy/data.txt

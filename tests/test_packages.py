@@ -1,0 +1,73 @@
+"""docs/packages.md answers for every dependency, and the installed ones are not known to be unsafe."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from importlib.metadata import version
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.version import Version
+from sources import ROOT
+
+PAGE = (ROOT / "docs" / "packages.md").read_text(encoding="utf-8")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+DIRECT = [Requirement(line) for line in PROJECT["dependencies"]]
+DEVELOPMENT = [Requirement(line) for line in PROJECT["optional-dependencies"]["dev"]]
+
+
+def rows(columns: int) -> list[list[str]]:
+    """The rows of the page's tables that have so many columns, heads and rules left out."""
+    lines = [line.strip("|").split("|") for line in PAGE.splitlines() if line.startswith("| ")]
+    cells = [[cell.strip() for cell in line] for line in lines if len(line) == columns]
+    return [row for row in cells if row[0] not in ("package", "program")]
+
+
+def floors() -> list[tuple[str, str]]:
+    """The table "Watched closely" as (package, oldest version allowed)."""
+    return [(name, least) for name, least, _ in rows(3) if re.fullmatch(r"[\d.]+", least)]
+
+
+def test_every_direct_dependency_has_its_row_and_every_row_its_dependency() -> None:
+    """Shows that no package came in, or stayed behind, without a reason."""
+    assert sorted(row[0] for row in rows(4)) == sorted(need.name for need in (*DIRECT, *DEVELOPMENT))
+
+
+def test_every_row_says_what_the_package_does_who_keeps_it_and_what_we_would_do_without_it() -> None:
+    """Shows that each reason is written out."""
+    assert not [row for row in rows(4) if not all(row)]
+
+
+@pytest.mark.parametrize(("name", "least"), floors())
+def test_no_installed_version_is_older_than_its_last_known_hole(name: str, least: str) -> None:
+    """Shows that what runs here has the fixes named on the page."""
+    assert Version(version(name)) >= Version(least)
+
+
+def test_the_floors_are_read_from_the_page() -> None:
+    """Shows that the check above looks at something."""
+    assert len(floors()) >= 7
+
+
+@pytest.mark.parametrize("need", [*DIRECT, *DEVELOPMENT], ids=lambda need: need.name)
+def test_the_installed_version_is_the_one_that_pyproject_allows(need: Requirement) -> None:
+    """Shows that tests run on what users get."""
+    assert need.specifier.contains(version(need.name))
+
+
+@pytest.mark.parametrize("lock", ["requirements.txt", "requirements-dev.txt"])
+def test_the_lock_pins_every_direct_dependency(lock: str) -> None:
+    """Shows that the lock was made from this pyproject.toml."""
+    pinned = dict(re.findall(r"(?m)^([a-z0-9-]+)(?:\[[a-z,]+\])?==([^ ;\\]+)", (ROOT / lock).read_text()))
+    needs = DIRECT if lock == "requirements.txt" else [*DIRECT, *DEVELOPMENT]
+    assert [need.name for need in needs if not need.specifier.contains(pinned.get(need.name, "0"))] == []
+
+
+def test_the_development_lock_changes_nothing_of_the_users_lock() -> None:
+    """Shows that tests run on the very versions that `make install` brings."""
+    pins = {
+        lock: set(re.findall(r"(?m)^[a-z0-9-]+(?:\[[a-z,]+\])?==[^ ;\\]+", (ROOT / lock).read_text()))
+        for lock in ("requirements.txt", "requirements-dev.txt")
+    }
+    assert pins["requirements.txt"] <= pins["requirements-dev.txt"]

@@ -1,0 +1,92 @@
+"""What is committed: locks with hashes, no binaries, no secrets, no addresses of one machine."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from sources import ROOT
+
+SAMPLE_BYTES = 200_000
+SMALL_BINARIES = (".pdf", ".png")
+"""Samples, the README's screenshot and the icons that a Teams package must hold."""
+SECRETS = re.compile(
+    rb"xox[bpas]-\d{9,}-\w{10,}|xapp-\d-[A-Z0-9]{9,}-\d{9,}-\w{20,}|sk-(?:proj-)?[A-Za-z0-9]{32,}"
+    rb"|AKIA[0-9A-Z]{16}|gh[pousr]_[A-Za-z0-9]{36}|-----BEGIN (?:RSA |EC |OPENSSH )?PRIVATE KEY-----"
+)
+MACHINE_PATHS = re.compile(rb"(?<![\w.<>})])/(?:home|Users|root|work|opt/wheels)/[a-z]")
+AGPL_3 = "0d96a4ff68ad6d4b6f1f30f713b18d5184912ba8dd389f86aa7710db079abcb0"
+"""SHA-256 of the text as the Free Software Foundation publishes it."""
+
+
+def committed() -> list[Path]:
+    """Every file that git tracks and that is still there."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
+    return [path for name in listed.stdout.split("\0") if name and (path := ROOT / name).is_file()]
+
+
+def is_binary(path: Path) -> bool:
+    """Whether the file is not text."""
+    return b"\0" in path.read_bytes() or path.suffix == ".pdf"
+
+
+def matches(pattern: re.Pattern[bytes]) -> list[str]:
+    """The committed lines that a pattern occurs in, this file's own patterns left out."""
+    return [
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in committed()
+        if path != Path(__file__) and not is_binary(path)
+        for number, line in enumerate(path.read_bytes().splitlines(), 1)
+        if pattern.search(line)
+    ]
+
+
+@pytest.mark.parametrize("lock", ["requirements.txt", "requirements-dev.txt"])
+def test_every_locked_package_has_a_hash_and_no_address(lock: str) -> None:
+    """Shows that an installation gets the files we looked at, from wherever it fetches them."""
+    text = (ROOT / lock).read_text()
+    entries = re.findall(r"(?m)^[a-z0-9][^\n]*(?:\n    --hash[^\n]*)*", text)
+    assert entries
+    assert [entry for entry in entries if "--hash=sha256:" not in entry] == []
+    assert "://" not in text
+
+
+def test_nothing_binary_is_committed_but_small_samples_and_pictures() -> None:
+    """Shows that whatever can be built or fetched is not kept in the repository."""
+    strays = [
+        str(path)
+        for path in committed()
+        if is_binary(path) and (path.suffix not in SMALL_BINARIES or path.stat().st_size >= SAMPLE_BYTES)
+    ]
+    assert strays == []
+
+
+def test_every_folder_with_sample_pdfs_states_their_licence() -> None:
+    """Shows that nobody has to guess whether a sample may be used."""
+    folders = {path.parent for path in committed() if path.suffix == ".pdf"}
+    assert [str(folder) for folder in folders if not (folder / "LICENSE.md").is_file()] == []
+
+
+def test_no_secret_is_committed() -> None:
+    """Shows that no token of Slack, OpenAI, AWS or GitHub and no private key lies in a file."""
+    assert matches(SECRETS) == []
+
+
+def test_no_path_of_one_machine_is_committed() -> None:
+    """Shows that nothing depends on where somebody worked."""
+    assert matches(MACHINE_PATHS) == []
+
+
+def test_the_licence_is_the_whole_agpl() -> None:
+    """Shows that LICENSE is the text of the Free Software Foundation to the byte."""
+    assert hashlib.sha256((ROOT / "LICENSE").read_bytes()).hexdigest() == AGPL_3
+
+
+def test_the_patterns_find_what_they_look_for() -> None:
+    """Shows that the checks above could fail."""
+    assert SECRETS.search(b"SLACK_BOT_TOKEN=xoxb-" + b"1234567890-abcdefghijkl")
+    assert MACHINE_PATHS.search(b'open("' + b"/home/" + b'somebody/x")')
+    assert not MACHINE_PATHS.search(b"https://example.com/work/x and <user>/home/x")
