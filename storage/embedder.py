@@ -1,0 +1,149 @@
+"""Turns texts into vectors with the bundled MiniLM (all-MiniLM-L6-v2, int8) on onnxruntime.
+
+Reimers and Gurevych, "Sentence-BERT" (2019): mean of the token states, then length one, so that a
+dot product is the cosine. Texts run one by one: padded batches cost more than they save on a few
+cores. Calls take turns, so that a question never waits for the documents embedded beside it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import onnxruntime
+from tokenizers import Tokenizer
+
+from storage.bundled import MODEL, TOKENIZER, bundled
+from storage.errors import EngineStartError
+
+Vector = npt.NDArray[np.float32]
+
+WINDOW = 256
+"""Word pieces that the model was trained on, its two special ones included."""
+
+QUESTION_LENGTH = 400
+"""Texts up to this many characters may be a question, and people ask the same again."""
+
+QUESTIONS_KEPT = 256
+
+
+class Embedder:
+    """A sentence encoder: texts in, vectors of length one out; any thread may use it.
+
+    Attributes:
+        id: changes with the model, its tokenizer and its window; vectors of two ids never compare.
+        dimensions: length of a vector.
+        window: word pieces of a text that are seen, the special ones included.
+    """
+
+    def __init__(
+        self, session: onnxruntime.InferenceSession, tokenizer: Tokenizer, identity: str, threads: int
+    ) -> None:
+        self._session = session
+        self._tokenizer = tokenizer
+        self._threads = threads
+        self._workers = ThreadPoolExecutor(threads + 1, thread_name_prefix="embedder")
+        self._recent: OrderedDict[str, Vector] = OrderedDict()
+        self.id = identity
+        self.dimensions = int(session.get_outputs()[0].shape[-1])
+        self.window = WINDOW
+
+    @classmethod
+    def load(cls, folder: Path | None = None, threads: int = 2) -> Embedder:
+        """Load ``model.onnx`` and ``tokenizer.json`` of ``folder``; None: the bundled ones.
+
+        Raises:
+            EngineStartError: a file is missing or is not what it should be.
+        """
+        places = [folder / name if folder else bundled(name) for name in (MODEL, TOKENIZER)]
+        try:
+            model, words = (place.read_bytes() for place in places)
+            session = onnxruntime.InferenceSession(model, _options(), ["CPUExecutionProvider"])
+            tokenizer = Tokenizer.from_buffer(words)
+        except OSError as error:
+            raise EngineStartError(f"the embedder's {error.filename} cannot be read") from error
+        except Exception as error:  # both libraries raise classes of their own that share no other base
+            raise EngineStartError(f"the embedder in {places[0].parent} cannot be loaded") from error
+        tokenizer.no_padding()  # as shipped it pads and cuts to 128 pieces
+        tokenizer.no_truncation()
+        return cls(session, tokenizer, _identity(model, words), threads)
+
+    def count(self, text: str) -> int:
+        """Word pieces of ``text``, the special ones included."""
+        return len(self._tokenizer.encode(text).ids)
+
+    def embed(self, texts: Sequence[str]) -> Vector:
+        """Vectors of length one, shape (len(texts), dimensions); what exceeds the window is not seen."""
+        return self._stack([self._embed_one(text) for text in texts])
+
+    async def aembed(self, texts: Sequence[str]) -> Vector:
+        """The same without holding up the loop, on as many threads as were allowed.
+
+        One call never queues more than ``threads`` texts, and one worker is spare: another call
+        starts within one text's time (about 50 ms), however many texts the first one brought.
+        """
+        vectors: list[Vector] = [np.empty(0, np.float32)] * len(texts)
+        waiting = iter(enumerate(texts))
+        async with asyncio.TaskGroup() as group:
+            for _ in range(min(self._threads, len(texts))):
+                group.create_task(self._take_turns(waiting, vectors))
+        return self._stack(vectors)
+
+    async def _take_turns(self, waiting: Iterator[tuple[int, str]], vectors: list[Vector]) -> None:
+        loop = asyncio.get_running_loop()
+        for index, text in waiting:
+            vectors[index] = await loop.run_in_executor(self._workers, self._embed_one, text)
+
+    def _stack(self, vectors: Sequence[Vector]) -> Vector:
+        return np.stack(vectors) if vectors else np.zeros((0, self.dimensions), np.float32)
+
+    def _embed_one(self, text: str) -> Vector:
+        """One vector, from memory when the same short text came before."""
+        known = self._recent.get(text)
+        if known is not None:
+            return known
+        vector = self._infer(text)
+        if len(text) <= QUESTION_LENGTH:
+            self._recent[text] = vector
+            while len(self._recent) > QUESTIONS_KEPT:
+                self._recent.popitem(last=False)
+        return vector
+
+    def _infer(self, text: str) -> Vector:
+        pieces = self._tokenizer.encode(text).ids
+        if len(pieces) > WINDOW:
+            pieces = [*pieces[: WINDOW - 1], pieces[-1]]
+        ids = np.array([pieces], dtype=np.int64)
+        inputs = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
+        states: Vector = self._session.run(None, inputs)[0][0]
+        mean = states.mean(axis=0)
+        vector: Vector = (mean / max(float(np.linalg.norm(mean)), 1e-12)).astype(np.float32)
+        vector.flags.writeable = False
+        return vector
+
+    def close(self) -> None:
+        """Let the running texts end and drop what waits."""
+        self._workers.shutdown(wait=True, cancel_futures=True)
+
+
+def _options() -> onnxruntime.SessionOptions:
+    """One thread per text and no arena: half the memory, and all cores busy all the same."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.enable_cpu_mem_arena = False
+    options.log_severity_level = 3
+    return options
+
+
+def _identity(*contents: bytes) -> str:
+    """Name of an embedder by what it is made of."""
+    hasher = hashlib.sha256(str(WINDOW).encode())
+    for content in contents:
+        hasher.update(hashlib.sha256(content).digest())
+    return f"onnx-{hasher.hexdigest()[:16]}"

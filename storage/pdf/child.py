@@ -1,0 +1,223 @@
+"""What the limited child does with one PDF: read it all, or draw one page; the one user of PyMuPDF."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+sys.modules["onnxruntime"] = None  # type: ignore[assignment]  # else PyMuPDF loads layout models: 1 s, 90 MB
+
+import pymupdf  # noqa: E402  (the line above has to come first)
+
+from storage.pdf.text import SCALE, Matrix, PageText, read_page  # noqa: E402
+from storage.pdf.titles import sane_title  # noqa: E402
+
+LONGEST_SIDE = 3000
+"""Most pixels of a drawn page's longer side."""
+
+LARGE_PNG = 400_000
+"""From this many bytes on a JPEG is tried: the page is likely a scan or a photograph."""
+
+_FLAGS = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_CLIP
+_PAGE_FAULTS = (RuntimeError, ValueError, TypeError, KeyError, IndexError, pymupdf.mupdf.FzErrorBase)
+
+
+class Fault(Exception):
+    """Why a file cannot be read: the name of a ``storage.errors`` class, and a sentence."""
+
+
+def perform(job: dict[str, Any], source: int, out: int) -> None:
+    """Do one job with the PDF open at ``source`` and write what comes of it to ``out``.
+
+    A reading is one line of JSON for the document, one per page and an end; a page is one line of
+    JSON and the picture's bytes. A fault is one line of JSON, whatever came before it.
+    """
+    work = _draw if job["do"] == "render" else _read
+    with os.fdopen(out, "wb") as sink:
+        try:
+            for piece in work(job, _open(source)):
+                sink.write(piece)
+        except Fault as fault:
+            sink.write(_line({"fault": fault.args[0], "message": fault.args[1]}))
+        except Exception as error:
+            if not _is_out_of_memory(error):
+                raise
+            sink.write(b'{"fault": "memory"}\n')
+
+
+def _is_out_of_memory(error: BaseException) -> bool:
+    text = str(error)
+    return isinstance(error, MemoryError) or "alloc" in text or "std::bad_alloc" in text
+
+
+def _line(value: dict[str, Any]) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode() + b"\n"
+
+
+def _open(source: int) -> pymupdf.Document:
+    """Open a PDF and nothing else: MuPDF would take HTML, pictures and SVG under any name."""
+    with os.fdopen(source, "rb") as file:
+        data = file.read()
+    if not data:
+        raise Fault("NotAPdf", "the file is empty")
+    if b"%PDF-" not in data[:1024]:
+        raise Fault("NotAPdf", "this is not a PDF, whatever its name says; save it as PDF and drop it again")
+    try:
+        document = pymupdf.open(stream=data, filetype="pdf")
+    except _PAGE_FAULTS as error:
+        if _is_out_of_memory(error):
+            raise
+        raise Fault("NotAPdf", "the file is damaged and does not open; export the PDF again") from error
+    if not document.is_pdf:
+        raise Fault("NotAPdf", "this is not a PDF, whatever its name says; save it as PDF and drop it again")
+    if document.needs_pass:
+        raise Fault("PasswordProtected", "the PDF opens only with a password; save a copy without one")
+    return document
+
+
+def _page_count(document: pymupdf.Document) -> int:
+    try:
+        count = int(document.page_count)
+    except _PAGE_FAULTS as error:
+        raise Fault("NoPages", "the PDF's list of pages is damaged; export the PDF again") from error
+    if count < 1:
+        raise Fault("NoPages", "the PDF has no page that can be read; export it again")
+    return count
+
+
+def _read(job: dict[str, Any], document: pymupdf.Document) -> Iterator[bytes]:
+    count = _page_count(document)
+    if count > job["max_pages"]:
+        raise Fault("TooLarge", f"the PDF has {count} pages, the limit is {job['max_pages']}; split it")
+    title = sane_title((document.metadata or {}).get("title"))
+    yield _line({"title": title, "pages": count, "repaired": bool(document.is_repaired)})
+    compounds: set[str] = set()
+    has_labels = bool(document.get_page_labels())
+    faults = content = 0
+    for index in range(count):
+        page = _page(document, index, has_labels, compounds)
+        faults += "unread" in page
+        content += bool(page["text"]) or (document.is_repaired and _has_pictures(document, index))
+        yield _line(page)
+    if faults == count or (document.is_repaired and not content):
+        raise Fault(
+            "NoPages", "the file is cut off or damaged and none of its pages can be read; export it again"
+        )
+    yield _line({"end": count})
+
+
+def _has_pictures(document: pymupdf.Document, index: int) -> bool:
+    try:
+        return bool(document.get_page_images(index))
+    except _PAGE_FAULTS:
+        return False
+
+
+def _page(document: pymupdf.Document, index: int, has_labels: bool, compounds: set[str]) -> dict[str, Any]:
+    """One page as it travels; a page that cannot be read travels empty and is marked so."""
+    try:
+        page = document[index]
+        label = page.get_label() if has_labels else ""
+        text, (width, height) = _text(page, compounds), page.rect[2:]
+    except _PAGE_FAULTS as error:
+        if _is_out_of_memory(error):
+            raise
+        return {"number": index + 1, "label": "", "size": [0, 0], "text": "", "words": [], "lines": [],
+                "hidden": 0, "unread": True}  # fmt: skip
+    return {
+        "number": index + 1,
+        "label": sane_label(label),
+        "size": [round(width, 2), round(height, 2)],
+        "text": text.text,
+        "words": text.words,
+        "lines": text.lines,
+        "hidden": text.hidden,
+    }
+
+
+def sane_label(label: str) -> str:
+    """A printed page number of at most 20 printable characters."""
+    return "".join(filter(str.isprintable, label))[:20].strip()
+
+
+def _text(page: pymupdf.Page, compounds: set[str]) -> PageText:
+    raw = page.get_text("rawdict", flags=_FLAGS)
+    return read_page(raw, _displayed(page), _Paper(page), compounds)
+
+
+def _displayed(page: pymupdf.Page) -> Matrix:
+    """Unrotated page space -> SCALE-ths of the page as shown."""
+    rect, turn = page.rect, page.rotation_matrix
+    across, down = SCALE / (rect.width or 1), SCALE / (rect.height or 1)
+    return Matrix(
+        turn.a * across, turn.b * down, turn.c * across, turn.d * down,
+        (turn.e - rect.x0) * across, (turn.f - rect.y0) * down,
+    )  # fmt: skip
+
+
+class _Paper:
+    """The page's own ink, drawn small and only when a text looks hidden."""
+
+    ZOOM = 0.5
+    LONGEST_SIDE = 1000
+
+    def __init__(self, page: pymupdf.Page) -> None:
+        self._page = page
+        self._picture: pymupdf.Pixmap | None = None
+        self._zoom = min(self.ZOOM, self.LONGEST_SIDE / max(page.rect.width, page.rect.height, 1))
+
+    def is_white(self, box: tuple[float, float, float, float]) -> bool:
+        """Most of the box is white: ink of neighbours and of text it hides behind does not count."""
+        picture = self._picture = self._picture or self._page.get_pixmap(
+            matrix=pymupdf.Matrix(self._zoom, self._zoom), colorspace=pymupdf.csGRAY, alpha=False
+        )
+        shown = pymupdf.Rect(box) * self._page.rotation_matrix * self._zoom
+        left, right = max(0, int(shown.x0)), max(0, int(shown.x1)) + 1
+        rows = range(max(0, int(shown.y0)), min(picture.height, int(shown.y1) + 1))
+        samples, stride, width = picture.samples, picture.stride, picture.width
+        ink = b"".join(samples[row * stride + left : row * stride + min(right, width)] for row in rows)
+        return sum(value > 0xE8 for value in ink) * 2 >= len(ink)
+
+    def is_scan(self) -> bool:
+        """A picture covers four fifths of the page."""
+        whole = self._page.rect * self._page.derotation_matrix
+        pictures = [pymupdf.Rect(image["bbox"]) & whole for image in self._page.get_image_info()]
+        return any(abs(picture) > 0.8 * abs(whole) for picture in pictures)
+
+
+def _draw(job: dict[str, Any], document: pymupdf.Document) -> Iterator[bytes]:
+    count, number = _page_count(document), job["page"]
+    if not 1 <= number <= count:
+        raise Fault("NoPages", f"the PDF has {count} pages and no page {number}")
+    try:
+        page = document[number - 1]
+        zoom = min(job["dpi"] / 72, LONGEST_SIDE / max(page.rect.width, page.rect.height, 1))
+        picture = page.get_pixmap(matrix=pymupdf.Matrix(zoom, zoom), alpha=False)
+        data, kind = picture.tobytes("png"), "image/png"
+        if len(data) > LARGE_PNG:
+            photograph = picture.tobytes("jpg", jpg_quality=85)
+            if len(photograph) < len(data) / 2:
+                data, kind = photograph, "image/jpeg"
+    except _PAGE_FAULTS as error:
+        if _is_out_of_memory(error):
+            raise
+        raise Fault("NoPages", f"page {number} is damaged and cannot be drawn") from error
+    yield _line({"media_type": kind, "width": picture.width, "height": picture.height, "bytes": len(data)})
+    yield data
+
+
+def warm_up() -> None:
+    """Use once all that is used later, so that no child has to find a module or a font."""
+    pymupdf.TOOLS.mupdf_display_errors(False)
+    pymupdf.TOOLS.mupdf_display_warnings(False)
+    document = pymupdf.open()
+    page = document.new_page()
+    page.insert_text((72, 72), "Footnote")
+    page.insert_text((72, 90), "unseen", color=(1, 1, 1))
+    page.insert_text((72, 90), "unseen", fill_opacity=0)
+    with pymupdf.open(stream=document.tobytes(), filetype="pdf") as copy:
+        for piece in (*_read({"max_pages": 9}, copy), *_draw({"page": 1, "dpi": 72}, copy)):
+            len(piece)

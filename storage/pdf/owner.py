@@ -1,0 +1,183 @@
+"""One life of the preloaded parent program, as its owner sees it."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import os
+import signal
+import socket
+import sys
+from typing import Any
+
+from storage.errors import EngineStartError, ReaderKilled
+
+START_SECONDS = 60
+LARGEST_RESULT = 512 * 1024 * 1024
+"""A child that writes more than this is stopped: 5,000 dense pages are a fifth of it."""
+
+_CLEAN = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+"""The parent's whole environment: none of ours, and so none of our secrets."""
+
+
+class ParentEnded(EngineStartError):
+    """The parent program ended while it was at work; a new one can be started."""
+
+
+class Parent:
+    """A running parent program; it ends when this object closes its socket, or this process ends."""
+
+    def __init__(self, process: asyncio.subprocess.Process, control: socket.socket) -> None:
+        self._process = process
+        self._control = control
+        self._numbers = itertools.count(1)
+        self._ends: dict[int, asyncio.Future[int]] = {}
+        self._ready: asyncio.Future[dict[str, str]] = asyncio.get_running_loop().create_future()
+        self.is_alive = True
+
+    @classmethod
+    async def start(cls) -> Parent:
+        """Start one and wait until it has preloaded and given up network, files and rights.
+
+        Raises:
+            EngineStartError: it ended before it was ready, or took longer than a minute.
+        """
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable, "-I", "-m", "storage.pdf.parent", str(theirs.fileno()),
+                env=_CLEAN, cwd="/", pass_fds=(theirs.fileno(),), stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
+            )  # fmt: skip
+        ours.setblocking(False)
+        parent = cls(process, ours)
+        asyncio.get_running_loop().add_reader(ours, parent._hear)
+        try:
+            await asyncio.wait_for(asyncio.shield(parent._ready), START_SECONDS)
+        except (TimeoutError, ParentEnded) as error:
+            raise EngineStartError(f"the PDF process did not start: {await parent._last_words()}") from error
+        finally:
+            if not parent._ready.done() or parent._ready.exception():
+                await parent.aclose()
+        return parent
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def isolation(self) -> dict[str, str]:
+        """``network`` (namespace, filter or open) and ``files`` (none or readable)."""
+        return self._ready.result()
+
+    async def run(self, job: dict[str, Any], source: int, seconds: float) -> bytes:
+        """Let a child do one job with the open file ``source``; what it wrote.
+
+        Raises:
+            ReaderKilled: the child hit a limit or crashed.
+            ParentEnded: the parent program ended meanwhile.
+        """
+        number = next(self._numbers)
+        end = self._ends[number] = asyncio.get_running_loop().create_future()
+        result, sink = os.pipe()
+        try:
+            try:
+                self._send({**job, "number": number}, source, sink)
+            finally:
+                os.close(sink)
+            async with asyncio.timeout(seconds):
+                data = await _drain(result)
+                status = await end
+        except TimeoutError:
+            raise ReaderKilled(
+                f"the file took longer than {seconds:g} s; split it or export it again"
+            ) from None
+        finally:
+            self._forget(number)
+        _refuse(status, job["seconds"])
+        return data
+
+    def _send(self, message: dict[str, Any], *files: int) -> None:
+        try:
+            socket.send_fds(self._control, [json.dumps(message).encode()], files)
+        except OSError as error:
+            raise ParentEnded("the PDF process has ended; it is started again") from error
+
+    def _forget(self, number: int) -> None:
+        """Stop the child if it still runs: its result is not wanted any more."""
+        end = self._ends.pop(number)
+        if not end.done():
+            end.cancel()
+            if self.is_alive:
+                self._send({"do": "stop", "number": number})
+
+    def _hear(self) -> None:
+        try:
+            message = self._control.recv(4096)
+        except OSError:
+            message = b""
+        if not message:
+            self._end()
+            return
+        told = json.loads(message)
+        if "ready" in told:
+            self._ready.set_result(told["ready"])
+        elif (end := self._ends.get(told["ended"])) and not end.done():
+            end.set_result(told["status"])
+
+    def _end(self) -> None:
+        self.is_alive = False
+        asyncio.get_running_loop().remove_reader(self._control)
+        futures: list[asyncio.Future[Any]] = [self._ready, *self._ends.values()]
+        for waiting in futures:
+            if not waiting.done():
+                waiting.set_exception(ParentEnded("the PDF process has ended; it is started again"))
+
+    async def _last_words(self) -> str:
+        """The last line of its error output: the name of what is missing, as a rule."""
+        if self._process.stderr is None or self.is_alive:
+            return f"not ready after {START_SECONDS} s"
+        lines = (await self._process.stderr.read()).decode(errors="replace").strip().splitlines()
+        return lines[-1] if lines else "it ended without a word"
+
+    async def aclose(self) -> None:
+        """End it and its children."""
+        if self.is_alive:
+            self._end()
+        self._control.close()
+        if self._process.returncode is None:
+            self._process.kill()
+        await self._process.communicate()
+
+
+async def _drain(handle: int) -> bytes:
+    """Everything a child writes until it ends."""
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader(limit=1 << 20)
+    transport, _ = await loop.connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(handle, "rb", 0)
+    )
+    data = bytearray()
+    try:
+        while piece := await reader.read(1 << 20):
+            data += piece
+            if len(data) > LARGEST_RESULT:
+                raise ReaderKilled("the file holds more text than can be kept; split it")
+    finally:
+        transport.close()
+    return bytes(data)
+
+
+def _refuse(status: int, seconds: int) -> None:
+    """A sentence for a child that did not end by itself.
+
+    Raises:
+        ReaderKilled: always, unless ``status`` is that of a good end.
+    """
+    if status == 0:
+        return
+    ended_by = os.WTERMSIG(status) if os.WIFSIGNALED(status) else None
+    if ended_by in (signal.SIGXCPU, signal.SIGKILL):
+        raise ReaderKilled(f"the file took more than {seconds} s of computing; split it or export it again")
+    raise ReaderKilled("the reader crashed on this file; export the PDF again")

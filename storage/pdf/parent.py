@@ -1,0 +1,114 @@
+"""The preloaded program that forks one limited child per PDF: ``python -I -m storage.pdf.parent FD``.
+
+Its owner sends jobs over a socket, each with two open files: the PDF to read and the pipe for what
+comes of it. One thread, no network, no files, no secrets. When the owner ends, the socket ends, and
+so do this program and its children.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import select
+import signal
+import socket
+import sys
+
+from storage.pdf import child, limits
+
+LARGEST_JOB = 4096
+MOST_FILES = 4096
+
+
+class Parent:
+    """Forks children, stops them when told so, and tells how each ended."""
+
+    def __init__(self, owner: socket.socket) -> None:
+        self._owner = owner
+        self._poll = select.poll()
+        self._poll.register(owner, select.POLLIN)
+        self._children: dict[int, tuple[int, int]] = {}
+        """pidfd -> (pid, the job's number)."""
+
+    def serve(self) -> None:
+        """Until the owner ends."""
+        while True:
+            for handle, _ in self._poll.poll():
+                if handle != self._owner.fileno():
+                    self._tell_end(handle)
+                elif not self._take():
+                    return
+
+    def _take(self) -> bool:
+        """One message of the owner's; False when it is gone."""
+        message, files, _, _ = socket.recv_fds(self._owner, LARGEST_JOB, 2)
+        if not message:
+            return False
+        job = json.loads(message)
+        if job["do"] == "stop":
+            self._stop(job["number"])
+        else:
+            self._fork(job, *files)
+        return True
+
+    def _fork(self, job: dict[str, int | str], source: int, out: int) -> None:
+        me = os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            _be_child(me, job, source, out)
+        os.close(source)
+        os.close(out)
+        handle = os.pidfd_open(pid)
+        self._children[handle] = (pid, int(job["number"]))
+        self._poll.register(handle, select.POLLIN)
+
+    def _stop(self, number: int) -> None:
+        for handle, (_, other) in self._children.items():
+            if other == number:
+                signal.pidfd_send_signal(handle, signal.SIGKILL)
+
+    def _tell_end(self, handle: int) -> None:
+        pid, number = self._children.pop(handle)
+        self._poll.unregister(handle)
+        os.close(handle)
+        _, status = os.waitpid(pid, 0)
+        self._owner.send(json.dumps({"ended": number, "status": status}).encode())
+
+
+def _be_child(parent: int, job: dict[str, int | str], source: int, out: int) -> None:
+    """Everything a child is: it never comes back."""
+    status = 1
+    try:
+        limits.die_with(parent)
+        _close_all_but(source, out)
+        limits.limit(int(job["memory"]), int(job["seconds"]))
+        child.perform(job, source, out)
+        status = 0
+    finally:
+        os._exit(status)
+
+
+def _close_all_but(*kept: int) -> None:
+    """Neither the owner's socket nor a sibling's handle is a child's business."""
+    low, high = sorted(kept)
+    os.closerange(3, low)
+    os.closerange(low + 1, high)
+    os.closerange(high + 1, MOST_FILES)
+
+
+def main() -> None:
+    """Preload, give everything up, say so, and serve."""
+    owner = socket.socket(fileno=int(sys.argv[1]))
+    child.warm_up()
+    silence = os.open(os.devnull, os.O_WRONLY)
+    state = limits.isolate()
+    os.dup2(silence, sys.stderr.fileno())
+    gc.collect()
+    gc.freeze()
+    owner.send(json.dumps({"ready": state}).encode())
+    Parent(owner).serve()
+
+
+if __name__ == "__main__":
+    main()

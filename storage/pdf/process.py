@@ -1,0 +1,126 @@
+"""Reads PDFs and draws their pages in limited children: what bot and ingestion hold in hand."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from pathlib import Path
+from typing import Any
+
+from storage.errors import NotAPdf, TooLarge
+from storage.pdf import wire
+from storage.pdf.models import ReadPdf, RenderedPage
+from storage.pdf.owner import Parent, ParentEnded
+from storage.settings import StorageSettings
+
+MEGABYTE = 1024 * 1024
+LEAST_DPI, MOST_DPI = 36, 300
+
+_log = logging.getLogger(__name__)
+
+
+class PdfProcess:
+    """Opens PDFs without ever opening one in this process.
+
+    Args:
+        settings: the limits of a file and of the child that opens it.
+        readers: PDFs read at the same time.
+        renderers: pages drawn at the same time; a page never waits for a reading.
+    """
+
+    def __init__(self, settings: StorageSettings, *, readers: int = 2, renderers: int = 2) -> None:
+        self._settings = settings
+        self._readers = asyncio.Semaphore(readers)
+        self._renderers = asyncio.Semaphore(renderers)
+        self._starting = asyncio.Lock()
+        self._parent: Parent | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """Process id of the parent program, None before it was started."""
+        return self._parent.pid if self._parent else None
+
+    async def start(self) -> None:
+        """Start the parent program; it takes half a second and is started again whenever it ends.
+
+        Raises:
+            EngineStartError: it cannot be started; the message says why.
+        """
+        await self._alive()
+
+    async def read(self, path: Path) -> ReadPdf:
+        """Text, words and lines of every page.
+
+        Raises:
+            DocumentError: this file cannot be read as it is; the message is for an admin.
+            EngineStartError: the parent program cannot be started, or ended twice meanwhile.
+            OSError: ``path`` cannot be opened.
+        """
+        job = {"do": "read", "max_pages": self._settings.max_pages}
+        async with self._readers:
+            data = await self._run(job, path, self._settings.read_seconds)
+        return await asyncio.to_thread(wire.reading, data)
+
+    async def render(self, path: Path, page: int, dpi: int) -> RenderedPage:
+        """One page (from 1) as PNG, or JPEG where that is much smaller; at most 3,000 pixels long.
+
+        Raises:
+            DocumentError, EngineStartError, OSError: as ``read``.
+        """
+        job = {"do": "render", "page": page, "dpi": max(LEAST_DPI, min(dpi, MOST_DPI))}
+        async with self._renderers:
+            data = await self._run(job, path, self._settings.render_seconds)
+        return wire.picture(data)
+
+    async def _run(self, job: dict[str, Any], path: Path, seconds: int) -> bytes:
+        """One job; once more when the parent program ended for a reason that is not this file's."""
+        limited = {**job, "memory": self._settings.read_memory_mb * MEGABYTE, "seconds": seconds}
+        parent = await self._alive()
+        source = await asyncio.to_thread(self._open, path)
+        try:
+            return await parent.run(limited, source, seconds)
+        except ParentEnded:
+            _log.warning("the PDF process ended and is started again")
+            parent = await self._alive()
+            os.lseek(source, 0, os.SEEK_SET)
+            return await parent.run(limited, source, seconds)
+        finally:
+            os.close(source)
+
+    def _open(self, path: Path) -> int:
+        """A handle for reading only; a file over the limit is refused before anything reads it."""
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        size = os.fstat(handle).st_size
+        limit = self._settings.max_file_mb
+        if 0 < size <= limit * MEGABYTE:
+            return handle
+        os.close(handle)
+        if size == 0:
+            raise NotAPdf("the file is empty")
+        raise TooLarge(f"the file has {size / MEGABYTE:.0f} MB, the limit is {limit} MB; split it")
+
+    async def _alive(self) -> Parent:
+        async with self._starting:
+            if self._parent and self._parent.is_alive:
+                return self._parent
+            if self._parent:
+                await self._parent.aclose()
+            self._parent = await Parent.start()
+            _warn(self._parent.isolation)
+            return self._parent
+
+    async def aclose(self) -> None:
+        """End the parent program and every child."""
+        async with self._starting:
+            if self._parent:
+                await self._parent.aclose()
+            self._parent = None
+
+
+def _warn(isolation: dict[str, str]) -> None:
+    """Say what this machine does not let the PDF process give up."""
+    if isolation["network"] == "open":
+        _log.warning("the PDF process could not give up the network: no namespace and no filter allowed here")
+    if isolation["files"] == "readable":
+        _log.info("the PDF process can still read files: user namespaces are not allowed here")

@@ -1,0 +1,262 @@
+"""Turns MuPDF's characters of one page into text in which every word knows its place.
+
+Runs in the limited child, works on plain dictionaries and never imports PyMuPDF itself.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+SCALE = 10_000
+"""Boxes travel as whole numbers: fractions of the displayed page times this."""
+
+SMALLEST_SIZE = 1.0
+"""Text smaller than this many points is read by nobody."""
+
+LEAST_ALPHA = 13
+"""Text with less opacity than this (of 255) is seen by nobody."""
+
+_WORD = re.compile(r"\S+")
+_BOLD = re.compile(r"bold|black|heavy", re.IGNORECASE)
+_COMPOUND = re.compile(r"[^\W\d_]+-[^\W\d_]+")
+_PART_BEFORE = re.compile(r"[^\w-]*([^\W\d_]+)")
+_PART_AFTER = re.compile(r"([^\W\d_]+)(?![\w-])")
+_HYPHENS = "-\u2010\u2011\xad"
+_CLEANED = str.maketrans(
+    {
+        **dict.fromkeys([*range(0x20), *range(0x7F, 0xA0)]),  # control characters, NUL among them
+        **dict.fromkeys([0xAD, *range(0x200B, 0x2010), *range(0x2060, 0x2065), 0xFEFF]),  # without width
+        **dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)]),  # turns of direction
+        **dict.fromkeys(range(0xE0000, 0xE0080)),  # tags: text for machines that nobody sees
+        **dict.fromkeys(range(0xD800, 0xE000), "\ufffd"),  # halves of a pair are no text
+        **dict.fromkeys([0xF0A7, 0xF0B7], "•"),  # the bullets of two symbol fonts
+        **dict.fromkeys([0x2010, 0x2011], "-"),
+    }
+)
+
+
+class Paper(Protocol):
+    """What has to be asked of the page itself, and only when a text looks hidden."""
+
+    def is_white(self, box: tuple[float, float, float, float]) -> bool:
+        """Nothing but white is printed in this box."""
+
+    def is_scan(self) -> bool:
+        """One picture covers the page: unseen text over it is what OCR read there."""
+
+
+class Matrix(NamedTuple):
+    """Maps MuPDF's unrotated page space to SCALE-ths of the displayed page."""
+
+    a: float
+    b: float
+    c: float
+    d: float
+    e: float
+    f: float
+
+    def place(self, x0: float, y0: float, x1: float, y1: float) -> tuple[int, int, int, int]:
+        """The displayed box of a box: turned by right angles it stays one."""
+        left, right = sorted((self.a * x0 + self.c * y0 + self.e, self.a * x1 + self.c * y1 + self.e))
+        top, bottom = sorted((self.b * x0 + self.d * y0 + self.f, self.b * x1 + self.d * y1 + self.f))
+        return _bounded(left), _bounded(top), _bounded(right), _bounded(bottom)
+
+
+def _bounded(value: float) -> int:
+    return 0 if value < 0 else SCALE if value > SCALE else round(value)
+
+
+@dataclass(slots=True)
+class PageText:
+    """One page's text, with words and lines as flat lists of whole numbers, ready to travel."""
+
+    text: str = ""
+    words: list[int] = field(default_factory=list)
+    """Seven per word: start, end, line, x0, y0, x1, y1."""
+    lines: list[int] = field(default_factory=list)
+    """Eight per line: start, end, size in tenths of a point, bold, x0, y0, x1, y1."""
+    hidden: int = 0
+
+
+@dataclass(slots=True)
+class _Row:
+    """The words on one baseline, in unrotated page space."""
+
+    block: int
+    words: list[list[Any]] = field(default_factory=list)
+    """Each is [text, x0, y0, x1, y1]."""
+    gaps: set[int] = field(default_factory=set)
+    """Numbers of the words that open a further cell of the row."""
+    sizes: dict[float, int] = field(default_factory=dict)
+    is_bold: bool = True
+    is_level: bool = True
+
+
+def read_page(raw: dict[str, Any], matrix: Matrix, paper: Paper, compounds: set[str]) -> PageText:
+    """Text of one page in file order.
+
+    Ligatures must have been expanded by MuPDF. A word cut at a line's end is joined again: without
+    its hyphen when both parts are lower-case letters and ``compounds`` (the hyphenated words met so
+    far in this document, added to here) does not hold it, else with it: ``SOP-IT-`` + ``04``.
+    """
+    page = PageText()
+    rows = list(_rows(raw, paper, page))
+    for row in rows:
+        for word in row.words[:-1]:
+            if "-" in word[0]:
+                compounds.update(_COMPOUND.findall(word[0].lower()))
+    _write(rows, matrix, compounds, page)
+    return page
+
+
+def _rows(raw: dict[str, Any], paper: Paper, page: PageText) -> Iterator[_Row]:
+    """Rows in file order; lines that stand beside each other become one."""
+    row: _Row | None = None
+    for number, block in enumerate(raw["blocks"]):
+        for line in block.get("lines", ()):
+            new = _row(line, number, paper, page)
+            if not new.words:
+                continue
+            if row and _is_beside(row, new):
+                _extend(row, new)
+                continue
+            if row:
+                yield row
+            row = new
+    if row:
+        yield row
+
+
+def _is_beside(row: _Row, new: _Row) -> bool:
+    """The new line goes on to the right, on the same baseline."""
+    _, _, top, right, bottom = row.words[-1]
+    _, left, y0, _, y1 = new.words[0]
+    return row.is_level and new.is_level and left >= right - 1 and top < (y0 + y1) / 2 < bottom
+
+
+def _extend(row: _Row, new: _Row) -> None:
+    row.gaps.add(len(row.words))
+    row.words += new.words
+    row.is_bold &= new.is_bold
+    for size, count in new.sizes.items():
+        row.sizes[size] = row.sizes.get(size, 0) + count
+
+
+def _row(line: dict[str, Any], block: int, paper: Paper, page: PageText) -> _Row:
+    """One of MuPDF's lines; words go on from span to span unless a space stands between."""
+    across, down = line["dir"]
+    row = _Row(block, is_level=across > 0 and abs(down) < 0.01)
+    is_open = False
+    for span in line["spans"]:
+        chars = span["chars"]
+        text = "".join([char["c"] for char in chars])
+        if _is_hidden(span, paper):
+            page.hidden += len(text.split())
+            is_open = False
+            continue
+        for match in _WORD.finditer(text):
+            start, end = match.span()
+            word = [match.group(), *_box(chars[start:end], row.is_level)]
+            if is_open and start == 0:
+                _join(row.words[-1], word)
+            else:
+                row.words.append(word)
+        if text and not text.isspace():
+            _note_font(row, span, len(text))
+        is_open = bool(row.words) and bool(text) and not text[-1].isspace()
+    return row
+
+
+def _note_font(row: _Row, span: dict[str, Any], length: int) -> None:
+    size = round(span["size"], 1)
+    row.sizes[size] = row.sizes.get(size, 0) + length
+    row.is_bold &= bool(span["flags"] & 16) or _BOLD.search(span["font"]) is not None
+
+
+def _box(chars: list[dict[str, Any]], is_level: bool) -> tuple[float, float, float, float]:
+    """Box around characters; the further letters of a ligature have no width and do not count."""
+    first, last = chars[0]["bbox"], chars[-1]["bbox"]
+    if is_level and first[0] < first[2] <= last[2] and last[0] < last[2]:
+        return first[0], min(first[1], last[1]), last[2], max(first[3], last[3])
+    boxes = [char["bbox"] for char in chars]
+    boxes = [box for box in boxes if box[0] < box[2] and box[1] < box[3]] or boxes
+    lefts, tops, rights, bottoms = zip(*boxes, strict=True)
+    return min(lefts), min(tops), max(rights), max(bottoms)
+
+
+def _join(word: list[Any], more: list[Any]) -> None:
+    """Let a word go on in the next span."""
+    word[0] += more[0]
+    word[1:] = [*map(min, word[1:3], more[1:3]), *map(max, word[3:], more[3:])]
+
+
+def _is_hidden(span: dict[str, Any], paper: Paper) -> bool:
+    """Nobody can see this text: tiny, transparent or invisible, or white on white."""
+    if span["size"] < SMALLEST_SIZE:
+        return True
+    if span["alpha"] < LEAST_ALPHA:
+        return not paper.is_scan()
+    color = span["color"]
+    is_pale = min(color >> 16 & 255, color >> 8 & 255, color & 255) >= 0xF0
+    return is_pale and paper.is_white(span["bbox"])
+
+
+def _write(rows: list[_Row], matrix: Matrix, compounds: set[str], page: PageText) -> None:
+    """Lay the rows out as text and note where each word and line begins and ends."""
+    parts: list[str] = []
+    position, gap = 0, ""
+    for number, row in enumerate(rows):
+        following = rows[number + 1] if number + 1 < len(rows) else None
+        cut = _cut_word(row, following, compounds)
+        start: int | None = None
+        boxes = []
+        for index, (raw, *box) in enumerate(row.words):
+            is_last = index == len(row.words) - 1
+            text = _clean(raw[:-1] if is_last and cut == "drop" else raw)
+            if not text:
+                continue
+            gap = "  " if index in row.gaps else gap
+            position += len(gap)
+            start = position if start is None else start
+            parts += (gap, text)
+            placed = matrix.place(*box)
+            boxes.append(placed)
+            page.words += (position, position + len(text), len(page.lines) // 8, *placed)
+            position, gap = position + len(text), " "
+        if start is not None:
+            size = max(row.sizes, key=row.sizes.__getitem__)
+            page.lines += (start, position, round(size * 10), row.is_bold, *_around(boxes))
+            gap = "" if cut else "\n" if following and following.block == row.block else "\n\n"
+    page.text = "".join(parts)
+
+
+def _around(boxes: list[tuple[int, int, int, int]]) -> tuple[int, int, int, int]:
+    lefts, tops, rights, bottoms = zip(*boxes, strict=True)
+    return min(lefts), min(tops), max(rights), max(bottoms)
+
+
+def _cut_word(row: _Row, following: _Row | None, compounds: set[str]) -> str:
+    """How a row's last word goes on in the next: 'drop' its hyphen, 'keep' it, or '' for not at all."""
+    if following is None or following.block != row.block or row.gaps or following.gaps:
+        return ""
+    head, tail = row.words[-1][0], following.words[0][0]
+    if len(head) < 2 or head[-1] not in _HYPHENS or not head[-2].isalnum() or not tail[0].isalnum():
+        return ""
+    if head[-1] == "\xad":
+        return "drop"
+    before, after = _PART_BEFORE.fullmatch(head[:-1]), _PART_AFTER.match(tail)
+    if not before or not after or not (before[1] + after[1]).islower():
+        return "keep"
+    return "keep" if f"{before[1]}-{after[1]}" in compounds else "drop"
+
+
+def _clean(word: str) -> str:
+    """NFKC (ligatures, presentation forms, wide letters), without what has no width."""
+    if word.isascii() and word.isprintable():
+        return word
+    normal = unicodedata.normalize("NFKC", word.translate(_CLEANED)).translate(_CLEANED)
+    return "".join(normal.split())

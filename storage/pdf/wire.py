@@ -1,0 +1,84 @@
+"""Reads what a child wrote: JSON lines of a compromised program at worst, so nothing is taken on trust."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from storage.errors import (
+    DocumentError,
+    NoPages,
+    NotAPdf,
+    PasswordProtected,
+    ReaderKilled,
+    TooLarge,
+)
+from storage.models import Box, Page, PlacedWord
+from storage.pdf.models import Line, ReadPdf, RenderedPage
+from storage.pdf.text import SCALE
+
+_FAULTS: dict[str, type[DocumentError]] = {
+    kind.__name__: kind for kind in (NotAPdf, PasswordProtected, NoPages, TooLarge)
+}
+
+
+def reading(data: bytes) -> ReadPdf:
+    """A whole reading.
+
+    Raises:
+        DocumentError: the child said so, or broke off in the middle.
+    """
+    head, *bodies = [_checked(json.loads(line)) for line in data.splitlines()] or [{}]
+    if not bodies or "end" not in bodies[-1] or bodies[-1]["end"] != len(bodies) - 1:
+        raise ReaderKilled("reading the file broke off; drop it again, or export the PDF again")
+    bodies.pop()
+    return ReadPdf(
+        title=head["title"],
+        pages=tuple(_page(body) for body in bodies),
+        lines=tuple(_lines(body["lines"]) for body in bodies),
+        hidden_words=sum(body["hidden"] for body in bodies),
+        is_repaired=head["repaired"],
+        unread_pages=tuple(body["number"] for body in bodies if "unread" in body),
+    )
+
+
+def picture(data: bytes) -> RenderedPage:
+    """A drawn page.
+
+    Raises:
+        DocumentError: the child said so, or broke off in the middle.
+    """
+    head, _, body = data.partition(b"\n")
+    about = _checked(json.loads(head)) if head else {}
+    if len(body) != about.get("bytes"):
+        raise ReaderKilled("drawing the page broke off")
+    return RenderedPage(body, about["media_type"], about["width"], about["height"])
+
+
+def _checked(value: dict[str, Any]) -> dict[str, Any]:
+    if "fault" not in value:
+        return value
+    if value["fault"] == "memory":
+        raise ReaderKilled("reading the file takes more memory than is allowed; split it or export it again")
+    raise _FAULTS[value["fault"]](value["message"])
+
+
+def _page(body: dict[str, Any]) -> Page:
+    number, flat = body["number"], body["words"]
+    words = tuple(
+        PlacedWord(start, end, number, line, _box(x0, y0, x1, y1))
+        for start, end, line, x0, y0, x1, y1 in zip(*[iter(flat)] * 7, strict=True)
+    )
+    width, height = body["size"]
+    return Page(number, body["label"], width, height, body["text"], words)
+
+
+def _lines(flat: list[int]) -> tuple[Line, ...]:
+    return tuple(
+        Line(start, end, size / 10, bool(bold), _box(x0, y0, x1, y1))
+        for start, end, size, bold, x0, y0, x1, y1 in zip(*[iter(flat)] * 8, strict=True)
+    )
+
+
+def _box(x0: int, y0: int, x1: int, y1: int) -> Box:
+    return Box(x0 / SCALE, y0 / SCALE, x1 / SCALE, y1 / SCALE)
