@@ -35,6 +35,9 @@ class BotSettings(FootnoteSettings):
     )
     candidates: int = Field(24, ge=20, le=200, description="Passages considered for a question.")
     passages_read: int = Field(8, ge=1, le=40, description="Passages the answerer reads.")
+    evidence_tokens: int = Field(
+        6000, ge=500, le=200_000, description="Most tokens (cl100k_base) of the passages an answerer reads."
+    )
     sources_shown: int = Field(5, ge=1, le=10, description="Cited pages that get a button of their own.")
     words_weight: float = Field(
         0.6, ge=0, le=1, description="Share of BM25 in the score; the rest is the cosine."

@@ -39,6 +39,10 @@ REPLY_SCHEMA: dict[str, Any] = {
 """JSON schema of a reply, in the subset that OpenAI's strict mode takes."""
 
 
+class ReplyMisformatted(ModelReplyUnusable):
+    """A whole reply, but not in the format that was asked for."""
+
+
 class ReplyFormat(StrEnum):
     """How a model writes its reply."""
 
@@ -66,7 +70,7 @@ def read_reply(reply: str, reply_format: ReplyFormat) -> Draft:
     """A model's reply as a draft.
 
     Raises:
-        ModelReplyUnusable: it is not what the prompt asked for.
+        ReplyMisformatted: it is not what the prompt asked for.
     """
     return _read_json(reply) if reply_format is ReplyFormat.JSON else _read_marked(reply)
 
@@ -81,7 +85,7 @@ def _read_json(reply: str) -> Draft:
         value = json.loads(fenced[1] if fenced else reply)
         claims = tuple(_claim(item) for item in value["claims"]) if value["found"] else ()
     except (ValueError, KeyError, TypeError) as error:
-        raise ModelReplyUnusable("the reply is not the JSON that was asked for") from error
+        raise ReplyMisformatted("the reply is not the JSON that was asked for") from error
     return Draft(claims)
 
 
@@ -99,5 +103,5 @@ def _read_marked(reply: str) -> Draft:
             last = claims.pop()
             claims.append(Claim(last.text, (*last.quotes, Quote(int(quote[1]), quote[2]))))
     if not claims and not _NOT_FOUND.search(reply):
-        raise ModelReplyUnusable("the reply has neither sentences nor NOT FOUND")
+        raise ReplyMisformatted("the reply has neither sentences nor NOT FOUND")
     return Draft(tuple(claims))

@@ -48,7 +48,7 @@ def reduce_text(text: str) -> Reduced:
 
 
 def find_spans(quote: str, text: str) -> list[tuple[int, int]]:
-    """Every (start, end) of ``text`` that reads as ``quote``, between whole words; none for an empty quote."""
+    """Every (start, end) of ``text`` that reads as ``quote``, between whole words; none for an empty one."""
     wanted = reduce_text(_EDGES.sub("", quote)).text
     haystack = reduce_text(text)
     if not any(char.isalnum() for char in wanted):
@@ -72,14 +72,15 @@ def locate(quote: Quote, evidence: Sequence[Evidence]) -> LocatedQuote | None:
 
 def place(item: Evidence, start: int, end: int) -> LocatedQuote:
     """A span of a passage as a located quote: its page is where most of it lies, its boxes those on it."""
-    page = main_page(item.words, start, end) if item.words else _page_at(item, start)
+    boxes = rectangles(item.words, start, end)
+    page = main_page(item.words, start, end) if boxes else _page_at(item, start)
     return LocatedQuote(
         passage=item.passage,
         start=start,
         end=end,
         page=page,
         quote=item.passage.text[start:end],
-        boxes=tuple(rectangles(item.words, start, end).get(page, ())),
+        boxes=tuple(boxes.get(page, ())),
     )
 
 

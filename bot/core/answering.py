@@ -1,0 +1,154 @@
+"""Answers a question: retrieve, gate, draft, verify, cite; and a sentence for whatever goes wrong.
+
+The one use case that every door calls. It never raises for an engine or a model that fails: those
+end in an answer that says so.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+from bot.core import wording
+from bot.core.citation_desk import CitationDesk
+from bot.core.citing import Verified, verify
+from bot.core.errors import ModelError
+from bot.core.evidence import gather_evidence
+from bot.core.gate import CoverageGate
+from bot.core.models import (
+    AnalyzedQuestion,
+    Answer,
+    AnswerState,
+    Evidence,
+    Milliseconds,
+    Question,
+    Retrieval,
+)
+from bot.core.ports import Answerer, ChannelDocuments, ChunkReader, Retriever
+from bot.core.refusing import Refusals
+from bot.core.smalltalk import reply_to
+from storage.errors import InfrastructureError
+
+log = logging.getLogger(__name__)
+
+
+class Answering:
+    """Answers questions of all channels with the collaborators it was given."""
+
+    def __init__(
+        self,
+        *,
+        retriever: Retriever,
+        quoting: Answerer,
+        model: Answerer | None,
+        gate: CoverageGate,
+        chunks: ChunkReader,
+        documents: ChannelDocuments,
+        desk: CitationDesk,
+        passages_read: int = 8,
+        evidence_tokens: int = 6000,
+        question_chars: int = 4000,
+    ) -> None:
+        self._retriever = retriever
+        self._quoting = quoting
+        self._model = model
+        self._gate = gate
+        self._chunks = chunks
+        self._desk = desk
+        self._refusals = Refusals(documents, desk)
+        self._passages_read = passages_read
+        self._evidence_tokens = evidence_tokens
+        self._question_chars = question_chars
+
+    async def answer(self, question: Question) -> Answer:
+        """The answer to one question of one channel; never raises for a failing engine or model."""
+        started = time.perf_counter()
+        try:
+            answer = await self._reply(question)
+        except InfrastructureError as error:
+            log.warning("question %s failed: %s", question.id, type(error).__name__)
+            answer = Answer(AnswerState.FAILED, wording.ENGINE_FAILED)
+        total = _milliseconds(started)
+        answer = replace(answer, milliseconds=replace(answer.milliseconds, total=total))
+        _log(question, answer)
+        return answer
+
+    async def _reply(self, question: Question) -> Answer:
+        if (said := reply_to(question.text)) is not None:
+            return Answer(AnswerState.CHAT, said)
+        if len(question.text) > self._question_chars:
+            return Answer(AnswerState.CHAT, wording.question_too_long(self._question_chars))
+        started = time.perf_counter()
+        retrieval = await self._retriever.retrieve(question)
+        retrieved = time.perf_counter()
+        answer = await self._answer_from(question, retrieval)
+        spent = Milliseconds(round(1000 * (retrieved - started)), _milliseconds(retrieved))
+        return replace(answer, passages=retrieval.passages, milliseconds=spent)
+
+    async def _answer_from(self, question: Question, retrieval: Retrieval) -> Answer:
+        evidence = await gather_evidence(
+            retrieval.passages, self._chunks, most=self._passages_read, tokens=self._evidence_tokens
+        )
+        if not self._gate.opens(retrieval.question, evidence):
+            return await self._refusals.refuse(question.channel, retrieval.passages)
+        verified, lead = await self._written(retrieval.question, evidence)
+        if not verified.cited:
+            return await self._refusals.refuse(question.channel, retrieval.passages)
+        notes = [wording.dropped(verified.dropped)] if verified.dropped else []
+        return Answer(
+            state=AnswerState.PARTIAL if verified.dropped else AnswerState.GROUNDED,
+            text="\n".join(filter(None, (lead, verified.text, *notes))),
+            citations=await self._desk.cite(question.channel, verified.cited),
+        )
+
+    async def _written(
+        self, question: AnalyzedQuestion, evidence: Sequence[Evidence]
+    ) -> tuple[Verified, str]:
+        """Verified text with the sentence that introduces it; quotes when there is no usable model."""
+        if self._model is None:
+            return await self._quoted(question, evidence), wording.QUOTES_LEAD
+        try:
+            verified = await self._modelled(self._model, question, evidence)
+        except ModelError as error:
+            log.warning("model failed: %s", type(error).__name__)
+            return await self._quoted(question, evidence), wording.MODEL_FAILED
+        if verified.faults and not verified.cited:
+            return await self._quoted(question, evidence), wording.MODEL_UNVERIFIED
+        return verified, ""
+
+    async def _quoted(self, question: AnalyzedQuestion, evidence: Sequence[Evidence]) -> Verified:
+        return verify(await self._quoting.draft(question, evidence), evidence)
+
+    async def _modelled(
+        self, model: Answerer, question: AnalyzedQuestion, evidence: Sequence[Evidence]
+    ) -> Verified:
+        """A model's draft, verified; one with faults is sent back once, and the better one counts."""
+        first = verify(await model.draft(question, evidence), evidence)
+        if not first.faults:
+            return first
+        try:
+            second = verify(await model.draft(question, evidence, first.faults), evidence)
+        except ModelError:
+            return first
+        return min(second, first, key=lambda verified: (not verified.cited, verified.dropped))
+
+
+def _milliseconds(since: float) -> int:
+    return round(1000 * (time.perf_counter() - since))
+
+
+def _log(question: Question, answer: Answer) -> None:
+    """One line per question: ids and counts, never a word of question or document."""
+    log.info(
+        "question=%s channel=%d state=%s candidates=%d citations=%d retrieve_ms=%d answer_ms=%d total_ms=%d",
+        question.id,
+        question.channel.id,
+        answer.state,
+        len(answer.passages),
+        len(answer.citations),
+        answer.milliseconds.retrieve,
+        answer.milliseconds.answer,
+        answer.milliseconds.total,
+    )

@@ -1,0 +1,51 @@
+"""Makes citations public: each is kept in SQL first, so that its link outlives readings and chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bot.core.models import Citation, LocatedQuote, NearestPage, Passage
+from bot.core.ports import CitationStore, LinkIssuer
+from storage.models import Channel
+
+
+class CitationDesk:
+    """Stores what is shown and signs the links to it."""
+
+    def __init__(self, store: CitationStore, links: LinkIssuer) -> None:
+        self._store = store
+        self._links = links
+
+    async def cite(self, channel: Channel, quotes: Sequence[LocatedQuote]) -> tuple[Citation, ...]:
+        """One citation per quote, numbered from 1 in this order.
+
+        Raises:
+            storage.errors.InfrastructureError: citations cannot be kept.
+        """
+        return tuple(
+            [await self._cite(channel, number, quote) for number, quote in enumerate(quotes, start=1)]
+        )
+
+    async def nearest(self, channel: Channel, passage: Passage) -> NearestPage:
+        """The first page of a passage as the page that came nearest; it marks nothing.
+
+        Raises:
+            storage.errors.InfrastructureError: citations cannot be kept.
+        """
+        publication, page = passage.publication, passage.first_page
+        record = await self._store.add(channel.id, publication.version_id, page, "", ())
+        return NearestPage(publication.file, page, self._links.page_url(channel, record))
+
+    async def _cite(self, channel: Channel, number: int, quote: LocatedQuote) -> Citation:
+        publication = quote.passage.publication
+        words = " ".join(quote.quote.split())
+        record = await self._store.add(channel.id, publication.version_id, quote.page, words, quote.boxes)
+        return Citation(
+            number=number,
+            title=publication.title,
+            file=publication.file,
+            page=quote.page,
+            quote=words,
+            boxes=quote.boxes,
+            url=self._links.page_url(channel, record),
+        )

@@ -1,0 +1,59 @@
+"""\"Not in your documents\": an answer of its own that says what was searched and what was not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+
+from bot.core import wording
+from bot.core.citation_desk import CitationDesk
+from bot.core.models import Answer, AnswerState, NearestPage, Passage, UnreadFile
+from bot.core.ports import ChannelDocuments
+from storage.models import Channel, DocumentStatus
+
+
+class Refusals:
+    """Writes the answer for a question that the channel's documents do not answer."""
+
+    def __init__(self, documents: ChannelDocuments, desk: CitationDesk) -> None:
+        self._documents = documents
+        self._desk = desk
+
+    async def refuse(self, channel: Channel, passages: Sequence[Passage]) -> Answer:
+        """What was searched, the nearest page, what is still being read and what could not be.
+
+        Raises:
+            storage.errors.InfrastructureError: the channel's documents are not known just now.
+        """
+        statuses = await self._documents.documents(channel.id)
+        nearest = await self._desk.nearest(channel, passages[0]) if passages else None
+        unread = tuple(
+            UnreadFile(status.file, status.reason or "")
+            for status in statuses
+            if status.state == "quarantined"
+        )
+        return Answer(
+            state=AnswerState.NOT_FOUND,
+            text="\n".join(_sentences(statuses, nearest, unread, passages)),
+            nearest=nearest,
+            unread=unread,
+        )
+
+
+def _sentences(
+    statuses: Sequence[DocumentStatus],
+    nearest: NearestPage | None,
+    unread: Sequence[UnreadFile],
+    passages: Sequence[Passage],
+) -> list[str]:
+    live = sum(status.state == "live" for status in statuses)
+    waiting = sum(status.state in {"waiting", "reading"} for status in statuses)
+    said = [f"{wording.NOT_FOUND} {wording.searched(live)}"] if live else []
+    if nearest:
+        title = passages[0].publication.title or PurePosixPath(nearest.file).name
+        said.append(wording.nearest(title, nearest.page))
+    if waiting:
+        said.append(wording.still_reading(waiting))
+    if unread:
+        said.append(wording.unread([PurePosixPath(item.file).name for item in unread]))
+    return said if live or waiting else [wording.EMPTY_CHANNEL, *said]
