@@ -57,6 +57,8 @@ class _Socket(Protocol):
 
     async def connect(self) -> None: ...
 
+    async def is_connected(self) -> bool: ...
+
     async def close(self) -> None: ...
 
 
@@ -102,6 +104,10 @@ class SlackDoor:
     def _open_socket(self, app_token: str) -> _Socket:
         client = web_client(app_token, self._settings.slack_api_url)
         return AsyncSocketModeHandler(self._app, app_token, web_client=client).client
+
+    async def is_ready(self) -> bool:
+        """Whether events can come in."""
+        return self._socket is None or await self._socket.is_connected()
 
     async def _check_token(self) -> None:
         try:

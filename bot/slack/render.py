@@ -75,7 +75,7 @@ def _button(number: int, page: CitedPage) -> Block:
         "action_id": f"source-{number}",
         "text": _plain(page.label),
         "url": page.url,
-        "accessibility_label": shorten(tame(page.fallback), LABEL),
+        "accessibility_label": _label(page.fallback),
     }
 
 
@@ -93,7 +93,12 @@ def _menu(number: int, pages: Sequence[CitedPage]) -> Block:
 
 
 def _plain(text: str) -> Block:
-    return {"type": "plain_text", "text": shorten(tame(text), LABEL), "emoji": False}
+    return {"type": "plain_text", "text": _label(text), "emoji": False}
+
+
+def _label(text: str) -> str:
+    """Plain text has no escapes, so angle brackets give way to ones that mean nothing to Slack."""
+    return shorten(tame(text).replace("<", "‹").replace(">", "›"), LABEL)
 
 
 def _section(text: str) -> Block:

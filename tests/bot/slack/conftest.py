@@ -126,3 +126,21 @@ async def street() -> AsyncIterator[Street]:
 def signing() -> Any:
     """``sign(body)``: the headers by which Slack proves that it sent a body."""
     return sign
+
+
+@pytest.fixture
+def settings_for() -> Any:
+    """``settings_for(api_url, **settings)``."""
+    return slack_settings
+
+
+@pytest.fixture
+def new_inbox() -> Any:
+    """``new_inbox()``."""
+    return Inbox
+
+
+@pytest.fixture
+def door_for() -> Any:
+    """``door_for(settings, inbox)``."""
+    return open_door

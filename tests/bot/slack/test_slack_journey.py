@@ -1,0 +1,125 @@
+"""Questions travel through a real Slack server and back, over both transports."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from aiohttp import web
+from engines.slack import APP_TOKEN, BOT, HR, IT, SECRET, SlackDouble, StartSlack, free_port
+
+from bot.settings import BotSettings
+from bot.slack.door import SlackDoor
+
+pytestmark = pytest.mark.engine("slack")
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """A Slack with our bot in it."""
+
+    slack: SlackDouble
+    inbox: Any
+
+
+@pytest.fixture(params=["events", "socket"])
+async def workspace(
+    request: pytest.FixtureRequest,
+    start_slack: StartSlack,
+    open_workspace: Callable[[str, StartSlack, AsyncExitStack], Awaitable[Workspace]],
+) -> AsyncIterator[Workspace]:
+    """The bot behind the Events API, and once more behind Socket Mode."""
+    async with AsyncExitStack() as stack:
+        yield await open_workspace(request.param, start_slack, stack)
+
+
+async def test_a_mention_is_answered_in_its_thread_with_a_button(workspace: Workspace) -> None:
+    """Placeholder, then the answer in its place: one message, one source button."""
+    asked = await workspace.slack.say(IT, f"<@{BOT}> when do backups run?")
+    (reply,) = await workspace.slack.replies(IT)
+    assert reply["thread_ts"] == asked
+    section, actions = reply["blocks"]
+    assert section["text"]["text"] == f"For {IT}: backups run daily at 2:00 AM [1]."
+    (button,) = actions["elements"]
+    assert button["text"]["text"] == f"p. 2 · Backup rules of {IT}"
+    assert button["url"].startswith("http://127.0.0.1:8765/v/")
+
+
+async def test_a_mention_that_arrives_as_two_events_is_answered_once(workspace: Workspace) -> None:
+    """This server sends a message and an app_mention for one sentence; one answer is seen."""
+    await workspace.slack.say(IT, f"<@{BOT}> when do backups run?")
+    await workspace.slack.replies(IT)
+    await asyncio.sleep(0.5)
+    assert (workspace.inbox.arrivals, len(workspace.inbox.kept)) == (2, 1)
+    assert len(await workspace.slack.replies(IT)) == 1
+
+
+async def test_a_follow_up_in_the_thread_is_answered_when_we_are_mentioned(workspace: Workspace) -> None:
+    """Talk among people in the thread stays theirs."""
+    root = await workspace.slack.say(IT, "has anybody seen the backup rules?")
+    await workspace.slack.say(IT, "no, sorry", thread=root)
+    await workspace.slack.say(IT, f"<@{BOT}> when do backups run?", thread=root)
+    (reply,) = await workspace.slack.replies(IT)
+    assert reply["thread_ts"] == root
+    assert len(workspace.inbox.kept) == 1
+
+
+async def test_a_direct_message_is_answered_beside_it(workspace: Workspace) -> None:
+    """No mention and no thread needed when a person talks to the bot alone."""
+    direct = await workspace.slack.open_dm()
+    await workspace.slack.say(direct, "when do backups run?")
+    (reply,) = await workspace.slack.replies(direct)
+    assert "thread_ts" not in reply
+    assert f"For {direct}" in reply["blocks"][0]["text"]["text"]
+
+
+async def test_two_channels_never_see_each_others_answers(workspace: Workspace) -> None:
+    """Asked at once in both, each channel reads what is for it and nothing else."""
+    await asyncio.gather(*(workspace.slack.say(c, f"<@{BOT}> when do backups run?") for c in (IT, HR)))
+    (first,), (second,) = await workspace.slack.replies(IT), await workspace.slack.replies(HR)
+    assert HR not in str(first["blocks"])
+    assert IT not in str(second["blocks"])
+    tenants = {message.key.tenant for message in workspace.inbox.kept.values()}
+    assert tenants == {f"sl_T0ACME001_{IT}", f"sl_T0ACME001_{HR}"}
+
+
+@pytest.fixture
+def open_workspace(
+    settings_for: Callable[..., BotSettings], new_inbox: Callable[[], Any], door_for: Callable[..., SlackDoor]
+) -> Callable[[str, StartSlack, AsyncExitStack], Awaitable[Workspace]]:
+    """``await open_workspace(mode, start_slack, stack)``: Slack and bot, each knowing the other's address."""
+
+    async def open_it(mode: str, start: StartSlack, stack: AsyncExitStack) -> Workspace:
+        port = free_port()
+        slack = await start(mode, f"http://127.0.0.1:{port}/slack/events")
+        secret = {"slack_app_token": APP_TOKEN} if mode == "socket" else {"slack_signing_secret": SECRET}
+        inbox = new_inbox()
+        inbox.door = door_for(settings_for(slack.api_url, **secret), inbox)
+        await _serve(inbox.door, port, stack)
+        await inbox.door.start()
+        stack.push_async_callback(inbox.door.stop)
+        await _until_ready(inbox.door)
+        return Workspace(slack, inbox)
+
+    return open_it
+
+
+async def _serve(door: SlackDoor, port: int, stack: AsyncExitStack) -> None:
+    app = web.Application()
+    door.add_routes(app)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    stack.push_async_callback(runner.cleanup)
+    await web.TCPSite(runner, "127.0.0.1", port).start()
+
+
+async def _until_ready(door: SlackDoor) -> None:
+    for _ in range(100):
+        if await door.is_ready():
+            return
+        await asyncio.sleep(0.1)
+    raise AssertionError("the bot did not connect")

@@ -1,0 +1,164 @@
+"""How replies reach Slack when Slack is busy, broken or unclear: against a small Web API of our own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+from bot.core.errors import DeliveryError, DeliveryUnclear
+from bot.core.models import Answer, AnswerState
+from bot.slack.messenger import SlackMessenger, web_client
+
+ADDRESS = {"channel": "C1", "ts": "17.1", "thread": "17.1", "key": "T1:C1:17.1"}
+DIRECT = {"channel": "D1", "ts": "17.1", "thread": None, "key": "T1:D1:17.1"}
+ANSWER = Answer(AnswerState.GROUNDED, "Daily [1].")
+
+
+@dataclass
+class WebApi:
+    """Keeps what was posted, with its metadata, and fails as it is told to."""
+
+    url: str = ""
+    faults: list[web.Response | None] = field(default_factory=list)
+    """What to answer instead of the truth; None cuts the connection after the work was done."""
+    calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    posted: list[dict[str, Any]] = field(default_factory=list)
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        """Answer with a fault, or do what the method says."""
+        method = request.match_info["method"]
+        arguments = await request.json() if request.content_type == "application/json" else {}
+        arguments |= dict(request.query) | dict(await request.post())
+        self.calls.append((method, arguments))
+        fault = self.faults.pop(0) if self.faults else False
+        if isinstance(fault, web.Response):
+            return fault
+        done = self._do(method, arguments)
+        if fault is None and request.transport:
+            request.transport.close()
+        return web.json_response({"ok": True, **done})
+
+    def _do(self, method: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        if method == "chat.postMessage":
+            self.posted.append(arguments | {"ts": f"18.{len(self.posted)}"})
+            return {"channel": arguments["channel"], "ts": self.posted[-1]["ts"]}
+        return {"messages": [_as_read(message) for message in self.posted]}
+
+
+def _as_read(message: dict[str, Any]) -> dict[str, Any]:
+    metadata = message.get("metadata")
+    return {"ts": message["ts"], "metadata": json.loads(metadata) if isinstance(metadata, str) else metadata}
+
+
+def slow_down(seconds: str) -> web.Response:
+    """Slack's rate limit."""
+    return web.json_response(
+        {"ok": False, "error": "ratelimited"}, status=429, headers={"Retry-After": seconds}
+    )
+
+
+@pytest.fixture
+async def api() -> AsyncIterator[WebApi]:
+    """The Web API on loopback."""
+    api = WebApi()
+    app = web.Application()
+    app.router.add_route("*", "/api/{method}", api.handle)
+    async with TestServer(app) as server:
+        api.url = str(server.make_url("/api/"))
+        yield api
+
+
+@pytest.fixture
+def messenger(api: WebApi) -> SlackMessenger:
+    """A messenger that posts there."""
+    return SlackMessenger(web_client("xoxb-test", api.url))
+
+
+async def test_a_placeholder_is_posted_so_that_slack_adds_nothing(
+    api: WebApi, messenger: SlackMessenger
+) -> None:
+    """In the thread, without previews or mentions, and naming its question in metadata."""
+    assert await messenger.place(ADDRESS) == {"channel": "C1", "ts": "18.0"}
+    ((method, sent),) = api.calls
+    assert (method, sent["thread_ts"], sent["parse"]) == ("chat.postMessage", "17.1", "none")
+    assert [
+        str(sent[name]).lower() in {"false", "0"} for name in ("unfurl_links", "unfurl_media", "link_names")
+    ]
+    assert _as_read(sent | {"ts": ""})["metadata"]["event_payload"] == {"message_key": "T1:C1:17.1"}
+
+
+@pytest.mark.parametrize("address", [ADDRESS, DIRECT], ids=["thread", "direct message"])
+async def test_a_placeholder_of_unclear_outcome_is_found_again(
+    api: WebApi, messenger: SlackMessenger, address: dict[str, Any]
+) -> None:
+    """The connection broke after Slack had posted: one post, and looking finds it."""
+    api.faults = [None]
+    with pytest.raises(DeliveryUnclear):
+        await messenger.place(address)
+    assert len(api.posted) == 1
+    assert await messenger.find_placeholder(address) == {"channel": address["channel"], "ts": "18.0"}
+
+
+async def test_the_placeholder_of_another_question_is_not_ours(
+    api: WebApi, messenger: SlackMessenger
+) -> None:
+    """Only the very same question's message is taken over."""
+    await messenger.place(ADDRESS | {"key": "T1:C1:16.0"})
+    assert await messenger.find_placeholder(ADDRESS) is None
+
+
+async def test_a_short_rate_limit_is_waited_for(api: WebApi, messenger: SlackMessenger) -> None:
+    """Slack says it did nothing: asking again posts once."""
+    api.faults = [slow_down("0")]
+    await messenger.place(ADDRESS)
+    assert (len(api.calls), len(api.posted)) == (2, 1)
+
+
+@pytest.mark.parametrize("faults", [["120"], ["0", "0", "0"]], ids=["too long", "too often"])
+async def test_a_long_rate_limit_goes_back_to_the_outbox(
+    api: WebApi, messenger: SlackMessenger, faults: list[str]
+) -> None:
+    """The wait is bounded; the time that Slack asked for is handed on."""
+    api.faults = [slow_down(seconds) for seconds in faults]
+    with pytest.raises(DeliveryError) as caught:
+        await messenger.deliver(ADDRESS, {"channel": "C1", "ts": "18.0"}, ANSWER)
+    assert (caught.value.retry_after, len(api.calls)) == (float(faults[-1]), len(faults))
+
+
+async def test_a_failing_slack_is_unclear_and_not_asked_twice(api: WebApi, messenger: SlackMessenger) -> None:
+    """A 503 says nothing about whether a message was posted."""
+    api.faults = [web.Response(status=503, text="upstream")]
+    with pytest.raises(DeliveryUnclear):
+        await messenger.place(ADDRESS)
+    assert len(api.calls) == 1
+
+
+async def test_a_refusal_is_no_unclear_outcome(api: WebApi, messenger: SlackMessenger) -> None:
+    """A bot that was removed from the channel knows that nothing was posted."""
+    api.faults = [web.json_response({"ok": False, "error": "not_in_channel"})]
+    with pytest.raises(DeliveryError, match="not_in_channel") as caught:
+        await messenger.place(ADDRESS)
+    assert not isinstance(caught.value, DeliveryUnclear)
+
+
+async def test_an_unreachable_slack_got_nothing() -> None:
+    """Nobody listens: certainly nothing was posted."""
+    with pytest.raises(DeliveryError) as caught:
+        await SlackMessenger(web_client("xoxb-test", "http://127.0.0.1:9/api/")).place(ADDRESS)
+    assert not isinstance(caught.value, DeliveryUnclear)
+
+
+async def test_delivering_twice_writes_the_same_message(api: WebApi, messenger: SlackMessenger) -> None:
+    """An update repeats without a second message, and keeps the metadata."""
+    message = await messenger.place(ADDRESS)
+    await messenger.deliver(ADDRESS, message, ANSWER)
+    await messenger.deliver(ADDRESS, message, ANSWER)
+    assert [method for method, _ in api.calls] == ["chat.postMessage", "chat.update", "chat.update"]
+    assert api.calls[1] == api.calls[2]
+    assert "T1:C1:17.1" in str(api.calls[1][1]["metadata"])
