@@ -9,13 +9,14 @@ from urllib.parse import urlsplit
 from aiohttp import web
 
 from bot.core.links import Links
+from bot.core.ports import QuestionAnswering
 from bot.settings import BotSettings
 from bot.web.access import add_headers, answer_failures, log_access
 from bot.web.console import Console
 from bot.web.guard import is_loopback_host
 from bot.web.images import PageImages
 from bot.web.pages import Assets, Pages
-from bot.web.ports import Answering, PageRenderer, Stores
+from bot.web.ports import PageRenderer, Stores
 from bot.web.source import Source
 from bot.web.viewer import Viewer
 
@@ -25,7 +26,7 @@ BODY_BYTES = 1024 * 1024
 
 def build_web(
     *,
-    answering: Answering,
+    answering: QuestionAnswering,
     stores: Stores,
     links: Links,
     renderer: PageRenderer,

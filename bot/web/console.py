@@ -13,11 +13,12 @@ from aiohttp import web
 
 from bot.core.links import Links
 from bot.core.models import Answer, AnswerState, Question
+from bot.core.ports import QuestionAnswering
 from bot.web import headers
 from bot.web.access import log_failure
 from bot.web.guard import require_own_page, require_this_machine
 from bot.web.pages import Pages
-from bot.web.ports import Answering, Stores
+from bot.web.ports import Stores
 from storage.errors import UnknownChannel
 from storage.models import Channel, DocumentStatus, Platform, Progress
 
@@ -28,7 +29,7 @@ class Console:
     def __init__(
         self,
         *,
-        answering: Answering,
+        answering: QuestionAnswering,
         stores: Stores,
         links: Links,
         pages: Pages,

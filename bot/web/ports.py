@@ -8,15 +8,7 @@ from pathlib import Path
 from typing import Protocol
 from uuid import UUID
 
-from bot.core.models import Answer, Question
 from storage.models import Channel, CitationRecord, DocumentStatus, Page, Platform, Progress, VersionSource
-
-
-class Answering(Protocol):
-    """Answers questions."""
-
-    async def answer(self, question: Question) -> Answer:
-        """Answer from the question's channel alone."""
 
 
 class Channels(Protocol):

@@ -6,10 +6,12 @@ link previews and mail scanners fetch links as well.
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 from aiohttp import web
 
+from bot.core.errors import LinkEnded
 from bot.core.links import Links
 from bot.web import headers
 from bot.web.images import PageImages
@@ -59,16 +61,19 @@ class Viewer:
         dpi = SCALES[request.match_info["scale"]]
         try:
             image = await self._images.image(link.source.sha256, self._blob(link), number, dpi)
-        except (DocumentError, InfrastructureError):
+        except (DocumentError, InfrastructureError, OSError):
             return self._pages.refusal(503)
         return web.Response(body=image.data, content_type=image.media_type, headers=self._kept(link))
 
     async def send_file(self, request: web.Request) -> web.FileResponse:
         """The PDF itself, inline, whole or in ranges."""
         link = await self._open(request)
+        blob = self._blob(link)
+        if not await asyncio.to_thread(blob.is_file):
+            raise LinkEnded("its file is gone")
         disposition = {"Content-Disposition": headers.inline(link.source.file)}
         file_headers = {**headers.PDF, **self._kept(link), **disposition}
-        return web.FileResponse(self._blob(link), chunk_size=256 * 1024, headers=file_headers)
+        return web.FileResponse(blob, chunk_size=256 * 1024, headers=file_headers)
 
     async def _open(self, request: web.Request) -> OpenLink:
         return await open_link(request.match_info["token"], self._links, self._stores)

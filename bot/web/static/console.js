@@ -8,6 +8,9 @@
     if (text !== undefined) element.textContent = text;
     return element;
   };
+  const writePath = (target, path) => {
+    target.replaceChildren(...path.split(/(?<=\/)/).flatMap((part) => [part, make("wbr")]));
+  };
   const count = (n, noun) => `${n} ${noun}${n === 1 ? "" : "s"}`;
   const channel = at("channel");
   const question = at("question");
@@ -47,7 +50,7 @@
   const showOpening = () => {
     const opening = at("opening");
     opening.hidden = thread.childElementCount > 0;
-    if (opening.hidden) return;
+    if (opening.hidden) { at("drop").hidden = false; return; }
     const { quick, waiting } = known.progress;
     const headline = at("headline");
     headline.textContent = quick ? "Ask your documents" : waiting ? "Reading your documents" : "Drop a PDF to begin";
@@ -58,7 +61,8 @@
       : channel.options.length ? "This channel is fed by one folder. Copy PDFs into it; the first answers are ready within seconds."
       : "Make a folder in here and copy PDFs into it. The folder's name becomes the channel's.";
     at("hole").hidden = Boolean(quick || waiting);
-    at("hole").querySelector("code").textContent = at("folder").textContent;
+    writePath(at("hole").querySelector("code"), at("folder").textContent);
+    at("drop").hidden = !at("hole").hidden;
     at("opening-note").textContent = "¹ Every sentence of an answer is followed by a number. It opens the page that says so, with the passage marked.";
   };
   const refresh = async () => {
@@ -68,7 +72,7 @@
       showChannels(channels);
       if (channel.value) {
         known = await read(`console/channels/${channel.value}`);
-        at("folder").textContent = known.folder;
+        writePath(at("folder"), known.folder);
       }
       if (!known.progress.files || known.progress.waiting || known.progress.quick > known.progress.full) pause = 1500;
     } catch { pause = 3000; }
@@ -85,10 +89,11 @@
   const keepFresh = async () => { const pause = await refresh(); setTimeout(keepFresh, pause); };
 
   // The cited page.
-  const openPage = (view, title, key) => {
+  const openPage = ({ view, title, file }, key) => {
     const path = view.replace(/^\//, "");
     if (at("reader-frame").getAttribute("src") !== path) at("reader-frame").src = path;
     at("reader-title").textContent = title;
+    at("reader-file").textContent = title === file ? "" : file;
     at("reader-open").href = path;
     at("reader").hidden = false;
     document.body.classList.add("reading");
@@ -110,13 +115,14 @@
     const button = make("button", className);
     button.type = "button";
     button.dataset.key = `${turn}.${source.number}`;
-    button.addEventListener("click", () => openPage(source.view, `p. ${source.page} · ${source.title}`, button.dataset.key));
+    button.addEventListener("click", () => openPage(source, button.dataset.key));
     return button;
   };
   const writeText = (target, text, sources, turn) => {
     for (const part of text.split(/(\[\d+\])/)) {
       const source = sources.get(part);
       if (!source) { target.append(part); continue; }
+      if (target.lastChild?.nodeType === Node.TEXT_NODE) target.lastChild.data = target.lastChild.data.trimEnd();
       const mark = control("cite", turn, source);
       mark.textContent = source.number;
       mark.setAttribute("aria-label", `Source ${source.number}: page ${source.page} of ${source.title}`);
@@ -136,10 +142,10 @@
   };
   const writeAside = (turn, answer, key) => {
     const aside = turn.querySelector(".aside");
-    aside.textContent = answer.unread.join("\n");
+    aside.textContent = answer.unread.map((line) => `Could not be read: ${line}`).join("\n");
     if (answer.nearest) {
       const { file, page, view } = answer.nearest;
-      writeSources(turn.querySelector(".sources"), [{ number: "≈", title: `${file}, the nearest page`, file, page, view, quote: "" }], key);
+      writeSources(turn.querySelector(".sources"), [{ number: "≈", title: file, file, page, view, quote: "The nearest page. It may not answer the question." }], key);
     }
   };
   let turns = 0;
@@ -150,7 +156,8 @@
     writeText(turn.querySelector(".answer"), answer.text, sources, key);
     writeSources(turn.querySelector(".sources"), answer.citations, key);
     writeAside(turn, answer, key);
-    if (answer.citations.length && matchMedia("(min-width: 70rem)").matches) turn.querySelector(".source").click();
+    if (!answer.citations.length) closePage();
+    else if (matchMedia("(min-width: 70rem)").matches) turn.querySelector(".source").click();
   };
   const post = async (text) => {
     const response = await fetch("console/ask", {

@@ -1,0 +1,66 @@
+"""chromium: Debian's own browser, driven by playwright's Python package.
+
+It starts with a profile of its own, speaks to nobody but the tests, and is closed by the fixture.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, async_playwright
+
+from engines import FetchError
+
+NAME = "chromium"
+REMEDY = "sudo apt-get install -y chromium"
+BINDS_EVERYWHERE = False
+
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+def program() -> str | None:
+    """Where the browser lies."""
+    return shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+def missing() -> str | None:
+    """Whether it is installed."""
+    return None if program() else "Debian's chromium is not installed"
+
+
+def fetch() -> None:
+    """Install it, which needs root."""
+    if program():
+        return
+    if os.geteuid() != 0:
+        raise FetchError(f"only root can install chromium: {REMEDY}")
+    for command in (["apt-get", "update", "-q"], ["apt-get", "install", "-y", "-q", "chromium"]):
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise FetchError(f"{' '.join(command)} failed: {done.stderr.strip()[-500:]}")
+
+
+@pytest.fixture
+async def browser(tmp_path: Path) -> AsyncIterator[Browser]:
+    """A fresh headless browser."""
+    async with async_playwright() as playwright:
+        started = await playwright.chromium.launch(
+            executable_path=program(),
+            args=FLAGS,
+            env={**os.environ, "HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path / "config")},
+        )
+        yield started
+        await started.close()
