@@ -48,9 +48,15 @@ def reduce_text(text: str) -> Reduced:
 
 
 def find_spans(quote: str, text: str) -> list[tuple[int, int]]:
-    """Every (start, end) of ``text`` that reads as ``quote``, between whole words; none for an empty one."""
-    wanted = reduce_text(_EDGES.sub("", quote)).text
-    haystack = reduce_text(text)
+    """Every (start, end) of ``text`` that reads as ``quote``, between whole words; none for an empty one.
+
+    Punctuation at the quote's ends counts when the text has it there, and is passed over when not.
+    """
+    return _spans(quote, text) or _spans(_EDGES.sub("", quote), text)
+
+
+def _spans(quote: str, text: str) -> list[tuple[int, int]]:
+    wanted, haystack = reduce_text(quote).text, reduce_text(text)
     if not any(char.isalnum() for char in wanted):
         return []
     starts = [match.start() for match in re.finditer(f"(?={re.escape(wanted)})", haystack.text)]

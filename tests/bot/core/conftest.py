@@ -1,0 +1,17 @@
+"""A channel with documents, for tests of the core."""
+
+from __future__ import annotations
+
+import pytest
+from core_fakes import BACKUPS, TRAVEL, Register, Shelf, World, make_passage, make_status
+
+
+@pytest.fixture
+def world() -> World:
+    """A channel with two short documents."""
+    passages = [
+        make_passage(BACKUPS, page=1),
+        make_passage(TRAVEL, file="travel.pdf", title="Travel Policy", page=3),
+    ]
+    statuses = [make_status("sop-it-04.pdf"), make_status("travel.pdf")]
+    return World(Shelf(passages), Register(statuses))

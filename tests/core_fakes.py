@@ -1,0 +1,272 @@
+"""Small real values for tests of the core, and collaborators that satisfy its ports by shape."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from uuid import NAMESPACE_URL, UUID, uuid5
+
+import numpy as np
+
+from bot.core.answering import Answering
+from bot.core.citation_desk import CitationDesk
+from bot.core.extractive import ExtractiveAnswerer
+from bot.core.gate import CoverageGate
+from bot.core.models import AnalyzedQuestion, Draft, Evidence, Passage, Question
+from bot.core.ports import Answerer
+from bot.core.retriever import HybridRetriever, inverse_frequency
+from storage.analyzer import analyze
+from storage.index.contract import Hit
+from storage.models import (
+    Box,
+    Channel,
+    ChannelKey,
+    Chunk,
+    CitationRecord,
+    DocumentStatus,
+    LivePublication,
+    PlacedWord,
+    Platform,
+    Rung,
+)
+
+ASKED_AT = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
+
+
+def make_channel(name: str = "it") -> Channel:
+    return Channel(1, ChannelKey(Platform.LOCAL, "", name).tenant, Platform.LOCAL, name, 0)
+
+
+def make_publication(file: str = "sop-it-04.pdf", title: str = "Backup and Recovery") -> LivePublication:
+    return LivePublication(
+        id=uuid5(NAMESPACE_URL, file),
+        channel_id=1,
+        document_id=uuid5(NAMESPACE_URL, "document" + file),
+        version_id=sum(file.encode()),
+        reading_id=uuid5(NAMESPACE_URL, "reading" + file),
+        sha256="0" * 64,
+        rung=Rung.FULL,
+        file=file,
+        title=title,
+        pages=2,
+        chunks=1,
+    )
+
+
+def place_words(text: str, page_starts: Sequence[tuple[int, int]]) -> tuple[PlacedWord, ...]:
+    """Every word in a box of its own: one line per line of text, an em of 0.01."""
+    words = []
+    for start, end in _words(text):
+        page = [page for offset, page in page_starts if offset <= start][-1]
+        line = text.count("\n", 0, start)
+        column = start - (text.rfind("\n", 0, start) + 1)
+        box = Box(column / 1000, line / 100, (column + end - start) / 1000, (line + 0.8) / 100)
+        words.append(PlacedWord(start, end, page, line, box))
+    return tuple(words)
+
+
+def _words(text: str) -> list[tuple[int, int]]:
+    at, found = 0, []
+    for word in text.split():
+        at = text.index(word, at)
+        found.append((at, at + len(word)))
+        at += len(word)
+    return found
+
+
+def make_passage(
+    text: str, *, file: str = "sop-it-04.pdf", title: str = "Backup and Recovery", ordinal: int = 0,
+    page: int = 1, last_page: int | None = None, score: float = 1.0, vector: float | None = None,
+    heading_path: tuple[str, ...] = (),
+) -> Passage:  # fmt: skip
+    return Passage(
+        make_publication(file, title),
+        ordinal,
+        text,
+        page,
+        last_page or page,
+        heading_path,
+        score,
+        1.0,
+        vector,
+    )
+
+
+def make_evidence(
+    *passages: Passage, page_starts: tuple[tuple[int, int], ...] | None = None
+) -> list[Evidence]:
+    return [
+        Evidence(
+            number,
+            passage,
+            starts := page_starts or ((0, passage.first_page),),
+            place_words(passage.text, starts),
+        )
+        for number, passage in enumerate(passages, start=1)
+    ]
+
+
+def ask(text: str, *corpus: str, vector: Sequence[float] | None = None) -> AnalyzedQuestion:
+    """A question as analyzed in a channel that holds these texts."""
+    terms = analyze(text)
+    texts = [set(analyze(other)) for other in corpus]
+    idf = {term: inverse_frequency(len(texts), sum(term in held for held in texts)) for term in terms}
+    return AnalyzedQuestion(text, tuple(terms), idf, vector)
+
+
+class HashEmbedder:
+    """Embeds a text as the normalised counts of its terms: equal words, equal meaning."""
+
+    async def aembed(self, texts: Sequence[str]) -> np.ndarray:
+        vectors = np.zeros((len(texts), 64), dtype=np.float32)
+        for row, text in enumerate(texts):
+            for term in analyze(text):
+                vectors[row, sum(term.encode()) * 31 % 64] += 1
+        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return vectors / np.where(norms == 0, 1, norms)
+
+
+@dataclass
+class Found:
+    words: list[Hit]
+    vectors: list[Hit]
+    publications: dict[UUID, LivePublication]
+
+
+@dataclass
+class Shelf:
+    """A channel's chunks in memory: searched by counting shared terms, and read back with their boxes."""
+
+    passages: list[Passage] = field(default_factory=list)
+    error: Exception | None = None
+    has_vectors: bool = True
+
+    async def find(
+        self, channel: Channel, terms: Sequence[str], vector: Sequence[float] | None, *, limit: int
+    ) -> Found:
+        if self.error:
+            raise self.error
+        words = [self._hit(passage, self._overlap(passage, terms)) for passage in self.passages]
+        vectors = []
+        if self.has_vectors and vector is not None and self.passages:
+            embedded = await HashEmbedder().aembed([passage.text for passage in self.passages])
+            cosines = embedded @ np.asarray(vector)
+            vectors = [self._hit(*pair) for pair in zip(self.passages, map(float, cosines), strict=True)]
+        return Found(
+            _best([hit for hit in words if hit.score], limit),
+            _best(vectors, limit),
+            {passage.publication.id: passage.publication for passage in self.passages},
+        )
+
+    async def document_frequencies(
+        self, channel: Channel, terms: Collection[str]
+    ) -> tuple[int, dict[str, int]]:
+        held = [set(analyze(passage.text)) for passage in self.passages]
+        return len(held), {term: sum(term in one for one in held) for term in terms}
+
+    async def chunk(self, reading_id: UUID, ordinal: int) -> Chunk:
+        passage = next(
+            passage
+            for passage in self.passages
+            if (passage.publication.reading_id, passage.ordinal) == (reading_id, ordinal)
+        )
+        starts = ((0, passage.first_page),)
+        return Chunk(
+            ordinal, passage.text, 1, passage.heading_path, place_words(passage.text, starts), starts
+        )
+
+    @staticmethod
+    def _overlap(passage: Passage, terms: Sequence[str]) -> float:
+        held = analyze(passage.publication.title + " " + passage.text)
+        return float(sum(term in held for term in terms))
+
+    @staticmethod
+    def _hit(passage: Passage, score: float) -> Hit:
+        return Hit(
+            passage.publication.id, passage.ordinal, passage.text, passage.first_page, passage.last_page,
+            passage.heading_path, score,
+        )  # fmt: skip
+
+
+def _best(hits: list[Hit], limit: int) -> list[Hit]:
+    return sorted(hits, key=lambda hit: -hit.score)[:limit]
+
+
+@dataclass
+class Register:
+    """Keeps citations and signs links in memory, and knows the channel's documents."""
+
+    statuses: list[DocumentStatus] = field(default_factory=list)
+    kept: list[CitationRecord] = field(default_factory=list)
+
+    async def add(
+        self, channel_id: int, version_id: int, page: int, quote: str, boxes: Collection[Sequence[float]]
+    ) -> CitationRecord:
+        placed = tuple(Box(*box) for box in boxes)
+        record = CitationRecord(len(self.kept) + 1, channel_id, version_id, page, quote, placed, ASKED_AT)
+        self.kept.append(record)
+        return record
+
+    def page_url(self, channel: Channel, citation: CitationRecord) -> str:
+        return f"https://example.test/v/{channel.id}-{citation.id}"
+
+    async def has_live(self, channel_id: int) -> bool:
+        return any(status.state == "live" for status in self.statuses)
+
+    async def documents(self, channel_id: int) -> list[DocumentStatus]:
+        return self.statuses
+
+
+def make_status(file: str, state: str = "live", reason: str | None = None) -> DocumentStatus:
+    rung = Rung.FULL if state == "live" else None
+    return DocumentStatus("it", uuid5(NAMESPACE_URL, file), "0" * 64, file, "", 2, state, rung, reason)
+
+
+class Scripted:
+    """An answerer that gives prepared drafts, or raises prepared errors, in turn."""
+
+    def __init__(self, *turns: Draft | Exception) -> None:
+        self.turns = list(turns)
+        self.faults: list[tuple[str, ...]] = []
+
+    async def draft(
+        self, question: AnalyzedQuestion, evidence: Sequence[Evidence], faults: Sequence[str] = ()
+    ) -> Draft:
+        self.faults.append(tuple(faults))
+        turn = self.turns.pop(0)
+        if isinstance(turn, Exception):
+            raise turn
+        return turn
+
+
+@dataclass
+class World:
+    """One channel with everything that answering needs."""
+
+    shelf: Shelf
+    register: Register
+    ids: itertools.count[int] = field(default_factory=itertools.count)
+
+    def answering(self, model: Answerer | None = None) -> Answering:
+        embedder = HashEmbedder()
+        return Answering(
+            retriever=HybridRetriever(self.shelf, embedder),
+            quoting=ExtractiveAnswerer(embedder),
+            model=model,
+            gate=CoverageGate(),
+            chunks=self.shelf,
+            documents=self.register,
+            desk=CitationDesk(self.register, self.register),
+        )
+
+    def question(self, text: str) -> Question:
+        return Question(f"q{next(self.ids)}", text, make_channel(), ASKED_AT)
+
+
+BACKUPS = (
+    "Backups run daily at 2:00 AM. The IT department checks the report every morning.\n"
+    "A failed backup is repeated within 4 hours and noted in form IT-17."
+)
+TRAVEL = "Travel costs are refunded within 30 days. Keep every receipt, or the claim is refused."
