@@ -25,11 +25,12 @@ _LIST_MARK = re.compile(r"^\s*(?:\d{1,2}[.)]|[-•*])\s+")
 def unsupported(claim: str, sources: Iterable[str]) -> list[str]:
     """The facts of a claim that none of its sources states, as the claim writes them."""
     claim, source = fold(_LIST_MARK.sub("", claim)), fold("\n".join(sources))
-    stated = _numbers(source) | _spelled_numbers(source) | _month_numbers(source)
     missing = [url for url in _URL.findall(claim) if url.casefold() not in source.casefold()]
-    bare, codes = _URL.sub(" ", claim), _codes(source)
+    bare = _URL.sub(" ", claim)
+    codes = {code.casefold() for code in _CODE.findall(source)}
     missing += [code for code in _CODE.findall(bare) if _is_code(code) and code.casefold() not in codes]
-    plain = _CODE.sub(lambda code: " " if _is_code(code[0]) else code[0], bare)
+    plain, plain_source = _without_codes(bare), _without_codes(source)
+    stated = _numbers(plain_source) | _spelled_numbers(plain_source) | _month_numbers(plain_source)
     missing += [number for number in _NUMBER.findall(plain) if not _states(stated, number)]
     return missing + [month[0] for month in _MONTH.finditer(plain) if not _month_number(month) & stated]
 
@@ -68,8 +69,9 @@ def _month_number(month: re.Match[str]) -> set[str]:
     return {str(_MONTHS.index((month[1] or month[2]).casefold()) + 1)}
 
 
-def _codes(text: str) -> set[str]:
-    return {code.casefold() for code in _CODE.findall(text)}
+def _without_codes(text: str) -> str:
+    """The '04' of 'SOP-IT-04' is no number."""
+    return _CODE.sub(lambda code: " " if _is_code(code[0]) else code[0], text)
 
 
 def _is_code(word: str) -> bool:
