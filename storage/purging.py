@@ -1,0 +1,102 @@
+"""What may go for good: retired publications after a grace, and the contents of deleted documents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, delete, exists, or_, select
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import aliased
+from sqlmodel import col
+
+from storage.database import Database
+from storage.leases import Leases, held, release
+from storage.publication_work import PublicationClaim, claim_of
+from storage.tables import DocumentRow, PublicationRow, ReadingRow, VersionRow, utc_now
+
+
+class Purge:
+    """Claims what may be removed and records that it was."""
+
+    def __init__(
+        self, database: Database, leases: Leases, retire_grace_seconds: float, delete_grace_seconds: float
+    ) -> None:
+        """Keep replaced publications and deleted documents for their grace."""
+        self._database = database
+        self._leases = leases
+        self._retire_grace = timedelta(seconds=retire_grace_seconds)
+        self._delete_grace = timedelta(seconds=delete_grace_seconds)
+
+    async def claim(self) -> PublicationClaim | None:
+        """Take a retired publication that no question can still be reading and no undo brings back."""
+        now = utc_now()
+        query = (
+            select(PublicationRow)
+            .join(VersionRow, col(VersionRow.id) == PublicationRow.version_id)
+            .join(DocumentRow, col(DocumentRow.id) == VersionRow.document_id)
+            .where(col(PublicationRow.state) == "retired")
+            .where(col(PublicationRow.retired_at) <= now - self._retire_grace)
+            .where(
+                or_(
+                    col(DocumentRow.state) != "deleted",
+                    col(PublicationRow.retired_at) != DocumentRow.deleted_at,
+                    col(DocumentRow.deleted_at) <= now - self._delete_grace,
+                )
+            )
+            .order_by(col(PublicationRow.retired_at))
+        )
+        async with self._database.transaction() as session:
+            taken = await self._leases.take(session, PublicationRow, query)
+            return await claim_of(session, taken[0]) if taken else None
+
+    async def finish(self, claim: PublicationClaim) -> None:
+        """The index holds nothing of it any more."""
+        async with self._database.transaction() as session:
+            row = await held(session, claim.lease, PublicationRow)
+            if row is not None:
+                release(row)
+                row.state = "removed"
+
+    async def drop_contents(self, remove_blob: Callable[[str], None]) -> list[UUID]:
+        """Drop the readings and blobs that only documents deleted long ago had.
+
+        Args:
+            remove_blob: removes a blob; called inside the transaction, so that an arrival of the
+                same content cannot come between.
+
+        Returns:
+            The readings whose files may be removed now.
+        """
+        async with self._database.transaction() as session:
+            dead = await self._dead_contents(session, utc_now() - self._delete_grace)
+            query = select(col(ReadingRow.id)).where(col(ReadingRow.sha256).in_(dead))
+            readings = list(await session.scalars(query))
+            await session.execute(delete(PublicationRow).where(col(PublicationRow.reading_id).in_(readings)))
+            await session.execute(delete(ReadingRow).where(col(ReadingRow.id).in_(readings)))
+            for sha256 in dead:
+                remove_blob(sha256)
+            return readings
+
+    async def _dead_contents(self, session: AsyncSession, limit: datetime) -> list[str]:
+        """Contents with readings that no document wants and no publication holds in the index."""
+        query = select(col(ReadingRow.sha256)).where(~_is_wanted(limit), ~_is_indexed()).distinct().limit(100)
+        return list(await session.scalars(query))
+
+
+def _is_wanted(limit: datetime) -> ColumnElement[bool]:
+    return exists().where(
+        col(VersionRow.sha256) == ReadingRow.sha256,
+        col(VersionRow.document_id) == DocumentRow.id,
+        or_(col(DocumentRow.state) != "deleted", col(DocumentRow.deleted_at) > limit),
+    )
+
+
+def _is_indexed() -> ColumnElement[bool]:
+    other = aliased(ReadingRow)
+    return exists().where(
+        col(other.sha256) == ReadingRow.sha256,
+        col(PublicationRow.reading_id) == other.id,
+        col(PublicationRow.state) != "removed",
+    )

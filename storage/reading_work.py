@@ -1,0 +1,127 @@
+"""The steps of reading, as compare-and-sets on the ``reading`` table: waiting -> done or failed.
+
+A try is counted and committed before a PDF is opened, so that one which kills the whole process
+still runs out of tries; a fault of the infrastructure gives the try back. Full readings open no
+PDF (they start from the quick one), so a kill in the middle of one is never held against the file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlmodel import col
+
+from storage.database import Database
+from storage.leases import Lease, Leases, held, pause, release
+from storage.models import Reading, Rung
+from storage.planning import Generations, plan
+from storage.tables import ReadingRow, utc_now
+
+MOST_ATTEMPTS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingClaim:
+    """A reading that is ours to make."""
+
+    lease: Lease
+    id: UUID
+    sha256: str
+    rung: Rung
+    attempt: int
+    """1 for the first try; one above the limit when the last try ended with its whole process."""
+    quick: Reading | None
+    """For a full reading: the quick one of the same content, whose pages and chunks it takes over."""
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether all tries are used up already."""
+        return self.attempt > MOST_ATTEMPTS
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What a reading came to."""
+
+    title: str
+    pages: int
+    chunks: int
+    details: dict[str, Any]
+
+
+class ReadingWork:
+    """Claims readings and writes down how they ended."""
+
+    def __init__(self, database: Database, leases: Leases, generations: Generations) -> None:
+        """Work on the readings of these generations only."""
+        self._database = database
+        self._leases = leases
+        self._generations = generations
+
+    async def claim(self, rung: Rung) -> ReadingClaim | None:
+        """Take the oldest reading of this rung that waits, or None."""
+        query = (
+            select(ReadingRow)
+            .where(col(ReadingRow.state) == "waiting", col(ReadingRow.rung) == rung.value)
+            .where(col(ReadingRow.generation) == self._generations.of(rung))
+            .order_by(col(ReadingRow.created_at), col(ReadingRow.id))
+        )
+        async with self._database.transaction() as session:
+            taken = await self._leases.take(session, ReadingRow, query)
+            if taken is None:
+                return None
+            row, _ = taken
+            row.attempts += rung is Rung.QUICK
+            quick = await self._quick_reading(session, row.sha256) if rung is Rung.FULL else None
+            lease = Lease(ReadingRow, row.id, "waiting", row.fence)
+            return ReadingClaim(lease, row.id, row.sha256, rung, row.attempts, quick)
+
+    async def _quick_reading(self, session: AsyncSession, sha256: str) -> Reading | None:
+        query = select(ReadingRow).where(
+            col(ReadingRow.sha256) == sha256,
+            col(ReadingRow.generation) == self._generations.quick,
+            col(ReadingRow.state) == "done",
+        )
+        row = (await session.scalars(query)).first()
+        if row is None:
+            return None
+        return Reading(row.id, row.sha256, row.generation, Rung(row.rung), row.title, row.pages, row.chunks)
+
+    async def finish(self, claim: ReadingClaim, made: Made) -> bool:
+        """Mark it done and plan what follows from it; False when the lease was lost."""
+        async with self._database.transaction() as session:
+            row = await held(session, claim.lease, ReadingRow)
+            if row is None:
+                return False
+            release(row)
+            row.state, row.done_at = "done", utc_now()
+            row.title, row.pages, row.chunks, row.details = made.title, made.pages, made.chunks, made.details
+            await session.flush()
+            await plan(session, self._generations, {row.sha256})
+            return True
+
+    async def fail(self, claim: ReadingClaim, reason: str) -> bool:
+        """A document fault: try again later, or quarantine it; returns whether it is given up."""
+        async with self._database.transaction() as session:
+            row = await held(session, claim.lease, ReadingRow)
+            if row is None:
+                return False
+            release(row, reason, pause(row.attempts))
+            if row.attempts >= MOST_ATTEMPTS or claim.rung is Rung.FULL:
+                row.state, row.next_attempt_at = "failed", None
+                await session.flush()
+                await plan(session, self._generations)
+            return row.state == "failed"
+
+    async def give_back(self, claim: ReadingClaim, reason: str | None, wait: timedelta | None) -> None:
+        """Not the document's fault: the try does not count."""
+        async with self._database.transaction() as session:
+            row = await held(session, claim.lease, ReadingRow)
+            if row is not None:
+                release(row, reason, wait)
+                row.attempts -= claim.rung is Rung.QUICK
