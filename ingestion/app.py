@@ -1,0 +1,219 @@
+"""The ingestion room as one object: it watches an inbox, ingests once, and does the work that follows."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from ingestion.generations import generations_of
+from ingestion.inbox import WatchedInbox, channel_of_folder
+from ingestion.intake import Intake
+from ingestion.once import Batch, SingleRun
+from ingestion.progress import IngestProgress, IngestResult, result_of
+from ingestion.publishing import Publisher
+from ingestion.reading import PdfReader, Reader, VectorMaker
+from ingestion.scanner import first_level
+from ingestion.schedule import Schedule
+from ingestion.settings import IngestionSettings
+from ingestion.steps import Steps
+from ingestion.watching import FolderWatch
+from ingestion.worker import Worker
+from storage.blobs import Blobs
+from storage.channels import Channels
+from storage.database import Database
+from storage.folders import Folder, Folders
+from storage.index.contract import Index
+from storage.leases import Leases
+from storage.models import Channel, Rung
+from storage.planning import plan
+from storage.publication_work import PublicationWork
+from storage.purging import Purge
+from storage.reading_work import ReadingWork
+from storage.readings import ReadingFiles
+
+__all__ = ["IngestProgress", "IngestResult", "Ingestion"]
+
+WORK_SECONDS = 1.0
+PLAN_SECONDS = 10.0
+PURGE_SECONDS = 60.0
+
+
+class Ingestion:
+    """Keeps the index equal to the folders; several of them may share a home."""
+
+    def __init__(
+        self,
+        settings: IngestionSettings,
+        *,
+        max_file_mb: int,
+        database: Database,
+        blobs: Blobs,
+        files: ReadingFiles,
+        pdf: PdfReader,
+        embedder: VectorMaker,
+        index: Index,
+        channels: Channels,
+    ) -> None:
+        """Put the parts together; nothing runs before ``start`` or ``ingest``.
+
+        Args:
+            settings: how folders are watched and how far their PDFs are read.
+            max_file_mb: files above it are refused before they are copied.
+            database, blobs, files, pdf, embedder, index, channels: open engines; they stay open.
+        """
+        self._settings = settings
+        self._database = database
+        self._blobs = blobs
+        self._files = files
+        self._channels = channels
+        self._generations = generations_of(settings, embedder)
+        self._leases = Leases(database, _owner(), settings.lease_seconds)
+        self._folders = Folders(database, self._generations)
+        self._intake = Intake(self._folders, blobs, max_file_mb * 1024 * 1024)
+        self._purge = Purge(
+            database, self._leases, settings.retire_grace_seconds, settings.delete_grace_seconds
+        )
+        reading_work = ReadingWork(database, self._leases, self._generations)
+        publication_work = PublicationWork(database, self._leases)
+        self._steps = Steps(
+            Reader(reading_work, blobs, files, pdf, embedder, chunk_tokens=settings.chunk_tokens),
+            Publisher(publication_work, self._purge, files, index),
+            read_workers=settings.read_workers,
+        )
+        self._schedule: Schedule | None = None
+        self._worker: Worker[Any] | None = None
+
+    async def start(self, inbox: Path) -> None:
+        """Watch an inbox: each folder in it is the channel of that name; new ones are found as they come.
+
+        Raises:
+            DatabaseUnavailable: the database does not work.
+            OSError: the inbox is new and cannot be made.
+        """
+        root = await asyncio.to_thread(inbox.resolve)
+        watched = WatchedInbox(root, self._channels, self._folders)
+        known = await watched.known()
+        if not known:
+            await asyncio.to_thread(root.mkdir, parents=True, exist_ok=True)
+        _, schedule = self._begin(Rung.FULL)
+        for folder in known:
+            self._watch(schedule, folder)
+
+        async def look_for_folders() -> None:
+            for folder in await watched.new():
+                self._watch(schedule, folder)
+
+        schedule.every(self._settings.scan_seconds, "inbox", look_for_folders)
+        schedule.every(PURGE_SECONDS, "purge", self._purge_contents)
+
+    async def stop(self) -> None:
+        """Stop watching and working; unfinished steps are given back for the next start."""
+        schedule, self._schedule = self._schedule, None
+        worker, self._worker = self._worker, None
+        if schedule is not None:
+            await schedule.stop()
+        if worker is not None:
+            await worker.stop()
+
+    async def ingest(
+        self,
+        path: Path,
+        channel: Channel,
+        wait: Rung,
+        on_progress: Callable[[IngestProgress], None],
+    ) -> IngestResult:
+        """Ingest one folder or one file into a channel, once, until everything has reached ``wait``.
+
+        Never deletes; a second run adds and replaces. A file that cannot be read is in the result.
+
+        Raises:
+            InfrastructureError: the path cannot be listed, or a disk or the database does not work.
+        """
+        run = self._single_run()
+        return await self._finish(run, [await run.batch(path, channel)], wait, on_progress)
+
+    async def ingest_root(
+        self, root: Path, wait: Rung, on_progress: Callable[[IngestProgress], None]
+    ) -> IngestResult:
+        """Ingest each first-level folder of ``root`` into the channel of its name; as ``ingest``.
+
+        Raises:
+            InfrastructureError, OSError: as ``ingest``.
+        """
+        names, skipped = await asyncio.to_thread(first_level, root)
+        run = self._single_run()
+        batches = []
+        for name in names:
+            if (channel := await channel_of_folder(self._channels, name)) is not None:
+                batches.append(await run.batch(root / name, channel))
+        result = await self._finish(run, batches, wait, on_progress)
+        return replace(result, skipped=tuple(skipped))
+
+    def _single_run(self) -> SingleRun:
+        return SingleRun(self._database, self._folders, self._intake, self._generations, self._settings)
+
+    async def _finish(
+        self,
+        run: SingleRun,
+        batches: list[Batch],
+        wait: Rung,
+        on_progress: Callable[[IngestProgress], None],
+    ) -> IngestResult:
+        rung = wait if self._generations.full else Rung.QUICK
+        async with self._working(rung) as worker:
+            return result_of(await run.finish(batches, rung, on_progress, worker.wake))
+
+    @asynccontextmanager
+    async def _working(self, rung: Rung) -> AsyncIterator[Worker[Any]]:
+        """The worker of a started ingestion, else one of our own for as long as it is needed."""
+        if self._worker is not None:
+            yield self._worker
+            return
+        try:
+            yield self._begin(rung)[0]
+        finally:
+            await self.stop()
+
+    def _begin(self, rung: Rung) -> tuple[Worker[Any], Schedule]:
+        quiet = asyncio.Event()
+        self._worker = worker = Worker(self._steps.lanes(rung, quiet), self._leases, quiet)
+        self._schedule = schedule = Schedule()
+
+        async def wake() -> None:
+            worker.wake()
+
+        worker.start()
+        schedule.start()
+        schedule.every(PLAN_SECONDS, "plan", self._plan)
+        schedule.every(WORK_SECONDS, "work", wake)
+        return worker, schedule
+
+    def _watch(self, schedule: Schedule, folder: Folder) -> None:
+        watch = FolderWatch(folder, self._folders, self._intake, self._settings)
+
+        async def look() -> None:
+            if await watch.look() and self._worker is not None:
+                self._worker.wake()
+
+        schedule.every(self._settings.scan_seconds, f"folder {folder.id}", look)
+
+    async def _plan(self) -> None:
+        async with self._database.transaction() as session:
+            await plan(session, self._generations)
+
+    async def _purge_contents(self) -> None:
+        for reading in await self._purge.drop_contents(self._blobs.remove):
+            await self._files.remove(reading)
+        await asyncio.to_thread(self._blobs.sweep)
+
+
+def _owner() -> str:
+    """A name for this process's leases that no other process ever has."""
+    return f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"

@@ -1,0 +1,28 @@
+"""The errors of the ingestion room.
+
+::
+
+    IngestionError
+    ├── NotSettled      the file changed while it was copied: look again later
+    ├── NotAFile        a link, pipe, device or vanished entry: nothing to take
+    └── Refused         the file itself is the reason; the message tells an admin what to do
+
+What goes wrong with a document's content is a ``storage.errors.DocumentError``; what goes wrong with
+an engine is a ``storage.errors.InfrastructureError``.
+"""
+
+
+class IngestionError(Exception):
+    """Base of every error this package raises."""
+
+
+class NotSettled(IngestionError):
+    """The file changed while it was copied."""
+
+
+class NotAFile(IngestionError):
+    """There is no regular file of this name (any more)."""
+
+
+class Refused(IngestionError):
+    """The bytes of the file cannot be stored; the message is a sentence for an admin."""

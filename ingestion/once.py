@@ -1,0 +1,118 @@
+"""Ingests one folder or file once: no scan of it ever deletes, a second run adds and replaces."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from uuid import UUID
+
+from ingestion.intake import Intake
+from ingestion.progress import IngestProgress, Pace
+from ingestion.scanner import Scan, safe_name, scan
+from ingestion.settings import IngestionSettings
+from ingestion.settling import Settling
+from ingestion.watching import settling_of
+from storage.database import Database
+from storage.errors import BlobsUnavailable
+from storage.folders import Folder, Folders
+from storage.models import Channel, Rung
+from storage.planning import Generations
+from storage.standing import Standing, standings
+
+LOOK_SECONDS = 0.25
+
+
+@dataclass(slots=True)
+class Batch:
+    """Files of one folder on their way into one channel."""
+
+    folder: Folder
+    only: str | None
+    """The one file of the folder that is meant, or None for all."""
+    settling: Settling
+    documents: set[UUID] = field(default_factory=set)
+    unfinished: int = 0
+    """Files that are still being written, as of the last look."""
+
+
+class SingleRun:
+    """Takes batches of files and waits until they have come as far as was asked."""
+
+    def __init__(
+        self,
+        database: Database,
+        folders: Folders,
+        intake: Intake,
+        generations: Generations,
+        settings: IngestionSettings,
+    ) -> None:
+        self._database = database
+        self._folders = folders
+        self._intake = intake
+        self._generations = generations
+        self._settings = settings
+
+    async def batch(self, path: Path, channel: Channel) -> Batch:
+        """A folder, or a single file of one, that is to go into a channel."""
+        root, only = await asyncio.to_thread(_place, path)
+        folder = await self._folders.ensure(channel.id, str(root), watched=False)
+        return Batch(folder, only, settling_of(root, self._settings, trusts_age=True))
+
+    async def finish(
+        self,
+        batches: list[Batch],
+        wait: Rung,
+        on_progress: Callable[[IngestProgress], None],
+        wake: Callable[[], None],
+    ) -> list[Standing]:
+        """Take every file and return how each stands once all have reached ``wait`` or never will.
+
+        Raises:
+            InfrastructureError: the folder, or a disk, does not work.
+        """
+        pace = Pace(wait)
+        is_first = True
+        while True:
+            for batch in batches:
+                if is_first or batch.unfinished:
+                    await self._take(batch)
+                    wake()
+            is_first = False
+            found = [one for batch in batches for one in await self._standings(batch)]
+            unfinished = sum(batch.unfinished for batch in batches)
+            on_progress(pace.progress(found, unfinished))
+            if not unfinished and all(one.has_reached(wait) for one in found):
+                return found
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def _take(self, batch: Batch) -> None:
+        root = Path(batch.folder.location)
+        seen = _only(await asyncio.to_thread(scan, root), batch.only)
+        if seen.problem is not None:
+            raise BlobsUnavailable(seen.problem)
+        known = await self._folders.documents(batch.folder.id)
+        taken, unfinished = await self._intake.take_settled(
+            batch.folder, seen, known, batch.settling, sees_all=batch.only is None
+        )
+        unchanged = seen.files.keys() - taken.keys() - {one.file for one in unfinished}
+        batch.documents.update(taken.values(), (known[file].id for file in unchanged))
+        batch.unfinished = len(unfinished)
+
+    async def _standings(self, batch: Batch) -> list[Standing]:
+        found = await standings(self._database, batch.folder.id, self._generations)
+        return [one for one in found if one.document in batch.documents]
+
+
+def _place(path: Path) -> tuple[Path, str | None]:
+    """(folder, the file in it that is meant or None for all)."""
+    path = path.resolve()
+    return (path.parent, safe_name((path.name,))) if path.is_file() else (path, None)
+
+
+def _only(seen: Scan, file: str | None) -> Scan:
+    """The part of a scan that is meant; a single file does not care for the rest of its folder."""
+    if file is None:
+        return seen
+    return Scan({name: one for name, one in seen.files.items() if name == file})

@@ -1,0 +1,149 @@
+"""Publishes readings: write a publication into its tenant, have it counted, then flip it live."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import PurePosixPath
+
+from storage.analyzer import index_terms
+from storage.errors import InfrastructureError, UnknownTenant
+from storage.index.contract import Index, IndexedChunk
+from storage.leases import pause
+from storage.models import Chunk, Rung
+from storage.publication_work import PublicationClaim, PublicationWork
+from storage.purging import Purge
+from storage.readings import ReadingFiles, Vectors
+
+BATCH = 100
+"""Chunks per write to the index."""
+
+_WAITS = "Publishing waits for another try ({})."
+_log = logging.getLogger(__name__)
+
+
+class Publisher:
+    """Carries out claimed publications and removals."""
+
+    def __init__(self, work: PublicationWork, purge: Purge, files: ReadingFiles, index: Index) -> None:
+        self._work = work
+        self._purge = purge
+        self._files = files
+        self._index = index
+
+    async def claim_quick(self) -> PublicationClaim | None:
+        """Take the next publication of a quick reading, if one waits."""
+        return await self._work.claim(Rung.QUICK)
+
+    async def claim_full(self) -> PublicationClaim | None:
+        """Take the next publication of a full reading, if one waits."""
+        return await self._work.claim(Rung.FULL)
+
+    async def claim_retired(self) -> PublicationClaim | None:
+        """Take the next publication that may leave the index, if there is one."""
+        return await self._purge.claim()
+
+    async def publish(self, claim: PublicationClaim) -> None:
+        """Write, seal and flip; when the index does not answer at all, nothing is lost but time.
+
+        Raises:
+            StorageError: it failed half-way; see ``fail``.
+        """
+        started = time.monotonic()
+        try:
+            await self._index.ping()
+            await self._index.ensure_tenant(claim.tenant)
+            chunks = await self._files.chunks(claim.reading_id)
+            vectors = await self._files.vectors(claim.reading_id) if claim.rung is Rung.FULL else None
+        except InfrastructureError as error:
+            await self._work.give_back(claim, _WAITS.format(type(error).__name__), pause(claim.lease.fence))
+            return _log_postponed(claim, error)
+        await self._write(claim, chunks, vectors)
+        is_live = await self._work.go_live(claim)
+        _log.info(
+            "document=%s version=%d reading=%s publication=%s rung=%s pages=%d chunks=%d vectors=%d "
+            "milliseconds=%d outcome=%s",
+            claim.document_id,
+            claim.version,
+            claim.reading_id,
+            claim.id,
+            claim.rung,
+            claim.pages,
+            len(chunks),
+            0 if vectors is None else len(vectors),
+            round((time.monotonic() - started) * 1000),
+            "live" if is_live else "overtaken",
+        )
+
+    async def _write(self, claim: PublicationClaim, chunks: Sequence[Chunk], vectors: Vectors | None) -> None:
+        for batch in _batches(range(len(chunks))):
+            indexed = await asyncio.to_thread(_indexed, claim, chunks, vectors, batch)
+            await self._index.write(claim.tenant, indexed)
+        count = 0 if vectors is None else len(vectors)
+        await self._index.seal(claim.tenant, claim.id, chunks=len(chunks), vectors=count)
+
+    async def fail(self, claim: PublicationClaim, error: Exception) -> None:
+        """A step ended with an error: nobody knows what the index holds now, so a new id takes over."""
+        reason = _WAITS.format(type(error).__name__)
+        await self._work.publish_anew(claim, reason, pause(claim.lease.fence))
+        _log_postponed(claim, error)
+
+    async def let_go(self, claim: PublicationClaim) -> None:
+        """We are stopping in the middle: another worker may start it at once, under a new id."""
+        await self._work.publish_anew(claim, None, None)
+
+    async def remove(self, claim: PublicationClaim) -> None:
+        """Take a retired publication out of the index.
+
+        Raises:
+            InfrastructureError: the index is down, or the database is.
+        """
+        try:
+            await self._index.remove(claim.tenant, claim.id, claim.chunks)
+        except UnknownTenant:
+            _log.info("publication=%s outcome=tenant-gone", claim.id)
+        await self._purge.finish(claim)
+
+    async def keep_retired(self, claim: PublicationClaim, error: Exception | None = None) -> None:
+        """It could not be removed now; it stays hidden, and is tried again later."""
+        await self._work.give_back(claim, None, pause(claim.lease.fence) if error else None)
+
+
+def _indexed(
+    claim: PublicationClaim, chunks: Sequence[Chunk], vectors: Vectors | None, batch: Iterable[int]
+) -> list[IndexedChunk]:
+    """Chunks as the engines keep them; the file's name can be searched like a title."""
+    title = f"{claim.title} {PurePosixPath(claim.file).stem}"
+    return [
+        IndexedChunk(
+            publication=claim.id,
+            ordinal=chunk.ordinal,
+            terms=index_terms(title, chunk.heading_path, chunk.text),
+            text=chunk.text,
+            first_page=chunk.first_page,
+            last_page=chunk.last_page,
+            heading_path=chunk.heading_path,
+            facets=(f"document={claim.document_id}",),
+            vector=None if vectors is None else vectors[chunk.ordinal].tolist(),
+        )
+        for chunk in (chunks[number] for number in batch)
+    ]
+
+
+def _batches(numbers: Iterable[int]) -> Iterator[list[int]]:
+    left = iter(numbers)
+    while batch := list(islice(left, BATCH)):
+        yield batch
+
+
+def _log_postponed(claim: PublicationClaim, error: Exception) -> None:
+    _log.warning(
+        "document=%s publication=%s rung=%s outcome=postponed cause=%s",
+        claim.document_id,
+        claim.id,
+        claim.rung,
+        type(error).__name__,
+    )

@@ -1,0 +1,98 @@
+"""Decides when a file is finished: it rests long enough, and its end looks like a PDF's end."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from ingestion.errors import NotAFile, NotSettled
+from ingestion.opening import open_beneath
+from ingestion.scanner import Look, SeenFile
+
+TAIL_BYTES = 2048
+"""Readers find ``%%EOF`` in the last 1,024 bytes; some writers append a little more."""
+
+
+@dataclass(slots=True)
+class _Rest:
+    """Since when a file has looked like this, and whether its end was there."""
+
+    look: Look
+    since: float
+    ends_well: bool | None = None
+
+
+class Settling:
+    """Remembers how long each file of one folder has looked the same."""
+
+    def __init__(
+        self,
+        root: Path,
+        settle_seconds: float,
+        rest_seconds: float,
+        *,
+        trusts_age: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Settle files below ``root``.
+
+        Args:
+            root: the folder; files are opened below it only to look at their ends.
+            settle_seconds: rest of a file that ends as a PDF does.
+            rest_seconds: rest of a file that looks cut off; give the same twice for a network share.
+            trusts_age: a file that nobody touched for that long by this machine's clock has rested
+                already; for a single run, which should not wait without need.
+            clock: seconds that never jump.
+        """
+        self._root = root
+        self._settle_seconds = settle_seconds
+        self._rest_seconds = rest_seconds
+        self._trusts_age = trusts_age
+        self._clock = clock
+        self._rests: dict[str, _Rest] = {}
+
+    def is_settled(self, seen: SeenFile) -> bool:
+        """Whether the file may be taken as this look shows it; blocks for one small read at most."""
+        rest = self._rests.get(seen.file)
+        if rest is None or rest.look != seen.look:
+            rest = self._rests[seen.file] = _Rest(seen.look, self._clock() - self._age(seen.look))
+        rested = self._clock() - rest.since
+        if rested < self._settle_seconds:
+            return False
+        if rested >= self._rest_seconds:
+            return True
+        if rest.ends_well is None:
+            rest.ends_well = _ends_well(self._root, seen)
+        return rest.ends_well
+
+    def start_again(self, seen: SeenFile) -> None:
+        """The file changed under our hands: its rest begins anew."""
+        self._rests.pop(seen.file, None)
+
+    def keep(self, files: Collection[str]) -> None:
+        """Forget every file but these."""
+        for file in self._rests.keys() - set(files):
+            del self._rests[file]
+
+    def _age(self, look: Look) -> float:
+        """Seconds the file is known to have rested before we saw it."""
+        if not self._trusts_age:
+            return 0.0
+        return max(0.0, time.time() - max(look.modified_ns, look.changed_ns) / 1e9)
+
+
+def _ends_well(root: Path, seen: SeenFile) -> bool:
+    try:
+        descriptor = open_beneath(root, seen.parts)
+    except (NotAFile, NotSettled, OSError):
+        return False
+    try:
+        start = max(0, seen.look.size - TAIL_BYTES)
+        return b"%%EOF" in os.pread(descriptor, TAIL_BYTES, start)
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
