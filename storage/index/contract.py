@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 from uuid import UUID
 
+from storage.errors import IncompletePublication
 from storage.models import TenantName
 
 Vector = Sequence[float]
@@ -68,6 +69,19 @@ class Hit:
     heading_path: tuple[str, ...]
     score: float
     """Words: BM25 (k1 1.2, b 0.75), higher is better. Vectors: the cosine."""
+
+
+def require_complete(publication: UUID, *, chunks: tuple[int, int], vectors: tuple[int, int]) -> None:
+    """Compare what an engine holds with what was written, each as (held, written).
+
+    Raises:
+        IncompletePublication: it holds less.
+    """
+    if chunks[0] < chunks[1] or vectors[0] < vectors[1]:
+        raise IncompletePublication(
+            f"publication {publication}: "
+            f"{chunks[0]} of {chunks[1]} chunks, {vectors[0]} of {vectors[1]} vectors"
+        )
 
 
 class Index(Protocol):

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 from uuid import UUID
 
-from storage.errors import IncompletePublication, IndexUnavailable
+from storage.errors import IndexUnavailable
 from storage.index import bm25, tenant_rows
-from storage.index.contract import Filters, Hit, IndexedChunk, Vector
+from storage.index.contract import Filters, Hit, IndexedChunk, Vector, require_complete
 from storage.index.matrices import Matrices
 from storage.index.tenant_file import TenantFiles, translated
 from storage.models import TenantName
@@ -56,10 +56,7 @@ class EmbeddedIndex:
             IncompletePublication: fewer chunks or vectors than given.
         """
         found = await self._look(tenant, tenant_rows.count, publication)
-        if found[0] < chunks or found[1] < vectors:
-            raise IncompletePublication(
-                f"publication {publication}: {found[0]} of {chunks} chunks, {found[1]} of {vectors} vectors"
-            )
+        require_complete(publication, chunks=(found[0], chunks), vectors=(found[1], vectors))
 
     async def find_by_words(
         self, tenant: TenantName, terms: Sequence[str], filters: Filters, limit: int

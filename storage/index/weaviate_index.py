@@ -1,0 +1,280 @@
+"""The index in a Weaviate server: one multi-tenant collection, a tenant per channel.
+
+Our terms are its words, our vectors its vectors. An acknowledged write may lose its vectors when the
+server is killed, so a publication is sealed and counted before anybody sees it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Collection, Sequence
+from contextlib import suppress
+from typing import Any, TypeVar
+from uuid import UUID, uuid4
+
+from weaviate import WeaviateAsyncClient
+from weaviate.classes.data import DataObject
+from weaviate.classes.query import MetadataQuery
+from weaviate.classes.tenants import Tenant
+from weaviate.collections import CollectionAsync
+from weaviate.collections.classes.filters import FilterReturn
+
+from storage.errors import UnknownTenant
+from storage.index.contract import Filters, Hit, IndexedChunk, Vector, object_id, require_complete
+from storage.index.term_counts import TermCounts
+from storage.index.weaviate_collection import (
+    COLLECTION,
+    SHOWN,
+    VECTOR,
+    as_filter,
+    as_hit,
+    as_object,
+    deadline,
+    ensure_collection,
+    has_term,
+    make_client,
+    of_publication,
+    translated,
+)
+from storage.models import TenantName
+
+WRITTEN_AT_ONCE = 500
+COUNTED_AT_ONCE = 2000
+"""Vectors counted by one query: a server returns 10,000 hits at most."""
+READ_AT_ONCE = 1000
+DELETED_AT_ONCE = 16
+SPARE = 5
+"""Hits asked for beyond the number expected, so that too many show as well."""
+FIRST = UUID(int=0)
+
+_NOBODY = TenantName("lo_" + 52 * "a")
+"""A tenant that no name leads to, asked for to hear the server say so."""
+
+Shard = CollectionAsync[Any, Any]
+T = TypeVar("T")
+
+
+class WeaviateIndex:
+    """The index in a Weaviate server; made by ``connect``.
+
+    The collection without a tenant stays private: every call goes through the shard of its tenant.
+    """
+
+    def __init__(self, client: WeaviateAsyncClient, timeout: float) -> None:
+        self._client = client
+        self._timeout = timeout
+        self._collection: Shard = client.collections.use(COLLECTION)
+        self._counts = TermCounts()
+
+    @classmethod
+    async def connect(
+        cls,
+        url: str,
+        api_key: str | None,
+        grpc_port: int,
+        timeout: float = 10.0,  # noqa: ASYNC109 - the deadline of every later call, not of this one alone
+    ) -> WeaviateIndex:
+        """Connect to the server at ``url`` and make the collection unless it is there.
+
+        Raises:
+            IndexUnavailable: nobody answers, the key is refused, or the server is too old.
+            SettingsError: ``url`` is not of the form http(s)://host:port.
+        """
+        client = make_client(url, api_key, grpc_port, timeout)
+        try:
+            async with deadline(timeout):
+                await client.connect()
+                await ensure_collection(client)
+        except BaseException:
+            await client.close()
+            raise
+        return cls(client, timeout)
+
+    async def ensure_tenant(self, tenant: TenantName) -> None:
+        """Create the tenant unless it exists."""
+        if not await self.has_tenant(tenant):
+            await self._call(self._collection.tenants.create(Tenant(name=_checked(tenant))))
+
+    async def has_tenant(self, tenant: TenantName) -> bool:
+        """Whether the tenant exists."""
+        return await self._call(self._collection.tenants.exists(_checked(tenant)))
+
+    async def write(self, tenant: TenantName, chunks: Sequence[IndexedChunk]) -> None:
+        """Store chunks; one that is there already is replaced."""
+        for start in range(0, len(chunks), WRITTEN_AT_ONCE):
+            batch = [as_object(tenant, chunk) for chunk in chunks[start : start + WRITTEN_AT_ONCE]]
+            await self._insert(tenant, batch)
+
+    async def _insert(self, tenant: TenantName, objects: Sequence[DataObject[Any, Any]]) -> None:
+        result = await self._call(self._shard(tenant).data.insert_many(objects))
+        for error in result.errors.values():
+            raise translated(error.message)
+
+    async def seal(self, tenant: TenantName, publication: UUID, *, chunks: int, vectors: int) -> None:
+        """Flush what was written, then count objects and vectors.
+
+        Raises:
+            IncompletePublication: fewer chunks or vectors than given.
+        """
+        await self._flush(tenant)
+        windows = [
+            range(start, start + COUNTED_AT_ONCE) for start in range(0, max(chunks, 1), COUNTED_AT_ONCE)
+        ]
+        found = [await self._count(tenant, of_publication(publication, window)) for window in windows]
+        placed = [await self._count_vectors(tenant, publication, window) for window in windows if vectors]
+        require_complete(publication, chunks=(sum(found), chunks), vectors=(sum(placed), vectors))
+
+    async def _flush(self, tenant: TenantName) -> None:
+        """Put an object without a vector and take it away again.
+
+        Weaviate writes its logs to the disk before its vector workers are done; one more write
+        makes it write theirs too. The object differs each time, because an equal one is skipped.
+        """
+        sentinel = object_id(tenant, FIRST, 0)
+        await self._insert(tenant, [DataObject(uuid=sentinel, properties={"text": uuid4().hex})])
+        await self._call(self._shard(tenant).data.delete_by_id(sentinel))
+
+    async def _count(self, tenant: TenantName, chosen: FilterReturn | None = None) -> int:
+        counted = await self._call(self._shard(tenant).aggregate.over_all(total_count=True, filters=chosen))
+        return counted.total_count or 0
+
+    async def _count_vectors(self, tenant: TenantName, publication: UUID, window: range) -> int:
+        """Count by searching: the object count does not notice a vector that was lost."""
+        probe = await self._any_vector(tenant, publication, window)
+        if probe is None:
+            return 0
+        found = await self._call(
+            self._shard(tenant).query.near_vector(
+                probe,
+                target_vector=VECTOR,
+                filters=of_publication(publication, window),
+                limit=len(window) + SPARE,
+                return_properties=[],
+            )
+        )
+        return len(found.objects)
+
+    async def _any_vector(self, tenant: TenantName, publication: UUID, window: range) -> list[float] | None:
+        for start in range(0, len(window), 100):
+            page = await self._call(
+                self._shard(tenant).query.fetch_objects(
+                    filters=of_publication(publication, window),
+                    limit=100,
+                    offset=start,
+                    include_vector=True,
+                    return_properties=[],
+                )
+            )
+            for found in page.objects:
+                if VECTOR in found.vector:
+                    return [float(value) for value in found.vector[VECTOR]]  # type: ignore[arg-type] # one vector, not many
+            if len(page.objects) < 100:
+                break
+        return None
+
+    async def find_by_words(
+        self, tenant: TenantName, terms: Sequence[str], filters: Filters, limit: int
+    ) -> list[Hit]:
+        """The best chunks by BM25, best first."""
+        if not terms or not all(filters.groups):
+            return await self._nothing(tenant)
+        found = await self._call(
+            self._shard(tenant).query.bm25(
+                " ".join(terms),
+                query_properties=["terms"],
+                filters=as_filter(filters),
+                limit=limit,
+                return_metadata=MetadataQuery(score=True),
+                return_properties=SHOWN,
+            )
+        )
+        return [as_hit(one.properties, one.metadata.score or 0.0) for one in found.objects]
+
+    async def find_by_vector(
+        self, tenant: TenantName, vector: Vector, filters: Filters, limit: int
+    ) -> list[Hit]:
+        """The nearest chunks by cosine, nearest first."""
+        if not all(filters.groups):
+            return await self._nothing(tenant)
+        found = await self._call(
+            self._shard(tenant).query.near_vector(
+                [float(value) for value in vector],
+                target_vector=VECTOR,
+                filters=as_filter(filters),
+                limit=limit,
+                return_metadata=MetadataQuery(distance=True),
+                return_properties=SHOWN,
+            )
+        )
+        return [as_hit(one.properties, 1.0 - (one.metadata.distance or 0.0)) for one in found.objects]
+
+    async def _nothing(self, tenant: TenantName) -> list[Hit]:
+        """No hits, from a tenant that exists."""
+        await self._count(tenant)
+        return []
+
+    async def document_frequencies(
+        self, tenant: TenantName, terms: Collection[str]
+    ) -> tuple[int, dict[str, int]]:
+        """(number of chunks in the tenant, chunks per term); counts may lag by a fiftieth."""
+        chunks = await self._count(tenant)
+        known = self._counts.fresh(tenant, terms, chunks)
+        missing = [term for term in dict.fromkeys(terms) if term not in known]
+        found = await asyncio.gather(*(self._count(tenant, has_term(term)) for term in missing))
+        counted = dict(zip(missing, found, strict=True))
+        self._counts.keep(tenant, chunks, counted)
+        return chunks, known | counted
+
+    async def remove(self, tenant: TenantName, publication: UUID, chunks: int) -> None:
+        """Remove a publication by filter, 10,000 a time, and then by every id: a crash leaves ghosts
+        that no filter finds."""
+        shard = self._shard(tenant)
+        while (await self._call(shard.data.delete_many(where=of_publication(publication)))).successful:
+            pass
+        for start in range(0, chunks, DELETED_AT_ONCE):
+            ordinals = range(start, min(start + DELETED_AT_ONCE, chunks))
+            ids = [object_id(tenant, publication, ordinal) for ordinal in ordinals]
+            await asyncio.gather(*(self._call(shard.data.delete_by_id(one)) for one in ids))
+
+    async def publications(self, tenant: TenantName) -> dict[UUID, int]:
+        """All publications the tenant holds; read through, because grouping stops at 100."""
+        found: dict[UUID, int] = {}
+        after: UUID | None = FIRST
+        while after is not None:
+            page = await self._call(
+                self._shard(tenant).query.fetch_objects(
+                    limit=READ_AT_ONCE, after=after, return_properties=["publication"]
+                )
+            )
+            for one in page.objects:
+                if one.properties["publication"] is not None:
+                    publication = UUID(str(one.properties["publication"]))
+                    found[publication] = found.get(publication, 0) + 1
+            after = page.objects[-1].uuid if page.objects else None
+        return found
+
+    async def drop_tenant(self, tenant: TenantName) -> None:
+        """Remove a tenant and all it holds."""
+        await self._call(self._collection.tenants.remove(_checked(tenant)))
+
+    async def ping(self) -> None:
+        """Return when the server answers on both of its ports."""
+        await self._call(self._client.get_meta())
+        with suppress(UnknownTenant):
+            await self._count(_NOBODY)
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+
+    def _shard(self, tenant: TenantName) -> Shard:
+        return self._collection.with_tenant(_checked(tenant))
+
+    async def _call(self, call: Awaitable[T]) -> T:
+        async with deadline(self._timeout):
+            return await call
+
+
+def _checked(tenant: TenantName) -> TenantName:
+    """The name checked again: it becomes part of a URL, and None would mean no tenant at all."""
+    return TenantName(str(tenant))

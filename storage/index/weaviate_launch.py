@@ -1,0 +1,36 @@
+"""The first moment of our Weaviate child: tie its life to its parent's, then become the server.
+
+Run as ``python weaviate_launch.py PARENT_PID BINARY ARGUMENT...``; it imports nothing of ours, so
+that it starts in milliseconds.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+
+PR_SET_PDEATHSIG = 1
+
+
+def die_with(parent: int) -> None:
+    """Have the kernel send SIGTERM when the parent dies, however it dies (Linux only).
+
+    Elsewhere a child outlives a killed parent until the next start ends it by the state file.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    if os.getppid() != parent:
+        sys.exit("the parent died before its child had started")
+
+
+def main(arguments: list[str]) -> None:
+    """Become the server."""
+    parent, *command = arguments
+    die_with(int(parent))
+    os.execv(command[0], command)  # noqa: S606 - no shell, and the whole point
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
