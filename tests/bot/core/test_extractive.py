@@ -1,0 +1,113 @@
+"""The answerer without a model: the right sentence, the right row, and no answer where there is none."""
+
+from __future__ import annotations
+
+import pytest
+from core_fakes import BACKUPS, TRAVEL, HashEmbedder, ask, make_evidence, make_passage
+
+from bot.core.asking import Asked
+from bot.core.citing import verify
+from bot.core.extractive import ExtractiveAnswerer
+from bot.core.gate import CoverageGate
+from bot.core.sentences import split_units
+
+FORM = (
+    "Location:  Tallahassee, FL  Accident Number:  NYC08CA055\nAirframe Total Time:\n"
+    "Effective date: 2024-01-15\n\nAnalysis\nThe pilot flew low. The crew was safe."
+)
+
+
+async def quoted(question: str, *texts: str, with_vectors: bool = True) -> list[str]:
+    evidence = make_evidence(*(make_passage(text, ordinal=number) for number, text in enumerate(texts)))
+    vector = (await HashEmbedder().aembed([question]))[0] if with_vectors else None
+    draft = await ExtractiveAnswerer(HashEmbedder()).draft(ask(question, *texts, vector=vector), evidence)
+    verified = verify(draft, evidence)
+    assert verified.dropped == 0
+    return [quote.quote for quote in verified.cited]
+
+
+@pytest.mark.parametrize("with_vectors", [True, False])
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("When do backups run?", "Backups run daily at 2:00 AM."),
+        ("How soon is a failed backup repeated?", "A failed backup is repeated within 4 hours"),
+        ("When are travel costs refunded?", "Travel costs are refunded within 30 days."),
+        ("What is the effective date?", "Effective date: 2024-01-15"),
+        ("What is the accident number?", "Location:  Tallahassee, FL  Accident Number:  NYC08CA055"),
+    ],
+)
+async def test_the_right_unit_is_quoted_first(question: str, answer: str, *, with_vectors: bool) -> None:
+    """With and without vectors, the sentence or row that answers comes first."""
+    assert (await quoted(question, BACKUPS, TRAVEL, FORM, with_vectors=with_vectors))[0].startswith(answer)
+
+
+async def test_the_wrong_year_does_not_outrank_the_right_one() -> None:
+    """A sentence about other years than the one asked for is pushed back."""
+    text = "In 2023 net sales of the company were 40 million dollars.\nSales were 52 million dollars in 2024."
+    assert (await quoted("What were net sales of the company in 2024?", text))[0].startswith("Sales were 52")
+
+
+async def test_a_label_without_a_value_is_no_answer() -> None:
+    """An empty field of a form is never quoted."""
+    assert "Airframe Total Time:" not in await quoted("What is the airframe total time?", FORM)
+
+
+async def test_every_quote_is_the_documents_own() -> None:
+    """Quotes are located at the offset they were copied from, also when the words repeat."""
+    text = "Step 1. Lock the door.\nStep 2. Call security. Lock the door."
+    evidence = make_evidence(make_passage(text))
+    draft = await ExtractiveAnswerer(HashEmbedder()).draft(ask("Who locks the door?", text), evidence)
+    for claim in draft.claims:
+        (quote,) = claim.quotes
+        assert quote.start is not None
+        assert text[quote.start :].startswith(quote.text)
+
+
+async def test_two_overlapping_passages_give_one_quote() -> None:
+    """A sentence that two chunks share is not quoted twice."""
+    assert await quoted("When do backups run?", BACKUPS, BACKUPS) == ["Backups run daily at 2:00 AM."]
+
+
+async def test_no_evidence_gives_an_empty_draft() -> None:
+    """Without passages there is nothing to quote."""
+    assert (await ExtractiveAnswerer(HashEmbedder()).draft(ask("When?"), [])).claims == ()
+
+
+@pytest.mark.parametrize(
+    ("question", "opens"),
+    [
+        ("When do backups run?", True),
+        ("How are travel costs refunded?", True),
+        ("What is the capital of Mongolia?", False),
+        ("When does the zeppelin to Oslo leave?", False),
+        ("Which penguins run backups in Patagonia?", False),
+    ],
+)
+def test_the_gate_opens_for_what_the_documents_cover(question: str, *, opens: bool) -> None:
+    """A question whose rare words occur in no passage is refused before anybody writes."""
+    evidence = make_evidence(make_passage(BACKUPS), make_passage(TRAVEL, title="Travel Policy", ordinal=1))
+    assert CoverageGate().opens(ask(question, BACKUPS, TRAVEL, FORM), evidence) is opens
+
+
+def test_words_that_ask_weigh_nothing() -> None:
+    """ "When do you" says nothing on what a text is about, even where no chunk holds these words."""
+    asked = Asked(ask("When do you repeat backups?", BACKUPS, TRAVEL))
+    assert set(asked.weights) == {"repeat", "backup"}
+
+
+def test_units_are_sentences_items_and_rows() -> None:
+    """Abbreviations, times and soft line ends do not cut; bullets, rows and blocks do."""
+    text = (
+        "Call Mr. Smith at 2:00 a.m. on Monday. The U.S. office\nopens later.\n\n"
+        "Name:  Anna  Room:  12\n• First thing\n• Second thing that\nwraps\n1. Open it. Wait."
+    )
+    assert [(text[unit.start : unit.end], unit.is_row) for unit in split_units(text)] == [
+        ("Call Mr. Smith at 2:00 a.m. on Monday.", False),
+        ("The U.S. office\nopens later.", False),
+        ("Name:  Anna  Room:  12", True),
+        ("• First thing", False),
+        ("• Second thing that\nwraps", False),
+        ("1. Open it.", False),
+        ("Wait.", False),
+    ]
