@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from pydantic import SecretStr
 from pydantic.fields import FieldInfo
@@ -55,4 +56,4 @@ def shown(default: object) -> str:
 
 
 if __name__ == "__main__":
-    print(render(), end="")
+    Path(__file__).with_name("env.example").write_text(render(), encoding="utf-8")

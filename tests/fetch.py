@@ -6,6 +6,7 @@ loudly what they did without, and fail for it under ``--require-engines``.
 
 from __future__ import annotations
 
+import subprocess
 import sys
 
 from engines import MODULES, FetchError, load
@@ -19,7 +20,7 @@ def main(names: list[str]) -> None:
             print(f"fetching {name} ...", flush=True)
             try:
                 engine.fetch()
-            except FetchError as error:
+            except (FetchError, OSError, subprocess.SubprocessError) as error:
                 print(f"{name} could not be fetched: {error}", file=sys.stderr)
 
 
