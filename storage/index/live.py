@@ -1,0 +1,152 @@
+"""The live-only rule: nothing is shown that SQL does not call live after the index was asked.
+
+The index leaves out the hidden publications; whatever it finds is compared with the live set read
+after the query, and when a hit falls, the index is asked again. Measured under constant flips and
+kills, every lesser rule showed half documents.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+from uuid import UUID
+
+from storage.errors import IndexUnavailable, UnknownTenant
+from storage.index.contract import Filters, Hit, Index, Vector
+from storage.models import Channel, LivePublication
+
+MOST_HIDDEN = 1000
+"""Above so many hidden publications no filter is sent: hits are asked for in plenty instead."""
+GHOST_AFTER = 3
+"""A publication that falls so often, hidden at none of these times, is no flip but a ghost: it went
+from live to hidden at most once, and is removed only after a grace longer than any question."""
+MOST_ASKED = 10_000
+MOST_ROUNDS = 30
+
+
+class LiveSet(Protocol):
+    """What SQL knows of publications; the catalog is one."""
+
+    async def hidden(self, channel_id: int) -> frozenset[UUID]:
+        """The publications that are pending or retired."""
+
+    async def live(self, channel_id: int, ids: Collection[UUID]) -> dict[UUID, LivePublication]:
+        """Those of ``ids`` that are live right now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Hits of live publications only, each leg best first."""
+
+    words: list[Hit] = field(default_factory=list)
+    vectors: list[Hit] = field(default_factory=list)
+    publications: dict[UUID, LivePublication] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """One question to the index, asked as often as needed."""
+
+    channel: Channel
+    terms: Sequence[str]
+    vector: Vector | None
+    groups: tuple[frozenset[str], ...]
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Round:
+    """What one asking brought: the hits of both legs, and which of their publications are live."""
+
+    hidden: frozenset[UUID]
+    legs: tuple[list[Hit], list[Hit]]
+    live: dict[UUID, LivePublication]
+
+    def fallen(self) -> set[UUID]:
+        """Publications found that were neither hidden before nor live after."""
+        return {hit.publication for leg in self.legs for hit in leg} - self.live.keys() - self.hidden
+
+    def is_short(self, asked: int, limit: int) -> bool:
+        """Whether hits that are not live took places that live ones may deserve."""
+        return any(len(leg) >= asked and len(self._shown(leg)) < limit for leg in self.legs)
+
+    def found(self, limit: int) -> Found:
+        """The live hits."""
+        words, vectors = (self._shown(leg)[:limit] for leg in self.legs)
+        shown = {hit.publication for hit in (*words, *vectors)}
+        return Found(words, vectors, {one: self.live[one] for one in shown})
+
+    def _shown(self, leg: list[Hit]) -> list[Hit]:
+        return [hit for hit in leg if hit.publication in self.live]
+
+
+class LiveIndex:
+    """An index seen through the live set."""
+
+    def __init__(self, index: Index, live_set: LiveSet) -> None:
+        self._index = index
+        self._live_set = live_set
+
+    async def find(
+        self,
+        channel: Channel,
+        terms: Sequence[str],
+        vector: Vector | None,
+        groups: tuple[frozenset[str], ...] = (),
+        limit: int = 50,
+    ) -> Found:
+        """The best ``limit`` live chunks by words, and by vector when one is given.
+
+        A channel without a tenant finds nothing.
+
+        Raises:
+            IndexUnavailable: the index is down or late, or publications change faster than it answers.
+        """
+        asked = _Asked(channel, terms, vector, groups, limit)
+        try:
+            return await self._find(asked)
+        except UnknownTenant:
+            return Found()
+
+    async def document_frequencies(
+        self, channel: Channel, terms: Collection[str]
+    ) -> tuple[int, dict[str, int]]:
+        """(number of chunks in the channel, chunks per term)."""
+        try:
+            return await self._index.document_frequencies(channel.tenant, terms)
+        except UnknownTenant:
+            return 0, dict.fromkeys(terms, 0)
+
+    async def _find(self, asked: _Asked) -> Found:
+        falls: Counter[UUID] = Counter()
+        wanted = asked.limit
+        for _ in range(MOST_ROUNDS):
+            result = await self._ask(asked, wanted)
+            fallen = result.fallen()
+            falls.update(fallen)
+            if any(falls[one] < GHOST_AFTER for one in fallen):
+                continue
+            if not result.is_short(wanted, asked.limit) or wanted >= MOST_ASKED:
+                return result.found(asked.limit)
+            wanted = min(2 * wanted, MOST_ASKED)
+        raise IndexUnavailable("the channel's documents change faster than the index answers")
+
+    async def _ask(self, asked: _Asked, limit: int) -> _Round:
+        """Ask both legs between two looks at SQL: the hidden before, the live after."""
+        hidden = await self._live_set.hidden(asked.channel.id)
+        filters = Filters(asked.groups, hidden if len(hidden) <= MOST_HIDDEN else frozenset())
+        tenant = asked.channel.tenant
+        words, vectors = await asyncio.gather(
+            self._index.find_by_words(tenant, asked.terms, filters, limit),
+            self._by_vector(asked, filters, limit),
+        )
+        ids = {hit.publication for hit in (*words, *vectors)}
+        return _Round(hidden, (words, vectors), await self._live_set.live(asked.channel.id, ids))
+
+    async def _by_vector(self, asked: _Asked, filters: Filters, limit: int) -> list[Hit]:
+        if asked.vector is None:
+            return []
+        return await self._index.find_by_vector(asked.channel.tenant, asked.vector, filters, limit)
