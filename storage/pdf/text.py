@@ -61,13 +61,16 @@ class Matrix(NamedTuple):
 
     def place(self, x0: float, y0: float, x1: float, y1: float) -> tuple[int, int, int, int]:
         """The displayed box of a box: turned by right angles it stays one."""
-        left, right = sorted((self.a * x0 + self.c * y0 + self.e, self.a * x1 + self.c * y1 + self.e))
-        top, bottom = sorted((self.b * x0 + self.d * y0 + self.f, self.b * x1 + self.d * y1 + self.f))
-        return _bounded(left), _bounded(top), _bounded(right), _bounded(bottom)
-
-
-def _bounded(value: float) -> int:
-    return 0 if value < 0 else SCALE if value > SCALE else round(value)
+        a, b, c, d, e, f = self
+        left, right = a * x0 + c * y0 + e, a * x1 + c * y1 + e
+        top, bottom = b * x0 + d * y0 + f, b * x1 + d * y1 + f
+        if left > right:
+            left, right = right, left
+        if top > bottom:
+            top, bottom = bottom, top
+        if left < 0 or top < 0 or right > SCALE or bottom > SCALE:
+            left, top, right, bottom = (min(max(side, 0), SCALE) for side in (left, top, right, bottom))
+        return round(left), round(top), round(right), round(bottom)
 
 
 @dataclass(slots=True)

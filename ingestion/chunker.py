@@ -1,0 +1,269 @@
+"""Cuts a read PDF into chunks: by headings first, then by tokens, never across a page without need.
+
+Sizes hold in two units at once: ``limit`` cl100k tokens, the unit of every budget, and ``window``
+word pieces, because the embedder sees no more. Texts keep their exact offset -> box map.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from math import ceil
+from typing import NamedTuple
+
+from ingestion.outline import Outline, Rank
+from ingestion.sentences import Piece, is_open, pieces
+from storage.models import Chunk, Page, PlacedWord
+from storage.pdf.models import ReadPdf
+from storage.tokens import count_tokens
+
+SMALL = 4
+"""A chunk under this part of the limit takes in the next subsection, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkedDocument:
+    """A document's title and its chunks in order."""
+
+    title: str
+    chunks: tuple[Chunk, ...]
+
+
+class Span(NamedTuple):
+    """A range of the text of one page (counted from 0)."""
+
+    page: int
+    start: int
+    end: int
+
+
+@dataclass(slots=True)
+class Unit:
+    """What is packed whole: a sentence, a step, a row, a heading; in two spans when a page cuts it."""
+
+    spans: list[Span]
+    path: tuple[str, ...]
+    is_heading: bool
+    is_open: bool
+    size: float = 0.0
+    """Share of the largest allowed chunk that it fills, by the scarcer of the two units."""
+
+
+def chunk_document(
+    pdf: ReadPdf, file: str, *, limit: int, pieces: Callable[[str], int], window: int
+) -> ChunkedDocument:
+    """Cut a document into chunks; a page without text gives none.
+
+    Args:
+        pdf: the document as read.
+        file: its path, for a document that names itself nowhere.
+        limit: most cl100k tokens of a chunk.
+        pieces: counts the embedder's word pieces of a text, the special ones included.
+        window: most word pieces of a chunk.
+    """
+    outline = Outline(pdf)
+    title = outline.title(file)
+    chunker = _Chunker(pdf.pages, _Measure(limit, pieces, window))
+    units = chunker.measured(_joined(_units(pdf, outline, title), pdf.pages))
+    parts = [part for run in _runs(units) for part in chunker.split(run)]
+    return ChunkedDocument(title, tuple(chunker.chunk(ordinal, part) for ordinal, part in enumerate(parts)))
+
+
+def _units(pdf: ReadPdf, outline: Outline, title: str) -> Iterator[Unit]:
+    """Every piece of the document under the headings it stands under; the title is none of them."""
+    open_headings: list[tuple[Rank, str]] = []
+    for number, page in enumerate(pdf.pages):
+        for piece in pieces(page.text, outline.lines(number)):
+            text = " ".join(page.text[piece.start : piece.end].split())
+            if piece.rank and text != title:
+                open_headings = [one for one in open_headings if one[0] < piece.rank]
+                open_headings.append((piece.rank, text))
+            path = tuple(heading for _, heading in open_headings)
+            yield _unit(piece, number, path, text)
+
+
+def _unit(piece: Piece, page: int, path: tuple[str, ...], text: str) -> Unit:
+    is_heading = piece.rank is not None
+    can_go_on = not is_heading and not piece.is_row and is_open(text)
+    return Unit([Span(page, piece.start, piece.end)], path, is_heading, can_go_on)
+
+
+def _joined(units: Iterable[Unit], pages: Sequence[Page]) -> Iterator[Unit]:
+    """Put together again the sentences that a page's end cuts."""
+    last: Unit | None = None
+    for unit in units:
+        if last and _continues(last, unit, pages):
+            last.spans += unit.spans
+            last.is_open = unit.is_open
+            continue
+        if last:
+            yield last
+        last = unit
+    if last:
+        yield last
+
+
+def _continues(last: Unit, unit: Unit, pages: Sequence[Page]) -> bool:
+    page, start, _ = unit.spans[0]
+    is_next_page = page == last.spans[-1].page + 1
+    return last.is_open and is_next_page and not unit.is_heading and pages[page].text[start].islower()
+
+
+def _runs(units: Iterable[Unit]) -> Iterator[list[Unit]]:
+    """Units that may share a chunk: one page, one top-level section, and one subsection unless small.
+
+    Headings without a text of their own go with what follows them, and so does a small preamble.
+    """
+    run: list[Unit] = []
+    for unit in units:
+        if run and _parts(run, unit):
+            yield run
+            run = []
+        run.append(unit)
+    if run:
+        yield run
+
+
+def _parts(run: list[Unit], unit: Unit) -> bool:
+    last = run[-1]
+    if unit.spans[0].page != last.spans[-1].page or len(last.spans) > 1:
+        return True
+    if all(one.is_heading for one in run):
+        return False
+    is_small = sum(one.size for one in run) < 1 / SMALL
+    is_preamble = not last.path and is_small
+    if unit.path[:1] != last.path[:1] and not is_preamble:
+        return True
+    return unit.is_heading and not last.is_heading and not is_small
+
+
+@dataclass(frozen=True, slots=True)
+class _Measure:
+    """How much of the largest allowed chunk a text fills."""
+
+    limit: int
+    pieces: Callable[[str], int]
+    window: int
+
+    def of(self, text: str) -> float:
+        return max(count_tokens(text) / self.limit, self.pieces(text) / self.window)
+
+
+@dataclass(slots=True)
+class _Chunker:
+    """Packs units into chunks over the pages they stand on."""
+
+    pages: Sequence[Page]
+    measure: _Measure
+    starts: dict[int, list[int]] = field(default_factory=dict)
+    """Page -> where each of its words begins."""
+
+    def measured(self, units: Iterable[Unit]) -> Iterator[Unit]:
+        """Units with their sizes; one that is larger than a chunk comes in parts."""
+        for unit in units:
+            unit.size = self.measure.of(self._text(unit.spans)[0])
+            if unit.size <= 1:
+                yield unit
+            else:
+                yield from self._cut(unit)
+
+    def _cut(self, unit: Unit) -> Iterator[Unit]:
+        """Halve a unit between two words, or an endless word, until its parts fit."""
+        if unit.size <= 1:
+            yield unit
+            return
+        words = [Span(span.page, word.start, word.end) for span in unit.spans for word in self._words(span)]
+        if len(words) == 1:
+            words = _halves(words[0])
+        middle = len(words) // 2
+        for half in (words[:middle], words[middle:]):
+            spans = _merged(half)
+            size = self.measure.of(self._text(spans)[0])
+            yield from self._cut(Unit(spans, unit.path, unit.is_heading, False, size))
+
+    def split(self, run: list[Unit]) -> Iterator[list[Unit]]:
+        """A run in as few and as equal parts as fit."""
+        total = self.measure.of(self._text(_spans(run))[0])
+        if total <= 1 or len(run) == 1:
+            yield run
+            return
+        middle = self._middle(run, ceil(total))
+        yield from self.split(run[:middle])
+        yield from self.split(run[middle:])
+
+    def _middle(self, run: list[Unit], parts: int) -> int:
+        """Where the first of ``parts`` equal parts ends; a heading stays with what follows it."""
+        share = sum(unit.size for unit in run) / parts
+        filled, index = run[0].size, 1
+        while index < len(run) - 1 and filled + run[index].size / 2 < share:
+            filled += run[index].size
+            index += 1
+        while index > 1 and run[index - 1].is_heading:
+            index -= 1
+        return index
+
+    def chunk(self, ordinal: int, units: list[Unit]) -> Chunk:
+        """The chunk of these units."""
+        spans = _spans(units)
+        text, offsets = self._text(spans)
+        words: list[PlacedWord] = []
+        page_starts: list[tuple[int, int]] = []
+        for span, offset in zip(spans, offsets, strict=True):
+            number, shift = self.pages[span.page].number, offset - span.start
+            if not page_starts or page_starts[-1][1] != number:
+                page_starts.append((offset, number))
+            words += [
+                word._replace(start=word.start + shift, end=word.end + shift) for word in self._words(span)
+            ]
+        bodies = [unit.path for unit in units if unit.path and not unit.is_heading]
+        path = bodies[0] if bodies else units[-1].path
+        return Chunk(ordinal, text, count_tokens(text), path, tuple(words), tuple(page_starts))
+
+    def _text(self, spans: Sequence[Span]) -> tuple[str, list[int]]:
+        """The spans' text, and where each begins in it; the page's own white space stands between."""
+        parts: list[str] = []
+        offsets: list[int] = []
+        length, last = 0, None
+        for span in spans:
+            text = self.pages[span.page].text
+            gap = text[last.end : span.start] if last and last.page == span.page else "\n"
+            gap = "" if last is None else gap if not gap.strip() else "\n"
+            offsets.append(length + len(gap))
+            parts += (gap, text[span.start : span.end])
+            length, last = offsets[-1] + span.end - span.start, span
+        return "".join(parts), offsets
+
+    def _words(self, span: Span) -> list[PlacedWord]:
+        """The words of a span; of an endless word that was cut, the part that lies in it."""
+        words = self.pages[span.page].words
+        if span.page not in self.starts:
+            self.starts[span.page] = [word.start for word in words]
+        starts = self.starts[span.page]
+        first = bisect_left(starts, span.start)
+        if first and words[first - 1].end > span.start:
+            first -= 1
+        return [
+            word._replace(start=max(word.start, span.start), end=min(word.end, span.end))
+            for word in words[first : bisect_left(starts, span.end)]
+        ]
+
+
+def _halves(word: Span) -> list[Span]:
+    middle = (word.start + word.end) // 2
+    return [word._replace(end=middle), word._replace(start=middle)]
+
+
+def _spans(units: Iterable[Unit]) -> list[Span]:
+    return [span for unit in units for span in unit.spans]
+
+
+def _merged(words: Iterable[Span]) -> list[Span]:
+    """Words of one page put together to one span."""
+    spans: list[Span] = []
+    for word in words:
+        if spans and spans[-1].page == word.page:
+            spans[-1] = spans[-1]._replace(end=word.end)
+        else:
+            spans.append(word)
+    return spans
