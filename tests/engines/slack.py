@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ import aiohttp
 import pytest
 
 from engines._npm import NpmPackage
+from engines._ports import free_port
 
 NAME = "slack"
 REMEDY = "python tests/fetch.py slack (needs npm and Linux on x64)"
@@ -45,14 +45,6 @@ def fetch() -> None:
     """Get it from npm."""
     PACKAGE.fetch()
     BINARY.chmod(0o755)
-
-
-def free_port() -> int:
-    """A port of the loopback interface that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from engines.slack import APP_TOKEN, BOT, HR, IT, SECRET, SlackDouble, StartSlack, free_port
+from engines._ports import free_port
+from engines.slack import APP_TOKEN, BOT, HR, IT, SECRET, SlackDouble, StartSlack
 
 from bot.settings import BotSettings
 from bot.slack.door import SlackDoor

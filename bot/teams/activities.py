@@ -1,0 +1,79 @@
+"""Reads a verified Bot Framework activity: does it ask something, where, and in which words."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from bot.core.models import IncomingMessage
+from storage.models import ChannelKey, Platform
+
+Json = Mapping[str, Any]
+
+_TAG = re.compile(r"</?at[^>]*>")
+
+
+def read_activity(activity: Json) -> IncomingMessage | None:
+    """The question in a message, or None when nobody asks us anything.
+
+    In a personal chat every message asks; elsewhere only one that mentions the bot, even where the
+    tenant lets the bot read all of them.
+    """
+    tenant, conversation = tenant_of(activity), _part(activity, "conversation")
+    if activity.get("type") != "message" or not (tenant and conversation.get("id") and activity.get("id")):
+        return None
+    mention = _mention(activity)
+    if mention is None and conversation.get("conversationType") != "personal":
+        return None
+    key = f"{tenant}:{conversation['id']}:{activity['id']}"
+    return IncomingMessage(
+        key=ChannelKey(Platform.TEAMS, tenant, _channel_id(activity)),
+        channel_name=_part(activity, "channelData", "channel").get("name") or conversation.get("name"),
+        event_key=key,
+        message_key=key,
+        thread=str(conversation["id"]),
+        text=plain_text(str(activity.get("text") or ""), mention or ""),
+        address={
+            "service_url": str(activity.get("serviceUrl") or ""),
+            "conversation": str(conversation["id"]),
+        },
+    )
+
+
+def tenant_of(activity: Json) -> str:
+    """The Entra tenant, or '' when the envelope names none."""
+    named = _part(activity, "channelData", "tenant").get("id")
+    return str(named or _part(activity, "conversation").get("tenantId") or "")
+
+
+def plain_text(text: str, mention: str) -> str:
+    """What the person wrote, without one ``mention`` of the bot; the bot's name elsewhere stays."""
+    bare = _TAG.sub("", text.replace(mention, " ", 1) if mention else text)
+    return html.unescape(bare).replace("\N{NO-BREAK SPACE}", " ").strip()
+
+
+def _channel_id(activity: Json) -> str:
+    """The channel for all its threads; a group or personal chat for itself."""
+    channel = _part(activity, "channelData", "channel").get("id")
+    return str(channel or _part(activity, "conversation")["id"]).split(";messageid=", 1)[0]
+
+
+def _mention(activity: Json) -> str | None:
+    """The text by which the message mentions the bot."""
+    bot = _part(activity, "recipient").get("id")
+    entities = activity.get("entities")
+    for entity in entities if isinstance(entities, list) else []:
+        if isinstance(entity, Mapping) and entity.get("type") == "mention":
+            if bot and _part(entity, "mentioned").get("id") == bot:
+                return str(entity.get("text") or "")
+    return None
+
+
+def _part(value: Json, *names: str) -> Json:
+    """An object inside an activity; empty when anything on the way is missing or something else."""
+    for name in names:
+        inner = value.get(name)
+        value = inner if isinstance(inner, Mapping) else {}
+    return value

@@ -1,0 +1,205 @@
+"""The Bot Framework connector: the one module that knows botbuilder's schema and Microsoft's tokens."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import quote
+
+import aiohttp
+from botbuilder.schema import Activity, Attachment, Entity
+from yarl import URL
+
+from bot.core.errors import DeliveryError, DeliveryUnclear
+from bot.teams.render import TeamsMessage
+from bot.teams.service_urls import ServiceUrlCheck
+
+Json = dict[str, Any]
+
+TRIES = 4
+PATIENCE = 20.0
+RETRIED = {412, 429, 502, 504}
+"""Statuses after which Microsoft asks bots to send again."""
+AUTHORITY = "https://login.microsoftonline.com"
+SCOPE = "https://api.botframework.com/.default"
+CARD = "application/vnd.microsoft.card.adaptive"
+
+
+class MessageEntity(Entity):
+    """schema.org/Message: botbuilder's own ``Entity`` drops every field but the type."""
+
+    _attribute_map = {  # noqa: RUF012  # msrest reads it from the class, as a dict
+        "type": {"key": "type", "type": "str"},
+        "additional_properties": {"key": "", "type": "{object}"},
+    }
+
+
+def text_activity(message: TeamsMessage) -> Json:
+    """A message of text alone, with its citations."""
+    entities = [_citing(message.citations)] if message.citations else []
+    return _wire(Activity(type="message", text_format="markdown", text=message.text, entities=entities))
+
+
+def plain_activity(text: str) -> Json:
+    """A message of one sentence of ours."""
+    return _wire(Activity(type="message", text_format="plain", text=text))
+
+
+def card_activity(card: Json, summary: str) -> Json:
+    """A message of one card alone."""
+    attachment = Attachment(content_type=CARD, content=card)
+    return _wire(Activity(type="message", summary=summary, attachments=[attachment]))
+
+
+def typing_activity() -> Json:
+    """Three dots."""
+    return _wire(Activity(type="typing"))
+
+
+def _wire(activity: Activity) -> Json:
+    serialize: Callable[[], Json] = activity.serialize
+    return serialize()
+
+
+def _citing(citations: tuple[Json, ...]) -> MessageEntity:
+    fields = {
+        "@type": "Message",
+        "@context": "https://schema.org",
+        "@id": "",
+        "additionalType": ["AIGeneratedContent"],
+        "citation": list(citations),
+    }
+    return MessageEntity(type="https://schema.org/Message", additional_properties=fields)
+
+
+class AppCredentials:
+    """The bot's own token, asked for once and kept until shortly before it ends."""
+
+    def __init__(self, app_id: str, secret: str, tenant: str, authority: str = AUTHORITY) -> None:
+        self._url = f"{authority}/{tenant}/oauth2/v2.0/token"
+        self._form = {
+            "grant_type": "client_credentials",
+            "client_id": app_id,
+            "client_secret": secret,
+            "scope": SCOPE,
+        }
+        self._token, self._ends_at = "", 0.0
+        self._lock = asyncio.Lock()
+
+    async def token(self, session: aiohttp.ClientSession) -> str:
+        """A token that is good for five minutes at least.
+
+        Raises:
+            DeliveryError: Microsoft gives none.
+        """
+        async with self._lock:
+            if time.monotonic() > self._ends_at - 300:
+                await self._fetch(session)
+            return self._token
+
+    def forget(self) -> None:
+        """Ask anew next time: the connector did not take this one."""
+        self._ends_at = 0.0
+
+    async def _fetch(self, session: aiohttp.ClientSession) -> None:
+        try:
+            async with session.post(self._url, data=self._form, allow_redirects=False) as response:
+                if response.status != 200:
+                    raise DeliveryError(f"Microsoft gives the bot no token: status {response.status}")
+                granted = await response.json()
+            self._token, self._ends_at = granted["access_token"], time.monotonic() + granted["expires_in"]
+        except (aiohttp.ClientError, TimeoutError, KeyError, ValueError) as error:
+            raise DeliveryError(f"Microsoft gives the bot no token: {type(error).__name__}") from error
+
+
+class Connector:
+    """Posts and updates activities at service URLs that ``is_trusted``; without credentials only locally."""
+
+    def __init__(
+        self, credentials: AppCredentials | None, is_trusted: ServiceUrlCheck, pause: float = 1.0
+    ) -> None:
+        self._credentials = credentials
+        self._is_trusted = is_trusted
+        self._pause = pause
+        self._session: aiohttp.ClientSession | None = None
+
+    async def post(self, address: Json, activity: Json) -> str:
+        """Post an activity; returns its id, '' for one that has none.
+
+        Raises:
+            DeliveryUnclear: nobody knows whether it was posted.
+            DeliveryError: it was not.
+        """
+        return await self._send("POST", _url(address), activity)
+
+    async def put(self, address: Json, activity_id: str, activity: Json) -> None:
+        """Replace an activity that we posted.
+
+        Raises:
+            DeliveryError: it was not replaced, or nobody knows.
+        """
+        await self._send("PUT", _url(address, activity_id), activity | {"id": activity_id})
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        if self._session:
+            await self._session.close()
+            self._session = None
+
+    async def _send(self, method: str, url: URL, activity: Json) -> str:
+        if not self._is_trusted(str(url.origin())):
+            raise DeliveryError("a service URL that is not Microsoft's")
+        for tries_left in reversed(range(TRIES)):
+            status, retry_after, reply = await self._request(method, url, activity)
+            if status < 300:
+                return str(reply.get("id") or "")
+            wait = self._wait(tries_left) if retry_after is None else retry_after
+            if not tries_left or status not in RETRIED or wait > PATIENCE:
+                raise _refusal(status, retry_after)
+            await asyncio.sleep(wait)
+        raise AssertionError("the last try returns or raises")
+
+    def _wait(self, tries_left: int) -> float:
+        return float(self._pause * 2 ** (TRIES - 1 - tries_left) * random.uniform(0.5, 1.0))  # noqa: S311  # jitter, no secret
+
+    async def _request(self, method: str, url: URL, activity: Json) -> tuple[int, float | None, Json]:
+        session = self._open()
+        headers = {}
+        if self._credentials:
+            headers["Authorization"] = f"Bearer {await self._credentials.token(session)}"
+        try:
+            async with session.request(
+                method, url, json=activity, headers=headers, allow_redirects=False
+            ) as response:
+                if response.status == 401 and self._credentials:
+                    self._credentials.forget()
+                reply = await response.json() if response.status in (200, 201) else {}
+                return response.status, _seconds(response.headers.get("Retry-After")), reply or {}
+        except aiohttp.ClientConnectorError as error:
+            raise DeliveryError("Teams could not be reached") from error
+        except (aiohttp.ClientError, TimeoutError, ValueError) as error:
+            raise DeliveryUnclear(f"Teams did not say what it did: {type(error).__name__}") from error
+
+    def _open(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            self._session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=15))
+        return self._session
+
+
+def _url(address: Json, *activity: str) -> URL:
+    """Conversation ids hold ``:``, ``;`` and ``@``: each part is quoted whole."""
+    parts = [quote(part, safe="") for part in (address["conversation"], "activities", *activity)]
+    return URL(f"{address['service_url'].rstrip('/')}/v3/conversations/{'/'.join(parts)}", encoded=True)
+
+
+def _refusal(status: int, retry_after: float | None) -> DeliveryError:
+    if status >= 500:
+        return DeliveryUnclear(f"Teams answered {status}", retry_after=retry_after)
+    return DeliveryError(f"Teams refused: status {status}", retry_after=retry_after)
+
+
+def _seconds(header: str | None) -> float | None:
+    return float(header) if header and header.isdigit() else None

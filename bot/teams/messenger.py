@@ -1,0 +1,73 @@
+"""Replies in Teams: a placeholder, then the answer in its place and a card with its sources below."""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from contextlib import suppress
+from typing import Any
+
+from bot.core import wording
+from bot.core.errors import DeliveryError, DeliveryUnclear
+from bot.core.models import Answer
+from bot.teams.connector import (
+    Connector,
+    card_activity,
+    plain_activity,
+    text_activity,
+    typing_activity,
+)
+from bot.teams.render import TeamsMessage, render
+
+Json = dict[str, Any]
+
+CARDS_REMEMBERED = 1000
+
+log = logging.getLogger(__name__)
+
+
+class TeamsMessenger:
+    """Satisfies ``bot.core.ports.Messenger``; an address is what ``activities.read_activity`` made.
+
+    The text is written over the placeholder and so never shows twice. The card is a message of its
+    own that Teams gives no name to beforehand: it is posted once and then updated, and one whose
+    outcome is unclear is not posted again, because the text's citations open the same pages. Only a
+    crash in the instant between the card and the outbox can show the card, not the answer, twice.
+    """
+
+    def __init__(self, connector: Connector, sources_shown: int = 5) -> None:
+        self.connector = connector
+        self._sources_shown = sources_shown
+        self._cards: OrderedDict[str, str] = OrderedDict()
+
+    async def place(self, address: Json) -> Json:
+        """Show that we are at it, then post the placeholder."""
+        with suppress(DeliveryError):
+            await self.connector.post(address, typing_activity())
+        return {"id": await self.connector.post(address, plain_activity(wording.SEARCHING))}
+
+    async def find_placeholder(self, address: Json) -> Json | None:
+        """Teams lets a bot read no messages: nothing can be found."""
+        return None
+
+    async def deliver(self, address: Json, message: Json, answer: Answer) -> None:
+        """Write the answer over the placeholder, and its sources below it."""
+        rendered = render(answer, self._sources_shown)
+        await self.connector.put(address, message["id"], text_activity(rendered))
+        if rendered.card:
+            await self._show_sources(address, message["id"], rendered)
+
+    async def _show_sources(self, address: Json, placeholder: str, rendered: TeamsMessage) -> None:
+        activity = card_activity(rendered.card or {}, rendered.card_summary)
+        if card := self._cards.get(placeholder):
+            await self.connector.put(address, card, activity)
+            return
+        try:
+            self._remember(placeholder, await self.connector.post(address, activity))
+        except DeliveryUnclear as error:
+            log.warning("the sources' card may be missing: %s", error)
+
+    def _remember(self, placeholder: str, card: str) -> None:
+        self._cards[placeholder] = card
+        if len(self._cards) > CARDS_REMEMBERED:
+            self._cards.popitem(last=False)

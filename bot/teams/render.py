@@ -1,0 +1,126 @@
+"""Writes an answer for Teams: a text with native citations, and one card with a button per cited page.
+
+Two messages, because Teams tears a text and a card of one activity apart and refuses to update it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+from bot.core import wording
+from bot.core.models import Answer, Citation, CitedPage, NearestPage
+from bot.core.plaintext import shorten, tame
+from bot.core.sources import cited_pages, split_sources
+
+Json = dict[str, Any]
+
+MESSAGE = 8_000
+"""Characters; Teams takes 100 KB of UTF-16, and an escape may need five characters for one."""
+CITATIONS = 10
+NAME = 80
+ABSTRACT = 160
+LABEL = 75
+
+_MARK = re.compile(r"\[(\d{1,3})\]")
+_SYNTAX = re.compile(r"([\\`*_\[\]~|])|^([ \t]*)(#)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class TeamsMessage:
+    """What is shown for one answer."""
+
+    text: str
+    """Markdown, escaped."""
+    citations: tuple[Json, ...]
+    """schema.org claims for the [n] of the text."""
+    card: Json | None
+    """An Adaptive Card with the sources; None when there is nothing to open."""
+    card_summary: str
+    """``Page N of file.pdf`` for each source, where the card is not shown."""
+
+
+def render(answer: Answer, sources_shown: int) -> TeamsMessage:
+    """The answer's words with their citations, and its sources."""
+    pages = cited_pages(answer) or [_nearest_page(page) for page in [answer.nearest] if page]
+    words = _cut(tame(answer.text).strip() or wording.ENGINE_FAILED)
+    return TeamsMessage(
+        text=escape(words),
+        citations=_claims(words, answer.citations, pages),
+        card=_card(pages, sources_shown) if pages else None,
+        card_summary="\n".join(tame(page.fallback) for page in pages),
+    )
+
+
+def escape(text: str) -> str:
+    """Markdown that shows the text as it is; only [n] stays a mark, and never becomes a link."""
+    parts = _MARK.split(text)
+    shown = [_literal(part) if place % 2 == 0 else f"[{part}]" for place, part in enumerate(parts)]
+    marked = "".join(shown)
+    return re.sub(r"(?<=\d\])(?=[(:\[])", "\u2060", marked).replace("\n", "\n\n")
+
+
+def _literal(text: str) -> str:
+    bare = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return _SYNTAX.sub(lambda match: f"\\{match[1]}" if match[1] else f"{match[2]}\\#", bare)
+
+
+def _cut(text: str) -> str:
+    if len(text) <= MESSAGE:
+        return text
+    return f"{text[:MESSAGE].rsplit(' ', 1)[0]}… {wording.CUT_SHORT}"
+
+
+def _nearest_page(nearest: NearestPage) -> CitedPage:
+    name = PurePosixPath(nearest.file).name
+    return CitedPage(
+        (), wording.source_label(nearest.page, name), wording.page_of(nearest.page, name), nearest.url
+    )
+
+
+def _claims(words: str, citations: Sequence[Citation], pages: Sequence[CitedPage]) -> tuple[Json, ...]:
+    """The first ten citations whose mark the text shows."""
+    labels = {number: page.label for page in pages for number in page.numbers}
+    marks = {int(mark) for mark in _MARK.findall(words)}
+    shown = {citation.number: citation for citation in reversed(citations) if citation.number in marks}
+    return tuple(_claim(shown[number], labels[number]) for number in sorted(shown)[:CITATIONS])
+
+
+def _claim(citation: Citation, label: str) -> Json:
+    appearance = {
+        "@type": "DigitalDocument",
+        "name": shorten(tame(label), NAME),
+        "abstract": shorten(tame(citation.quote), ABSTRACT) or shorten(tame(label), ABSTRACT),
+        "url": citation.url,
+        "image": {"@type": "ImageObject", "name": "PDF"},
+    }
+    return {"@type": "Claim", "position": citation.number, "appearance": appearance}
+
+
+def _card(pages: Sequence[CitedPage], shown: int) -> Json:
+    first, further = split_sources(pages, shown)
+    body = [_row(_opening(page)) for page in first]
+    if further:
+        body.append(_row(_more(further)))
+    return _adaptive(body) | {"fallbackText": "\n".join(tame(page.fallback) for page in pages)}
+
+
+def _more(pages: Sequence[CitedPage]) -> Json:
+    rows = [_row(_opening(page)) for page in pages]
+    return {"type": "Action.ShowCard", "title": wording.more_sources(len(pages)), "card": _adaptive(rows)}
+
+
+def _row(action: Json) -> Json:
+    """One button a row: labels are too long to stand side by side."""
+    return {"type": "ActionSet", "actions": [action]}
+
+
+def _opening(page: CitedPage) -> Json:
+    return {"type": "Action.OpenUrl", "title": shorten(tame(page.label), LABEL), "url": page.url}
+
+
+def _adaptive(body: Sequence[Json]) -> Json:
+    return {"type": "AdaptiveCard", "version": "1.5", "body": list(body)}

@@ -1,0 +1,78 @@
+"""A Teams door in front of an inbox that lives in memory, and the Bot Framework's side of it."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from bot.core.models import Answer, AnswerState, Citation, IncomingMessage
+from bot.settings import BotSettings
+from bot.teams.door import TeamsDoor, teams_messenger
+
+
+def name_of(conversation: str) -> str:
+    """A word that stands in the answers to one conversation and in no other."""
+    return "canary" + hashlib.sha256(conversation.encode()).hexdigest()[:12]
+
+
+def answer_to(message: IncomingMessage) -> Answer:
+    """An answer that shows which conversation it is for, with one cited page."""
+    name = name_of(message.key.conversation)
+    citation = Citation(1, f"Rules {name}", "sop.pdf", 2, "daily", (), f"http://127.0.0.1:8765/v/{name}")
+    return Answer(AnswerState.GROUNDED, f"For {name}: backups run daily at 2:00 AM [1].", (citation,))
+
+
+@dataclass
+class Inbox:
+    """Keeps messages as the real one does: a message once; with a door it answers them."""
+
+    door: TeamsDoor | None = None
+    kept: dict[str, IncomingMessage] = field(default_factory=dict)
+    failure: Exception | None = None
+    gate: asyncio.Event | None = None
+    arrivals: int = 0
+    answering: list[asyncio.Task[None]] = field(default_factory=list)
+
+    name_of = staticmethod(name_of)
+
+    async def receive(self, message: IncomingMessage) -> bool:
+        """Commit; when a door is there, answer in the background."""
+        self.arrivals += 1
+        if self.gate:
+            await self.gate.wait()
+        if self.failure:
+            raise self.failure
+        if message.message_key in self.kept:
+            return False
+        self.kept[message.message_key] = message
+        if self.door:
+            self.answering.append(asyncio.create_task(self._answer(self.door, message)))
+        return True
+
+    async def _answer(self, door: TeamsDoor, message: IncomingMessage) -> None:
+        placed = await door.messenger.place(message.address)
+        await door.messenger.deliver(message.address, placed, answer_to(message))
+
+
+def open_in_development(inbox: Inbox) -> TeamsDoor:
+    """A door that takes messages of this machine without tokens."""
+    settings = BotSettings(teams_development=True)
+    messenger = teams_messenger(settings)
+    assert messenger
+    return TeamsDoor(settings, messenger, inbox.receive)
+
+
+@pytest.fixture
+def new_inbox() -> Any:
+    """``new_inbox()``."""
+    return Inbox
+
+
+@pytest.fixture
+def development_door() -> Any:
+    """``development_door(inbox)``."""
+    return open_in_development

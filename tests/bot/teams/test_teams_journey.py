@@ -1,0 +1,134 @@
+"""Questions travel through Microsoft's Agents Playground and back, in every kind of conversation."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from aiohttp import web
+from engines._ports import free_port
+from engines.playground import (
+    GENERAL,
+    GROUP,
+    OPERATIONS,
+    PERSONAL,
+    TENANT,
+    Playground,
+    StartPlayground,
+)
+
+from bot.core import wording
+from bot.teams.door import TeamsDoor
+from storage.models import ChannelKey, Platform
+
+pytestmark = pytest.mark.engine("playground")
+
+
+@dataclass(frozen=True)
+class Tenant:
+    """A Teams tenant with our bot in it."""
+
+    teams: Playground
+    inbox: Any
+
+
+@pytest.fixture
+async def tenant(
+    start_playground: StartPlayground,
+    new_inbox: Callable[[], Any],
+    development_door: Callable[[Any], TeamsDoor],
+) -> AsyncIterator[Tenant]:
+    """The Playground before a bot that runs in development."""
+    inbox, port = new_inbox(), free_port()
+    async with AsyncExitStack() as stack:
+        inbox.door = development_door(inbox)
+        stack.push_async_callback(inbox.door.stop)
+        app = web.Application()
+        inbox.door.add_routes(app)
+        runner = web.AppRunner(app)
+        await runner.setup()
+        stack.push_async_callback(runner.cleanup)
+        await web.TCPSite(runner, "127.0.0.1", port).start()
+        teams = await start_playground(f"http://127.0.0.1:{port}/api/messages")
+        yield Tenant(teams, inbox)
+
+
+def bodies(calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The activities that the bot sent; the Playground took each of them."""
+    assert all(call["response"]["statusCode"] in (200, 201, 202) for call in calls), calls
+    return [call["request"]["body"] for call in calls]
+
+
+@pytest.mark.parametrize(
+    ("conversation", "mention"),
+    [(PERSONAL, False), (GROUP, True), (GENERAL, True), (OPERATIONS, True)],
+    ids=["personal", "group chat", "general channel", "channel"],
+)
+async def test_a_question_is_answered_with_citations_and_buttons(
+    tenant: Tenant, conversation: str, mention: bool
+) -> None:
+    """Three dots, a placeholder, the answer in its place with native citations, and its sources' card."""
+    seen_as = await tenant.teams.say(conversation, "when do backups run?", mention)
+    calls = await tenant.teams.answered()
+    typing, placeholder, answer, card = bodies(calls)
+    assert (typing["type"], placeholder["text"]) == ("typing", wording.SEARCHING)
+    assert calls[2]["request"]["method"] == "PUT"
+    assert answer["id"] == calls[1]["response"]["body"]["id"]
+    assert answer["text"].endswith("backups run daily at 2:00 AM [1].")
+    (claim,) = answer["entities"][0]["citation"]
+    assert claim["position"] == 1
+    assert claim["appearance"]["url"].startswith("http://127.0.0.1:8765/v/")
+    (row,) = card["attachments"][0]["content"]["body"]
+    assert row["actions"][0]["type"] == "Action.OpenUrl"
+    assert row["actions"][0]["url"] == claim["appearance"]["url"]
+    (message,) = tenant.inbox.kept.values()
+    assert message.key == ChannelKey(Platform.TEAMS, TENANT, conversation)
+    assert (message.thread, message.text) == (seen_as, "when do backups run?")
+
+
+async def test_a_reply_in_a_thread_belongs_to_its_channel_and_is_answered_there(tenant: Tenant) -> None:
+    """Two posts of one channel are two threads of one scope."""
+    thread = await tenant.teams.say(OPERATIONS, "first", mention=True)
+    await tenant.teams.answered()
+    await tenant.teams.say(thread, "second", mention=True)
+    calls = await tenant.teams.answered(cards=2)
+    assert all("messageid" in call["request"]["url"] for call in calls)
+    assert {message.key.conversation for message in tenant.inbox.kept.values()} == {OPERATIONS}
+    assert {message.thread for message in tenant.inbox.kept.values()} == {thread}
+
+
+async def test_four_conversations_at_once_never_share_an_answer(tenant: Tenant) -> None:
+    """Personal chat, group chat and two channels are four scopes with four tenants."""
+    places = [(PERSONAL, False), (GROUP, True), (GENERAL, True), (OPERATIONS, True)]
+    await asyncio.gather(*(tenant.teams.say(place, "when?", mention) for place, mention in places))
+    calls = await tenant.teams.answered(cards=4)
+    assert len({message.key.tenant for message in tenant.inbox.kept.values()}) == 4
+    for place, _ in places:
+        mine = [call for call in calls if _is_in(call, place)]
+        others = {other for other, _ in places} - {place}
+        assert len(mine) == 4
+        assert not any(tenant.inbox.name_of(other) in str(mine) for other in others)
+
+
+async def test_talk_without_a_mention_is_left_alone(tenant: Tenant) -> None:
+    """A message that reaches us by a tenant-wide permission, but is not for us, asks nothing."""
+    await tenant.teams.send(
+        {
+            "type": "message",
+            "id": "overheard",
+            "text": "lunch?",
+            "serviceUrl": f"{tenant.teams.url}/_connector",
+            "conversation": {"conversationType": "channel", "id": OPERATIONS, "tenantId": TENANT},
+        }
+    )
+    await tenant.teams.say(PERSONAL, "hello")
+    await tenant.teams.answered()
+    assert [message.text for message in tenant.inbox.kept.values()] == ["hello"]
+
+
+def _is_in(call: dict[str, Any], conversation: str) -> bool:
+    return conversation.replace(":", "%3A").replace("@", "%40") in call["request"]["url"]

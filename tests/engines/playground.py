@@ -1,0 +1,170 @@
+"""Microsoft's Agents Playground: Teams as a bot sees it, on this machine, with a browser UI.
+
+Pre-release Microsoft terms: for evaluation and feedback, on the developer's side only. It is fetched
+from npm, never vendored; its telemetry is switched off. It checks no tokens and no manifests.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from engines._npm import NpmPackage
+from engines._ports import free_port
+
+NAME = "playground"
+REMEDY = "python tests/fetch.py playground (needs Node.js 20 and npm)"
+BINDS_EVERYWHERE = True
+
+PACKAGE = NpmPackage(
+    "@microsoft/m365agentsplayground",
+    "0.2.28",
+    "EevhYW8xtEATwNg5eiFqTgZT0P5gjfCsLBwBWESSrB6+0lr9Yi9R27HJwjNGUlT3JQlxoWMgnvEQunUuyI/+2Q==",
+)
+PROGRAM = PACKAGE.folder / "cli.js"
+
+TENANT = "3f0c9a52-1111-4c11-9a11-000000000001"
+BOT_ID, BOT_NAME = "28:11111111-1111-1111-1111-111111111111", "Footnote"
+PERSONAL = "a:1personal-chat"
+GROUP = "19:group0001@thread.v2"
+GENERAL = "19:general0001@thread.tacv2"
+OPERATIONS = "19:operations01@thread.tacv2"
+
+
+def missing() -> str | None:
+    """Whether Node.js is there and the program was fetched."""
+    if shutil.which("node") is None:
+        return "Node.js is not installed"
+    return None if PROGRAM.exists() else "the Agents Playground was not fetched"
+
+
+def fetch() -> None:
+    """Get it from npm."""
+    PACKAGE.fetch()
+
+
+@dataclass(frozen=True, slots=True)
+class Playground:
+    """A running Playground, driven as its one user would."""
+
+    url: str
+    session: aiohttp.ClientSession
+    recording: Path
+
+    async def say(self, conversation: str, text: str, mention: bool = False) -> str:
+        """The user writes; returns the conversation id under which the bot sees it."""
+        body: dict[str, Any] = {"type": "message", "text": text, "textFormat": "plain"}
+        body["from"] = {"id": "user-id-0"}
+        if mention:
+            at = f"<at>{BOT_NAME}</at>"
+            body["text"] = f"{at} {text}"
+            body["mentions"] = [{"mentioned": {"id": BOT_ID, "name": BOT_NAME}, "text": at}]
+        path = f"{self.url}/_conversation/v1/conversations/{conversation}/messages"
+        async with self.session.post(path, json=body) as response:
+            assert response.status < 300, await response.text()
+            reply = await response.json()
+        return str(reply.get("postConversationId") or conversation)
+
+    async def send(self, activity: dict[str, Any]) -> None:
+        """Deliver any activity to the bot as it is."""
+        async with self.session.post(f"{self.url}/_internal/v1/customActivities", json=activity) as response:
+            assert response.status < 300, await response.text()
+
+    def calls(self) -> list[dict[str, Any]]:
+        """What the bot asked the connector to do, in order, with the connector's replies."""
+        text = self.recording.read_text() if self.recording.exists() else ""
+        events = [json.loads(part) for part in text.split("\n---\n") if part.strip(" \n-")]
+        return [event for event in events if event["direction"].startswith("User Application ->")]
+
+    async def answered(self, cards: int = 1) -> list[dict[str, Any]]:
+        """The bot's calls, once it has posted ``cards`` cards with sources."""
+        for _ in range(100):
+            calls = self.calls()
+            if sum(bool(call["request"]["body"].get("attachments")) for call in calls) >= cards:
+                return calls
+            await asyncio.sleep(0.1)
+        raise AssertionError(f"no {cards} answers: {self.calls()}")
+
+
+def config() -> dict[str, Any]:
+    """One tenant with a personal chat, a group chat and a team of two channels; five users at least."""
+    people = [_person(number) for number in range(6)]
+    channels = [{"id": OPERATIONS, "name": "Operations"}]
+    return {
+        "version": "0.1.1",
+        "tenantId": TENANT,
+        "bot": {"id": BOT_ID, "name": BOT_NAME},
+        "currentUser": people[0],
+        "users": people[1:],
+        "personalChat": {"id": PERSONAL},
+        "groupChat": {"id": GROUP, "name": "Group Chat"},
+        "team": {
+            "id": GENERAL,
+            "name": "IT",
+            "aadGroupId": "11111111-2222-3333-4444-555555555555",
+            "channels": channels,
+        },
+    }
+
+
+def _person(number: int) -> dict[str, str]:
+    mail = f"person{number}@example.com"
+    names = {"name": f"Person {number}", "givenName": "Person", "surname": str(number)}
+    ids = {"id": f"user-id-{number}", "aadObjectId": f"00000000-0000-0000-0000-00000000002{number}"}
+    return names | ids | {"userPrincipleName": mail, "email": mail}
+
+
+StartPlayground = Callable[[str], Awaitable[Playground]]
+
+
+@pytest.fixture
+async def start_playground(tmp_path: Path) -> AsyncIterator[StartPlayground]:
+    """Starts the Playground: ``await start_playground(bot_endpoint)``."""
+    running: list[asyncio.subprocess.Process] = []
+    async with aiohttp.ClientSession() as session:
+
+        async def start(endpoint: str) -> Playground:
+            (tmp_path / ".m365agentsplayground.yml").write_text(json.dumps(config()))
+            port, recording = free_port(), tmp_path / "recording.log"
+            running.append(await _launch(tmp_path, endpoint, port, recording))
+            playground = Playground(f"http://127.0.0.1:{port}", session, recording)
+            await _until_ready(playground)
+            return playground
+
+        yield start
+        for process in running:
+            process.terminate()
+            await process.wait()
+
+
+async def _launch(folder: Path, endpoint: str, port: int, recording: Path) -> asyncio.subprocess.Process:
+    options = ["-e", endpoint, "-c", "msteams", "-p", str(port)]
+    switches = ["--disable-telemetry", "--enable-events-recording"]
+    environment = os.environ | {
+        "TEAMSAPPTESTER_BROWSER": "none",
+        "M365_AGENTS_PLAYGROUND_RECORDING_FILE": str(recording),
+    }
+    with (folder / "playground.log").open("wb") as log:
+        return await asyncio.create_subprocess_exec(
+            "node", PROGRAM, "start", *options, *switches, cwd=folder, env=environment, stdout=log, stderr=log
+        )
+
+
+async def _until_ready(playground: Playground) -> None:
+    for _ in range(150):
+        with suppress(aiohttp.ClientError):
+            async with playground.session.get(f"{playground.url}/_debug/ping") as response:
+                if "pong" in await response.text():
+                    return
+        await asyncio.sleep(0.1)
+    raise AssertionError("the Playground did not start")
