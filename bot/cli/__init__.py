@@ -1,0 +1,5 @@
+"""The command line: ``footnote serve|ingest|ask|documents|channels``.
+
+Results go to stdout, progress and logs to stderr. Exit status: 0 done or answered, 1 failed or
+something quarantined, 2 usage.
+"""

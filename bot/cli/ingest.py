@@ -1,0 +1,75 @@
+"""``footnote ingest``: one folder or file, once, with progress, until it answers."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from bot.cli.progress import ProgressLine
+from bot.service import load_settings, open_ingestion
+from ingestion.app import IngestResult
+from ingestion.inbox import channel_of_folder
+from storage.channels import Channels
+from storage.errors import UnknownChannel
+from storage.models import Channel, Rung
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command."""
+    parser = commands.add_parser("ingest", help="read a folder or file once, with progress, until it answers")
+    parser.add_argument(
+        "path", type=existing_path, help="a PDF, a folder of PDFs, or a folder of channel folders"
+    )
+    parser.add_argument(
+        "--channel", help="the channel that gets them; without it each first-level folder is one"
+    )
+    parser.add_argument(
+        "--wait",
+        choices=[rung.value for rung in Rung],
+        default=Rung.QUICK.value,
+        help="how far to wait: quick answers by words, full with vectors (default: quick)",
+    )
+    parser.set_defaults(run=ingest)
+
+
+def existing_path(text: str) -> Path:
+    """An argument that must name something that is there."""
+    path = Path(text)
+    if not path.exists():
+        raise argparse.ArgumentTypeError(f"there is nothing at {text}")
+    return path
+
+
+async def ingest(options: argparse.Namespace) -> int:
+    """Ingest and report; 1 when something was quarantined."""
+    wait = Rung(options.wait)
+    if options.channel is None and options.path.is_file():
+        print("footnote: name the channel that gets this file with --channel", file=sys.stderr)
+        return 2
+    with ProgressLine() as progress:
+        async with open_ingestion(load_settings()) as (storage, ingestion):
+            if options.channel is None:
+                result = await ingestion.ingest_root(options.path, wait, progress.show)
+            else:
+                channel = await _channel(storage.channels, options.channel)
+                result = await ingestion.ingest(options.path, channel, wait, progress.show)
+    return _report(result)
+
+
+async def _channel(channels: Channels, name: str) -> Channel:
+    """The named channel, made when it is new."""
+    channel = await channel_of_folder(channels, name)
+    if channel is None:
+        raise UnknownChannel("a channel's name must be readable text")
+    return channel
+
+
+def _report(result: IngestResult) -> int:
+    for loose in result.skipped:
+        print(f"skipped {loose}: not in a channel folder", file=sys.stderr)
+    for file, reason in result.quarantined:
+        print(f"could not read {file}: {reason}", file=sys.stderr)
+    print(f"{result.live} of {result.files} files answer", file=sys.stderr)
+    return 1 if result.quarantined else 0

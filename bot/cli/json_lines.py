@@ -1,0 +1,99 @@
+"""The JSON that other programs drive the product through: one object a line, keys in fixed order."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from bot.core.models import Answer, Citation, Figure, Passage
+from storage.models import Box, Channel, DocumentStatus
+
+METADATA_KEYS = ("sop_id", "version", "department", "effective", "last_updated")
+
+
+def answer_line(answer: Answer, *, id: str | None, question: str, channel: str) -> dict[str, Any]:
+    """One answer as ``footnote ask --json`` prints it."""
+    return {
+        "id": id,
+        "question": question,
+        "channel": channel,
+        "state": answer.state.value,
+        "text": answer.text,
+        "citations": [_citation(citation) for citation in answer.citations],
+        "figures": [_figure(figure) for figure in answer.figures],
+        "passages": [_passage(passage) for passage in answer.passages],
+        "nearest": (
+            {"file": answer.nearest.file, "page": answer.nearest.page, "url": answer.nearest.url}
+            if answer.nearest
+            else None
+        ),
+        "unread": [{"file": unread.file, "reason": unread.reason} for unread in answer.unread],
+        "milliseconds": {
+            "retrieve": answer.milliseconds.retrieve,
+            "answer": answer.milliseconds.answer,
+            "total": answer.milliseconds.total,
+        },
+    }
+
+
+def _citation(citation: Citation) -> dict[str, Any]:
+    return {
+        "number": citation.number,
+        "title": citation.title,
+        "file": citation.file,
+        "page": citation.page,
+        "quote": citation.quote,
+        "boxes": [_box(box) for box in citation.boxes],
+        "url": citation.url,
+    }
+
+
+def _figure(figure: Figure) -> dict[str, Any]:
+    return {
+        "file": figure.file,
+        "page": figure.page,
+        "caption": figure.caption,
+        "box": _box(figure.box),
+        "url": figure.url,
+    }
+
+
+def _passage(passage: Passage) -> dict[str, Any]:
+    return {
+        "file": passage.publication.file,
+        "page": passage.first_page,
+        "last_page": passage.last_page,
+        "score": round(passage.score, 6),
+        "bm25": passage.bm25,
+        "vector": passage.vector,
+    }
+
+
+def _box(box: Box) -> list[float]:
+    return [round(edge, 5) for edge in box]
+
+
+def document_line(document: DocumentStatus) -> dict[str, Any]:
+    """One document as ``footnote documents --json`` prints it."""
+    return {
+        "channel": document.channel,
+        "document": str(document.document),
+        "version": document.version,
+        "file": document.file,
+        "title": document.title,
+        "pages": document.pages,
+        "state": document.state,
+        "rung": document.rung.value if document.rung else None,
+        "reason": document.reason,
+        "metadata": dict.fromkeys(METADATA_KEYS),
+    }
+
+
+def channel_line(channel: Channel) -> dict[str, Any]:
+    """One channel as ``footnote channels --json`` prints it."""
+    return {"channel": channel.name, "tenant": str(channel.tenant), "platform": channel.platform.value}
+
+
+def dump(line: dict[str, Any]) -> str:
+    """One line, UTF-8, without escapes that people cannot read."""
+    return json.dumps(line, ensure_ascii=False)

@@ -1,0 +1,48 @@
+"""Logging: short lines on a terminal, JSON elsewhere; always on stderr, never document text."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from datetime import UTC, datetime
+
+QUIET = (
+    "aiosqlite",
+    "alembic",
+    "apscheduler",
+    "asyncio",
+    "httpx",
+    "httpx2",
+    "openai",
+    "slack_bolt",
+    "slack_sdk",
+)
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object a record; control characters cannot break a line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record as one line."""
+        line = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=True)
+
+
+def set_up_logging(verbose: bool) -> None:
+    """Send records to stderr; libraries speak only when something is wrong."""
+    handler = logging.StreamHandler(sys.stderr)
+    if sys.stderr.isatty():
+        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)-7s %(message)s", "%H:%M:%S"))
+    else:
+        handler.setFormatter(JsonLines())
+    logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, handlers=[handler], force=True)
+    for name in QUIET:
+        logging.getLogger(name).setLevel(logging.WARNING)

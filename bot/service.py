@@ -1,0 +1,271 @@
+"""The composition root: knows every concrete class; ``serving.py`` goes on from here for ``serve``.
+
+Each ``open_...`` is an async context manager: what it opens it closes, in reverse order. Tests build
+the same program through these functions with other settings.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from bot.core.answering import Answering
+from bot.core.citation_desk import CitationDesk
+from bot.core.extractive import ExtractiveAnswerer
+from bot.core.gate import CoverageGate
+from bot.core.link_keys import KeyRing
+from bot.core.links import Links
+from bot.core.retriever import HybridRetriever
+from bot.generator import ModelAnswerer
+from bot.listening import base_url, read_listening
+from bot.settings import BotSettings
+from ingestion.app import Ingestion
+from ingestion.settings import IngestionSettings
+from storage.blobs import Blobs
+from storage.catalog import Catalog
+from storage.channels import Channels
+from storage.citations import Citations
+from storage.database import Database
+from storage.embedder import Embedder
+from storage.errors import IndexUnavailable
+from storage.facts import hold_embedder
+from storage.index.contract import Index
+from storage.index.embedded import EmbeddedIndex
+from storage.index.live import LiveIndex
+from storage.index.weaviate_index import WeaviateIndex
+from storage.index.weaviate_server import WeaviateServer
+from storage.pdf.process import PdfProcess
+from storage.readings import ReadingFiles
+from storage.settings import StorageSettings, load, refuse_unknown
+
+LONGEST_REST = 30.0
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The settings of all three rooms."""
+
+    storage: StorageSettings
+    bot: BotSettings
+    ingestion: IngestionSettings
+
+    @property
+    def home(self) -> Path:
+        """The folder that everything the program keeps lies under."""
+        return self.storage.home_path
+
+    @property
+    def inbox(self) -> Path:
+        """The watched folder; each folder in it is a channel."""
+        return (self.ingestion.inbox or self.home / "inbox").expanduser().absolute()
+
+
+def load_settings(*, host: str | None = None, port: int | None = None, inbox: Path | None = None) -> Settings:
+    """Read and check every setting; arguments of the command line win.
+
+    Raises:
+        SettingsError: a setting is missing, unknown or out of bounds.
+    """
+    rooms = (StorageSettings, BotSettings, IngestionSettings)
+    refuse_unknown(rooms)
+    storage = load(StorageSettings)
+    return Settings(storage, load(BotSettings, host=host, port=port), load(IngestionSettings, inbox=inbox))
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """What is kept: SQL and files."""
+
+    settings: Settings
+    database: Database
+    channels: Channels
+    catalog: Catalog
+    citations: Citations
+    blobs: Blobs
+    readings: ReadingFiles
+
+
+@asynccontextmanager
+async def open_storage(settings: Settings) -> AsyncIterator[Storage]:
+    """Open SQL and files, and nothing that takes long.
+
+    Raises:
+        StorageError: they cannot be opened; the message says what to do.
+    """
+    home = settings.home
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    url = settings.storage.database_url
+    database = await Database.open(url.get_secret_value() if url else f"sqlite:///{home / 'footnote.db'}")
+    async with contextlib.aclosing(database):
+        yield Storage(
+            settings,
+            database,
+            Channels(database),
+            Catalog(database),
+            Citations(database),
+            Blobs(home / "blobs"),
+            ReadingFiles(home / "readings"),
+        )
+
+
+@asynccontextmanager
+async def open_embedder(storage: Storage) -> AsyncIterator[Embedder]:
+    """Load the embedder, and hold the home to it.
+
+    Raises:
+        ChangedEmbedder: the home's vectors were made by another one.
+        EngineStartError: its files are missing.
+    """
+    settings = storage.settings.storage
+    embedder = await asyncio.to_thread(Embedder.load, settings.embedder, settings.embed_threads)
+    with contextlib.closing(embedder):
+        await hold_embedder(storage.database, embedder.id)
+        yield embedder
+
+
+@asynccontextmanager
+async def open_index(settings: Settings, *, patiently: bool = False) -> AsyncIterator[Index]:
+    """Open the index that WEAVIATE_URL chooses; never another one instead.
+
+    Args:
+        patiently: wait for a server that does not answer yet, and say so, instead of failing.
+
+    Raises:
+        IndexUnavailable: the server does not answer.
+        EngineStartError: our own Weaviate cannot be started.
+    """
+    async with AsyncExitStack() as stack:
+        index = await _connect(settings.storage, stack, patiently)
+        yield await stack.enter_async_context(contextlib.aclosing(index))
+
+
+async def _connect(
+    settings: StorageSettings, stack: AsyncExitStack, patiently: bool
+) -> EmbeddedIndex | WeaviateIndex:
+    url, key, port = settings.weaviate_url, settings.weaviate_api_key, settings.weaviate_grpc_port
+    timeout = settings.index_timeout
+    if url is None:
+        return EmbeddedIndex(settings.home_path / "index", timeout)
+    if url == "embedded":
+        server = await WeaviateServer.start_or_attach(settings.home_path, settings.weaviate_binary)
+        stack.push_async_callback(server.stop)
+        return await WeaviateIndex.connect(server.url, server.api_key, server.grpc_port, timeout)
+    secret = key.get_secret_value() if key else None
+    rest = 1.0
+    while True:
+        try:
+            return await WeaviateIndex.connect(url, secret, port, timeout)
+        except IndexUnavailable as error:
+            if not patiently:
+                raise
+            _log.warning("%s; trying again in %g s", error, rest)
+        await asyncio.sleep(rest)
+        rest = min(2 * rest, LONGEST_REST)
+
+
+@asynccontextmanager
+async def open_answering(settings: Settings) -> AsyncIterator[tuple[Storage, Answering]]:
+    """Everything that answers questions, for a command that asks and ends."""
+    async with (
+        open_storage(settings) as storage,
+        open_embedder(storage) as embedder,
+        open_index(settings) as index,
+        build_answering(storage, embedder, index, make_links(settings)) as answering,
+    ):
+        yield storage, answering
+
+
+@asynccontextmanager
+async def build_answering(
+    storage: Storage, embedder: Embedder, index: Index, links: Links
+) -> AsyncIterator[Answering]:
+    """Put the use case together; a model's connections are closed at the end."""
+    settings = storage.settings.bot
+    search = LiveIndex(index, storage.catalog)
+    async with AsyncExitStack() as stack:
+        model = _model(settings)
+        if model:
+            stack.push_async_callback(model.aclose)
+        yield Answering(
+            retriever=HybridRetriever(
+                search, embedder, candidates=settings.candidates, words_weight=settings.words_weight
+            ),
+            quoting=ExtractiveAnswerer(embedder),
+            model=model,
+            gate=CoverageGate(),
+            chunks=storage.readings,
+            documents=storage.catalog,
+            desk=CitationDesk(storage.citations, links),
+            passages_read=settings.passages_read,
+            question_chars=settings.question_chars,
+        )
+
+
+def _model(settings: BotSettings) -> ModelAnswerer | None:
+    """The configured model; an endpoint of one's own may want no key."""
+    if settings.openai_api_key is None and settings.openai_base_url is None:
+        return None
+    return ModelAnswerer.connect(
+        settings.openai_api_key.get_secret_value() if settings.openai_api_key else "none",
+        settings.openai_base_url,
+        model=settings.openai_model,
+        seconds=settings.model_seconds,
+        tokens=settings.model_tokens,
+    )
+
+
+def make_links(settings: Settings) -> Links:
+    """Links under the public URL, else under where this home's ``serve`` listens."""
+    bot = settings.bot
+    public = bot.public_url or read_listening(settings.home) or base_url(bot.host, bot.port)
+    return Links(
+        KeyRing(settings.home / "link_keys.json"),
+        public,
+        timedelta(days=bot.link_days),
+        lambda: datetime.now(UTC),
+        bot.button_opens,
+    )
+
+
+@asynccontextmanager
+async def open_pdf_process(settings: Settings) -> AsyncIterator[PdfProcess]:
+    """The limited children that open PDFs."""
+    pdf = PdfProcess(settings.storage, readers=settings.ingestion.read_workers)
+    async with contextlib.aclosing(pdf):
+        await pdf.start()
+        yield pdf
+
+
+def build_ingestion(storage: Storage, embedder: Embedder, index: Index, pdf: PdfProcess) -> Ingestion:
+    """Put the ingestion room together; nothing runs yet."""
+    return Ingestion(
+        storage.settings.ingestion,
+        max_file_mb=storage.settings.storage.max_file_mb,
+        database=storage.database,
+        blobs=storage.blobs,
+        files=storage.readings,
+        pdf=pdf,
+        embedder=embedder,
+        index=index,
+        channels=storage.channels,
+    )
+
+
+@asynccontextmanager
+async def open_ingestion(settings: Settings) -> AsyncIterator[tuple[Storage, Ingestion]]:
+    """Everything that reads PDFs, for a command that ingests and ends."""
+    async with (
+        open_storage(settings) as storage,
+        open_embedder(storage) as embedder,
+        open_index(settings) as index,
+        open_pdf_process(settings) as pdf,
+    ):
+        yield storage, build_ingestion(storage, embedder, index, pdf)

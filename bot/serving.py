@@ -1,0 +1,182 @@
+"""Runs both rooms in one process: the second half of the composition root, used by ``footnote serve``."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+from aiohttp import web
+
+from bot.core.answering import Answering
+from bot.core.conversation import Conversation
+from bot.core.links import Links
+from bot.core.ports import Messenger
+from bot.listening import Listening
+from bot.service import (
+    Settings,
+    Storage,
+    build_answering,
+    build_ingestion,
+    make_links,
+    open_embedder,
+    open_index,
+    open_pdf_process,
+    open_storage,
+)
+from bot.slack.door import SlackDoor, slack_messenger
+from bot.teams.door import TeamsDoor, teams_messenger
+from bot.web.app import build_web, make_runner
+from bot.web.ports import PageRenderer, Stores
+from storage.inbox import Inbox
+from storage.models import Platform
+
+DRAIN_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A running ``serve``."""
+
+    storage: Storage
+    greeting: tuple[str, str, str]
+    """Where to ask, where to drop PDFs, which engines run."""
+
+
+@asynccontextmanager
+async def open_service(settings: Settings) -> AsyncIterator[Service]:
+    """Everything, listening until the context ends; questions in work are then given ten seconds.
+
+    Raises:
+        StorageError: something cannot be opened; the message says what to do.
+    """
+    async with AsyncExitStack() as stack:
+        listening = stack.enter_context(Listening(settings.bot.host, settings.bot.port, settings.home))
+        storage = await stack.enter_async_context(open_storage(settings))
+        pdf = await stack.enter_async_context(open_pdf_process(settings))
+        embedder = await stack.enter_async_context(open_embedder(storage))
+        index = await stack.enter_async_context(open_index(settings, patiently=True))
+        listening.tell()
+        links = make_links(settings)
+        answering = await stack.enter_async_context(build_answering(storage, embedder, index, links))
+        ingestion = build_ingestion(storage, embedder, index, pdf)
+        stack.push_async_callback(ingestion.stop)
+        await ingestion.start(settings.inbox)
+        doors = await stack.enter_async_context(_open_doors(storage, answering))
+        await stack.enter_async_context(
+            _open_web(storage, answering, links=links, renderer=pdf, doors=doors, listening=listening)
+        )
+        await doors.start()
+        yield Service(storage, _greeting(settings, listening.url, doors))
+
+
+class Doors:
+    """The chat platforms that are configured, and the conversation they hand messages to."""
+
+    def __init__(self, storage: Storage, answering: Answering) -> None:
+        settings = storage.settings.bot
+        messengers: dict[Platform, Messenger] = {}
+        self._conversation = Conversation(
+            Inbox(storage.database),
+            storage.channels,
+            answering,
+            messengers,
+            at_once=settings.questions_at_once,
+        )
+        receive = self._conversation.receive
+        slack, teams = slack_messenger(settings), teams_messenger(settings)
+        self.slack = SlackDoor(settings, slack, receive) if slack else None
+        self.teams = TeamsDoor(settings, teams, receive) if teams else None
+        if slack:
+            messengers[Platform.SLACK] = slack
+        if teams:
+            messengers[Platform.TEAMS] = teams
+        self._working: asyncio.Task[None] | None = None
+
+    def add_routes(self, app: web.Application) -> None:
+        """Take the platforms' requests."""
+        if self.slack:
+            self.slack.add_routes(app)
+        if self.teams:
+            self.teams.add_routes(app)
+
+    async def start(self) -> None:
+        """Take up questions, those of the last run first.
+
+        Raises:
+            SettingsError: Slack refuses the bot token.
+        """
+        self._working = asyncio.create_task(self._conversation.run(), name="conversation")
+        if self.slack:
+            await self.slack.start()
+
+    async def stop(self) -> None:
+        """Take no more events, then let questions in work end."""
+        if self.slack:
+            await self.slack.stop()
+        if self._working:
+            await self._conversation.drain(DRAIN_SECONDS)
+            await self._working
+        if self.teams:
+            await self.teams.stop()
+
+
+@asynccontextmanager
+async def _open_doors(storage: Storage, answering: Answering) -> AsyncIterator[Doors]:
+    doors = Doors(storage, answering)
+    try:
+        yield doors
+    finally:
+        await doors.stop()
+
+
+@asynccontextmanager
+async def _open_web(
+    storage: Storage,
+    answering: Answering,
+    *,
+    links: Links,
+    renderer: PageRenderer,
+    doors: Doors,
+    listening: Listening,
+) -> AsyncIterator[None]:
+    settings = storage.settings
+    app = build_web(
+        answering=answering,
+        stores=Stores(storage.channels, storage.catalog, storage.citations, storage.readings, storage.blobs),
+        links=links,
+        renderer=renderer,
+        settings=settings.bot,
+        images_folder=settings.home / "images",
+        inbox=settings.inbox,
+        ready=lambda: True,
+    )
+    doors.add_routes(app)
+    runner = make_runner(app)
+    await runner.setup()
+    try:
+        await web.SockSite(runner, listening.socket).start()
+        yield
+    finally:
+        await runner.cleanup()
+
+
+def _greeting(settings: Settings, url: str, doors: Doors) -> tuple[str, str, str]:
+    chats = [name for name, door in (("Slack", doors.slack), ("Teams", doors.teams)) if door]
+    weaviate = settings.storage.weaviate_url
+    index = {None: "embedded (SQLite FTS5 and numpy)", "embedded": "Weaviate (our child process)"}
+    model = settings.bot.openai_model
+    has_model = settings.bot.openai_api_key or settings.bot.openai_base_url
+    engines = [
+        f"index: {index.get(weaviate, f'Weaviate at {weaviate}')}",
+        "SQL: SQLite",
+        f"answers: {model}" if has_model else "answers: quotes (no model key)",
+    ]
+    folders = sorted(path.name for path in settings.inbox.iterdir() if path.is_dir())
+    place = folders[0] if len(folders) == 1 else "<channel>"
+    return (
+        f"Ask        {' and '.join([url, *chats])}",
+        f"Drop PDFs  {settings.inbox / place}/",
+        f"Engines    {'; '.join(engines)}",
+    )
