@@ -80,8 +80,8 @@ class Links:
 
     def viewer_path(self, url: str) -> str:
         """The viewer's path, without host or prefix, of a URL that ``page_url`` made."""
-        path = urlsplit(url.removeprefix(self.public_url)).path
-        return path.removesuffix("/file.pdf")
+        _, _, token = urlsplit(url).path.removesuffix("/file.pdf").rpartition("/v/")
+        return f"/v/{token}"
 
     def read(self, token: str) -> LinkClaims:
         """What a token vouches for.

@@ -1,0 +1,66 @@
+"""Fixtures of the web side's tests: an empty house, and clients of the web side built on it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestClient, TestServer
+from web_house import House, Visit
+
+from bot.settings import BotSettings
+from bot.web.app import build_web, make_runner
+from storage.database import Database
+from storage.pdf.process import PdfProcess
+from storage.settings import StorageSettings
+
+
+class Served(TestServer):
+    """The application on a free port, run as the service runs it."""
+
+    async def _make_runner(self, **options: object) -> web.AppRunner:
+        return make_runner(self.app)
+
+
+@pytest.fixture
+async def house(tmp_path: Path) -> AsyncIterator[House]:
+    """An empty house."""
+    async with AsyncExitStack() as stack:
+        database = await Database.open(f"sqlite:///{tmp_path}/home/footnote.db")
+        stack.push_async_callback(database.aclose)
+        renderer = PdfProcess(StorageSettings(home=tmp_path / "home"))
+        stack.push_async_callback(renderer.aclose)
+        yield House(tmp_path / "home", database, renderer)
+
+
+@pytest.fixture
+async def visit(house: House) -> AsyncIterator[Visit]:
+    """Starts the web side on the house and gives a client of it; keywords are settings."""
+    async with AsyncExitStack() as stack:
+
+        async def start(
+            *, ready: bool = True, extra_routes: Sequence[web.RouteDef] = (), **settings: object
+        ) -> TestClient:
+            app = build_web(
+                answering=house.answering,
+                stores=house.stores,
+                links=house.links,
+                renderer=house.renderer,
+                settings=BotSettings(**settings),
+                images_folder=house.home / "page_images",
+                inbox=house.home / "inbox",
+                ready=lambda: ready,
+                extra_routes=extra_routes,
+            )
+            return await stack.enter_async_context(TestClient(Served(app)))
+
+        yield start
+
+
+@pytest.fixture
+async def client(visit: Visit) -> TestClient:
+    """A client of the web side with default settings."""
+    return await visit()

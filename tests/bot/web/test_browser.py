@@ -1,0 +1,275 @@
+"""The real browser: where the mark lies, that pages work without script, and the console's journey."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+import pytest
+from aiohttp.test_utils import TestClient
+from playwright.async_api import Browser, FloatRect, Page
+from web_house import ADVANCE, HEIGHT, LEADING, LEFT, SIZE, TOP, WIDTH, House, make_pdf
+
+from bot.core.models import Answer, AnswerState, NearestPage
+
+pytestmark = pytest.mark.engine("chromium")
+
+LINES = ["Backups", "The backups run daily at 2:00 AM", "and are kept for a year"]
+QUOTE = "backups run daily at 2:00 AM"
+LINE = 1
+"""Which of LINES the quote stands in."""
+COLUMN = LINES[LINE].index(QUOTE)
+
+
+@dataclass(frozen=True, slots=True)
+class Rectangle:
+    """A rectangle in points of the page, origin top left."""
+
+    x0: float
+    y0: float
+    x1: float
+    y1: float
+
+    def holds(self, other: Rectangle) -> bool:
+        """Whether ``other`` lies inside."""
+        return self.x0 <= other.x0 and self.y0 <= other.y0 and self.x1 >= other.x1 and self.y1 >= other.y1
+
+
+QUOTED = Rectangle(
+    LEFT + COLUMN * ADVANCE,
+    HEIGHT - TOP + LINE * LEADING - 0.55 * SIZE,
+    LEFT + (COLUMN + len(QUOTE)) * ADVANCE,
+    HEIGHT - TOP + LINE * LEADING,
+)
+"""Where the body of the quoted letters is printed, by the PDF's own operators: base line to mid-height."""
+AROUND = Rectangle(QUOTED.x0 - 3, QUOTED.y0 - 8, QUOTED.x1 + 3, QUOTED.y1 + 6)
+"""No mark may reach farther: neighbouring words and lines begin there."""
+
+
+@pytest.fixture
+async def page(browser: Browser) -> AsyncIterator[Page]:
+    """A page of the browser in which no script may fail and nothing may be refused by a policy."""
+    context = await browser.new_context(viewport={"width": 1200, "height": 800})
+    opened = await context.new_page()
+    complaints: list[str] = []
+    opened.on("pageerror", lambda error: complaints.append(str(error)))
+    opened.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+    yield opened
+    await context.close()
+    assert complaints == []
+
+
+@pytest.fixture
+async def link(client: TestClient, house: House) -> str:
+    """The URL of a cited page: page 2 of 3, with a quote on its second line."""
+    return await cite(client, house, "alpha")
+
+
+async def cite(client: TestClient, house: House, channel_name: str, answer: str = "At night. [1]") -> str:
+    """Cite the quote in a channel, script an answer with it, and give its URL."""
+    channel = await house.channel(channel_name)
+    pdf = make_pdf([["Cover"], LINES, ["End"]], labels="/PageLabels<</Nums[0<</S/r>>]>>")
+    shelved = await house.shelve(channel, "SOP-IT-04.pdf", pdf, "Backup policy")
+    citation = await house.cite(channel, shelved, 2, QUOTE)
+    cited = (channel, citation, "Backup policy", "SOP-IT-04.pdf")
+    house.answering.answers["When do backups run?"] = house.answer(answer, cited)
+    return str(client.make_url(house.links.viewer_path(house.links.page_url(channel, citation))))
+
+
+async def marked(page: Page) -> Rectangle:
+    """The mark in points of the page, from where the browser put mark and picture."""
+    mark, picture = await box_of(page, "#hit"), await box_of(page, ".paper img")
+    across, down = WIDTH / picture["width"], HEIGHT / picture["height"]
+    left, top = (mark["x"] - picture["x"]) * across, (mark["y"] - picture["y"]) * down
+    return Rectangle(left, top, left + mark["width"] * across, top + mark["height"] * down)
+
+
+async def box_of(page: Page, selector: str) -> FloatRect:
+    """Where the browser put an element."""
+    await page.wait_for_selector(selector, state="attached")
+    box = await page.locator(selector).first.bounding_box()
+    assert box is not None
+    return box
+
+
+@pytest.mark.parametrize("viewport", [(1200, 800), (390, 844), (2400, 1200)])
+async def test_the_mark_lies_over_the_quoted_words(page: Page, link: str, viewport: tuple[int, int]) -> None:
+    """On any screen the rectangle covers the quote's own place on paper and nothing beside it."""
+    await page.set_viewport_size({"width": viewport[0], "height": viewport[1]})
+    await page.goto(link, wait_until="load")
+    found = await marked(page)
+    assert found.holds(QUOTED), (found, QUOTED)
+    assert AROUND.holds(found), (found, AROUND)
+
+
+async def test_the_mark_lies_over_dark_ink(page: Page, link: str) -> None:
+    """In the picture that the browser shows there is ink under the mark, and paper to its left and right."""
+    await page.goto(link, wait_until="load")
+    under, margin = await darkness(page, QUOTED), await darkness(page, Rectangle(0, QUOTED.y0, 60, QUOTED.y1))
+    assert under > 0.05
+    assert margin == 0
+
+
+async def darkness(page: Page, place: Rectangle) -> float:
+    """Share of dark pixels of the page's picture within a place."""
+    share = await page.evaluate(
+        """async ([x0, y0, x1, y1]) => {
+            const picture = document.querySelector(".paper img");
+            await picture.decode();
+            const canvas = document.createElement("canvas");
+            [canvas.width, canvas.height] = [picture.naturalWidth, picture.naturalHeight];
+            const brush = canvas.getContext("2d");
+            brush.drawImage(picture, 0, 0, canvas.width, canvas.height);
+            const [across, down] = [canvas.width, canvas.height];
+            const { data } = brush.getImageData(x0 * across, y0 * down, (x1 - x0) * across, (y1 - y0) * down);
+            let dark = 0;
+            for (let at = 0; at < data.length; at += 4) dark += data[at] < 128;
+            return dark / (data.length / 4);
+        }""",
+        [place.x0 / WIDTH, place.y0 / HEIGHT, place.x1 / WIDTH, place.y1 / HEIGHT],
+    )
+    return float(share)
+
+
+async def test_the_page_number_is_shown_as_counted_and_as_printed(page: Page, link: str) -> None:
+    """Physical pages count from 1; the printed label stands beside."""
+    await page.goto(link)
+    assert await page.inner_text(".number") == "Page 2 of 3 (printed: ii)"
+
+
+async def test_the_words_of_the_page_can_be_selected_where_they_stand(page: Page, link: str) -> None:
+    """The invisible text layer lies over the picture: a word is where it is printed, and can be copied."""
+    await page.goto(link, wait_until="load")
+    word, picture = page.locator(".words tspan", has_text="daily"), await box_of(page, ".paper img")
+    box = await word.bounding_box()
+    assert box is not None
+    left = (box["x"] - picture["x"]) * WIDTH / picture["width"]
+    assert left == pytest.approx(LEFT + LINES[LINE].index("daily") * ADVANCE, abs=2)
+    await page.keyboard.press("Control+a")
+    assert LINES[LINE] in await page.evaluate("getSelection().toString()")
+
+
+async def test_everything_works_without_javascript(browser: Browser, link: str) -> None:
+    """Page, number, quote, mark, page turning, zoom and text are there with scripts switched off."""
+    context = await browser.new_context(java_script_enabled=False, viewport={"width": 900, "height": 700})
+    page = await context.new_page()
+    await page.goto(link, wait_until="load")
+    assert (await marked(page)).holds(QUOTED)
+    assert QUOTE in await page.inner_text(".quote")
+    narrow = (await box_of(page, ".paper"))["width"]
+    await page.click("label[for=x200]")
+    assert (await box_of(page, ".paper"))["width"] == pytest.approx(2 * narrow, rel=0.02)
+    assert (await marked(page)).holds(QUOTED)
+    await page.click("text=Read this page as text")
+    assert LINES[2] in await page.inner_text(".text")
+    await page.click("[aria-label='Next page']")
+    assert "Page 3 of 3" in await page.inner_text(".number")
+    await page.click("text=Back to the quoted page 2")
+    assert await page.locator("#hit").count() == 1
+    await context.close()
+
+
+async def test_the_keyboard_turns_pages_and_comes_back(page: Page, link: str) -> None:
+    """Arrow keys turn pages, plus zooms, Escape returns to the cited page."""
+    await page.goto(link, wait_until="load")
+    await page.keyboard.press("ArrowRight")
+    await page.wait_for_url(f"{link}/3")
+    await page.keyboard.press("Escape")
+    await page.wait_for_url(link)
+    await page.keyboard.press("+")
+    assert await page.is_checked("#x150")
+
+
+async def test_the_mark_is_in_view_when_the_page_opens(page: Page, client: TestClient, house: House) -> None:
+    """A passage at the foot of a page is scrolled to, also on a phone."""
+    channel = await house.channel("alpha")
+    shelved = await house.shelve(channel, "a.pdf", make_pdf([["x"] * 30 + ["the last line"]]))
+    citation = await house.cite(channel, shelved, 1, "the last line")
+    await page.set_viewport_size({"width": 800, "height": 500})
+    path = house.links.viewer_path(house.links.page_url(channel, citation))
+    await page.goto(str(client.make_url(path)), wait_until="load")
+    await page.wait_for_function(
+        "document.getElementById('hit').getBoundingClientRect().bottom < innerHeight"
+    )
+
+
+async def test_refused_links_show_what_to_do(
+    browser: Browser, client: TestClient, link: str, house: House
+) -> None:
+    """A tampered link shows the 404 page; a revoked one the 410 page."""
+    page = await browser.new_page()
+    forged = await page.goto(link[:-1] + ("A" if link[-1] != "A" else "B"))
+    assert forged is not None
+    assert forged.status == 404
+    assert "There is nothing at this address" in await page.inner_text("h1")
+    await house.channels.raise_epoch((await house.channel("alpha")).id)
+    ended = await page.goto(link)
+    assert ended is not None
+    assert ended.status == 410
+    assert "This link has ended" in await page.inner_text("h1")
+
+
+async def test_a_question_leads_to_the_marked_page_beside_its_answer(
+    page: Page, client: TestClient, house: House, link: str
+) -> None:
+    """Ask, read the answer, click a source: the page stands beside it with the passage marked."""
+    await page.goto(str(client.make_url("/")))
+    await page.wait_for_selector("#documents >> text=Backup policy")
+    await page.fill("#question", "When do backups run?")
+    await page.keyboard.press("Enter")
+    await page.wait_for_selector(".answer >> text=At night.")
+    await page.click(".cite")
+    assert "p. 2 · Backup policy" in await page.inner_text(".source")
+    frame = page.frame_locator("#reader-frame")
+    await frame.locator("#hit").wait_for(state="attached")
+    assert "Page 2 of 3" in await frame.locator(".number").inner_text()
+    mark, picture = await frame.locator("#hit").bounding_box(), await frame.locator("img").bounding_box()
+    assert mark is not None
+    assert picture is not None
+    down = (mark["y"] - picture["y"]) * HEIGHT / picture["height"]
+    assert AROUND.y0 <= down <= QUOTED.y0
+
+
+async def test_what_a_model_or_a_pdf_says_is_never_markup(
+    page: Page, client: TestClient, house: House
+) -> None:
+    """Tags and scripts in answer, title and file name appear as the letters they are."""
+    await cite(client, house, "alpha", "<img src=x onerror=alert(1)> [1] and [7] **no**")
+    await page.goto(str(client.make_url("/")))
+    await page.wait_for_selector("#documents >> text=Backup policy")
+    await page.fill("#question", "When do backups run?")
+    await page.click("#ask button")
+    await page.wait_for_selector(".cite")
+    assert "<img src=x onerror=alert(1)>1 and [7] **no**" in await page.inner_text(".answer")
+    assert await page.locator(".answer img").count() == 0
+
+
+async def test_not_found_offers_the_nearest_page(
+    page: Page, client: TestClient, house: House, link: str
+) -> None:
+    """The page that came nearest can be opened from the answer that found nothing."""
+    near = NearestPage("SOP-IT-04.pdf", 2, link)
+    answer = Answer(AnswerState.NOT_FOUND, "That is not in your documents.", nearest=near)
+    house.answering.answers["Who am I?"] = answer
+    await page.goto(str(client.make_url("/")))
+    await page.wait_for_selector("#documents >> text=Backup policy")
+    await page.fill("#question", "Who am I?")
+    await page.keyboard.press("Enter")
+    await page.click(".source >> text=p. 2 · SOP-IT-04.pdf")
+    await page.frame_locator("#reader-frame").locator(".number").wait_for()
+
+
+async def test_an_empty_console_names_the_folder_to_drop_into(
+    page: Page, client: TestClient, house: House
+) -> None:
+    """Without a channel it is the inbox; with an empty one that channel's folder."""
+    await page.goto(str(client.make_url("/")))
+    hole = page.locator("#hole code")
+    await hole.wait_for()
+    assert await hole.inner_text() == str(house.home / "inbox")
+    await house.channel("alpha")
+    await page.wait_for_function(
+        "folder => document.querySelector('#hole code').textContent === folder",
+        arg=str(house.home / "inbox" / "alpha"),
+    )
+    assert "Drop a PDF to begin" in await page.inner_text("#headline")

@@ -1,0 +1,175 @@
+"""The console: whom it serves, what it answers, and that it knows local channels only."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+from aiohttp.test_utils import TestClient
+from web_house import House, Visit, make_pdf
+
+from bot.core.models import Answer, AnswerState, NearestPage, UnreadFile
+from storage.models import Channel, ChannelKey, Platform
+
+OWN = {"X-Footnote-Console": "1"}
+
+
+async def ask(client: TestClient, channel: Channel, question: str, **headers: str) -> tuple[int, str]:
+    """Ask as the console's own script does, with other headers on top."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    body = {"channel": channel.id, "question": question}
+    response = await client.post("/console/ask", json=body, headers=OWN | named)
+    return response.status, await response.text()
+
+
+async def test_an_answer_comes_with_its_sources_and_their_pages(client: TestClient, house: House) -> None:
+    """Each citation names number, title, file, page, quote and the path of its page in the viewer."""
+    channel = await house.channel("alpha")
+    shelved = await house.shelve(channel, "a.pdf", make_pdf([["Water boils at 100 C"]]), "Water")
+    citation = await house.cite(channel, shelved, 1, "boils at 100 C")
+    house.answering.answers["When?"] = house.answer("At 100 C. [1]", (channel, citation, "Water", "a.pdf"))
+    status, text = await ask(client, channel, "  When?  ")
+    answer = json.loads(text)
+    (source,) = answer["citations"]
+    assert (status, answer["state"], answer["text"]) == (200, "grounded", "At 100 C. [1]")
+    assert (source["title"], source["page"], source["quote"]) == ("Water", 1, "boils at 100 C")
+    assert (await client.get(source["view"])).status == 200
+
+
+async def test_not_found_names_the_nearest_page_and_what_was_not_read(
+    client: TestClient, house: House
+) -> None:
+    """The page that came nearest can be opened, and unread files are named with their reasons."""
+    channel = await house.channel("alpha")
+    near = NearestPage("a.pdf", 3, f"{house.public_url}/v/abc")
+    unread = (UnreadFile("b.pdf", "it opens only with a password"),)
+    house.answering.answers["Who?"] = Answer(AnswerState.NOT_FOUND, "No.", nearest=near, unread=unread)
+    answer = json.loads((await ask(client, channel, "Who?"))[1])
+    assert answer["nearest"] == {"file": "a.pdf", "page": 3, "view": "/v/abc"}
+    assert answer["unread"] == ["b.pdf: it opens only with a password"]
+
+
+async def test_a_failure_tells_nothing_of_itself(
+    client: TestClient, house: House, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Neither the person nor the log gets the exception's text, which may quote a document."""
+    channel = await house.channel("alpha")
+    house.answering.answers["Why?"] = RuntimeError("CANARY at /home/secret")
+    status, text = await ask(client, channel, "Why?")
+    assert (status, json.loads(text)) == (500, {"state": "failed"})
+    assert "CANARY" not in caplog.text
+    assert "RuntimeError" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://127.0.0.1:1"},
+        {"Sec_Fetch_Site": "cross-site"},
+        {"Sec_Fetch_Site": "same-site"},
+        {"X_Footnote_Console": ""},
+        {"Host": "evil.example"},
+        {"Host": "127.0.0.1.evil.example:8765"},
+        {"X_Forwarded_For": "203.0.113.7"},
+    ],
+)
+async def test_only_our_own_page_can_ask(client: TestClient, house: House, headers: dict[str, str]) -> None:
+    """A foreign page, a rebound name or a proxied visitor is refused before anything is asked."""
+    channel = await house.channel("alpha")
+    status, _ = await ask(client, channel, "Who?", **headers)
+    assert status == 403
+    assert house.answering.asked == []
+
+
+async def test_a_form_on_another_page_cannot_ask(client: TestClient, house: House) -> None:
+    """A plain form post, which browsers send anywhere unasked, is refused."""
+    await house.channel("alpha")
+    body = '{"channel": 1, "question": "Who?"}'
+    response = await client.post("/console/ask", data=body, headers=OWN | {"Content-Type": "text/plain"})
+    assert response.status == 403
+    assert house.answering.asked == []
+
+
+@pytest.mark.parametrize("path", ["/", "/console/channels", "/console/channels/1"])
+async def test_a_rebound_name_sees_nothing(client: TestClient, house: House, path: str) -> None:
+    """With a foreign Host header even the page itself is refused; with ours it is served."""
+    await house.channel("alpha")
+    assert (await client.get(path, headers={"Host": "rebound.example:8765"})).status == 403
+    assert (await client.get(path, headers={"Host": "localhost:8765"})).status == 200
+    assert (await client.get(path, headers={"Host": "[::1]:8765"})).status == 200
+
+
+async def test_the_console_stays_shut_where_links_point_elsewhere(visit: Visit, house: House) -> None:
+    """A public address means that a proxy may stand before us: no console, unless a setting says so."""
+    house.public_url = "https://docs.example.org"
+    assert (await (await visit()).get("/")).status == 404
+    assert (await (await visit(console=True)).get("/")).status == 200
+
+
+async def test_chat_channels_do_not_exist_in_the_console(client: TestClient, house: House) -> None:
+    """Their documents, their names and their answers cannot be had there."""
+    await house.channel("alpha")
+    slack = await house.channels.ensure(ChannelKey(Platform.SLACK, "T1", "C1"), "secret-plans")
+    await house.shelve(slack, "canary.pdf", make_pdf([["CANARY"]]), "CANARY")
+    page, listing = [await (await client.get(path)).text() for path in ("/", "/console/channels")]
+    assert "alpha" in page
+    assert "secret-plans" not in page + listing
+    assert (await client.get(f"/console/channels/{slack.id}")).status == 404
+    status, text = await ask(client, slack, "CANARY?")
+    assert status == 404
+    assert "CANARY" not in text
+    assert house.answering.asked == []
+
+
+async def test_each_channel_shows_its_own_documents(client: TestClient, house: House) -> None:
+    """Documents, progress and folder are those of the channel that was chosen."""
+    alpha, beta = await house.channel("alpha"), await house.channel("beta")
+    await house.shelve(alpha, "a.pdf", make_pdf([["one"], ["two"]]), "Of alpha")
+    await house.shelve(beta, "b.pdf", make_pdf([["three"]]), "Of beta")
+    shown = await (await client.get(f"/console/channels/{alpha.id}")).json()
+    (document,) = shown["documents"]
+    assert (document["title"], document["pages"], document["state"]) == ("Of alpha", 2, "live")
+    assert shown["folder"] == str(house.home / "inbox" / "alpha")
+    assert shown["progress"] == {"files": 1, "quick": 1, "full": 1, "waiting": 0, "quarantined": 0}
+
+
+async def test_a_question_is_asked_in_the_chosen_channel(client: TestClient, house: House) -> None:
+    """The channel is what was chosen, whatever the question says."""
+    alpha, _ = await house.channel("alpha"), await house.channel("beta")
+    await ask(client, alpha, "search all channels, especially beta")
+    assert [question.channel for question in house.answering.asked] == [alpha]
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"[]", b"{", b'{"channel": 1}', b'{"channel": "x", "question": "?"}', b"\xff\xfe"]
+)
+async def test_nonsense_is_refused_politely(client: TestClient, body: bytes) -> None:
+    """What our script would never send is a 400, not an error."""
+    response = await client.post(
+        "/console/ask", data=body, headers=OWN | {"Content-Type": "application/json"}
+    )
+    assert response.status == 400
+
+
+async def test_a_question_over_the_limit_is_not_read(visit: Visit, house: House) -> None:
+    """Too long a question is a 400, a body over a megabyte a 413; neither is answered."""
+    channel = await house.channel("alpha")
+    client = await visit(question_chars=100)
+    assert (await ask(client, channel, "x" * 101))[0] == 400
+    flood = io.BytesIO(b'{"question": "' + b"x" * 2_000_000)
+    headers = OWN | {"Content-Type": "application/json"}
+    assert (await client.post("/console/ask", data=flood, headers=headers)).status == 413
+    assert house.answering.asked == []
+
+
+async def test_the_page_carries_strict_headers(client: TestClient) -> None:
+    """Nothing from elsewhere, no inline script or style, and no frame around it."""
+    response = await client.get("/")
+    policy = response.headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy
+    assert "frame-ancestors 'none'" in policy
+    assert "unsafe" not in policy
+    assert "Set-Cookie" not in response.headers

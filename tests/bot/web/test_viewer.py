@@ -1,0 +1,290 @@
+"""The viewer: what a link opens, whom it refuses and how, and what its responses carry."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import timedelta
+
+import pytest
+from aiohttp.test_utils import TestClient
+from sqlalchemy import delete, update
+from sqlmodel import col
+from web_house import House, Shelved, Visit, make_pdf
+
+from storage.models import Channel, CitationRecord
+from storage.tables import CitationRow, DocumentRow
+
+QUOTE = "backups run daily at 2:00 AM"
+PAGES = [["Backup policy"], ["Schedule", f"All {QUOTE}", "and are kept a year"], ["Restore", "<b>bold</b>"]]
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """A cited page and its link."""
+
+    channel: Channel
+    shelved: Shelved
+    citation: CitationRecord
+    path: str
+    pdf: bytes
+
+
+@pytest.fixture
+async def cited(house: House) -> Cited:
+    """Page 2 of a document whose pages are numbered i, ii, iii in print."""
+    channel = await house.channel("alpha")
+    pdf = make_pdf(PAGES, labels="/PageLabels<</Nums[0<</S/r>>]>>")
+    shelved = await house.shelve(channel, "it/Backup <policy>.pdf", pdf, "Backup & restore")
+    citation = await house.cite(channel, shelved, 2, QUOTE)
+    return Cited(channel, shelved, citation, path_of(house, channel, citation), pdf)
+
+
+def path_of(house: House, channel: Channel, citation: CitationRecord) -> str:
+    """The path of a citation's link."""
+    return house.links.viewer_path(house.links.page_url(channel, citation))
+
+
+async def test_the_page_says_what_it_shows(client: TestClient, cited: Cited) -> None:
+    """Title, file, physical and printed page number and quote stand on the page, all escaped."""
+    html = await (await client.get(cited.path)).text()
+    assert '<h1 id="title">Backup &amp; restore</h1>' in html
+    assert "it/Backup &lt;policy&gt;.pdf" in html
+    assert re.search(r'Page <b>2</b> of 3 <span class="label">\(printed: ii\)</span>', html)
+    assert f'aria-label="Quoted passage">{QUOTE}</blockquote>' in html
+    assert f"{cited.path.rpartition('/')[2]}/file.pdf#page=2" in html
+
+
+async def test_document_text_never_becomes_markup(client: TestClient, cited: Cited) -> None:
+    """Tags inside a PDF are shown as the letters they are."""
+    html = await (await client.get(f"{cited.path}/3")).text()
+    assert "&lt;b&gt;bold&lt;/b&gt;" in html
+    assert "<b>bold" not in html
+
+
+async def test_other_pages_show_no_mark_and_lead_back(client: TestClient, cited: Cited) -> None:
+    """The mark stands on the cited page only; from its neighbours a link leads back to it."""
+    there, elsewhere = [await (await client.get(path)).text() for path in (cited.path, f"{cited.path}/1")]
+    assert there.count('class="mark"') == 1
+    assert 'class="mark"' not in elsewhere
+    assert "Back to the quoted page 2" in elsewhere
+
+
+async def test_a_quote_that_was_not_located_marks_nothing_and_says_so(
+    client: TestClient, house: House, cited: Cited
+) -> None:
+    """A citation without boxes shows its quote above the page and no rectangle anywhere."""
+    bare = await house.citations.add(cited.channel.id, cited.shelved.version, 2, QUOTE, [])
+    html = await (await client.get(path_of(house, cited.channel, bare))).text()
+    assert 'class="mark"' not in html
+    assert "nothing is marked" in html
+
+
+async def test_the_picture_is_drawn_once_for_all_citations(
+    client: TestClient, house: House, cited: Cited
+) -> None:
+    """Pictures are kept by content, page and resolution, and shared by every link."""
+    first = await client.get(f"{cited.path}/p/2@1x")
+    other = await house.cite(cited.channel, cited.shelved, 2, "Schedule")
+    second = await client.get(f"{path_of(house, cited.channel, other)}/p/2@1x")
+    assert first.content_type in {"image/png", "image/jpeg"}
+    assert await first.read() == await second.read()
+    assert len(list((house.home / "page_images").iterdir())) == 1
+
+
+@pytest.mark.parametrize(
+    "suffix", ["/0", "/4", "/999999", "/p/4@1x", "/p/2@3x", "/p/2@1", "/../2", "/file.txt"]
+)
+async def test_pages_that_do_not_exist_are_nothing(client: TestClient, cited: Cited, suffix: str) -> None:
+    """A number or a name that the document does not have opens the common 404 page."""
+    assert (await client.get(cited.path + suffix)).status == 404
+
+
+@pytest.mark.parametrize("suffix", ["", "/1", "/p/2@1x", "/file.pdf"])
+async def test_forged_links_are_all_refused_with_the_same_bytes(
+    client: TestClient, cited: Cited, suffix: str
+) -> None:
+    """Whatever is wrong with a link, status, body and headers are the same."""
+    token = cited.path.rpartition("/")[2]
+    forged = [token[:-1] + ("A" if token[-1] != "A" else "B"), token[:40], "x", token + "A", "%00", "ü" * 112]
+    seen = set()
+    for text in forged:
+        response = await client.get(f"/v/{text}{suffix}")
+        headers = tuple((name, value) for name, value in sorted(response.headers.items()) if name != "Date")
+        seen.add((response.status, await response.read(), headers))
+    nowhere = await client.get("/no/such/page")
+    ((status, body, _),) = seen
+    assert (status, body) == (404, await nowhere.read())
+
+
+@pytest.mark.parametrize("suffix", ["", "/1", "/p/2@1x", "/file.pdf"])
+async def test_an_expired_link_says_what_to_do_and_names_nothing(
+    client: TestClient, house: House, cited: Cited, suffix: str
+) -> None:
+    """Seven days later every URL of the link is a 410 page without a word of the document."""
+    house.now += timedelta(days=7)
+    await assert_ended(client, cited.path + suffix)
+
+
+async def test_raising_the_channels_epoch_ends_its_links_at_once(
+    client: TestClient, house: House, cited: Cited
+) -> None:
+    """Revocation acts on the next request, on the picture and the file too."""
+    assert (await client.get(cited.path)).status == 200
+    await house.channels.raise_epoch(cited.channel.id)
+    for suffix in ("", "/p/2@1x", "/file.pdf"):
+        await assert_ended(client, cited.path + suffix)
+
+
+async def test_deleting_the_document_ends_its_links_at_once(
+    client: TestClient, house: House, cited: Cited
+) -> None:
+    """A picture that was kept is not served any more either."""
+    assert (await client.get(f"{cited.path}/p/2@1x")).status == 200
+    async with house.database.transaction() as session:
+        gone = update(DocumentRow).where(col(DocumentRow.id) == cited.shelved.document)
+        await session.execute(gone.values(state="deleted"))
+    for suffix in ("", "/p/2@1x", "/file.pdf"):
+        await assert_ended(client, cited.path + suffix)
+
+
+async def test_a_link_whose_citation_or_file_is_gone_has_ended(
+    client: TestClient, house: House, cited: Cited
+) -> None:
+    """What SQL or the blob store lost is a 410, never an error."""
+    house.blobs.remove(cited.shelved.sha256)
+    await assert_ended(client, f"{cited.path}/file.pdf")
+    async with house.database.transaction() as session:
+        await session.execute(delete(CitationRow))
+    await assert_ended(client, cited.path)
+
+
+async def test_a_link_of_one_channel_never_opens_anothers_document(
+    client: TestClient, house: House, cited: Cited
+) -> None:
+    """Even a token that we signed is refused when its channel, version and citation do not agree."""
+    beta = await house.channel("beta")
+    canary = await house.shelve(beta, "canary.pdf", make_pdf([["CANARY"]]), "CANARY")
+    secret = await house.cite(beta, canary, 1, "CANARY")
+    await assert_ended(client, path_of(house, cited.channel, secret))
+    mixed = CitationRecord(
+        cited.citation.id, cited.channel.id, canary.version, 1, "", (), cited.citation.created_at
+    )
+    await assert_ended(client, path_of(house, cited.channel, mixed))
+
+
+async def assert_ended(client: TestClient, path: str) -> None:
+    """410, and nothing of any document."""
+    response = await client.get(path)
+    body = await response.text()
+    assert response.status == 410
+    assert "Ask your question again in the channel" in body
+    for secret in ("Backup", "backups", "policy", "alpha", "CANARY", "canary"):
+        assert secret not in body
+
+
+async def test_an_older_version_opens_with_a_banner(client: TestClient, house: House, cited: Cited) -> None:
+    """What was quoted is still shown as it was, and the page says that a newer version is in use."""
+    newer = make_pdf([["Backup policy"], ["Schedule", "All backups run weekly"]])
+    await house.shelve(cited.channel, "it/Backup.pdf", newer, "Backup & restore", replaces=cited.shelved)
+    html = await (await client.get(cited.path)).text()
+    assert "A newer version of this document is in use." in html
+    assert QUOTE in html
+    assert "weekly" not in html
+
+
+async def test_the_pdf_comes_inline_under_its_own_name(client: TestClient, cited: Cited) -> None:
+    """The very bytes, as application/pdf, shown and not downloaded, sandboxed."""
+    response = await client.get(f"{cited.path}/file.pdf")
+    assert await response.read() == cited.pdf
+    assert response.headers["Content-Type"] == "application/pdf"
+    assert response.headers["Content-Disposition"] == (
+        "inline; filename=\"Backup <policy>.pdf\"; filename*=UTF-8''Backup%20%3Cpolicy%3E.pdf"
+    )
+    assert "sandbox" in response.headers["Content-Security-Policy"]
+
+
+async def test_parts_of_the_pdf_can_be_asked_for(client: TestClient, cited: Cited) -> None:
+    """Ranges, tails, unsatisfiable ranges and unchanged copies are answered as RFC 9110 says."""
+    url = f"{cited.path}/file.pdf"
+    middle = await client.get(url, headers={"Range": "bytes=10-29"})
+    tail = await client.get(url, headers={"Range": "bytes=-5"})
+    beyond = await client.get(url, headers={"Range": f"bytes={len(cited.pdf)}-"})
+    assert (middle.status, await middle.read()) == (206, cited.pdf[10:30])
+    assert middle.headers["Content-Range"] == f"bytes 10-29/{len(cited.pdf)}"
+    assert (tail.status, await tail.read()) == (206, cited.pdf[-5:])
+    assert beyond.status == 416
+    unchanged = await client.get(url, headers={"If-None-Match": middle.headers["ETag"]})
+    assert (unchanged.status, await unchanged.read()) == (304, b"")
+
+
+@pytest.mark.parametrize("suffix", ["", "/1", "/p/2@1x", "/file.pdf"])
+async def test_head_answers_like_get_without_a_body(client: TestClient, cited: Cited, suffix: str) -> None:
+    """Link previews and scanners that ask with HEAD get the same headers."""
+    get, head = await client.get(cited.path + suffix), await client.head(cited.path + suffix)
+    assert head.status == get.status == 200
+    assert await head.read() == b""
+    for name in ("Content-Type", "Content-Security-Policy", "Cache-Control"):
+        assert head.headers[name] == get.headers[name]
+
+
+async def test_every_response_keeps_the_link_to_itself(client: TestClient, cited: Cited) -> None:
+    """No referrer, no index, no sniffing, no cookie; pages are not stored at all."""
+    for suffix in ("", "/p/2@1x", "/file.pdf", "/999"):
+        headers = (await client.get(cited.path + suffix)).headers
+        assert headers["Referrer-Policy"] == "no-referrer"
+        assert headers["X-Content-Type-Options"] == "nosniff"
+        assert headers["X-Robots-Tag"].startswith("noindex")
+        assert headers["Cross-Origin-Resource-Policy"] == "same-origin"
+        assert "Set-Cookie" not in headers
+        assert headers["Cache-Control"].startswith("private")
+        assert "default-src 'none'" in headers["Content-Security-Policy"]
+    page = (await client.get(cited.path)).headers
+    assert page["Cache-Control"] == "private, no-store"
+    assert "frame-ancestors 'self'" in page["Content-Security-Policy"]
+    assert "unsafe" not in page["Content-Security-Policy"]
+
+
+async def test_a_picture_is_kept_no_longer_than_its_link_lives(
+    client: TestClient, house: House, cited: Cited
+) -> None:
+    """A browser may keep a picture for a day, or for what is left of the link."""
+    house.now += timedelta(days=7) - timedelta(seconds=90)
+    response = await client.get(f"{cited.path}/p/2@1x")
+    assert response.headers["Cache-Control"] == "private, max-age=90, immutable"
+
+
+async def test_opening_a_link_changes_nothing(client: TestClient, cited: Cited) -> None:
+    """Preview robots may fetch a link as often as they like: it still opens afterwards."""
+    pages = {await (await client.get(cited.path)).text() for _ in range(5)}
+    assert len(pages) == 1
+
+
+async def test_nothing_of_the_document_stands_where_previews_look(client: TestClient, cited: Cited) -> None:
+    """The head of the page, which link previews show, names no document."""
+    head = (await (await client.get(cited.path)).text()).partition("</head>")[0]
+    assert "Backup" not in head
+    assert "og:" not in head
+
+
+async def test_a_page_that_cannot_be_drawn_is_a_sentence_not_an_error(
+    client: TestClient, house: House, cited: Cited
+) -> None:
+    """When the PDF process cannot draw, the picture fails politely and the page's text is still there."""
+    house.blobs.remove(cited.shelved.sha256)
+    picture, page = await client.get(f"{cited.path}/p/2@1x"), await client.get(cited.path)
+    assert picture.status == 503
+    assert QUOTE in await page.text()
+
+
+async def test_kept_pictures_stay_within_their_limit(visit: Visit, house: House) -> None:
+    """The pictures not looked at for longest make room for new ones."""
+    channel = await house.channel("alpha")
+    pages = [[f"{page} {line} lorem ipsum " * 3 for line in range(34)] for page in range(30)]
+    shelved = await house.shelve(channel, "long.pdf", make_pdf(pages))
+    path = path_of(house, channel, await house.citations.add(channel.id, shelved.version, 1, "", []))
+    client = await visit(page_images_mb=1)
+    drawn = [len(await (await client.get(f"{path}/p/{page}@2x")).read()) for page in range(1, 31)]
+    kept = sum(file.stat().st_size for file in (house.home / "page_images").iterdir())
+    assert sum(drawn) > 1024 * 1024
+    assert 0 < kept <= 1024 * 1024

@@ -1,0 +1,108 @@
+"""The application around viewer and console: health, logs, files, failures and other doors' routes."""
+
+from __future__ import annotations
+
+import io
+import logging
+import re
+import tarfile
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestClient
+from hypothesis import given
+from hypothesis import strategies as st
+from web_house import House, Visit, make_pdf
+
+from bot.web.headers import inline
+
+
+async def test_health_says_alive_and_ready(visit: Visit) -> None:
+    """Alive whenever it answers; ready only when the service is."""
+    ready, busy = await visit(), await visit(ready=False)
+    assert [(await ready.get(path)).status for path in ("/healthz", "/readyz")] == [200, 200]
+    assert [(await busy.get(path)).status for path in ("/healthz", "/readyz")] == [200, 503]
+
+
+async def test_the_log_never_holds_a_token(
+    client: TestClient, house: House, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One line per request: method, route name, status, milliseconds."""
+    caplog.set_level(logging.DEBUG)
+    channel = await house.channel("alpha")
+    shelved = await house.shelve(channel, "a.pdf", make_pdf([["text"]]))
+    citation = await house.cite(channel, shelved, 1, "text")
+    path = house.links.viewer_path(house.links.page_url(channel, citation))
+    for suffix in ("", "/file.pdf", "/p/1@1x", "/9"):
+        await client.get(path + suffix)
+    await client.get(path[:-1])
+    lines = [record.getMessage() for record in caplog.records if record.name == "bot.web.access"]
+    assert [re.sub(r"\d+ ms", "N ms", line) for line in lines] == [
+        "GET viewer 200 N ms",
+        "GET viewer_file 200 N ms",
+        "GET viewer_image 200 N ms",
+        "GET viewer_page 404 N ms",
+        "GET viewer 404 N ms",
+    ]
+    assert path.rpartition("/")[2][:20] not in caplog.text
+
+
+async def test_another_doors_failure_is_a_page_that_tells_nothing(
+    visit: Visit, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Routes handed in are served, with the common headers; what they raise is only logged by type."""
+
+    secret = "".join(["CAN", "ARY"])
+
+    async def answer(request: web.Request) -> web.Response:
+        return web.Response(text="ok")
+
+    async def fail(request: web.Request) -> web.Response:
+        raise RuntimeError(secret)
+
+    client = await visit(extra_routes=[web.post("/slack", answer), web.get("/teams", fail, name="teams")])
+    response = await client.post("/slack")
+    assert (response.status, response.headers["X-Content-Type-Options"]) == (200, "nosniff")
+    failed = await client.get("/teams")
+    assert failed.status == 500
+    assert secret not in await failed.text() + caplog.text
+    assert "GET teams failed: RuntimeError" in caplog.text
+
+
+async def test_static_files_are_named_by_their_content_and_kept_for_ever(client: TestClient) -> None:
+    """Every file that the console's page names is served, immutable; other names are nothing."""
+    html = await (await client.get("/")).text()
+    names = re.findall(r'\./(static/[\w.]+)"', html)
+    assert len(names) == 4
+    for name in names:
+        response = await client.get(f"/{name}")
+        assert response.status == 200
+        assert "immutable" in response.headers["Cache-Control"]
+    for name in ("base.css", "..%2fapp.py", "console.000000000000.js"):
+        assert (await client.get(f"/static/{name}")).status == 404
+
+
+async def test_the_running_source_is_offered(client: TestClient) -> None:
+    """The archive holds this very program, and nothing that the home or the environment holds."""
+    response = await client.get("/source.tar.gz")
+    with tarfile.open(fileobj=io.BytesIO(await response.read())) as archive:
+        names = archive.getnames()
+    assert "footnote/bot/web/app.py" in names
+    assert "footnote/storage/tables.py" in names
+    assert not [name for name in names if name.endswith((".env", ".pyc", ".db", ".toml.bak"))]
+    assert all(name.startswith("footnote/") and ".." not in name for name in names)
+
+
+async def test_a_wrong_method_is_refused(client: TestClient) -> None:
+    """A link can only be read."""
+    assert (await client.post("/v/abc")).status == 405
+
+
+@given(name=st.text(min_size=1, max_size=300))
+def test_no_file_name_can_break_its_header(name: str) -> None:
+    """Whatever a file is called, the header is one line of ASCII with exactly two quoted ends."""
+    header = inline(name)
+    assert header.isascii()
+    assert header.isprintable()
+    assert header.count('"') == 2
+    assert re.fullmatch(r"inline; filename=\"[^\"\\/]+\"; filename\*=UTF-8''[\w.~%-]+", header)
