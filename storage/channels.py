@@ -48,6 +48,13 @@ class Channels:
             await session.flush()
             return _channel(row)
 
+    async def ensure_named(self, name: str) -> Channel:
+        """The channel that an admin's word means, made when it is new: a tenant's, else a local one."""
+        tenant = named_tenant(name)
+        if tenant == name:
+            return await self.ensure_tenant(tenant)
+        return await self.ensure(ChannelKey(Platform.LOCAL, "", name))
+
     async def by_name(self, name: str) -> Channel:
         """A local channel by its name, any other by its tenant name.
 

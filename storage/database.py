@@ -68,13 +68,16 @@ class Database:
     async def transaction(self) -> AsyncIterator[AsyncSession]:
         """A session that may write: it waits for its turn, commits at the end, or rolls back.
 
-        Never open one inside another, and never wait for a network in one: all writers wait.
+        Its first line already runs alone: what it reads stays true, and what it does beside SQL is
+        done while nobody else writes. Never open one inside another, and never wait for a network
+        in one: all writers wait.
 
         Raises:
             DatabaseUnavailable: locked for longer than a writer waits, full or gone.
         """
         with translated_errors():
             async with AsyncSession(self._writer, expire_on_commit=False) as session, session.begin():
+                await session.connection()  # takes the lock now, not at the first statement
                 yield session
 
     @asynccontextmanager

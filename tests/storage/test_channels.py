@@ -72,6 +72,14 @@ async def test_a_folder_may_be_there_before_its_channel_speaks(channels: Channel
     assert (spoken.id, spoken.tenant) == (early.id, early.tenant)
 
 
+async def test_an_admins_word_makes_the_channel_it_means(channels: Channels) -> None:
+    """A tenant name makes the chat channel that will speak later, any other word a local one."""
+    chat, plain = await channels.ensure_named("sl_T012AB_C034CD"), await channels.ensure_named("it")
+    assert (chat.platform, plain.platform) == (Platform.SLACK, Platform.LOCAL)
+    assert await channels.ensure_named("it") == await channels.by_name("it") == plain
+    assert (await channels.ensure(SLACK, "general")).id == chat.id
+
+
 async def test_names_and_keys_of_two_channels_never_meet(channels: Channels) -> None:
     """A local channel cannot take a chat channel's tenant, and equal words on two platforms stay apart."""
     chat = await channels.ensure(SLACK, "it")

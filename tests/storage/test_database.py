@@ -100,6 +100,16 @@ async def test_a_failed_transaction_leaves_nothing_behind(database: Database) ->
     assert await count_facts(database) == 0
 
 
+async def test_a_transaction_is_alone_from_its_first_line(database: Database, database_url: str) -> None:
+    """Before any statement of its own runs, no other program can write any more."""
+    other = sqlite3.connect(file_of(database_url), isolation_level=None, timeout=0)
+    async with database.transaction():
+        with pytest.raises(sqlite3.OperationalError, match="locked"):
+            other.execute("BEGIN IMMEDIATE")
+    other.execute("BEGIN IMMEDIATE")
+    other.close()
+
+
 async def test_cancelled_transactions_do_not_block_the_next_one(database: Database) -> None:
     """Tasks cancelled at any moment of their transaction neither keep the lock nor half of their rows."""
 
