@@ -1,0 +1,177 @@
+"""How replies reach Teams when it is busy, broken or unclear: against a small connector of our own."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+from bot.core.errors import DeliveryError, DeliveryUnclear
+from bot.core.models import Answer, AnswerState, Citation
+from bot.teams.connector import AppCredentials, Connector
+from bot.teams.messenger import TeamsMessenger
+from bot.teams.service_urls import is_local, is_microsofts
+
+CONVERSATION = "19:ops@thread.tacv2;messageid=17"
+ANSWER = Answer(
+    AnswerState.GROUNDED,
+    "Daily [1].",
+    (Citation(1, "Backups", "sop.pdf", 2, "daily", (), "https://f.example/v/1"),),
+)
+
+
+@dataclass
+class Teams:
+    """Keeps what was sent, and fails as it is told to."""
+
+    url: str = ""
+    faults: list[web.Response | None] = field(default_factory=list)
+    """What to answer instead of the truth; None cuts the connection after the work was done."""
+    sent: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)
+    shown: dict[str, dict[str, Any]] = field(default_factory=dict)
+    authorizations: list[str | None] = field(default_factory=list)
+    tokens: int = 0
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        """Post or replace an activity."""
+        activity, known = await request.json(), request.match_info.get("activity")
+        self.authorizations.append(request.headers.get("Authorization"))
+        self.sent.append((request.method, request.match_info["conversation"], activity))
+        fault = self.faults.pop(0) if self.faults and activity["type"] == "message" else False
+        if isinstance(fault, web.Response):
+            return fault
+        name = known or f"m{len(self.shown)}"
+        if activity["type"] == "message":
+            self.shown[name] = activity
+        if fault is None and request.transport:
+            request.transport.close()
+        return web.json_response({"id": name}, status=201)
+
+    async def grant(self, request: web.Request) -> web.Response:
+        """Microsoft's token endpoint."""
+        form = await request.post()
+        assert form["scope"] == "https://api.botframework.com/.default"
+        self.tokens += 1
+        return web.json_response({"access_token": f"token-{self.tokens}", "expires_in": 3600})
+
+    @property
+    def address(self) -> dict[str, Any]:
+        """Where a question was asked."""
+        return {"service_url": f"{self.url}/connector/", "conversation": CONVERSATION}
+
+
+@pytest.fixture
+async def teams() -> AsyncIterator[Teams]:
+    """The connector and the token endpoint on loopback."""
+    teams, app = Teams(), web.Application()
+    path = "/connector/v3/conversations/{conversation}/activities"
+    app.router.add_post(path, teams.handle)
+    app.router.add_put(path + "/{activity}", teams.handle)
+    app.router.add_post("/tenant-1/oauth2/v2.0/token", teams.grant)
+    async with TestServer(app) as server:
+        teams.url = str(server.make_url("")).rstrip("/")
+        yield teams
+
+
+@pytest.fixture
+async def messenger(teams: Teams) -> AsyncIterator[TeamsMessenger]:
+    """A messenger with credentials that trusts this machine."""
+    credentials = AppCredentials("app", "s3cret", "tenant-1", authority=teams.url)
+    messenger = TeamsMessenger(Connector(credentials, is_local, pause=0.01))
+    yield messenger
+    await messenger.connector.aclose()
+
+
+async def test_one_text_and_one_card_are_left_however_often_it_is_delivered(
+    teams: Teams, messenger: TeamsMessenger
+) -> None:
+    """The placeholder becomes the answer; repeating the delivery shows nothing new."""
+    message = await messenger.place(teams.address)
+    await messenger.deliver(teams.address, message, ANSWER)
+    await messenger.deliver(teams.address, message, ANSWER)
+    text, card = teams.shown.values()
+    assert text["text"] == "Daily [1]."
+    assert card["attachments"][0]["content"]["body"][0]["actions"][0]["url"] == "https://f.example/v/1"
+    assert {conversation for _, conversation, _ in teams.sent} == {CONVERSATION}
+
+
+async def test_the_bots_token_is_asked_for_once_and_again_when_it_is_refused(
+    teams: Teams, messenger: TeamsMessenger
+) -> None:
+    """A token serves many messages; a 401 makes the next try ask for another."""
+    message = await messenger.place(teams.address)
+    assert (teams.tokens, set(teams.authorizations)) == (1, {"Bearer token-1"})
+    teams.faults = [web.Response(status=401)]
+    with pytest.raises(DeliveryError):
+        await messenger.deliver(teams.address, message, ANSWER)
+    await messenger.deliver(teams.address, message, ANSWER)
+    assert teams.authorizations[-1] == "Bearer token-2"
+
+
+@pytest.mark.parametrize("status", [412, 429, 502, 504])
+async def test_microsofts_passing_faults_are_tried_again(
+    teams: Teams, messenger: TeamsMessenger, status: int
+) -> None:
+    """The documented statuses are repeated with growing pauses."""
+    teams.faults = [web.Response(status=status), web.Response(status=status)]
+    await messenger.place(teams.address)
+    assert len(teams.shown) == 1
+
+
+@pytest.mark.parametrize(("status", "error"), [(429, DeliveryError), (502, DeliveryUnclear)])
+async def test_trying_again_ends(
+    teams: Teams, messenger: TeamsMessenger, status: int, error: type[DeliveryError]
+) -> None:
+    """Four tries, then the outbox comes back later."""
+    teams.faults = [web.Response(status=status) for _ in range(9)]
+    with pytest.raises(error):
+        await messenger.place(teams.address)
+    assert len(teams.faults) == 5
+
+
+async def test_a_long_rate_limit_goes_back_to_the_outbox(teams: Teams, messenger: TeamsMessenger) -> None:
+    """The time that Teams asked for is handed on, not slept through."""
+    teams.faults = [web.Response(status=429, headers={"Retry-After": "120"})]
+    with pytest.raises(DeliveryError) as caught:
+        await messenger.place(teams.address)
+    assert caught.value.retry_after == 120
+
+
+async def test_a_broken_connection_is_unclear(teams: Teams, messenger: TeamsMessenger) -> None:
+    """Nobody knows whether the placeholder was posted; it is not posted again here."""
+    teams.faults = [None]
+    with pytest.raises(DeliveryUnclear):
+        await messenger.place(teams.address)
+    assert len(teams.shown) == 1
+
+
+async def test_a_card_of_unclear_outcome_is_not_posted_twice(teams: Teams, messenger: TeamsMessenger) -> None:
+    """The text's citations open the same pages, so a second card is never risked."""
+    message = await messenger.place(teams.address)
+    put_is_fine = web.json_response({"id": message["id"]})
+    teams.faults = [put_is_fine, None]
+    await messenger.deliver(teams.address, message, ANSWER)
+    assert sum("attachments" in activity for _, _, activity in teams.sent) == 1
+
+
+@pytest.mark.parametrize(
+    "url", ["https://evil.example/", "http://169.254.169.254/", "https://botframework.com.evil.example/"]
+)
+async def test_nothing_and_no_token_goes_to_a_foreign_service_url(teams: Teams, url: str) -> None:
+    """Even an address that was kept earlier is checked before a token is asked for."""
+    credentials = AppCredentials("app", "s3cret", "tenant-1", authority=teams.url)
+    connector = Connector(credentials, is_microsofts)
+    with pytest.raises(DeliveryError, match="service URL"):
+        await TeamsMessenger(connector).place({"service_url": url, "conversation": "c"})
+    assert teams.tokens == 0
+
+
+async def test_an_unreachable_connector_got_nothing(messenger: TeamsMessenger) -> None:
+    """Nobody listens: certainly nothing was posted."""
+    with pytest.raises(DeliveryError) as caught:
+        await messenger.place({"service_url": "http://127.0.0.1:9/", "conversation": "c"})
+    assert not isinstance(caught.value, DeliveryUnclear)
