@@ -26,11 +26,13 @@ follow() {
         END { if (moving || failed) printf "\n" }'
 }
 
-command -v "$python" >/dev/null || stop "Footnote needs Python 3.11 or newer, and '$python' is not installed."
-"$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
-    stop "Footnote needs Python 3.11 or newer; '$python' is $("$python" -V 2>&1). Say which one: make install PYTHON=python3.12"
-[ -x .venv/bin/pip ] || "$python" -m venv .venv ||
-    stop "'$python' cannot make a virtual environment; on Debian and Ubuntu: apt-get install python3-venv"
+if [ ! -x .venv/bin/pip ]; then
+    command -v "$python" >/dev/null || stop "Footnote needs Python 3.11 or newer, and '$python' is not installed."
+    "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
+        stop "Footnote needs Python 3.11 or newer; '$python' is $("$python" -V 2>&1). Name another: make install PYTHON=python3.12"
+    "$python" -m venv .venv ||
+        stop "'$python' cannot make a virtual environment; on Debian and Ubuntu: apt-get install python3-venv"
+fi
 
 echo "Python packages of $lock:"
 .venv/bin/pip install --disable-pip-version-check --no-input --require-hashes -r "$lock" 2>&1 | follow

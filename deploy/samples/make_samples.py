@@ -1,10 +1,11 @@
-"""Draws the two sample SOPs; run by hand when one changes: ``python deploy/samples/make_samples.py``.
+"""Draws the two sample SOPs, by hand when one changes: ``python deploy/samples/make_samples.py [FOLDER]``.
 
 The same text gives the same bytes: no clock, no random id.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -210,8 +211,8 @@ def write_remote_duties(sheet: Sheet) -> None:
     )
 
 
-def draw(control: Control, pages: tuple[Callable[[Sheet], None], ...], name: str) -> None:
-    """Write one SOP next to this file."""
+def draw(path: Path, control: Control, *pages: Callable[[Sheet], None]) -> None:
+    """Write one SOP."""
     document = pymupdf.open()
     for number, write in enumerate(pages, 1):
         sheet = Sheet(document, control)
@@ -222,9 +223,10 @@ def draw(control: Control, pages: tuple[Callable[[Sheet], None], ...], name: str
     title = f"{control.number} {control.title}"
     about = {"title": title, "author": COMPANY, "subject": "Standard operating procedure"}
     document.set_metadata({**about, "creationDate": date, "modDate": date})
-    document.save(Path(__file__).with_name(name), garbage=4, deflate=True, no_new_id=True)
+    document.save(path, garbage=4, deflate=True, no_new_id=True)
 
 
 if __name__ == "__main__":
-    draw(BACKUP, (write_backup_schedule, write_restore), "SOP-IT-04-Backup-and-Restore.pdf")
-    draw(REMOTE, (write_remote_rules, write_remote_duties), "SOP-HR-02-Remote-Work-Requests.pdf")
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent
+    draw(folder / "SOP-IT-04-Backup-and-Restore.pdf", BACKUP, write_backup_schedule, write_restore)
+    draw(folder / "SOP-HR-02-Remote-Work-Requests.pdf", REMOTE, write_remote_rules, write_remote_duties)
