@@ -45,7 +45,7 @@ def object_id(tenant: TenantName, publication: UUID, ordinal: int) -> UUID:
     hasher = hashlib.blake2b(digest_size=16)
     for part in (tenant.encode(), publication.bytes, str(ordinal).encode()):
         hasher.update(len(part).to_bytes(4, "big") + part)
-    return UUID(bytes=hasher.digest(), version=8)
+    return UUID(bytes=hasher.digest(), version=5)
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,9 +101,10 @@ class WeaviateIndex:
 
     async def write(self, tenant: TenantName, chunks: Sequence[IndexedChunk]) -> None:
         """Store chunks; one that is there already is replaced."""
+        name = _checked(tenant)
         for start in range(0, len(chunks), WRITTEN_AT_ONCE):
-            batch = [as_object(tenant, chunk) for chunk in chunks[start : start + WRITTEN_AT_ONCE]]
-            await self._insert(tenant, batch)
+            batch = [as_object(name, chunk) for chunk in chunks[start : start + WRITTEN_AT_ONCE]]
+            await self._insert(name, batch)
 
     async def _insert(self, tenant: TenantName, objects: Sequence[DataObject[Any, Any]]) -> None:
         result = await self._call(self._shard(tenant).data.insert_many(objects))

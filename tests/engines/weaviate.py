@@ -1,0 +1,132 @@
+"""Weaviate: the very server and environment that ``WEAVIATE_URL=embedded`` runs, which tests may kill.
+
+BSD-3-Clause, built from its Go module by ``make weaviate``. gRPC and the cluster's data port listen
+on all interfaces, so it runs behind loopback only.
+"""
+
+from __future__ import annotations
+
+import http.client
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+
+import pytest
+
+from engines import FetchError
+from storage.index.weaviate_index import WeaviateIndex
+from storage.index.weaviate_process import HOST, default_binary, environment, new_identity
+
+NAME = "weaviate"
+REMEDY = "make weaviate"
+BINDS_EVERYWHERE = True
+START_SECONDS = 60
+SCHEME = ("--scheme", "http")
+
+
+def missing() -> str | None:
+    """Whether it was built."""
+    return None if default_binary().exists() else "the Weaviate server was not built"
+
+
+def fetch() -> None:
+    """Build it; takes minutes the first time."""
+    script = Path(__file__).parents[2] / "deploy" / "weaviate.sh"
+    if subprocess.run([str(script)], stdout=subprocess.DEVNULL, check=False).returncode:
+        raise FetchError("deploy/weaviate.sh could not build the Weaviate server")
+
+
+class RealWeaviate:
+    """A server on its own data folder that can be paused, killed and started again."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.identity = new_identity()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        """Base URL of the REST port."""
+        return f"http://{HOST}:{self.identity.ports.rest}"
+
+    @property
+    def grpc_port(self) -> int:
+        """The gRPC port."""
+        return self.identity.ports.grpc
+
+    @property
+    def api_key(self) -> str:
+        """The key it wants."""
+        return self.identity.api_key
+
+    async def connect(self, seconds: float = 10.0) -> WeaviateIndex:
+        """An index on this server, with that deadline."""
+        return await WeaviateIndex.connect(self.url, self.api_key, self.grpc_port, seconds)
+
+    def start(self) -> None:
+        """Start it and wait until it is ready."""
+        data = self._folder / "data"
+        data.mkdir(exist_ok=True)
+        with (self._folder / "log.txt").open("ab") as log:
+            self._process = subprocess.Popen(
+                [str(default_binary()), "--host", HOST, "--port", str(self.identity.ports.rest), *SCHEME],
+                env=environment(data, self.identity),
+                stdout=log,
+                stderr=log,
+            )
+        end = time.monotonic() + START_SECONDS
+        while not self._is_ready():
+            assert self._process.poll() is None, f"Weaviate ended, see {self._folder}/log.txt"
+            assert time.monotonic() < end, f"Weaviate is not ready, see {self._folder}/log.txt"
+            time.sleep(0.1)
+
+    def pause(self) -> None:
+        """Stop it where it is: connections stay open, nothing answers."""
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let it go on."""
+        self._signal(signal.SIGCONT)
+
+    def kill(self) -> None:
+        """``kill -9``: nothing is flushed or said goodbye to."""
+        self._signal(signal.SIGKILL)
+        self._running.wait(10)
+
+    def stop(self) -> None:
+        """End it in its own order."""
+        if self._running.poll() is None:
+            self._signal(signal.SIGTERM)
+            self._running.wait(60)
+
+    @property
+    def _running(self) -> subprocess.Popen[bytes]:
+        assert self._process is not None, "not started"
+        return self._process
+
+    def _signal(self, sent: signal.Signals) -> None:
+        self._running.send_signal(sent)
+
+    def _is_ready(self) -> bool:
+        connection = http.client.HTTPConnection(HOST, self.identity.ports.rest, timeout=2)
+        with closing(connection), suppress(OSError, http.client.HTTPException):
+            connection.request("GET", "/v1/.well-known/ready")
+            if connection.getresponse().status == 200:
+                socket.create_connection((HOST, self.grpc_port), timeout=2).close()
+                return True
+        return False
+
+
+@pytest.fixture(scope="session")
+def weaviate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealWeaviate]:
+    """One server for all tests; a test that kills it starts it again."""
+    server = RealWeaviate(tmp_path_factory.mktemp("weaviate"))
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop()

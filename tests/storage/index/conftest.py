@@ -1,0 +1,44 @@
+"""Both engines, so that one suite holds for each."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from engines.weaviate import RealWeaviate
+from index_samples import new_tenant
+
+from storage.index.contract import Index
+from storage.index.embedded import EmbeddedIndex
+from storage.models import TenantName
+
+ENGINES = ["embedded", pytest.param("weaviate", marks=pytest.mark.engine("weaviate"))]
+
+
+@pytest.fixture(params=ENGINES)
+async def index(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Index]:
+    """An index of each engine."""
+    if request.param == "embedded":
+        opened: Index = EmbeddedIndex(tmp_path / "index")
+    else:
+        server: RealWeaviate = request.getfixturevalue("weaviate")
+        opened = await server.connect()
+    yield opened
+    await opened.aclose()
+
+
+@pytest.fixture
+async def embedded(tmp_path: Path) -> AsyncIterator[EmbeddedIndex]:
+    """The embedded index alone."""
+    opened = EmbeddedIndex(tmp_path / "index")
+    yield opened
+    await opened.aclose()
+
+
+@pytest.fixture
+async def tenant(index: Index) -> TenantName:
+    """A fresh tenant of the index."""
+    name = new_tenant()
+    await index.ensure_tenant(name)
+    return name

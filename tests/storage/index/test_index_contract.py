@@ -1,0 +1,300 @@
+"""What every index engine does: one suite, run on the embedded index and on a real Weaviate server."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+from uuid import uuid4
+
+import pytest
+from index_samples import axis, chunk, new_tenant
+
+from storage.analyzer import analyze
+from storage.errors import IncompletePublication, InvalidTenant, UnknownTenant
+from storage.index.contract import Filters, Hit, Index
+from storage.models import TenantName
+
+ALL = Filters()
+
+
+def places(hits: list[Hit]) -> list[int]:
+    """The ordinals of hits, in their order."""
+    return [hit.ordinal for hit in hits]
+
+
+async def test_a_tenant_exists_from_its_creation_to_its_end(index: Index) -> None:
+    """Shows that creating and dropping a tenant can be repeated, and that it is gone afterwards."""
+    name = new_tenant()
+    assert not await index.has_tenant(name)
+    await index.ensure_tenant(name)
+    await index.ensure_tenant(name)
+    assert await index.has_tenant(name)
+    await index.drop_tenant(name)
+    await index.drop_tenant(name)
+    assert not await index.has_tenant(name)
+
+
+async def test_a_tenant_made_again_is_empty(index: Index, tenant: TenantName) -> None:
+    """Shows that a dropped tenant leaves nothing behind, not even a matrix in memory."""
+    publication = uuid4()
+    await index.write(tenant, [chunk(publication, 0, "backups", vector=axis(0))])
+    assert places(await index.find_by_vector(tenant, axis(0), ALL, 5)) == [0]
+    await index.drop_tenant(tenant)
+    await index.ensure_tenant(tenant)
+    assert await index.find_by_vector(tenant, axis(0), ALL, 5) == []
+    assert await index.find_by_words(tenant, ["backup"], ALL, 5) == []
+
+
+async def test_an_unknown_tenant_is_refused_by_every_call_and_never_created(index: Index) -> None:
+    """Shows that a mistyped tenant is an error in reading and in writing, and does not come to be."""
+    name = new_tenant()
+    calls = [
+        index.write(name, [chunk(uuid4(), 0, "text")]),
+        index.seal(name, uuid4(), chunks=1, vectors=0),
+        index.find_by_words(name, ["text"], ALL, 5),
+        index.find_by_words(name, [], ALL, 5),
+        index.find_by_vector(name, axis(0), ALL, 5),
+        index.document_frequencies(name, ["text"]),
+        index.remove(name, uuid4(), 1),
+        index.publications(name),
+    ]
+    for call in calls:
+        with pytest.raises(UnknownTenant):
+            await call
+    assert not await index.has_tenant(name)
+
+
+@pytest.mark.parametrize("name", ["", "../../etc/passwd", "lo_short", "sl_T1_C1/../x", None])
+async def test_a_malformed_or_forgotten_tenant_never_reaches_the_engine(
+    index: Index, name: str | None
+) -> None:
+    """Shows that only a well-formed name becomes a path or a part of a URL."""
+    forged = cast(TenantName, name)
+    calls = [
+        index.ensure_tenant(forged),
+        index.has_tenant(forged),
+        index.drop_tenant(forged),
+        index.write(forged, [chunk(uuid4(), 0, "text")]),
+        index.find_by_words(forged, ["text"], ALL, 5),
+        index.publications(forged),
+    ]
+    for call in calls:
+        with pytest.raises(InvalidTenant):
+            await call
+
+
+async def test_a_call_without_a_tenant_is_not_a_call(index: Index) -> None:
+    """Shows that no default stands in for a forgotten tenant."""
+    careless = cast(Any, index)
+    with pytest.raises(TypeError):
+        await careless.find_by_words(terms=["text"], filters=ALL, limit=5)
+
+
+async def test_a_tenant_never_finds_what_another_holds(index: Index, tenant: TenantName) -> None:
+    """Shows that words, vectors, counts and listings stop at the tenant's border."""
+    other = new_tenant()
+    await index.ensure_tenant(other)
+    await index.write(other, [chunk(uuid4(), 0, "canary", vector=axis(0))])
+    assert await index.find_by_words(tenant, ["canari"], ALL, 5) == []
+    assert await index.find_by_vector(tenant, axis(0), ALL, 5) == []
+    assert await index.document_frequencies(tenant, ["canari"]) == (0, {"canari": 0})
+    assert await index.publications(tenant) == {}
+
+
+async def test_a_hit_is_the_chunk_as_it_was_written(index: Index, tenant: TenantName) -> None:
+    """Shows that text, pages and headings come back unchanged from both legs, quotes and all."""
+    publication = uuid4()
+    text = "Backups\u00a0run \"daily\" at 2:00 AM; naïve café, 50 % \\ 'x' — 数据库 😀\nnext line"
+    written = chunk(publication, 3, text, vector=axis(1))
+    await index.write(tenant, [written])
+    for hits in (
+        await index.find_by_words(tenant, analyze("daily backups"), ALL, 5),
+        await index.find_by_vector(tenant, axis(1), ALL, 5),
+    ):
+        (hit,) = hits
+        assert (hit.publication, hit.ordinal, hit.text) == (publication, 3, text)
+        assert (hit.first_page, hit.last_page, hit.heading_path) == (4, 4, ("Chapter", "Section 3"))
+
+
+async def test_writing_again_changes_nothing(index: Index, tenant: TenantName) -> None:
+    """Shows that a repeated write leaves one chunk, one count and one vector."""
+    publication = uuid4()
+    chunks = [chunk(publication, 0, "backups run daily", vector=axis(0))]
+    await index.write(tenant, chunks)
+    await index.write(tenant, chunks)
+    assert await index.publications(tenant) == {publication: 1}
+    assert places(await index.find_by_vector(tenant, axis(0), ALL, 5)) == [0]
+    assert await index.document_frequencies(tenant, ["backup"]) == (1, {"backup": 1})
+
+
+async def test_a_chunk_written_anew_replaces_the_old_one(index: Index, tenant: TenantName) -> None:
+    """Shows that neither old words nor old vectors of a rewritten chunk are found."""
+    publication = uuid4()
+    await index.write(tenant, [chunk(publication, 0, "tapes", vector=axis(0))])
+    await index.find_by_vector(tenant, axis(0), ALL, 5)
+    await index.write(tenant, [chunk(publication, 0, "disks", vector=axis(1))])
+    assert await index.find_by_words(tenant, ["tape"], ALL, 5) == []
+    (hit,) = await index.find_by_vector(tenant, axis(1), ALL, 5)
+    assert (hit.text, round(hit.score, 5)) == ("disks", 1.0)
+
+
+async def test_words_rank_by_bm25_and_a_repeated_term_counts_as_often(
+    index: Index, tenant: TenantName
+) -> None:
+    """Shows the order of words, and that a term asked three times weighs three times."""
+    texts = ["backup backup tapes", "backup of the mail server", "lunch menu", "holiday calendar"]
+    publication = uuid4()
+    await index.write(tenant, [chunk(publication, place, text) for place, text in enumerate(texts)])
+    hits = await index.find_by_words(tenant, ["backup"], ALL, 10)
+    assert places(hits) == [0, 1]
+    thrice = await index.find_by_words(tenant, ["backup"] * 3, ALL, 10)
+    assert [hit.score for hit in thrice] == pytest.approx([3 * hit.score for hit in hits], rel=1e-5)
+    assert await index.find_by_words(tenant, ["absent"], ALL, 10) == []
+    assert await index.find_by_words(tenant, [], ALL, 10) == []
+
+
+CODES = ["SOP-IT-04", "1,204.5", "50%", "C++", "R&D", "v2.1", "user@example.com", "10.0.0.1", "don't"]
+
+
+@pytest.mark.parametrize("code", CODES)
+async def test_a_code_is_found_whole(index: Index, tenant: TenantName, code: str) -> None:
+    """Shows that a code or number is one term: the chunk that holds it is first, its parts come after."""
+    texts = ["SOP-HR-04", "SOP-IT-05", "1,204.6", "5 % and 50", "C and D", "R and D", "v2.2", code]
+    publication = uuid4()
+    await index.write(tenant, [chunk(publication, place, text) for place, text in enumerate(texts)])
+    hits = await index.find_by_words(tenant, analyze(code), ALL, 10)
+    assert hits[0].text == code
+    assert len(hits) == 1 or hits[0].score > hits[1].score
+    whole = analyze(code)[0]
+    assert (await index.document_frequencies(tenant, [whole]))[1] == {whole: 1}
+
+
+async def test_vectors_rank_by_cosine_whatever_their_length(index: Index, tenant: TenantName) -> None:
+    """Shows that scores are cosines, nearest first, and that chunks without a vector are no hits."""
+    publication = uuid4()
+    vectors = [[2.0, 0.0], [3.0, 3.0], [0.0, 0.5], [-1.0, 0.0], None]
+    await index.write(
+        tenant, [chunk(publication, place, "text", vector=vector) for place, vector in enumerate(vectors)]
+    )
+    hits = await index.find_by_vector(tenant, [5.0, 0.0], ALL, 10)
+    assert places(hits) == [0, 1, 2, 3]
+    assert [hit.score for hit in hits] == pytest.approx([1.0, 0.70711, 0.0, -1.0], abs=1e-5)
+    assert places(await index.find_by_vector(tenant, [5.0, 0.0], ALL, 2)) == [0, 1]
+
+
+async def test_chunks_without_vectors_answer_by_words_alone(index: Index, tenant: TenantName) -> None:
+    """Shows that a tenant on the quick rung answers by words and has no vector hits, not an error."""
+    await index.write(tenant, [chunk(uuid4(), 0, "backups")])
+    assert places(await index.find_by_words(tenant, ["backup"], ALL, 5)) == [0]
+    assert await index.find_by_vector(tenant, axis(0), ALL, 5) == []
+
+
+async def test_vectors_written_later_are_found_at_once(index: Index, tenant: TenantName) -> None:
+    """Shows that a question sees vectors added since the last question."""
+    for place in range(3):
+        await index.write(tenant, [chunk(uuid4(), place, "text", vector=axis(place))])
+        hits = await index.find_by_vector(tenant, axis(place), ALL, 10)
+        assert (hits[0].ordinal, len(hits)) == (place, place + 1)
+
+
+async def test_filters_need_one_facet_of_each_group(index: Index, tenant: TenantName) -> None:
+    """Shows that facets are compared whole, any within a group, all groups together, on both legs."""
+    publication = uuid4()
+    facets = [("document=a", "department=IT"), ("document=a-draft", "department=IT"), ("document=b",), ()]
+    chunks = [
+        chunk(publication, place, "backups", vector=axis(0), facets=marks)
+        for place, marks in enumerate(facets)
+    ]
+    await index.write(tenant, chunks)
+    for groups, expected in [
+        ((frozenset({"document=a"}),), {0}),
+        ((frozenset({"document=a", "document=b"}),), {0, 2}),
+        ((frozenset({"document=a", "document=b"}), frozenset({"department=IT"})), {0}),
+        ((frozenset({"document=c"}),), set()),
+        ((frozenset(),), set()),
+    ]:
+        chosen = Filters(groups)
+        assert set(places(await index.find_by_words(tenant, ["backup"], chosen, 10))) == expected
+        assert set(places(await index.find_by_vector(tenant, axis(0), chosen, 10))) == expected
+
+
+async def test_hidden_publications_are_left_out_of_both_legs(index: Index, tenant: TenantName) -> None:
+    """Shows that the limit is filled by what may be seen, even when all the best hits are hidden."""
+    hidden, seen = uuid4(), uuid4()
+    await index.write(tenant, [chunk(hidden, place, "backup backup", vector=axis(0)) for place in range(20)])
+    await index.write(tenant, [chunk(seen, 7, "backup of other things", vector=axis(1))])
+    chosen = Filters(hidden=frozenset({hidden, uuid4()}))
+    assert places(await index.find_by_words(tenant, ["backup"], chosen, 5)) == [7]
+    assert places(await index.find_by_vector(tenant, axis(0), chosen, 5)) == [7]
+
+
+async def test_document_frequencies_count_chunks_not_occurrences(index: Index, tenant: TenantName) -> None:
+    """Shows what idf weights are made of, for codes and punctuation as well."""
+    publication = uuid4()
+    texts = ["backup backup SOP-IT-04", "backup 50%", "lunch"]
+    await index.write(tenant, [chunk(publication, place, text) for place, text in enumerate(texts)])
+    terms = ["backup", "sop-it-04", "50%", 'a"b', "absent"]
+    expected = {"backup": 2, "sop-it-04": 1, "50%": 1, 'a"b': 0, "absent": 0}
+    assert await index.document_frequencies(tenant, terms) == (3, expected)
+    await index.write(tenant, [chunk(publication, 3, "backup")])
+    assert (await index.document_frequencies(tenant, ["backup"])) == (4, {"backup": 3})
+
+
+async def test_a_seal_counts_chunks_and_vectors(index: Index, tenant: TenantName) -> None:
+    """Shows that a whole publication seals, again and again, and one that lacks anything does not."""
+    publication = uuid4()
+    await index.write(tenant, [chunk(publication, place, "text", vector=axis(place)) for place in range(3)])
+    await index.write(tenant, [chunk(publication, 3, "text without a vector")])
+    await index.seal(tenant, publication, chunks=4, vectors=3)
+    await index.seal(tenant, publication, chunks=4, vectors=3)
+    for chunks, vectors in [(5, 3), (4, 4)]:
+        with pytest.raises(IncompletePublication):
+            await index.seal(tenant, publication, chunks=chunks, vectors=vectors)
+    assert await index.publications(tenant) == {publication: 4}
+    assert (await index.document_frequencies(tenant, ["text"]))[0] == 4
+
+
+async def test_a_removed_publication_leaves_no_ghosts(index: Index, tenant: TenantName) -> None:
+    """Shows that no word, vector, facet or count of a removed publication is left, and others are."""
+    gone, kept = uuid4(), uuid4()
+    for publication in (gone, kept):
+        chunks = [
+            chunk(publication, place, f"backup {place}", vector=axis(0), facets=("a=b",))
+            for place in range(30)
+        ]
+        await index.write(tenant, chunks)
+        await index.seal(tenant, publication, chunks=30, vectors=30)
+    await index.remove(tenant, gone, 30)
+    await index.remove(tenant, gone, 30)
+    marked = Filters((frozenset({"a=b"}),))
+    for hits in (
+        await index.find_by_words(tenant, ["backup"], ALL, 100),
+        await index.find_by_vector(tenant, axis(0), ALL, 100),
+        await index.find_by_words(tenant, ["backup"], marked, 100),
+    ):
+        assert (len(hits), {hit.publication for hit in hits}) == (30, {kept})
+    assert await index.publications(tenant) == {kept: 30}
+    assert (await index.document_frequencies(tenant, ["backup"])) == (30, {"backup": 30})
+
+
+async def test_more_than_ten_thousand_chunks_seal_and_go(index: Index, tenant: TenantName) -> None:
+    """Shows that no limit of an engine cuts short the counting or the removal of a big publication."""
+    publication, chunks = uuid4(), 10_300
+    written = [chunk(publication, place, "backup", vector=axis(place % 8)) for place in range(chunks)]
+    await index.write(tenant, written)
+    await index.seal(tenant, publication, chunks=chunks, vectors=chunks)
+    assert await index.publications(tenant) == {publication: chunks}
+    await index.remove(tenant, publication, chunks)
+    assert await index.publications(tenant) == {}
+    assert await index.find_by_words(tenant, ["backup"], ALL, 10) == []
+
+
+async def test_many_publications_are_all_listed(index: Index, tenant: TenantName) -> None:
+    """Shows that the listing does not stop at some round number."""
+    publications = [uuid4() for _ in range(250)]
+    await index.write(tenant, [chunk(one, place, "text") for one in publications for place in range(5)])
+    assert await index.publications(tenant) == dict.fromkeys(publications, 5)
+
+
+async def test_an_engine_that_is_up_answers_a_ping(index: Index) -> None:
+    """Shows that health checks see a healthy engine."""
+    await index.ping()
