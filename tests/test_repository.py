@@ -17,7 +17,7 @@ SECRETS = re.compile(
     rb"xox[bpas]-\d{9,}-\w{10,}|xapp-\d-[A-Z0-9]{9,}-\d{9,}-\w{20,}|sk-(?:proj-)?[A-Za-z0-9]{32,}"
     rb"|AKIA[0-9A-Z]{16}|gh[pousr]_[A-Za-z0-9]{36}|-----BEGIN (?:RSA |EC |OPENSSH )?PRIVATE KEY-----"
 )
-MACHINE_PATHS = re.compile(rb"(?<![\w.<>})])/(?:home|Users|root|work|opt/wheels)/[a-z]")
+MACHINE_PATHS = re.compile(rb"(?<![\w.<>})])/(?:(?:home|Users)/\w+|root|work|opt/wheels)/[a-z]")
 AGPL_3 = "0d96a4ff68ad6d4b6f1f30f713b18d5184912ba8dd389f86aa7710db079abcb0"
 """SHA-256 of the text as the Free Software Foundation publishes it."""
 
