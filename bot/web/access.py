@@ -8,23 +8,28 @@ from __future__ import annotations
 import logging
 import time
 import traceback
+from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
 from bot.core.errors import LinkEnded, LinkForged
-from bot.web.headers import EVERYWHERE
+from bot.web.headers import EVERYWHERE, HTTPS_ONLY
 from bot.web.pages import Pages
 
 _log = logging.getLogger(__name__)
 _quiet_routes = {"healthz", "readyz", "static"}
 
 
-async def add_headers(request: web.Request, response: web.StreamResponse) -> None:
-    """Give a response the headers it did not set itself."""
-    for name, value in EVERYWHERE.items():
-        response.headers.setdefault(name, value)
-    response.headers.pop("Server", None)
+def add_headers(public_url: str) -> Callable[[web.Request, web.StreamResponse], Awaitable[None]]:
+    """A signal that gives each response the headers it did not set itself."""
+    common = EVERYWHERE | (HTTPS_ONLY if public_url.startswith("https://") else {})
+
+    async def add(request: web.Request, response: web.StreamResponse) -> None:
+        for name, value in common.items():
+            response.headers.setdefault(name, value)
+
+    return add
 
 
 @web.middleware

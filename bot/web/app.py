@@ -49,7 +49,7 @@ def build_web(
     pages = Pages(assets, settings.source_url, settings.link_days)
     images = PageImages(images_folder, renderer, settings.page_images_mb * 1024 * 1024)
     app = web.Application(middlewares=[log_access, answer_failures(pages)], client_max_size=BODY_BYTES)
-    app.on_response_prepare.append(add_headers)
+    app.on_response_prepare.append(add_headers(links.public_url))
     app.add_routes(_common_routes(assets, ready))
     app.add_routes(Viewer(links, stores, images, pages).routes())
     if _serves_console(settings, links.public_url):

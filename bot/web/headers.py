@@ -15,6 +15,7 @@ EVERYWHERE = {
     "X-Content-Type-Options": "nosniff",
     "X-Robots-Tag": "noindex, nofollow, noarchive, noimageindex",
 }
+HTTPS_ONLY = {"Strict-Transport-Security": "max-age=31536000"}
 NO_STORE = {"Cache-Control": "private, no-store"}
 
 _PAGE = "default-src 'none'; base-uri 'none'; form-action 'none'; img-src 'self'; script-src 'self'; "

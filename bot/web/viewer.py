@@ -92,10 +92,13 @@ class Viewer:
         )
 
     async def _read(self, link: OpenLink, number: int) -> Page | None:
-        """The text of a page, when it was read."""
+        """The text of a page; without it, picture and marks still show what was quoted."""
         if link.source.reading_id is None:
             return None
-        return await self._stores.readings.page(link.source.reading_id, number)
+        try:
+            return await self._stores.readings.page(link.source.reading_id, number)
+        except (InfrastructureError, LookupError):
+            return None
 
     def _blob(self, link: OpenLink) -> Path:
         return self._stores.blobs.path(link.source.sha256)

@@ -245,6 +245,24 @@ async def test_every_response_keeps_the_link_to_itself(client: TestClient, cited
     assert "unsafe" not in page["Content-Security-Policy"]
 
 
+async def test_a_public_address_with_https_asks_for_https_ever_after(visit: Visit, house: House) -> None:
+    """Strict-Transport-Security is sent where links are https, and nowhere else."""
+    assert "Strict-Transport-Security" not in (await (await visit()).get("/v/x")).headers
+    house.public_url = "https://docs.example.org"
+    assert "Strict-Transport-Security" in (await (await visit()).get("/v/x")).headers
+
+
+async def test_a_page_whose_reading_is_gone_still_shows_its_marks(
+    client: TestClient, house: House, cited: Cited
+) -> None:
+    """Picture, quote and marks come from the citation and the file; only the text layer is missing."""
+    await house.readings.remove(cited.shelved.reading)
+    html = await (await client.get(cited.path)).text()
+    assert html.count('class="mark"') == 1
+    assert QUOTE in html
+    assert "<tspan" not in html
+
+
 async def test_a_picture_is_kept_no_longer_than_its_link_lives(
     client: TestClient, house: House, cited: Cited
 ) -> None:
