@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from bot.cli.json_lines import answer_line, dump
 from bot.core import wording
@@ -23,18 +22,6 @@ from bot.service import load_settings, open_answering
 from storage.channels import Channels
 from storage.errors import UnknownChannel
 from storage.models import Channel
-
-
-def add_parser(commands: Any) -> None:
-    """Add the command."""
-    parser = commands.add_parser("ask", help="answer in the terminal, with sources and links")
-    parser.add_argument("question", nargs="?", help="the question")
-    parser.add_argument("--channel", help="a local channel's name, or a tenant name")
-    parser.add_argument(
-        "--questions", type=Path, metavar="FILE.jsonl", help='many: {"id", "question", "channel"} a line'
-    )
-    parser.add_argument("--json", action="store_true", help="one JSON line per answer")
-    parser.set_defaults(run=ask)
 
 
 async def ask(options: argparse.Namespace) -> int:

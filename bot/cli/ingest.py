@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
-from typing import Any
 
 from bot.cli.progress import ProgressLine
 from bot.service import load_settings, open_ingestion
@@ -14,32 +12,6 @@ from ingestion.inbox import channel_of_folder
 from storage.channels import Channels
 from storage.errors import UnknownChannel
 from storage.models import Channel, Rung
-
-
-def add_parser(commands: Any) -> None:
-    """Add the command."""
-    parser = commands.add_parser("ingest", help="read a folder or file once, with progress, until it answers")
-    parser.add_argument(
-        "path", type=existing_path, help="a PDF, a folder of PDFs, or a folder of channel folders"
-    )
-    parser.add_argument(
-        "--channel", help="the channel that gets them; without it each first-level folder is one"
-    )
-    parser.add_argument(
-        "--wait",
-        choices=[rung.value for rung in Rung],
-        default=Rung.QUICK.value,
-        help="how far to wait: quick answers by words, full with vectors (default: quick)",
-    )
-    parser.set_defaults(run=ingest)
-
-
-def existing_path(text: str) -> Path:
-    """An argument that must name something that is there."""
-    path = Path(text)
-    if not path.exists():
-        raise argparse.ArgumentTypeError(f"there is nothing at {text}")
-    return path
 
 
 async def ingest(options: argparse.Namespace) -> int:

@@ -3,22 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from bot.cli.json_lines import channel_line, document_line, dump
 from bot.service import load_settings, open_storage
 from storage.models import Channel, DocumentStatus
-
-
-def add_parsers(commands: Any) -> None:
-    """Add both commands."""
-    documents = commands.add_parser("documents", help="what a channel knows, with state and reason")
-    documents.add_argument("--channel", required=True, help="a local channel's name, or a tenant name")
-    documents.add_argument("--json", action="store_true", help="one JSON line per document")
-    documents.set_defaults(run=list_documents)
-    channels = commands.add_parser("channels", help="all channels with their tenant names")
-    channels.add_argument("--json", action="store_true", help="one JSON line per channel")
-    channels.set_defaults(run=list_channels)
 
 
 async def list_documents(options: argparse.Namespace) -> int:

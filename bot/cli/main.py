@@ -1,35 +1,90 @@
-"""The ``footnote`` command: reads arguments and settings, runs one command, turns errors into sentences."""
+"""The ``footnote`` command: reads arguments, runs one command, turns errors into sentences."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import importlib
 import os
 import sys
+from pathlib import Path
+from typing import Any
 
-from bot.cli import ask, ingest, listing, serve
 from bot.cli.logs import set_up_logging
 from storage.errors import SettingsError, StorageError, UnknownChannel
 
-FAILED, USAGE = 1, 2
+FAILED, USAGE, INTERRUPTED = 1, 2, 130
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The whole command line with its help texts."""
+    """The whole command line; ``run`` names the coroutine of a command as ``module:function``."""
     parser = argparse.ArgumentParser(
         prog="footnote",
         description="Answers questions from PDFs, and proves every answer with a link to the marked page.",
         epilog="Settings: deploy/env.example. Everything the program keeps lies under FOOTNOTE_HOME.",
     )
-    parser.add_argument(
-        "-v", "--verbose", action="store_true", help="log what happens, not only what goes wrong"
-    )
+    parser.add_argument("-v", "--verbose", action="store_true", help="log what happens, not only what fails")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    serve.add_parser(commands)
-    ingest.add_parser(commands)
-    ask.add_parser(commands)
-    listing.add_parsers(commands)
+    _add_serve(commands)
+    _add_ingest(commands)
+    _add_ask(commands)
+    _add_listings(commands)
     return parser
+
+
+def _add_serve(commands: Any) -> None:
+    serve = commands.add_parser("serve", help="run everything in one process: console, chat, folders")
+    serve.add_argument("--host", help="address to listen on (default 127.0.0.1)")
+    serve.add_argument("--port", type=int, help="port to listen on (default 8765)")
+    serve.add_argument(
+        "--inbox",
+        type=Path,
+        help="watched folder; each folder in it is a channel (default: inbox/ in the home)",
+    )
+    serve.set_defaults(run="bot.cli.serve:serve")
+
+
+def _add_ingest(commands: Any) -> None:
+    ingest = commands.add_parser("ingest", help="read a folder or file once, with progress, until it answers")
+    ingest.add_argument(
+        "path", type=_existing_path, help="a PDF, a folder of PDFs, or a folder of channel folders"
+    )
+    ingest.add_argument("--channel", help="the channel that gets them; without it each folder in PATH is one")
+    ingest.add_argument(
+        "--wait",
+        choices=["quick", "full"],
+        default="quick",
+        help="how far to wait: quick answers by words, full with vectors (default: quick)",
+    )
+    ingest.set_defaults(run="bot.cli.ingest:ingest")
+
+
+def _add_ask(commands: Any) -> None:
+    ask = commands.add_parser("ask", help="answer in the terminal, with sources and links")
+    ask.add_argument("question", nargs="?", help="the question")
+    ask.add_argument("--channel", help="a local channel's name, or a tenant name")
+    ask.add_argument(
+        "--questions", type=Path, metavar="FILE.jsonl", help='many: {"id", "question", "channel"} a line'
+    )
+    ask.add_argument("--json", action="store_true", help="one JSON line per answer")
+    ask.set_defaults(run="bot.cli.ask:ask")
+
+
+def _add_listings(commands: Any) -> None:
+    documents = commands.add_parser("documents", help="what a channel knows, with state and reason")
+    documents.add_argument("--channel", required=True, help="a local channel's name, or a tenant name")
+    documents.add_argument("--json", action="store_true", help="one JSON line per document")
+    documents.set_defaults(run="bot.cli.listing:list_documents")
+    channels = commands.add_parser("channels", help="all channels with their tenant names")
+    channels.add_argument("--json", action="store_true", help="one JSON line per channel")
+    channels.set_defaults(run="bot.cli.listing:list_channels")
+
+
+def _existing_path(text: str) -> Path:
+    path = Path(text)
+    if not path.exists():
+        raise argparse.ArgumentTypeError(f"there is nothing at {text}")
+    return path
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -37,18 +92,24 @@ def main(arguments: list[str] | None = None) -> int:
     options = build_parser().parse_args(arguments)
     set_up_logging(options.verbose or options.command == "serve")
     try:
-        status: int = asyncio.run(options.run(options))
-        return status
+        return _run(options)
     except (SettingsError, UnknownChannel) as error:
         return _complain(error, USAGE)
     except StorageError as error:
         return _complain(error, FAILED)
     except KeyboardInterrupt:
-        return 130
+        return INTERRUPTED
     except BrokenPipeError:
         # The reader of our output went away, as `head` does: nothing is left to say.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
+
+
+def _run(options: argparse.Namespace) -> int:
+    """Import the command only now: each loads what it needs, and `--help` loads nothing."""
+    module, function = options.run.split(":")
+    status: int = asyncio.run(getattr(importlib.import_module(module), function)(options))
+    return status
 
 
 def _complain(error: Exception, status: int) -> int:

@@ -7,29 +7,12 @@ import asyncio
 import contextlib
 import signal
 import sys
-from pathlib import Path
-from typing import Any
 
 from bot.service import load_settings
 from bot.serving import Service, open_service
 from storage.models import Progress
 
 SECONDS_BETWEEN_LOOKS = 1.0
-
-
-def add_parser(commands: Any) -> None:
-    """Add the command."""
-    parser = commands.add_parser(
-        "serve", help="run everything in one process: console, chat, watched folders"
-    )
-    parser.add_argument("--host", help="address to listen on (default 127.0.0.1)")
-    parser.add_argument("--port", type=int, help="port to listen on (default 8765)")
-    parser.add_argument(
-        "--inbox",
-        type=Path,
-        help="watched folder; each folder in it is a channel (default: inbox/ in the home)",
-    )
-    parser.set_defaults(run=serve)
 
 
 async def serve(options: argparse.Namespace) -> int:
