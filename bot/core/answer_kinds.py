@@ -33,7 +33,7 @@ _PLACE = re.compile(rf"{_NAME} | \b(?:at|near|under|inside|room|building|site|of
 _KINDS = (
     (r"\bhow\ much\ (?:do|does|is|are|will|can|money)\b | \b(?:cost|price|fee|copay|premium)s?\b", _MONEY),
     (r"\bhow\ (?:many|much|long|often|far|fast|old|high|deep|large|big)\b", _AMOUNT),
-    (r"\b(?:number|percentage|amount|rate)\ of\b", _AMOUNT),
+    (r"\b(?:number|percentage|amount|rate)\ of\b | \b(?:maximum|minimum|limit|deductible)\b", _AMOUNT),
     (r"\bwhen\b | \bwhat\ (?:time|date|year|day)\b | \bhow\ (?:soon|long|often)\b | \bdeadline\b", _DATE),
     (r"\bwhy\b | \bwhat\ (?:caused|is\ the\ (?:reason|purpose|cause))\b", _REASON),
     (r"\bwho(?:m|se)?\b", _PERSON),

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from bot.core.answer_kinds import fitting_answers
+from bot.core.exactness import exact_words
 from bot.core.function_words import FUNCTION_TERMS
 from bot.core.models import AnalyzedQuestion
+from storage.analyzer import analyze
+
+NAME_SHARE = 0.3
+"""What is left of the weight of a name or code where the document is not in question."""
 
 _YEAR = re.compile(r"\b(?:19|20)\d{2}\b")
 
@@ -19,20 +24,34 @@ class Asked:
         content = {term: idf for term, idf in question.idf.items() if term not in FUNCTION_TERMS}
         self.weights = content or dict(question.idf)
         """Content term -> idf; a question of function words alone is judged by all its words."""
+        self.aspects = self._aspects(question.text)
+        """The same, where names and codes count little: they say which document, not what about it."""
         self._years = frozenset(_YEAR.findall(question.text))
         self._fitting = fitting_answers(question.text)
 
     def coverage(self, terms: Iterable[str]) -> float:
         """Share (0-1) of the question's idf weight that a text's terms cover."""
-        held = set(terms)
-        total = sum(self.weights.values())
-        return sum(idf for term, idf in self.weights.items() if term in held) / total if total else 0.0
+        return _share(self.weights, terms)
+
+    def aspect_coverage(self, terms: Iterable[str]) -> float:
+        """The same share by ``aspects``: for sentences, whose document is known already."""
+        return _share(self.aspects, terms)
 
     def fit(self, text: str) -> float:
         """Share (0-1) of the kinds of answer asked for that a text could be; 0 when none is known."""
         return sum(bool(answer.search(text)) for answer in self._fitting) / max(len(self._fitting), 1)
 
+    def _aspects(self, text: str) -> dict[str, float]:
+        names = {term for word in exact_words(text) for term in analyze(word)}
+        return {term: NAME_SHARE * idf if term in names else idf for term, idf in self.weights.items()}
+
     def contradicts(self, text: str) -> bool:
         """The text speaks of years, and of none that the question names."""
         named = set(_YEAR.findall(text))
         return bool(self._years and named and not self._years & named)
+
+
+def _share(weights: Mapping[str, float], terms: Iterable[str]) -> float:
+    held = set(terms)
+    total = sum(weights.values())
+    return sum(weight for term, weight in weights.items() if term in held) / total if total else 0.0

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from uuid import UUID
 
 from bot.core.models import AnalyzedQuestion, Passage
 from storage.analyzer import analyze, fold
@@ -24,15 +25,30 @@ def exact_words(question: str) -> list[str]:
     ]
 
 
-def holds_exactly(question: AnalyzedQuestion, rarity: float) -> Callable[[Passage], bool]:
-    """A test whether a passage holds one of the question's exact words whose idf is above ``rarity``."""
-    wanted = [word for word in exact_words(question.text) if _idf(question, word) > rarity]
-    if not wanted:
+def rare_words(question: AnalyzedQuestion, rarity: float) -> list[str]:
+    """The exact words of a question whose idf is above ``rarity``: the others single nothing out."""
+    return [word for word in exact_words(question.text) if _idf(question, word) > rarity]
+
+
+def holds_exactly(words: Sequence[str]) -> Callable[[Passage], bool]:
+    """A test whether a passage holds one of these words whole."""
+    if not words:
         return lambda _: False
     found = re.compile(
-        rf"(?<!\w)(?:{'|'.join(re.escape(fold(word)) for word in wanted)})(?!\w)", re.IGNORECASE
+        rf"(?<!\w)(?:{'|'.join(re.escape(fold(word)) for word in words)})(?!\w)", re.IGNORECASE
     )
     return lambda passage: found.search(fold(_all_text(passage))) is not None
+
+
+def identified_documents(words: Sequence[str], passages: Sequence[Passage]) -> dict[UUID, float]:
+    """Publication -> share (0-1) of these words that its passages hold; empty when all hold the same."""
+    holders = {word: holds_exactly([word]) for word in words}
+    held: dict[UUID, set[str]] = {}
+    for passage in passages:
+        known = held.setdefault(passage.publication.id, set())
+        known.update(word for word in words if word not in known and holders[word](passage))
+    shares = {id_: len(known) / len(words) for id_, known in held.items() if words}
+    return shares if len(set(shares.values())) > 1 else {}
 
 
 def _idf(question: AnalyzedQuestion, word: str) -> float:

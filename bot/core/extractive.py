@@ -16,11 +16,11 @@ import numpy as np
 from bot.core.asking import Asked
 from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, Quote
 from bot.core.ports import Embedder
+from bot.core.quotables import Quotable, quotables
 from bot.core.quotes import reduce_text
-from bot.core.sentences import Unit, split_units
 from storage.analyzer import analyze
 
-COSINE, COVERAGE, BM25, FIT, NEIGHBOUR, LABEL, PASSAGE = 1.0, 0.6, 0.3, 0.35, 0.25, 0.6, 0.3
+COSINE, COVERAGE, BM25, FIT, NEIGHBOUR, LABEL, PASSAGE = 1.0, 0.6, 0.3, 0.35, 0.25, 0.6, 0.6
 """Weights of the parts of a score; each part lies in 0-1."""
 
 CONTRADICTED = 0.8
@@ -32,17 +32,15 @@ FRAGMENT = 0.35
 SECOND = 0.8
 """Share of the best score that the second quote reaches at least."""
 
-_EMPTY_LABEL = re.compile(r"[^:\n]{1,60}:\s*(?:[_.…\s-]*)$")
 _SCRAP_WORDS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """One unit on its way to a score."""
+    """One quotable unit on its way to a score."""
 
     item: Evidence
-    unit: Unit
-    text: str
+    unit: Quotable
     terms: tuple[str, ...]
     coverage: float = 0.0
     lexical: float = 0.0
@@ -80,7 +78,7 @@ class ExtractiveAnswerer:
     ) -> list[_Candidate]:
         if question.vector is None or not candidates:
             return [replace(candidate, score=candidate.lexical) for candidate in candidates]
-        vectors = await self._embedder.aembed([candidate.text for candidate in candidates])
+        vectors = await self._embedder.aembed([candidate.unit.text for candidate in candidates])
         cosines = vectors @ np.asarray(question.vector, dtype=np.float32)
         scored = [
             replace(candidate, score=candidate.lexical + COSINE * max(float(cosine), 0.0))
@@ -100,18 +98,14 @@ class ExtractiveAnswerer:
 
 
 def _claim(candidate: _Candidate) -> Claim:
-    return Claim(candidate.text, (Quote(candidate.item.number, candidate.text, candidate.unit.start),))
+    return Claim(
+        candidate.unit.text, (Quote(candidate.item.number, candidate.unit.text, candidate.unit.start),)
+    )
 
 
 def _covered(asked: Asked, item: Evidence) -> list[_Candidate]:
-    text = item.passage.text
-    candidates = []
-    for unit in split_units(text):
-        words = text[unit.start : unit.end]
-        if not _EMPTY_LABEL.fullmatch(words):
-            terms = tuple(analyze(words))
-            candidates.append(_Candidate(item, unit, words, terms, coverage=asked.coverage(terms)))
-    return candidates
+    found = [(unit, tuple(analyze(unit.text))) for unit in quotables(item.passage.text)]
+    return [_Candidate(item, unit, terms, coverage=asked.aspect_coverage(terms)) for unit, terms in found]
 
 
 def _lexical(asked: Asked, candidates: Sequence[_Candidate], at: int, bm25: float) -> float:
@@ -121,25 +115,25 @@ def _lexical(asked: Asked, candidates: Sequence[_Candidate], at: int, bm25: floa
     return (
         COVERAGE * candidate.coverage
         + BM25 * bm25
-        + FIT * asked.fit(candidate.text) * (candidate.coverage > 0)
+        + FIT * asked.fit(candidate.unit.text) * (candidate.coverage > 0)
         + NEIGHBOUR * neighbour
         + LABEL * (_label_precision(asked, candidate) if candidate.unit.is_row else 0.0)
         + PASSAGE * candidate.item.passage.score
-        - CONTRADICTED * asked.contradicts(candidate.text)
+        - CONTRADICTED * asked.contradicts(candidate.unit.text)
         - FRAGMENT * _is_scrap(candidate)
     )
 
 
 def _label_precision(asked: Asked, candidate: _Candidate) -> float:
     """Share of a row's label words that the question says."""
-    label = re.split(r":\s| {2,}", candidate.text, maxsplit=1)[0]
+    label = re.split(r":\s| {2,}", candidate.unit.text, maxsplit=1)[0]
     words = set(analyze(label))
     return sum(word in asked.weights for word in words) / len(words) if words else 0.0
 
 
 def _is_scrap(candidate: _Candidate) -> bool:
-    is_closed = candidate.text.rstrip("\"'”’)]").endswith((".", "!", "?", ";"))
-    return not is_closed and not candidate.unit.is_row and len(candidate.text.split()) < _SCRAP_WORDS
+    is_closed = candidate.unit.text.rstrip("\"'”’)]").endswith((".", "!", "?", ";"))
+    return not is_closed and not candidate.unit.is_row and len(candidate.unit.text.split()) < _SCRAP_WORDS
 
 
 def _bm25(asked: Asked, candidates: Sequence[_Candidate], k1: float = 1.2, b: float = 0.75) -> list[float]:
@@ -152,7 +146,7 @@ def _bm25(asked: Asked, candidates: Sequence[_Candidate], k1: float = 1.2, b: fl
         scores.append(
             sum(
                 weight * counts[term] * (k1 + 1) / (counts[term] + norm)
-                for term, weight in asked.weights.items()
+                for term, weight in asked.aspects.items()
             )
         )
     best = max(scores, default=0.0) or 1.0
@@ -160,5 +154,5 @@ def _bm25(asked: Asked, candidates: Sequence[_Candidate], k1: float = 1.2, b: fl
 
 
 def _says_the_same(one: _Candidate, other: _Candidate) -> bool:
-    mine, theirs = reduce_text(one.text).text, reduce_text(other.text).text
+    mine, theirs = reduce_text(one.unit.text).text, reduce_text(other.unit.text).text
     return mine in theirs or theirs in mine

@@ -14,11 +14,12 @@ from storage.analyzer import analyze
 
 
 class CoverageGate:
-    """Lets a question through when one passage covers enough of it, by words or nearly by meaning."""
+    """Lets a question through when one passage covers enough of it, by words or by words and meaning."""
 
-    def __init__(self, *, least_coverage: float = 0.6, sure_cosine: float = 0.6) -> None:
+    def __init__(self, *, least_coverage: float = 0.6, least_sum: float = 0.95) -> None:
+        """The least share of the question's idf weight, and the least sum of that share and the cosine."""
         self._least_coverage = least_coverage
-        self._sure_cosine = sure_cosine
+        self._least_sum = least_sum
 
     def opens(self, question: AnalyzedQuestion, evidence: Sequence[Evidence]) -> bool:
         """Whether an answer may be written from this evidence."""
@@ -27,8 +28,7 @@ class CoverageGate:
 
     def _is_enough(self, asked: Asked, passage: Passage) -> bool:
         coverage = asked.coverage(_terms(passage))
-        cosine = passage.vector or 0.0
-        return coverage >= self._least_coverage or (cosine >= self._sure_cosine and coverage > 0)
+        return coverage >= self._least_coverage or coverage + (passage.vector or 0.0) >= self._least_sum
 
 
 def _terms(passage: Passage) -> list[str]:

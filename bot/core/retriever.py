@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
-from bot.core.exactness import holds_exactly
+from bot.core.exactness import holds_exactly, identified_documents, rare_words
 from bot.core.fusion import cut, mix, rank_order
 from bot.core.likeness import distinct
 from bot.core.models import AnalyzedQuestion, Passage, Question, Retrieval
@@ -15,8 +16,8 @@ from bot.core.ports import ChannelSearch, Embedder, FoundChunks
 from storage.analyzer import analyze
 from storage.errors import UnknownTenant
 
-NAMED_WEIGHT = 0.15
-"""What being the document that the question names adds to a relevance of at most 1."""
+NAMED_WEIGHT = 0.25
+"""What being the document that the question names or singles out adds to a relevance of at most 1."""
 
 EXACT_HOLDERS = 6
 """A code, number or name that more chunks hold than this is not rare enough to be kept at any rank."""
@@ -50,16 +51,18 @@ class HybridRetriever:
             return Retrieval(AnalyzedQuestion(question.text, terms, {}, None), ())
         idf = {term: inverse_frequency(chunks, holding.get(term, 0)) for term in terms}
         analyzed = AnalyzedQuestion(question.text, terms, idf, vector if found.vectors else None)
-        is_exact = holds_exactly(analyzed, rarity=inverse_frequency(chunks, EXACT_HOLDERS))
-        return Retrieval(analyzed, tuple(cut(self._ranked(analyzed, found), self._candidates, is_exact)))
+        rare = rare_words(analyzed, rarity=inverse_frequency(chunks, EXACT_HOLDERS))
+        ranked = self._ranked(analyzed, rare, found)
+        return Retrieval(analyzed, tuple(cut(ranked, self._candidates, holds_exactly(rare))))
 
-    def _ranked(self, question: AnalyzedQuestion, found: FoundChunks) -> list[Passage]:
+    def _ranked(self, question: AnalyzedQuestion, rare: Sequence[str], found: FoundChunks) -> list[Passage]:
         passages = mix(found, self._words_weight)
         named = named_documents(question.terms, set(found.publications.values()))
-        if any(named.values()):
-            passages = sorted(
-                (_preferring(passage, named[passage.publication.id]) for passage in passages), key=rank_order
-            )
+        identified = identified_documents(rare, passages)
+        shares = {id_: max(share, identified.get(id_, 0.0)) for id_, share in named.items()}
+        if any(shares.values()):
+            preferred = (_preferring(passage, shares[passage.publication.id]) for passage in passages)
+            passages = sorted(preferred, key=rank_order)
         return distinct(passages)
 
 

@@ -33,6 +33,8 @@ class Unit:
     end: int
     is_row: bool
     """A row of a table or form, such as ``Effective date:  2024-01-15``."""
+    lead: tuple[int, int] | None = None
+    """(start, end) of the sentence with a colon that introduces this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +50,22 @@ class _Line:
 
 
 def split_units(text: str) -> list[Unit]:
-    """All units of a text in order; together they hold every word of it."""
-    return [unit for lines in _segments(text) for unit in _split_segment(text, lines)]
+    """All units of a text in order; together they hold every word of it.
+
+    What ends in a colon introduces the line below it, and all items of a list there.
+    """
+    found: list[Unit] = []
+    lead: tuple[int, int] | None = None
+    for lines in _segments(text):
+        is_item = _ITEM.match(lines[0].text) is not None
+        follows = bool(found) and (found[-1].start, found[-1].end) == lead and not lines[0].is_row
+        units = list(_split_segment(text, lines, lead if is_item or follows else None))
+        found += units
+        if lines[-1].text.endswith(":"):
+            lead = None if _CELLS.search(lines[-1].text) else (units[-1].start, units[-1].end)
+        elif not (is_item or follows):
+            lead = None
+    return found
 
 
 def sentence_starts(text: str) -> list[int]:
@@ -90,12 +106,12 @@ def _breaks(above: _Line, below: _Line) -> bool:
     return above.text.endswith(":") or is_short
 
 
-def _split_segment(text: str, lines: list[_Line]) -> Iterator[Unit]:
+def _split_segment(text: str, lines: list[_Line], lead: tuple[int, int] | None) -> Iterator[Unit]:
     start, end = lines[0].start, lines[-1].end
     is_row = len(lines) == 1 and lines[0].is_row
     for match in _SENTENCE_END.finditer(text, start, end):
         if _ABBREVIATED.search(text[start : match.end()].rstrip()):
             continue
-        yield Unit(start, match.start() + len(match[0].rstrip()), is_row)
+        yield Unit(start, match.start() + len(match[0].rstrip()), is_row, lead)
         start = match.end()
-    yield Unit(start, end, is_row)
+    yield Unit(start, end, is_row, lead)

@@ -9,6 +9,7 @@ from bot.core.asking import Asked
 from bot.core.citing import verify
 from bot.core.extractive import ExtractiveAnswerer
 from bot.core.gate import CoverageGate
+from bot.core.quotables import quotables
 from bot.core.sentences import split_units
 
 FORM = (
@@ -94,6 +95,30 @@ def test_words_that_ask_weigh_nothing() -> None:
     """ "When do you" says nothing on what a text is about, even where no chunk holds these words."""
     asked = Asked(ask("When do you repeat backups?", BACKUPS, TRAVEL))
     assert set(asked.weights) == {"repeat", "backup"}
+
+
+def test_a_list_is_quoted_with_its_lead_in() -> None:
+    """A short list can be quoted whole, an item with what introduces it, and the bare lead-in never."""
+    text = "The plan covers:\n\n•  Gym fees\n•  Yoga classes\n\nCall us."
+    assert [" ".join(item.text.split()) for item in quotables(text)] == [
+        "The plan covers: • Gym fees • Yoga classes",
+        "The plan covers: • Gym fees",
+        "The plan covers: • Gym fees • Yoga classes",
+        "Call us.",
+    ]
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        "Instrument Rating(s):  Toxicology Performed:",
+        "Page 2 of 4  NYC08CA055",
+        "6.1  Equipment  . . . . . . .  5",
+    ],
+)
+def test_frames_of_pages_and_forms_are_never_quoted(frame: str) -> None:
+    """Empty fields, running heads and tables of contents say nothing."""
+    assert [item.text for item in quotables(f"{frame}\n\nThe crew was safe.")] == ["The crew was safe."]
 
 
 def test_units_are_sentences_items_and_rows() -> None:

@@ -14,7 +14,7 @@ from core_fakes import (
     make_publication,
 )
 
-from bot.core.exactness import exact_words, holds_exactly
+from bot.core.exactness import exact_words, holds_exactly, identified_documents, rare_words
 from bot.core.fusion import cut, mix
 from bot.core.likeness import distinct
 from bot.core.models import Passage, Question
@@ -89,7 +89,7 @@ def test_codes_numbers_and_names_are_exact() -> None:
 def test_only_rare_words_are_kept_exactly() -> None:
     """A name that every chunk holds singles out none of them."""
     asked = ask("What did Contoso buy under SOP-IT-04?", "contoso a", "contoso b", "contoso sop-it-04")
-    holds = holds_exactly(asked, rarity=0.5)
+    holds = holds_exactly(rare_words(asked, rarity=0.5))
     assert holds(make_passage("see SOP‑IT‑04"))
     assert not holds(make_passage("Contoso", title=""))
     assert not holds(make_passage("SOP-IT-045", title=""))
@@ -122,6 +122,17 @@ def test_a_named_document_is_preferred() -> None:
     assert shares[plus.id] == 1.0
     assert shares[standard.id] == 0.0
     assert set(named_documents(analyze("Northwind deductible"), [standard, plus]).values()) == {0.0}
+
+
+def test_a_document_that_holds_the_code_is_singled_out() -> None:
+    """A report is meant when its number is named, though only its first page states it."""
+    first = make_passage("Report NYC08CA055 of Tallahassee", file="a.pdf")
+    cause = make_passage("The probable cause was the wind.", file="a.pdf", ordinal=1)
+    other = make_passage("The probable cause was fuel.", file="b.pdf")
+    shares = identified_documents(["NYC08CA055"], [other, cause, first])
+    assert shares == {first.publication.id: 1.0, other.publication.id: 0.0}
+    assert identified_documents(["probable"], [other, cause]) == {}
+    assert identified_documents([], [other]) == {}
 
 
 async def test_the_named_document_leads() -> None:
