@@ -79,8 +79,8 @@ def plain_sentence(text: str) -> str:
 
 
 def _inert(quote: str) -> str:
-    """A document's words on one line; its own [3] becomes (3), because [n] means our sources."""
-    return _BRACKETED.sub(r"(\1)", " ".join(quote.split()))
+    """A document's words on one line; its own [3] becomes (3), as [n] means our sources; no link forms."""
+    return _BRACKETED.sub(r"(\1)", " ".join(quote.split())).replace("](", "] (")
 
 
 def _sources(located: Iterable[LocatedQuote]) -> list[str]:

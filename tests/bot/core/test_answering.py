@@ -1,0 +1,251 @@
+"""Every question ends in an answer that can be checked, or in a sentence that says why there is none."""
+
+from __future__ import annotations
+
+import logging
+import re
+from dataclasses import replace
+
+import pytest
+from core_fakes import ASKED_AT, Scripted, World, make_channel, make_passage, make_status
+
+from bot.core import wording
+from bot.core.errors import ModelReplyUnusable, ModelUnavailable
+from bot.core.models import Answer, AnswerState, Citation, Claim, Draft, Question, Quote
+from bot.core.sources import cited_pages, split_sources
+from storage.errors import DatabaseUnavailable, IndexUnavailable
+
+DAILY = Claim("Backups run at 2 AM every day.", (Quote(1, "Backups run daily at 2:00 AM"),))
+FORGED = Claim("Backups run hourly.", (Quote(1, "Backups run every hour"),))
+QUESTION = "When do backups run?"
+
+
+def check_marks(answer: Answer) -> None:
+    """Every [n] has a citation, every citation an [n], in the order of first use."""
+    marks = list(dict.fromkeys(int(number) for number in re.findall(r"\[(\d{1,3})\]", answer.text)))
+    assert marks == [citation.number for citation in answer.citations] == list(range(1, len(marks) + 1))
+
+
+async def test_without_a_model_the_documents_are_quoted(world: World) -> None:
+    """The answer is a quote with number, page, boxes and a link whose citation is kept."""
+    answer = await world.answering().answer(world.question(QUESTION))
+    assert answer.state is AnswerState.GROUNDED
+    assert answer.text.startswith(wording.QUOTES_LEAD)
+    assert "“Backups run daily at 2:00 AM.” [1]" in answer.text
+    check_marks(answer)
+    first = answer.citations[0]
+    assert (first.file, first.page, first.quote) == ("sop-it-04.pdf", 1, "Backups run daily at 2:00 AM.")
+    assert first.boxes == world.register.kept[0].boxes
+    assert first.url.endswith("/v/1-1")
+    assert len(answer.passages) == 2
+
+
+async def test_a_models_sentence_is_kept_when_it_is_proven(world: World) -> None:
+    """A model's words with a quote that is found make a grounded answer."""
+    answer = await world.answering(Scripted(Draft((DAILY,)))).answer(world.question(QUESTION))
+    assert (answer.state, answer.text) == (AnswerState.GROUNDED, "Backups run at 2 AM every day. [1]")
+    check_marks(answer)
+
+
+async def test_a_forged_quote_is_sent_back_once_with_its_fault(world: World) -> None:
+    """The model is told what was wrong; a repaired reply counts."""
+    model = Scripted(Draft((DAILY, FORGED)), Draft((DAILY,)))
+    answer = await world.answering(model).answer(world.question(QUESTION))
+    assert answer.state is AnswerState.GROUNDED
+    assert model.faults[0] == ()
+    assert "Sentence 2" in model.faults[1][0]
+
+
+async def test_what_fails_twice_is_dropped_and_said_so(world: World) -> None:
+    """A sentence that is forged again is left out, and the reply says so."""
+    model = Scripted(Draft((DAILY, FORGED)), Draft((DAILY, FORGED)))
+    answer = await world.answering(model).answer(world.question(QUESTION))
+    assert answer.state is AnswerState.PARTIAL
+    assert "hourly" not in answer.text
+    assert answer.text.endswith(wording.dropped(1))
+    check_marks(answer)
+
+
+async def test_a_worse_second_draft_is_not_taken(world: World) -> None:
+    """When the retry loses what was proven, the first draft counts."""
+    model = Scripted(Draft((DAILY, FORGED)), Draft((FORGED,)))
+    answer = await world.answering(model).answer(world.question(QUESTION))
+    assert answer.text.startswith(DAILY.text)
+
+
+async def test_a_retry_that_fails_leaves_the_first_draft(world: World) -> None:
+    """An endpoint that dies between two drafts costs only the repair."""
+    model = Scripted(Draft((DAILY, FORGED)), ModelUnavailable("gone"))
+    answer = await world.answering(model).answer(world.question(QUESTION))
+    assert answer.state is AnswerState.PARTIAL
+    assert answer.text.startswith(DAILY.text)
+
+
+async def test_nothing_proven_ends_in_quotes(world: World) -> None:
+    """When not one sentence of the model survives, the documents speak for themselves."""
+    model = Scripted(Draft((FORGED,)), Draft((FORGED,)))
+    answer = await world.answering(model).answer(world.question(QUESTION))
+    assert answer.text.startswith(wording.MODEL_UNVERIFIED)
+    assert "hourly" not in answer.text
+    check_marks(answer)
+
+
+@pytest.mark.parametrize("error", [ModelUnavailable("down"), ModelReplyUnusable("cut off")])
+async def test_a_model_that_fails_ends_in_quotes(world: World, error: Exception) -> None:
+    """An endpoint that is down or talks nonsense is said so, and quotes are given instead."""
+    answer = await world.answering(Scripted(error)).answer(world.question(QUESTION))
+    assert answer.state is AnswerState.GROUNDED
+    assert answer.text.startswith(wording.MODEL_FAILED)
+    check_marks(answer)
+
+
+async def test_what_the_documents_do_not_say_is_not_found(world: World) -> None:
+    """The answer says what was searched and which page came nearest; no [n], a link that marks nothing."""
+    world.register.statuses.append(make_status("scan.pdf", "quarantined", "No text: a scan."))
+    model = Scripted()
+    answer = await world.answering(model).answer(world.question("What is the capital of Mongolia?"))
+    assert answer.state is AnswerState.NOT_FOUND
+    assert model.faults == []
+    assert wording.NOT_FOUND in answer.text
+    assert wording.searched(2) in answer.text
+    assert "scan.pdf" in answer.text
+    assert "a scan" not in answer.text
+    assert answer.citations == ()
+    assert answer.nearest is not None
+    assert answer.nearest.url.endswith("/v/1-1")
+    assert (world.register.kept[0].quote, world.register.kept[0].boxes) == ("", ())
+    assert [(unread.file, unread.reason) for unread in answer.unread] == [("scan.pdf", "No text: a scan.")]
+
+
+async def test_a_model_that_finds_nothing_is_believed(world: World) -> None:
+    """An empty draft is "not in your documents", not an invitation to quote something anyway."""
+    answer = await world.answering(Scripted(Draft(()))).answer(world.question(QUESTION))
+    assert answer.state is AnswerState.NOT_FOUND
+
+
+async def test_an_empty_channel_says_how_to_add_documents(world: World) -> None:
+    """A channel without documents is told so."""
+    world.shelf.passages.clear()
+    world.register.statuses.clear()
+    answer = await world.answering().answer(world.question(QUESTION))
+    assert (answer.state, answer.text) == (AnswerState.NOT_FOUND, wording.EMPTY_CHANNEL)
+    assert answer.nearest is None
+
+
+async def test_documents_on_their_way_are_mentioned(world: World) -> None:
+    """While files wait to be read, a missing answer may be among them."""
+    world.shelf.passages.clear()
+    world.register.statuses = [make_status("new.pdf", "reading"), make_status("next.pdf", "waiting")]
+    answer = await world.answering().answer(world.question(QUESTION))
+    assert answer.text == wording.still_reading(2)
+
+
+@pytest.mark.parametrize("error", [IndexUnavailable("secret host"), DatabaseUnavailable("secret host")])
+async def test_an_engine_that_is_down_says_try_again(world: World, error: Exception) -> None:
+    """A failure of ours is never "not in your documents", and its text is not shown."""
+    world.shelf.error = error
+    answer = await world.answering().answer(world.question(QUESTION))
+    assert (answer.state, answer.text) == (AnswerState.FAILED, wording.ENGINE_FAILED)
+    assert answer.citations == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "reply"),
+    [
+        ("Hello!", wording.GREETING),
+        ("good morning", wording.GREETING),
+        ("Thanks a lot.", wording.THANKS),
+        ("help", wording.HELP),
+        ("  ", wording.HELP),
+        ("What can you do?", wording.HELP),
+    ],
+)
+async def test_small_talk_has_no_sources(world: World, text: str, reply: str) -> None:
+    """Greetings, thanks and help touch no document."""
+    answer = await world.answering().answer(world.question(text))
+    assert (answer.state, answer.text, answer.citations, answer.passages) == (AnswerState.CHAT, reply, (), ())
+
+
+async def test_a_question_that_is_too_long_is_not_read(world: World) -> None:
+    """The limit is said instead of a search."""
+    answer = await world.answering().answer(world.question("why " * 2000))
+    assert (answer.state, answer.text) == (AnswerState.CHAT, wording.question_too_long(4000))
+
+
+TRAP = "Zebras: see [the portal](https://evil.test) <@U123> [7] [1](https://evil.test/x) daily."
+OBEYED = Claim("Zebras: [click](https://evil.test) <https://evil.test|here> daily [7].", (Quote(1, TRAP),))
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        (
+            None,
+            "“Zebras: see [the portal] (https://evil.test) <@U123> (7) (1)(https://evil.test/x) daily.” [1]",
+        ),
+        (Scripted(Draft((OBEYED,))), "Zebras: click here daily. [1]"),
+    ],
+)
+async def test_a_document_cannot_give_orders(world: World, model: Scripted | None, said: str) -> None:
+    """Links, mentions and marks in a document come out as plain words, with our numbers and links only."""
+    world.shelf.passages.insert(0, make_passage(TRAP, file="trap.pdf", title="Trap"))
+    answer = await world.answering(model).answer(world.question("What about zebras daily?"))
+    assert said in answer.text.splitlines()
+    assert answer.citations[0].url == "https://example.test/v/1-1"
+
+
+async def test_the_log_holds_ids_and_counts_only(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    """One line per question, without a word of question or document."""
+    with caplog.at_level(logging.INFO):
+        await world.answering().answer(world.question(QUESTION))
+    (record,) = [record for record in caplog.records if record.name == "bot.core.answering"]
+    said = record.getMessage()
+    assert "state=grounded" in said
+    assert "backup" not in said.lower()
+    assert "sop" not in said.lower()
+
+
+async def test_the_time_is_told(world: World) -> None:
+    """Milliseconds of the parts never exceed the whole by more than rounding."""
+    spent = (await world.answering().answer(Question("q", QUESTION, make_channel(), ASKED_AT))).milliseconds
+    assert 0 <= spent.retrieve + spent.answer <= spent.total + 2
+
+
+def cite(number: int, file: str, page: int, title: str = "") -> Citation:
+    return Citation(number, title, file, page, "quote", (), f"https://example.test/{number}")
+
+
+def test_one_source_per_cited_page() -> None:
+    """Two quotes of one page share a button; the label has the title, else the file's name."""
+    answer = Answer(
+        AnswerState.GROUNDED,
+        "",
+        (cite(1, "hr/a.pdf", 3, "Leave"), cite(2, "b.pdf", 1), cite(3, "hr/a.pdf", 3, "Leave")),
+    )
+    first, second = cited_pages(answer)
+    assert (first.numbers, first.label, first.fallback, first.url) == (
+        (1, 3),
+        "p. 3 · Leave",
+        "Page 3 of a.pdf",
+        "https://example.test/1",
+    )
+    assert second.label == "p. 1 · b.pdf"
+
+
+def test_equal_titles_show_file_names() -> None:
+    """Titles that two files share are replaced by the file names, and equal ones of those by paths."""
+    citations = (cite(1, "a.pdf", 1, "Contoso"), cite(2, "b.pdf", 2, "Contoso"), cite(3, "c.pdf", 3, "Other"))
+    answer = Answer(AnswerState.GROUNDED, "", citations)
+    assert [page.label for page in cited_pages(answer)] == ["p. 1 · a.pdf", "p. 2 · b.pdf", "p. 3 · Other"]
+    twins = replace(answer, citations=(cite(1, "x/a.pdf", 1), cite(2, "y/a.pdf", 1)))
+    assert [page.label for page in cited_pages(twins)] == ["p. 1 · x/a.pdf", "p. 1 · y/a.pdf"]
+
+
+def test_further_sources_stay_reachable() -> None:
+    """What is over the limit is the rest, not lost."""
+    pages = cited_pages(
+        Answer(AnswerState.GROUNDED, "", tuple(cite(number, "a.pdf", number) for number in range(1, 8)))
+    )
+    shown, rest = split_sources(pages, 5)
+    assert [page.numbers for page in (*shown, *rest)] == [(number,) for number in range(1, 8)]
+    assert len(shown) == 5
