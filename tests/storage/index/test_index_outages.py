@@ -1,0 +1,222 @@
+"""Engines that are down, late, locked, damaged or killed: bounded time, our errors, nothing half shown."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from uuid import UUID, uuid4
+
+import numpy as np
+import pytest
+from engines.weaviate import RealWeaviate
+from index_samples import axis, chunk, new_tenant
+
+from storage.errors import IncompletePublication, IndexUnavailable, SettingsError
+from storage.index.contract import Filters, Index, IndexedChunk
+from storage.index.embedded import EmbeddedIndex
+from storage.index.weaviate_index import WeaviateIndex
+from storage.models import TenantName
+
+SECONDS = 1.0
+Call = Callable[[Index, TenantName], Awaitable[object]]
+
+CALLS: dict[str, Call] = {
+    "ping": lambda index, tenant: index.ping(),
+    "has_tenant": lambda index, tenant: index.has_tenant(tenant),
+    "ensure_tenant": lambda index, tenant: index.ensure_tenant(tenant),
+    "write": lambda index, tenant: index.write(tenant, [chunk(uuid4(), 0, "backup", vector=axis(0))]),
+    "seal": lambda index, tenant: index.seal(tenant, uuid4(), chunks=1, vectors=1),
+    "find_by_words": lambda index, tenant: index.find_by_words(tenant, ["backup"], Filters(), 5),
+    "find_by_vector": lambda index, tenant: index.find_by_vector(tenant, axis(0), Filters(), 5),
+    "document_frequencies": lambda index, tenant: index.document_frequencies(tenant, ["backup"]),
+    "remove": lambda index, tenant: index.remove(tenant, uuid4(), 3),
+    "publications": lambda index, tenant: index.publications(tenant),
+    "drop_tenant": lambda index, tenant: index.drop_tenant(tenant),
+}
+
+
+async def all_calls_are_refused_in_time(index: Index, tenant: TenantName) -> None:
+    """Make every call; each must end as IndexUnavailable soon after its deadline."""
+    for name, call in CALLS.items():
+        started = time.monotonic()
+        with pytest.raises(IndexUnavailable):
+            await call(index, tenant)
+        assert time.monotonic() - started < SECONDS + 1, name
+
+
+async def until_up(index: Index) -> None:
+    """Wait until the engine answers again."""
+    async with asyncio.timeout(30):
+        while True:
+            try:
+                return await index.ping()
+            except IndexUnavailable:
+                await asyncio.sleep(0.1)
+
+
+@pytest.mark.engine("weaviate")
+async def test_a_weaviate_that_hangs_is_unavailable_within_the_deadline(weaviate: RealWeaviate) -> None:
+    """Shows that no call outlasts its deadline, and that the same index works once the server goes on."""
+    index, tenant = await weaviate.connect(SECONDS), new_tenant()
+    await index.ensure_tenant(tenant)
+    weaviate.pause()
+    try:
+        await all_calls_are_refused_in_time(index, tenant)
+    finally:
+        weaviate.resume()
+    await until_up(index)
+    await index.aclose()
+
+
+@pytest.mark.engine("weaviate")
+async def test_a_killed_weaviate_is_unavailable_and_comes_back_with_what_was_written(
+    weaviate: RealWeaviate,
+) -> None:
+    """Shows that the client's minute of retries is cut, and that it reconnects by itself."""
+    index, tenant, publication = await weaviate.connect(SECONDS), new_tenant(), uuid4()
+    await index.ensure_tenant(tenant)
+    await index.write(tenant, [chunk(publication, 0, "backup")])
+    await index.seal(tenant, publication, chunks=1, vectors=0)
+    weaviate.kill()
+    try:
+        await all_calls_are_refused_in_time(index, tenant)
+    finally:
+        weaviate.start()
+    await until_up(index)
+    assert len(await index.find_by_words(tenant, ["backup"], Filters(), 5)) == 1
+    await index.aclose()
+
+
+def readings(publication: UUID, chunks: int = 100) -> list[IndexedChunk]:
+    """A publication with vectors of real size."""
+    vectors = np.random.default_rng(publication.int % 2**32).normal(size=(chunks, 384))
+    return [
+        chunk(publication, place, f"backup {place}", vector=vector.tolist())
+        for place, vector in enumerate(vectors)
+    ]
+
+
+async def whole(index: Index, tenant: TenantName, publication: UUID) -> bool:
+    """Whether all 100 chunks of a publication are found by words and by vector."""
+    others = Filters()
+    by_words = await index.find_by_words(tenant, ["backup"], others, 500)
+    by_vector = await index.find_by_vector(tenant, [1.0] * 384, others, 500)
+    return all(sum(hit.publication == publication for hit in leg) == 100 for leg in (by_words, by_vector))
+
+
+@pytest.mark.engine("weaviate")
+async def test_a_kill_before_the_seal_shows_as_incomplete_or_lost_nothing(weaviate: RealWeaviate) -> None:
+    """Shows that an acknowledged write whose vectors died is never sealed, and that a new id repairs it."""
+    index = await weaviate.connect()
+    written = {new_tenant(): uuid4() for _ in range(10)}
+    for tenant, publication in written.items():
+        await index.ensure_tenant(tenant)
+        await index.write(tenant, readings(publication))
+    weaviate.kill()
+    weaviate.start()
+    await until_up(index)
+    for tenant, publication in written.items():
+        try:
+            await index.seal(tenant, publication, chunks=100, vectors=100)
+        except IncompletePublication:
+            again = uuid4()
+            await index.write(tenant, readings(again))
+            await index.seal(tenant, again, chunks=100, vectors=100)
+            await index.remove(tenant, publication, 100)
+            written[tenant] = again
+        assert await whole(index, tenant, written[tenant])
+        assert await index.publications(tenant) == {written[tenant]: 100}
+    await index.aclose()
+
+
+@pytest.mark.engine("weaviate")
+async def test_a_kill_after_the_seal_loses_nothing(weaviate: RealWeaviate) -> None:
+    """Shows that what was sealed is whole after ``kill -9``: the seal flushes what a write alone leaves."""
+    index = await weaviate.connect()
+    written = {new_tenant(): uuid4() for _ in range(10)}
+    for tenant, publication in written.items():
+        await index.ensure_tenant(tenant)
+        await index.write(tenant, readings(publication))
+        await index.seal(tenant, publication, chunks=100, vectors=100)
+    weaviate.kill()
+    weaviate.start()
+    await until_up(index)
+    for tenant, publication in written.items():
+        await index.seal(tenant, publication, chunks=100, vectors=100)
+        assert await whole(index, tenant, publication)
+    await index.aclose()
+
+
+@pytest.mark.engine("weaviate")
+async def test_a_wrong_key_or_address_is_unavailable_at_once(weaviate: RealWeaviate) -> None:
+    """Shows that connecting fails with our error, not with the client's, and quickly."""
+    for url, key in [(weaviate.url, "wrong"), (weaviate.url, None), ("http://127.0.0.1:1", "any")]:
+        with pytest.raises(IndexUnavailable):
+            await WeaviateIndex.connect(url, key, weaviate.grpc_port, SECONDS)
+
+
+async def test_an_address_that_is_none_names_the_setting() -> None:
+    """Shows that a mistyped URL is a fault of the settings."""
+    with pytest.raises(SettingsError, match="WEAVIATE_URL"):
+        await WeaviateIndex.connect("localhost:8080", None, 50051, SECONDS)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Where the embedded index of a test lies."""
+    return tmp_path / "index"
+
+
+@pytest.fixture
+def locked(folder: Path) -> Iterator[Callable[[TenantName], None]]:
+    """Holds the write lock of a tenant's file, as a hung process would."""
+    held: list[sqlite3.Connection] = []
+
+    def lock(tenant: TenantName) -> None:
+        held.append(sqlite3.connect(folder / f"{tenant}.sqlite3", isolation_level=None))
+        held[-1].execute("BEGIN IMMEDIATE")
+
+    yield lock
+    for connection in held:
+        connection.close()
+
+
+async def test_a_locked_file_refuses_writes_in_time_and_still_answers(
+    folder: Path, locked: Callable[[TenantName], None]
+) -> None:
+    """Shows that a writer that hangs stops other writers within the deadline, and no reader."""
+    index, tenant = EmbeddedIndex(folder, SECONDS), new_tenant()
+    await index.ensure_tenant(tenant)
+    await index.write(tenant, [chunk(uuid4(), 0, "backup")])
+    locked(tenant)
+    started = time.monotonic()
+    with pytest.raises(IndexUnavailable):
+        await index.write(tenant, [chunk(uuid4(), 0, "backup")])
+    assert time.monotonic() - started < SECONDS + 1
+    assert len(await index.find_by_words(tenant, ["backup"], Filters(), 5)) == 1
+    await index.aclose()
+
+
+async def test_a_damaged_file_is_unavailable_and_harms_no_other_tenant(folder: Path) -> None:
+    """Shows that a broken file is an infrastructure fault of one tenant alone."""
+    index, damaged, sound = EmbeddedIndex(folder), new_tenant(), new_tenant()
+    for tenant in (damaged, sound):
+        await index.ensure_tenant(tenant)
+        await index.write(tenant, [chunk(uuid4(), 0, "backup")])
+    (folder / f"{damaged}.sqlite3").write_bytes(b"not a database" * 1000)
+    with pytest.raises(IndexUnavailable):
+        await index.find_by_words(damaged, ["backup"], Filters(), 5)
+    assert len(await index.find_by_words(sound, ["backup"], Filters(), 5)) == 1
+    await index.aclose()
+
+
+async def test_a_folder_that_cannot_be_made_is_unavailable(tmp_path: Path) -> None:
+    """Shows that a ping notices a disk that cannot be written to."""
+    (tmp_path / "file").write_text("in the way")
+    index = EmbeddedIndex(tmp_path / "file" / "index")
+    with pytest.raises(IndexUnavailable):
+        await index.ping()
+    await index.aclose()

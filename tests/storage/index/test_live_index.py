@@ -1,0 +1,174 @@
+"""The live-only rule: what a question sees of publications that come, go and replace each other."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection
+from uuid import UUID, uuid4
+
+import pytest
+from index_samples import axis, chunk, new_tenant
+
+from storage.errors import IndexUnavailable
+from storage.index import live as live_module
+from storage.index.contract import Index
+from storage.index.live import Found, LiveIndex
+from storage.models import Channel, LivePublication, Platform, Rung, TenantName
+
+
+class Publications:
+    """A live set in memory: what the catalog reads from SQL."""
+
+    def __init__(self) -> None:
+        self.states: dict[UUID, str] = {}
+
+    async def hidden(self, channel_id: int) -> frozenset[UUID]:
+        """Pending and retired ones."""
+        await asyncio.sleep(0)
+        return frozenset(one for one, state in self.states.items() if state in ("pending", "retired"))
+
+    async def live(self, channel_id: int, ids: Collection[UUID]) -> dict[UUID, LivePublication]:
+        """The live ones among ``ids``."""
+        await asyncio.sleep(0)
+        return {one: published(one) for one in ids if self.states.get(one) == "live"}
+
+    def flip(self, new: UUID, old: UUID) -> None:
+        """One transaction: the new one is live, the old one retired."""
+        self.states.update({new: "live", old: "retired"})
+
+
+def published(publication: UUID) -> LivePublication:
+    """A live publication of some document."""
+    return LivePublication(
+        id=publication,
+        channel_id=1,
+        document_id=UUID(int=1),
+        version_id=1,
+        reading_id=UUID(int=2),
+        sha256="0" * 64,
+        rung=Rung.FULL,
+        file="a.pdf",
+        title="A",
+        pages=1,
+        chunks=4,
+    )
+
+
+@pytest.fixture
+def channel(tenant: TenantName) -> Channel:
+    """The channel of the tenant."""
+    return Channel(1, tenant, Platform.LOCAL, "it", 1)
+
+
+async def write(index: Index, tenant: TenantName, publication: UUID, chunks: int = 4) -> None:
+    """Publish as the publisher does, up to the flip."""
+    written = [
+        chunk(publication, place, f"backup {place}", vector=axis(place % 8)) for place in range(chunks)
+    ]
+    await index.write(tenant, written)
+    await index.seal(tenant, publication, chunks=chunks, vectors=chunks)
+
+
+def shown(found: Found) -> set[tuple[UUID, int]]:
+    """Publications with their number of hits by words."""
+    ids = [hit.publication for hit in found.words]
+    return {(one, ids.count(one)) for one in ids}
+
+
+async def test_only_live_publications_are_found(index: Index, channel: Channel) -> None:
+    """Shows that pending, retired, removed and never registered publications stay unseen on both legs."""
+    states = Publications()
+    for state in ("pending", "retired", "removed", "live", None):
+        publication = uuid4()
+        await write(index, channel.tenant, publication)
+        states.states |= {publication: state} if state else {}
+    found = await LiveIndex(index, states).find(channel, ["backup"], axis(0), limit=50)
+    (live,) = (one for one, state in states.states.items() if state == "live")
+    assert shown(found) == {(live, 4)}
+    assert {hit.publication for hit in found.vectors} == {live} == set(found.publications)
+
+
+async def test_a_channel_without_a_tenant_finds_nothing(index: Index) -> None:
+    """Shows that a channel nothing was ever published to is empty, not an error."""
+    channel = Channel(1, new_tenant(), Platform.LOCAL, "new", 1)
+    live = LiveIndex(index, Publications())
+    assert await live.find(channel, ["backup"], axis(0), limit=5) == Found()
+    assert await live.document_frequencies(channel, ["backup"]) == (0, {"backup": 0})
+
+
+async def test_hits_that_are_not_live_never_take_the_place_of_live_ones(
+    index: Index, channel: Channel
+) -> None:
+    """Shows that ghosts at the top make the index be asked for more until the limit is filled."""
+    states, live, ghost = Publications(), uuid4(), uuid4()
+    await index.write(channel.tenant, [chunk(ghost, place, "backup") for place in range(40)])
+    await index.write(channel.tenant, [chunk(live, place, f"backup {place} of more") for place in range(5)])
+    states.states[live] = "live"
+    found = await LiveIndex(index, states).find(channel, ["backup"], None, limit=5)
+    assert shown(found) == {(live, 5)}
+
+
+async def test_thousands_of_hidden_publications_are_checked_after_the_query(
+    index: Index, channel: Channel
+) -> None:
+    """Shows that above the filter's bound the limit is doubled until the live chunks are there."""
+    states, live = Publications(), uuid4()
+    states.states = {uuid4(): "retired" for _ in range(live_module.MOST_HIDDEN)}
+    retired = [uuid4() for _ in range(30)]
+    states.states |= dict.fromkeys(retired, "retired") | {live: "live"}
+    await index.write(channel.tenant, [chunk(one, 0, "backup") for one in retired])
+    await index.write(channel.tenant, [chunk(live, 0, "backup of other things")])
+    found = await LiveIndex(index, states).find(channel, ["backup"], None, limit=3)
+    assert shown(found) == {(live, 1)}
+
+
+async def test_no_question_sees_both_neither_or_half_of_a_document_under_constant_flips(
+    index: Index, channel: Channel
+) -> None:
+    """Shows that every one of some hundred questions sees exactly one whole publication."""
+    states, live_now = Publications(), uuid4()
+    await write(index, channel.tenant, live_now)
+    states.states[live_now] = "live"
+    live, ended = LiveIndex(index, states), asyncio.Event()
+
+    async def replace_again_and_again() -> int:
+        current, flips = live_now, 0
+        async with asyncio.timeout(60):
+            while not ended.is_set() or flips < 20:
+                new = uuid4()
+                states.states[new] = "pending"
+                await write(index, channel.tenant, new)
+                states.flip(new, current)
+                current, flips = new, flips + 1
+        return flips
+
+    async def ask_again_and_again() -> list[set[tuple[UUID, int]]]:
+        return [shown(await live.find(channel, ["backup"], axis(0), limit=50)) for _ in range(100)]
+
+    flipping = asyncio.create_task(replace_again_and_again())
+    seen = [
+        one for batch in await asyncio.gather(*(ask_again_and_again() for _ in range(4))) for one in batch
+    ]
+    ended.set()
+    assert await flipping >= 20
+    assert [len(one) for one in seen] == [1] * 400
+    assert {count for one in seen for _, count in one} == {4}
+
+
+class Restless(Publications):
+    """Publications that are retired whenever somebody looks."""
+
+    async def live(self, channel_id: int, ids: Collection[UUID]) -> dict[UUID, LivePublication]:
+        """None of them is, any more: the next one is."""
+        self.states.update(dict.fromkeys(ids, "retired"))
+        return {}
+
+
+async def test_a_channel_that_never_rests_ends_in_an_error_not_in_a_loop(
+    index: Index, channel: Channel
+) -> None:
+    """Shows that asking again is bounded."""
+    for _ in range(live_module.MOST_ROUNDS):
+        await index.write(channel.tenant, [chunk(uuid4(), 0, "backup")])
+    with pytest.raises(IndexUnavailable):
+        await LiveIndex(index, Restless()).find(channel, ["backup"], None, limit=1)
