@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -17,6 +18,9 @@ from storage.pdf.titles import sane_title  # noqa: E402
 
 LONGEST_SIDE = 3000
 """Most pixels of a drawn page's longer side."""
+
+UNUSED_ADDRESSES = 160 * 1024 * 1024
+"""Address space that a child has mapped and hardly touches: the libraries, and room to grow."""
 
 LARGE_PNG = 400_000
 """From this many bytes on a JPEG is tried: the page is likely a scan or a photograph."""
@@ -49,8 +53,12 @@ def perform(job: dict[str, Any], source: int, out: int) -> None:
 
 
 def _is_out_of_memory(error: BaseException) -> bool:
-    text = str(error)
-    return isinstance(error, MemoryError) or "alloc" in text or "std::bad_alloc" in text
+    """MuPDF names a want of memory in many ways, so the limit itself is asked, too."""
+    if isinstance(error, MemoryError) or "alloc" in str(error):
+        return True
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return limit != resource.RLIM_INFINITY and used > limit - UNUSED_ADDRESSES
 
 
 def _line(value: dict[str, Any]) -> bytes:

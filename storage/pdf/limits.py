@@ -112,10 +112,10 @@ def limit(memory: int, seconds: int) -> None:
     """Bound this process: ``memory`` bytes of address space, ``seconds`` of CPU, no files, no children."""
     for what, most in (
         (resource.RLIMIT_AS, memory),
-        (resource.RLIMIT_CPU, seconds),
         (resource.RLIMIT_FSIZE, 0),
         (resource.RLIMIT_NOFILE, 16),
         (resource.RLIMIT_NPROC, 0),
         (resource.RLIMIT_CORE, 0),
     ):
         resource.setrlimit(what, (most, most))
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 2))  # first SIGXCPU, which says why

@@ -14,6 +14,9 @@ from typing import Any
 from storage.errors import EngineStartError, ReaderKilled
 
 START_SECONDS = 60
+PATIENCE = 3
+"""Wall clock to computing time of a job: a file is not to blame for a busy machine."""
+
 LARGEST_RESULT = 512 * 1024 * 1024
 """A child that writes more than this is stopped: 5,000 dense pages are a fifth of it."""
 
@@ -71,14 +74,17 @@ class Parent:
         """``network`` (namespace, filter or open) and ``files`` (none or readable)."""
         return self._ready.result()
 
-    async def run(self, job: dict[str, Any], source: int, seconds: float) -> bytes:
+    async def run(self, job: dict[str, Any], source: int) -> bytes:
         """Let a child do one job with the open file ``source``; what it wrote.
+
+        The child may compute for ``job["seconds"]``; a machine that is busy with other things lets
+        it take longer, yet not for ever.
 
         Raises:
             ReaderKilled: the child hit a limit or crashed.
             ParentEnded: the parent program ended meanwhile.
         """
-        number = next(self._numbers)
+        number, wait = next(self._numbers), PATIENCE * job["seconds"]
         end = self._ends[number] = asyncio.get_running_loop().create_future()
         result, sink = os.pipe()
         try:
@@ -86,13 +92,11 @@ class Parent:
                 self._send({**job, "number": number}, source, sink)
             finally:
                 os.close(sink)
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(wait):
                 data = await _drain(result)
                 status = await end
         except TimeoutError:
-            raise ReaderKilled(
-                f"the file took longer than {seconds:g} s; split it or export it again"
-            ) from None
+            raise ReaderKilled(f"the file took longer than {wait} s; split it or export it again") from None
         finally:
             self._forget(number)
         _refuse(status, job["seconds"])
@@ -178,6 +182,8 @@ def _refuse(status: int, seconds: int) -> None:
     if status == 0:
         return
     ended_by = os.WTERMSIG(status) if os.WIFSIGNALED(status) else None
-    if ended_by in (signal.SIGXCPU, signal.SIGKILL):
+    if ended_by == signal.SIGKILL:
+        raise ReaderKilled("the system stopped the reader, most likely for want of memory; free some memory")
+    if ended_by == signal.SIGXCPU:
         raise ReaderKilled(f"the file took more than {seconds} s of computing; split it or export it again")
     raise ReaderKilled("the reader crashed on this file; export the PDF again")

@@ -79,12 +79,12 @@ class PdfProcess:
         parent = await self._alive()
         source = await asyncio.to_thread(self._open, path)
         try:
-            return await parent.run(limited, source, seconds)
+            return await parent.run(limited, source)
         except ParentEnded:
             _log.warning("the PDF process ended and is started again")
             parent = await self._alive()
             os.lseek(source, 0, os.SEEK_SET)
-            return await parent.run(limited, source, seconds)
+            return await parent.run(limited, source)
         finally:
             os.close(source)
 

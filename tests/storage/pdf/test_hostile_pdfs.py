@@ -1,0 +1,99 @@
+"""Files that mean harm, or are none: each ends in a sentence, and the next file is read all the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from storage.errors import (
+    DocumentError,
+    NoPages,
+    NotAPdf,
+    PasswordProtected,
+    ReaderKilled,
+    TooLarge,
+)
+from storage.pdf.process import PdfProcess
+from storage.settings import StorageSettings
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("html.pdf", NotAPdf),
+        ("claims.pdf", NotAPdf),
+        ("svg.pdf", NotAPdf),
+        ("png.pdf", NotAPdf),
+        ("zip.pdf", NotAPdf),
+        ("empty.pdf", NotAPdf),
+        ("cut.pdf", NotAPdf),
+        ("locked.pdf", PasswordProtected),
+        ("forms.pdf", ReaderKilled),
+        ("glyphs.pdf", ReaderKilled),
+    ],
+)
+async def test_a_bad_file_ends_in_a_sentence_and_the_next_is_read(
+    process: PdfProcess, pdfs: Path, name: str, kind: type[DocumentError]
+) -> None:
+    """The right error, with words for an admin and no path in them, and a process that lives on."""
+    parent = process.pid
+    with pytest.raises(kind, match=r"[a-z]{3,} [a-z]+") as caught:
+        await process.read(pdfs / name)
+    assert str(pdfs) not in str(caught.value)
+    assert (await process.read(pdfs / "plain.pdf")).pages[0].text.startswith("Backups")
+    assert process.pid == parent
+
+
+async def test_a_bomb_is_stopped_by_the_limit_it_hits(process: PdfProcess, pdfs: Path) -> None:
+    """The sentence tells time from memory, because an admin can do different things about them."""
+    with pytest.raises(ReaderKilled, match=r"than \d+ s"):
+        await process.read(pdfs / "forms.pdf")
+    with pytest.raises(ReaderKilled, match="memory"):
+        await process.read(pdfs / "glyphs.pdf")
+
+
+async def test_drawing_a_bomb_is_stopped_too(process: PdfProcess, pdfs: Path) -> None:
+    """The viewer's pages obey limits of their own."""
+    with pytest.raises(ReaderKilled, match=r"than \d+ s|memory"):
+        await process.render(pdfs / "forms.pdf", 1, 72)
+
+
+async def test_a_file_cut_off_in_the_middle_is_told(process: PdfProcess, pdfs: Path, tmp_path: Path) -> None:
+    """What can be mended is read and marked as mended; what holds nothing any more is refused."""
+    whole = (pdfs / "plain.pdf").read_bytes()
+    for share in range(1, 20):
+        part = tmp_path / f"{share}.pdf"
+        part.write_bytes(whole[: len(whole) * share // 20])
+        try:
+            read = await process.read(part)
+        except (NotAPdf, NoPages):
+            continue
+        assert read.is_repaired
+        assert any(page.text for page in read.pages)
+
+
+async def test_a_file_that_only_its_owner_may_change_is_read(process: PdfProcess, pdfs: Path) -> None:
+    """An owner's password locks nobody out."""
+    assert (await process.read(pdfs / "owned.pdf")).pages[0].text == "locked"
+
+
+async def test_a_page_that_is_not_there_is_a_document_error(process: PdfProcess, pdfs: Path) -> None:
+    """A link to a page beyond the end is answered, not drawn."""
+    with pytest.raises(NoPages, match="no page 4"):
+        await process.render(pdfs / "plain.pdf", 4, 72)
+
+
+async def test_too_many_pages_or_bytes_are_refused(pdfs: Path, tmp_path: Path) -> None:
+    """Both limits name what the file has and what is allowed; a sparse giant is never read."""
+    process = PdfProcess(StorageSettings(max_pages=2, max_file_mb=1))
+    giant = tmp_path / "giant.pdf"
+    with giant.open("wb") as file:
+        file.truncate(50 * 1024**3)
+    try:
+        with pytest.raises(TooLarge, match="3 pages, the limit is 2"):
+            await process.read(pdfs / "plain.pdf")
+        with pytest.raises(TooLarge, match="51200 MB, the limit is 1 MB"):
+            await process.read(giant)
+    finally:
+        await process.aclose()
