@@ -86,6 +86,12 @@ class SlackDouble:
         found: list[dict[str, Any]] = reply["messages"]
         return found
 
+    async def log(self) -> list[dict[str, Any]]:
+        """What went between Slack and the bot, oldest first."""
+        async with self.session.get(f"{self.url}/_control/log") as response:
+            entries: list[dict[str, Any]] = (await response.json())["log"]
+        return entries
+
     async def replies(self, channel: str, count: int = 1) -> list[dict[str, Any]]:
         """What the bot posted, once there are ``count`` finished answers (those with blocks)."""
         for _ in range(100):

@@ -26,18 +26,18 @@ SECRET = "signing-secret-of-the-test"
 
 
 def answer_to(message: IncomingMessage) -> Answer:
-    """An answer that shows which channel it is for, with one cited page."""
+    """An answer that shows which channel it is for: one cited page, or seven when all are asked for."""
     channel = message.key.conversation
-    citation = Citation(
-        1,
-        f"Backup rules of {channel}",
-        f"{channel}.pdf",
-        2,
-        "daily",
-        (),
-        f"http://127.0.0.1:8765/v/{channel}",
+    count = 7 if "all the rules" in message.text else 1
+    citations = tuple(
+        Citation(
+            n, f"Rules of {channel}", f"{n}.pdf", n + 1, "daily", (), f"http://127.0.0.1:8765/v/{channel}{n}"
+        )
+        for n in range(1, count + 1)
     )
-    return Answer(AnswerState.GROUNDED, f"For {channel}: backups run daily at 2:00 AM [1].", (citation,))
+    marks = "".join(f"[{n}]" for n in range(1, count + 1))
+    text = f"For {channel}: backups <b>run</b> *daily* at 2:00 AM {marks}."
+    return Answer(AnswerState.GROUNDED, text, citations)
 
 
 @dataclass

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
 from aiohttp import web
 from engines._ports import free_port
 from engines.slack import APP_TOKEN, BOT, HR, IT, SECRET, SlackDouble, StartSlack
+from playwright.async_api import Browser
 
 from bot.settings import BotSettings
 from bot.slack.door import SlackDoor
@@ -44,9 +47,9 @@ async def test_a_mention_is_answered_in_its_thread_with_a_button(workspace: Work
     (reply,) = await workspace.slack.replies(IT)
     assert reply["thread_ts"] == asked
     section, actions = reply["blocks"]
-    assert section["text"]["text"] == f"For {IT}: backups run daily at 2:00 AM [1]."
+    assert section["text"]["text"] == f"For {IT}: backups &lt;b&gt;run&lt;/b&gt; *daily* at 2:00 AM [1]."
     (button,) = actions["elements"]
-    assert button["text"]["text"] == f"p. 2 · Backup rules of {IT}"
+    assert button["text"]["text"] == f"p. 2 · Rules of {IT}"
     assert button["url"].startswith("http://127.0.0.1:8765/v/")
 
 
@@ -86,6 +89,27 @@ async def test_two_channels_never_see_each_others_answers(workspace: Workspace) 
     assert IT not in str(second["blocks"])
     tenants = {message.key.tenant for message in workspace.inbox.kept.values()}
     assert tenants == {f"sl_T0ACME001_{IT}", f"sl_T0ACME001_{HR}"}
+
+
+@pytest.mark.engine("chromium")
+async def test_a_person_sees_the_answer_and_its_buttons_in_the_browser(
+    workspace: Workspace, browser: Browser, tmp_path: Path
+) -> None:
+    """Asked in the browser: five buttons and one control for the two others; a click is acknowledged."""
+    page = await browser.new_page(viewport={"width": 1280, "height": 800})
+    await page.goto(workspace.slack.url)
+    await page.fill("textarea", f"<@{BOT}> show me all the rules")
+    await page.click("text=Send")
+    await page.get_by_text("1 reply").click()
+    await page.get_by_text("2 more sources").wait_for()
+    await page.screenshot(path=tmp_path / "slack.png")
+    buttons = page.locator(".bk-actions button")
+    assert await buttons.all_inner_texts() == [f"p. {n + 1} · {n}.pdf" for n in range(1, 6)]
+    await buttons.first.click()
+    await asyncio.sleep(0.5)
+    log = await workspace.slack.log()
+    assert "interactive" in {entry["kind"] for entry in log}
+    assert not [entry for entry in log if re.match("HTTP [45]", str(entry["summary"]))]
 
 
 @pytest.fixture

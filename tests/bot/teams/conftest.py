@@ -20,10 +20,16 @@ def name_of(conversation: str) -> str:
 
 
 def answer_to(message: IncomingMessage) -> Answer:
-    """An answer that shows which conversation it is for, with one cited page."""
+    """An answer that shows which conversation it is for: one cited page, or seven when all are asked for."""
     name = name_of(message.key.conversation)
-    citation = Citation(1, f"Rules {name}", "sop.pdf", 2, "daily", (), f"http://127.0.0.1:8765/v/{name}")
-    return Answer(AnswerState.GROUNDED, f"For {name}: backups run daily at 2:00 AM [1].", (citation,))
+    numbers = range(1, 8) if "all the rules" in message.text else range(1, 2)
+    citations = tuple(
+        Citation(n, f"Rules {name}", f"{n}.pdf", n + 1, "daily", (), f"http://127.0.0.1:8765/v/{name}{n}")
+        for n in numbers
+    )
+    marks = " ".join(f"[{n}]" for n in numbers)
+    text = f"For {name}: <b>all</b> *.bak & _old_ files; backups run daily at 2:00 AM {marks}."
+    return Answer(AnswerState.GROUNDED, text, citations)
 
 
 @dataclass

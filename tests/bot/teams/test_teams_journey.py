@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from engines.playground import (
     Playground,
     StartPlayground,
 )
+from playwright.async_api import Browser
 
 from bot.core import wording
 from bot.teams.door import TeamsDoor
@@ -112,6 +114,28 @@ async def test_four_conversations_at_once_never_share_an_answer(tenant: Tenant) 
         others = {other for other, _ in places} - {place}
         assert len(mine) == 4
         assert not any(tenant.inbox.name_of(other) in str(mine) for other in others)
+
+
+@pytest.mark.engine("chromium")
+async def test_a_person_sees_the_answer_its_citations_and_buttons_in_the_browser(
+    tenant: Tenant, browser: Browser, tmp_path: Path
+) -> None:
+    """Asked in the browser: the words as they are, a citation for each mark, five buttons and the control."""
+    page = await browser.new_page(viewport={"width": 1280, "height": 900})
+    await page.route(lambda url: "127.0.0.1" not in url, lambda route: route.abort())
+    await page.goto(tenant.teams.url)
+    await page.get_by_text("Connected.").wait_for()
+    box = page.locator('[contenteditable="true"]').first
+    await box.fill("show me all the rules")
+    await box.press("Enter")
+    await page.get_by_text("2 more sources").wait_for()
+    assert "<b>all</b> *.bak & _old_ files" in await page.inner_text("body")
+    assert await page.locator("a.fai-Citation").count() == 7
+    opening = page.locator('button[title^="http://127.0.0.1:8765/v/"]')
+    assert await opening.all_inner_texts() == [f"p. {n + 1} · {n}.pdf" for n in range(1, 6)]
+    await page.get_by_text("2 more sources").click()
+    await page.get_by_text("p. 8 · 7.pdf").wait_for()
+    await page.screenshot(path=tmp_path / "teams.png")
 
 
 async def test_talk_without_a_mention_is_left_alone(tenant: Tenant) -> None:

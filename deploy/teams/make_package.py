@@ -1,0 +1,85 @@
+"""Makes the Teams app package: ``python deploy/teams/make_package.py APP_ID PUBLIC_URL [FILE.zip]``.
+
+The manifest's placeholders become your bot's id and address; the two icons are drawn here, so that no
+binary lies in the repository.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import sys
+import zipfile
+import zlib
+from pathlib import Path
+from urllib.parse import urlsplit
+from uuid import UUID
+
+Pixel = bytes
+
+MANIFEST = Path(__file__).with_name("manifest.json")
+DARK, WHITE, CLEAR = b"\x1f\x29\x37\xff", b"\xff\xff\xff\xff", b"\x00\x00\x00\x00"
+
+
+def main(arguments: list[str]) -> int:
+    """Write the package; returns the exit status."""
+    if len(arguments) not in (2, 3):
+        print(__doc__, file=sys.stderr)
+        return 2
+    app_id, public_url, *target = arguments
+    path = Path(target[0] if target else "footnote-teams.zip")
+    write_package(path, UUID(app_id), public_url)
+    print(f"{path}: upload it in Teams under Apps > Manage your apps > Upload an app")
+    return 0
+
+
+def write_package(path: Path, app_id: UUID, public_url: str) -> None:
+    """A zip with the manifest and its icons."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as package:
+        package.writestr("manifest.json", json.dumps(manifest(app_id, public_url), indent=2))
+        package.writestr("color.png", draw_icon(192, DARK, WHITE))
+        package.writestr("outline.png", draw_icon(32, CLEAR, WHITE))
+
+
+def manifest(app_id: UUID, public_url: str) -> dict[str, object]:
+    """The manifest of this bot at this address."""
+    values: dict[str, object] = json.loads(MANIFEST.read_text(encoding="utf-8"))
+    base = public_url.rstrip("/")
+    pages = {"websiteUrl": base, "privacyUrl": f"{base}/privacy", "termsOfUseUrl": f"{base}/terms"}
+    developer, (bot,) = values["developer"], values["bots"]  # type: ignore[misc]  # as the file has them
+    return values | {
+        "id": str(app_id),
+        "developer": developer | pages,  # type: ignore[operator]
+        "bots": [bot | {"botId": str(app_id)}],
+        "validDomains": [urlsplit(base).netloc],
+    }
+
+
+def draw_icon(size: int, ground: Pixel, ink: Pixel) -> bytes:
+    """A page with three lines and a mark at its foot, as a PNG of ``size`` x ``size``."""
+    rows = [
+        b"".join(ink if _is_ink(x / size, y / size) else ground for x in range(size)) for y in range(size)
+    ]
+    return _png(size, rows)
+
+
+def _is_ink(x: float, y: float) -> bool:
+    on_edge = 0.22 <= x <= 0.78 and 0.12 <= y <= 0.88 and not (0.28 <= x <= 0.72 and 0.18 <= y <= 0.82)
+    on_line = 0.34 <= x <= 0.66 and any(top <= y <= top + 0.06 for top in (0.28, 0.40, 0.52))
+    on_mark = 0.34 <= x <= 0.44 and 0.66 <= y <= 0.76
+    return on_edge or on_line or on_mark
+
+
+def _png(size: int, rows: list[bytes]) -> bytes:
+    header = struct.pack(">IIBBBBB", size, size, 8, 6, 0, 0, 0)
+    pixels = zlib.compress(b"".join(b"\x00" + row for row in rows), 9)
+    parts = [(b"IHDR", header), (b"IDAT", pixels), (b"IEND", b"")]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(kind, data) for kind, data in parts)
+
+
+def _chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,39 @@
+"""The Teams app package that an admin uploads."""
+
+from __future__ import annotations
+
+import json
+import struct
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+SCRIPT = Path(__file__).parents[3] / "deploy" / "teams" / "make_package.py"
+APP_ID = "12345678-1234-1234-1234-123456789abc"
+
+
+def make(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the script as an admin does."""
+    return subprocess.run([sys.executable, SCRIPT, *arguments], capture_output=True, text=True, check=False)
+
+
+def test_the_package_holds_the_manifest_of_this_bot_and_both_icons(tmp_path: Path) -> None:
+    """Ids and address are filled in; the icons have the sizes that Teams asks for."""
+    target = tmp_path / "app.zip"
+    assert make(APP_ID, "https://pages.acme.example/", str(target)).returncode == 0
+    with zipfile.ZipFile(target) as package:
+        manifest = json.loads(package.read("manifest.json"))
+        icons = {name: package.read(name) for name in ("color.png", "outline.png")}
+    assert (manifest["id"], manifest["bots"][0]["botId"]) == (APP_ID, APP_ID)
+    assert manifest["validDomains"] == ["pages.acme.example"]
+    assert "footnote.example" not in json.dumps(manifest)
+    sizes = {name: struct.unpack(">II", icon[16:24]) for name, icon in icons.items()}
+    assert sizes == {"color.png": (192, 192), "outline.png": (32, 32)}
+
+
+def test_without_an_app_id_the_script_says_how_it_is_used() -> None:
+    """A missing argument is a usage error, not a traceback."""
+    done = make()
+    assert done.returncode == 2
+    assert "APP_ID" in done.stderr
