@@ -1,0 +1,146 @@
+"""A home with real engines, ingestions on it, and what tests ask about both."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from faulty_index import FaultyIndex
+from sqlalchemy import select
+
+from ingestion.app import Ingestion, IngestProgress, IngestResult
+from ingestion.reading import PdfReader
+from ingestion.scanner import scan
+from ingestion.settings import IngestionSettings
+from storage.analyzer import analyze
+from storage.blobs import Blobs
+from storage.catalog import Catalog
+from storage.channels import Channels
+from storage.database import Database
+from storage.embedder import Embedder
+from storage.folders import Arrival, Folders
+from storage.index.contract import Filters
+from storage.models import Channel, ChannelKey, DocumentStatus, LivePublication, Platform, Rung
+from storage.pdf.process import PdfProcess
+from storage.readings import ReadingFiles
+
+QUICK_SETTINGS = {"scan_seconds": 0.2, "rest_seconds": 30, "lease_seconds": 5, "retire_grace_seconds": 1}
+
+
+@dataclass
+class Home:
+    """A home with open engines, an inbox, and what tests ask about them."""
+
+    path: Path
+    database: Database
+    blobs: Blobs
+    files: ReadingFiles
+    pdf: PdfProcess
+    embedder: Embedder
+    index: FaultyIndex
+    channels: Channels
+    catalog: Catalog
+    ingestions: list[Ingestion] = field(default_factory=list)
+
+    @property
+    def inbox(self) -> Path:
+        """The watched folder."""
+        return self.path / "inbox"
+
+    def ingestion(
+        self, *, max_file_mb: int = 200, pdf: PdfReader | None = None, **settings: Any
+    ) -> Ingestion:
+        """One more ingestion on this home; it is stopped at the end of the test."""
+        made = Ingestion(
+            IngestionSettings(**{**QUICK_SETTINGS, **settings}),
+            max_file_mb=max_file_mb,
+            database=self.database,
+            blobs=self.blobs,
+            files=self.files,
+            pdf=pdf or self.pdf,
+            embedder=self.embedder,
+            index=self.index,
+            channels=self.channels,
+        )
+        self.ingestions.append(made)
+        return made
+
+    async def serve(self, **settings: Any) -> Ingestion:
+        """An ingestion that watches the inbox."""
+        started = self.ingestion(**settings)
+        await started.start(self.inbox)
+        return started
+
+    def drop(self, name: str, data: bytes) -> Path:
+        """Put a file into the inbox, in one go, as ``channel/file.pdf``."""
+        path = self.inbox / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+        return path
+
+    async def store(self, channel: str, file: str, data: bytes) -> None:
+        """Take a file of the inbox as a scan would, and do nothing more."""
+        path = self.drop(f"{channel}/{file}", data)
+        folders = Folders(self.database, self.ingestion(stop_at="quick").generations)
+        where = await self.channel(channel)
+        folder = await folders.ensure(where.id, str(path.parent), watched=True)
+        temporary, sha256 = self.blobs.new_temporary(), hashlib.sha256(data).hexdigest()
+        temporary.write_bytes(data)
+        look = scan(path.parent).files[file].look._asdict()
+        arrival = Arrival(folder, file, look, sha256, len(data))
+        await folders.store(arrival, lambda: self.blobs.adopt(temporary, sha256), None)
+
+    async def channel(self, name: str) -> Channel:
+        """A local channel."""
+        return await self.channels.ensure(ChannelKey(Platform.LOCAL, "", name))
+
+    async def ingest(
+        self, path: Path, channel: str, wait: Rung = Rung.QUICK, **settings: Any
+    ) -> IngestResult:
+        """Ingest once into a local channel."""
+        seen: list[IngestProgress] = []
+        return await self.ingestion(**settings).ingest(path, await self.channel(channel), wait, seen.append)
+
+    async def find(self, channel: str, words: str) -> dict[str, LivePublication]:
+        """What a person in the channel would find, by file."""
+        where = await self.channel(channel)
+        if not await self.index.has_tenant(where.tenant):
+            return {}
+        hidden = Filters(hidden=await self.catalog.hidden(where.id))
+        hits = await self.index.find_by_words(where.tenant, analyze(words), hidden, 20)
+        live = await self.catalog.live(where.id, {hit.publication for hit in hits})
+        return {one.file: one for one in live.values()}
+
+    async def documents(self, channel: str) -> dict[str, DocumentStatus]:
+        """What ``footnote documents`` would show, by file."""
+        where = await self.channel(channel)
+        return {one.file: one for one in await self.catalog.documents(where.id)}
+
+    async def rows(self, table: Any) -> list[Any]:
+        """All rows of a table."""
+        async with self.database.snapshot() as session:
+            return list(await session.scalars(select(table)))
+
+    async def until(self, is_so: Callable[[], Awaitable[object]], seconds: float = 40) -> None:
+        """Wait until something is so, and fail when it does not come."""
+        end = time.monotonic() + seconds
+        while not await is_so():
+            assert time.monotonic() < end, "it did not happen in time"
+            await asyncio.sleep(0.1)
+
+    async def until_found(
+        self, channel: str, words: str, file: str, rung: Rung = Rung.QUICK, seconds: float = 40
+    ) -> LivePublication:
+        """Wait until a file is found by these words at this rung or better."""
+
+        async def is_found() -> bool:
+            one = (await self.find(channel, words)).get(file)
+            return one is not None and one.rung in (rung, Rung.FULL)
+
+        await self.until(is_found, seconds)
+        return (await self.find(channel, words))[file]

@@ -1,0 +1,37 @@
+"""Makes small PDFs for tests: one text line a line, Helvetica, no library."""
+
+from __future__ import annotations
+
+
+def pdf(*pages: str) -> bytes:
+    """A PDF with these pages; the same pages always give the same bytes."""
+    kids = " ".join(f"{3 + 2 * number} 0 R" for number in range(len(pages)))
+    objects = [
+        "<< /Type /Catalog /Pages 2 0 R >>",
+        f"<< /Type /Pages /Count {len(pages)} /Kids [{kids}] >>",
+    ]
+    font = "<< /Font << /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >>"
+    for number, page in enumerate(pages):
+        content = _content(page)
+        objects += [
+            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Resources {font} "
+            f"/Contents {4 + 2 * number} 0 R >>",
+            f"<< /Length {len(content)} >>\nstream\n{content}\nendstream",
+        ]
+    return _file(objects)
+
+
+def _content(page: str) -> str:
+    shown = [line.replace("\\", r"\\").replace("(", r"\(").replace(")", r"\)") for line in page.split("\n")]
+    return "BT /F1 11 Tf 14 TL 60 780 Td " + " ".join(f"({line}) Tj T*" for line in shown) + " ET"
+
+
+def _file(objects: list[str]) -> bytes:
+    data = b"%PDF-1.4\n"
+    places = []
+    for number, text in enumerate(objects, start=1):
+        places.append(len(data))
+        data += f"{number} 0 obj\n{text}\nendobj\n".encode("latin-1")
+    table = "".join(f"{place:010d} 00000 n \n" for place in places)
+    trailer = f"trailer\n<< /Size {len(places) + 1} /Root 1 0 R >>\nstartxref\n{len(data)}\n%%EOF\n"
+    return data + f"xref\n0 {len(places) + 1}\n0000000000 65535 f \n{table}{trailer}".encode("latin-1")

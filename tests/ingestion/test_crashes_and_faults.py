@@ -1,0 +1,226 @@
+"""Dead workers, engines that are down, half publications, several ingestions on one home."""
+
+import asyncio
+from pathlib import Path
+from uuid import UUID
+
+from ingestion_home import Home
+from paper import pdf
+from sqlalchemy import select, update
+
+from ingestion.app import Ingestion
+from storage.errors import EngineStartError, ReaderKilled
+from storage.leases import Leases
+from storage.models import Rung
+from storage.pdf.models import ReadPdf
+from storage.planning import Generations, plan
+from storage.publication_work import PublicationWork
+from storage.reading_work import ReadingWork
+from storage.tables import PublicationRow, ReadingRow
+
+LEAVE = pdf("Leave\nEmployees get twenty five days of marzipan leave a year.")
+
+
+class StubbornReader:
+    """A PDF reader that fails a number of times before it reads."""
+
+    def __init__(self, home: Home, errors: list[Exception]) -> None:
+        self._real = home.pdf
+        self.errors = errors
+        self.reads = 0
+
+    async def read(self, path: Path) -> ReadPdf:
+        """Fail, or read."""
+        self.reads += 1
+        if self.errors:
+            raise self.errors.pop(0)
+        return await self._real.read(path)
+
+
+def generations(home: Home) -> Generations:
+    """The generations that this home's ingestions want."""
+    return home.ingestion(stop_at="quick").generations
+
+
+async def test_a_reading_whose_worker_died_is_taken_over(home: Home) -> None:
+    """Shows that an abandoned lease runs out, and that the lost try counts."""
+    await home.store("hr", "leave.pdf", LEAVE)
+    dead = ReadingWork(home.database, Leases(home.database, "dead", 0.5), generations(home))
+    assert await dead.claim(Rung.QUICK) is not None
+    await home.serve(stop_at="quick")
+    await home.until_found("hr", "marzipan", "leave.pdf")
+    (row,) = await home.rows(ReadingRow)
+    assert (row.attempts, row.fence) == (2, 2)
+
+
+async def test_a_publication_whose_worker_died_is_published_under_a_new_id(home: Home) -> None:
+    """Shows that nobody trusts what a dead worker left in the index, and that it is cleaned away."""
+    await home.store("hr", "leave.pdf", LEAVE)
+    home.index.is_down = True
+    serving = await home.serve(stop_at="quick")
+    await home.until(lambda: _has_waiting_publication(home))
+    await serving.stop()
+    (before,) = await home.rows(PublicationRow)
+    async with home.database.transaction() as session:
+        await session.execute(update(PublicationRow).values(next_attempt_at=None))
+    dead = PublicationWork(home.database, Leases(home.database, "dead", 0.5))
+    claim = await dead.claim(Rung.QUICK)
+    assert claim is not None
+    assert claim.id == before.id
+    home.index.is_down = False
+    await home.serve(stop_at="quick")
+    live = await home.until_found("hr", "marzipan", "leave.pdf")
+    assert live.id != before.id
+    assert not await dead.go_live(claim)
+    await home.until(lambda: _is_removed(home, before.id))
+
+
+async def test_a_file_that_kills_its_whole_process_three_times_is_left_alone(home: Home) -> None:
+    """Shows that tries are counted before the file is opened."""
+    await home.store("hr", "leave.pdf", LEAVE)
+    dying = ReadingWork(home.database, Leases(home.database, "dying", 0.05), generations(home))
+    for _ in range(3):
+        assert await dying.claim(Rung.QUICK) is not None
+        await asyncio.sleep(0.1)
+    await home.serve(stop_at="quick")
+    await home.until(lambda: _has_state(home, "failed"))
+    (row,) = await home.rows(ReadingRow)
+    assert "three times" in row.reason
+
+
+async def test_an_engines_fault_never_uses_up_the_tries_of_a_file(home: Home) -> None:
+    """Shows that a PDF process which cannot start five times costs time and nothing else."""
+    reader = StubbornReader(home, [EngineStartError("no memory")] * 5)
+    serving = home.ingestion(stop_at="quick", pdf=reader)
+    await serving.start(home.inbox)
+    home.drop("hr/leave.pdf", LEAVE)
+    await home.until_found("hr", "marzipan", "leave.pdf", seconds=90)
+    (row,) = await home.rows(ReadingRow)
+    assert (row.attempts, reader.reads) == (1, 6)
+
+
+async def test_a_files_own_fault_is_tried_three_times(home: Home) -> None:
+    """Shows that a child killed twice by chance is forgiven, and a third time is not."""
+    forgiven = StubbornReader(home, [ReaderKilled("It needs more memory than the limit.")] * 2)
+    serving = home.ingestion(stop_at="quick", pdf=forgiven)
+    await serving.start(home.inbox)
+    home.drop("hr/leave.pdf", LEAVE)
+    await home.until_found("hr", "marzipan", "leave.pdf")
+    forgiven.errors += [ReaderKilled("It needs more memory than the limit.")] * 3
+    home.drop("hr/other.pdf", pdf("Another one."))
+    await home.until(lambda: _has_state(home, "failed"))
+    assert (await home.documents("hr"))["other.pdf"].reason == "It needs more memory than the limit."
+
+
+async def test_an_index_that_is_down_is_waited_for(home: Home) -> None:
+    """Shows that nothing is written, retired or counted while the index does not answer."""
+    home.index.is_down = True
+    await home.serve(stop_at="quick")
+    home.drop("hr/leave.pdf", LEAVE)
+    await home.until(lambda: _has_waiting_publication(home))
+    await asyncio.sleep(1.5)
+    (waiting,) = await home.rows(PublicationRow)
+    assert waiting.attempts == 0
+    home.index.is_down = False
+    live = await home.until_found("hr", "marzipan", "leave.pdf")
+    assert live.id == waiting.id
+
+
+async def test_an_unknown_outcome_or_a_loss_is_published_under_a_new_id(home: Home) -> None:
+    """Shows that an id which the index may hold in part is retired, removed, and never shown."""
+    home.index.fails_while_writing = 1
+    home.index.loses = 1
+    await home.serve(stop_at="quick")
+    home.drop("hr/leave.pdf", LEAVE)
+    live = await home.until_found("hr", "marzipan", "leave.pdf")
+    rows = {row.id: row.state for row in await home.rows(PublicationRow)}
+    assert len(rows) == 3
+    assert [id for id, state in rows.items() if state == "live"] == [live.id]
+    tenant = (await home.channel("hr")).tenant
+
+    async def is_clean() -> bool:
+        return set(await home.index.publications(tenant)) == {live.id}
+
+    await home.until(is_clean)
+
+
+async def test_two_ingestions_on_one_home_do_each_piece_once(home: Home) -> None:
+    """Shows that leases, not luck, keep two processes from doing the same work."""
+    readers = [StubbornReader(home, []), StubbornReader(home, [])]
+    for reader in readers:
+        await home.ingestion(pdf=reader).start(home.inbox)
+    for number in range(8):
+        home.drop(f"hr/{number}.pdf", pdf(f"Page\nThe word is marzipan{number}."))
+    for number in range(8):
+        await home.until_found("hr", f"marzipan{number}", f"{number}.pdf", Rung.FULL)
+    assert sum(reader.reads for reader in readers) == 8
+    assert len(home.index.sealed) == len(set(home.index.sealed)) == 16
+    assert len(await home.rows(ReadingRow)) == 16
+
+
+async def test_stopping_gives_unfinished_steps_back_at_once(home: Home) -> None:
+    """Shows that the next start need not wait for leases to run out, and that no try is lost."""
+    reader = HangingReader()
+    first = home.ingestion(stop_at="quick", lease_seconds=600, pdf=reader)
+    await first.start(home.inbox)
+    home.drop("hr/leave.pdf", LEAVE)
+    await asyncio.wait_for(reader.is_reading.wait(), 20)
+    await first.stop()
+    (row,) = await home.rows(ReadingRow)
+    assert (row.lease_owner, row.attempts) == (None, 0)
+    await home.serve(stop_at="quick")
+    await home.until_found("hr", "marzipan", "leave.pdf")
+
+
+class HangingReader:
+    """A PDF reader that never ends."""
+
+    def __init__(self) -> None:
+        self.is_reading = asyncio.Event()
+
+    async def read(self, path: Path) -> ReadPdf:
+        """Hang."""
+        self.is_reading.set()
+        await asyncio.Event().wait()
+        raise AssertionError(path)
+
+
+async def test_a_lost_lease_ends_the_step(home: Home) -> None:
+    """Shows that a worker whose row was taken by another stops and changes nothing."""
+    reader = HangingReader()
+    slow = home.ingestion(stop_at="quick", pdf=reader)
+    await slow.start(home.inbox)
+    home.drop("hr/leave.pdf", LEAVE)
+    await asyncio.wait_for(reader.is_reading.wait(), 20)
+    async with home.database.transaction() as session:
+        (row,) = await session.scalars(select(ReadingRow))
+        row.fence += 1
+        row.lease_owner = row.lease_until = None
+    reader.is_reading.clear()
+    await asyncio.wait_for(reader.is_reading.wait(), 20)
+    (row,) = await home.rows(ReadingRow)
+    assert row.lease_owner is not None
+
+
+async def test_a_plan_fills_the_gaps_that_a_crash_left(home: Home) -> None:
+    """Shows that missing rows are found from what there is, and that a second plan adds nothing."""
+    ingestion: Ingestion = home.ingestion()
+    await home.store("hr", "leave.pdf", LEAVE)
+    async with home.database.transaction() as session:
+        for row in await session.scalars(select(ReadingRow)):
+            await session.delete(row)
+    for expected in (1, 0):
+        async with home.database.transaction() as session:
+            assert await plan(session, ingestion.generations) == expected
+
+
+async def _has_waiting_publication(home: Home) -> bool:
+    return any(row.reason for row in await home.rows(PublicationRow))
+
+
+async def _has_state(home: Home, state: str) -> bool:
+    return any(row.state == state for row in await home.rows(ReadingRow))
+
+
+async def _is_removed(home: Home, publication: UUID) -> bool:
+    return any(row.id == publication and row.state == "removed" for row in await home.rows(PublicationRow))

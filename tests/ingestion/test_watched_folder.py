@@ -1,0 +1,323 @@
+"""The real watched folder on real engines: drops, replacements, renames, deletions, outages."""
+
+import asyncio
+import logging
+from pathlib import Path
+
+import pytest
+from ingestion_home import Home
+from paper import pdf
+
+from storage.models import Rung
+from storage.tables import BlobRow, FolderRow, PublicationRow, ReadingRow
+
+LEAVE = pdf("Leave\nEmployees get twenty five days of marzipan leave a year.")
+LEAVE_2 = pdf("Leave\nEmployees get thirty days of nougat leave a year.")
+TRAVEL = pdf(
+    "Travel\nTickets are booked by the zeppelin desk.", "Hotels\nA room costs at most ninety ducats."
+)
+
+
+async def test_a_dropped_pdf_answers_by_words_and_then_with_vectors(home: Home) -> None:
+    """Shows the whole journey of one PDF through both rungs."""
+    await home.serve()
+    home.drop("hr/leave.pdf", LEAVE)
+    quick = await home.until_found("hr", "marzipan", "leave.pdf")
+    full = await home.until_found("hr", "marzipan", "leave.pdf", Rung.FULL)
+    assert full.document_id == quick.document_id
+    vectors = await home.files.vectors(full.reading_id)
+    assert vectors is not None
+    assert vectors.shape == (full.chunks, home.embedder.dimensions)
+    assert (await home.documents("hr"))["leave.pdf"].state == "live"
+
+
+async def test_stopping_at_quick_makes_no_vectors(home: Home) -> None:
+    """Shows the setting that saves the machine the second rung."""
+    await home.serve(stop_at="quick")
+    home.drop("hr/leave.pdf", LEAVE)
+    await home.until_found("hr", "marzipan", "leave.pdf")
+    await asyncio.sleep(1.5)
+    assert [row.rung for row in await home.rows(ReadingRow)] == ["quick"]
+
+
+async def test_a_folder_that_appears_later_is_a_channel_too(home: Home) -> None:
+    """Shows that a new channel needs no restart, and that nested folders belong to it."""
+    await home.serve(stop_at="quick")
+    await asyncio.sleep(0.5)
+    home.drop("travel/2024/spring/rules.pdf", TRAVEL)
+    await home.until_found("travel", "zeppelin", "2024/spring/rules.pdf")
+    assert await home.find("hr", "zeppelin") == {}
+
+
+async def test_a_folder_named_like_a_chat_channels_tenant_feeds_that_channel(home: Home) -> None:
+    """Shows that documents can wait for a Slack channel that has not spoken yet."""
+    await home.serve(stop_at="quick")
+    home.drop("sl_T0001_C0002/leave.pdf", LEAVE)
+    await home.until(lambda: home.rows(PublicationRow))
+    (channel,) = await home.channels.all()
+    assert (channel.platform, channel.tenant) == ("slack", "sl_T0001_C0002")
+
+
+async def test_a_replacement_keeps_the_old_version_answering_until_the_flip(home: Home) -> None:
+    """Shows that at every moment exactly one version answers."""
+    await home.serve(stop_at="quick")
+    home.drop("hr/leave.pdf", LEAVE)
+    old = await home.until_found("hr", "leave days", "leave.pdf")
+    home.index.is_down = True
+    home.drop("hr/leave.pdf", LEAVE_2)
+    await home.until(lambda: _count(home, ReadingRow, 2, state="done"))
+    assert (await home.find("hr", "marzipan"))["leave.pdf"].id == old.id
+    home.index.is_down = False
+    new = await home.until_found("hr", "nougat", "leave.pdf")
+    assert new.document_id == old.document_id
+    assert await home.find("hr", "marzipan") == {}
+    assert [row.state for row in await home.rows(PublicationRow)].count("live") == 1
+
+
+async def test_a_replaced_publication_leaves_the_index_after_its_grace(home: Home) -> None:
+    """Shows that questions under way can finish, and that nothing piles up."""
+    await home.serve(stop_at="quick")
+    home.drop("hr/leave.pdf", LEAVE)
+    old = await home.until_found("hr", "marzipan", "leave.pdf")
+    home.drop("hr/leave.pdf", LEAVE_2)
+    new = await home.until_found("hr", "nougat", "leave.pdf")
+    tenant = (await home.channel("hr")).tenant
+
+    async def is_gone() -> bool:
+        return await home.index.publications(tenant) == {new.id: new.chunks}
+
+    await home.until(is_gone)
+    assert {row.id: row.state for row in await home.rows(PublicationRow)} == {
+        old.id: "removed",
+        new.id: "live",
+    }
+
+
+async def test_a_deleted_file_is_invisible_at_once_and_comes_back_when_it_is_put_back(home: Home) -> None:
+    """Shows the deletion, and the undo within its grace, without reading anything again."""
+    await home.serve(stop_at="quick")
+    path = home.drop("hr/leave.pdf", LEAVE)
+    home.drop("hr/travel.pdf", TRAVEL)
+    before = await home.until_found("hr", "marzipan", "leave.pdf")
+    await home.until_found("hr", "zeppelin", "travel.pdf")
+    path.unlink()
+    await home.until(lambda: _is_lost(home, "hr", "marzipan"))
+    assert (await home.documents("hr"))["leave.pdf"].state == "deleted"
+    await asyncio.sleep(1.5)
+    home.drop("hr/leave.pdf", LEAVE)
+    assert await home.until_found("hr", "marzipan", "leave.pdf") == before
+    assert len(await home.rows(ReadingRow)) == 2
+
+
+async def test_a_deleted_document_is_purged_after_its_grace(home: Home) -> None:
+    """Shows that index, reading and bytes go for good, and what another document needs stays."""
+    serving = await home.serve(stop_at="quick", delete_grace_seconds=0)
+    gone = home.drop("hr/travel.pdf", TRAVEL)
+    home.drop("hr/leave.pdf", LEAVE)
+    home.drop("lab/leave.pdf", LEAVE)
+    for channel, words, file in (("hr", "zeppelin", "travel.pdf"), ("lab", "marzipan", "leave.pdf")):
+        await home.until_found(channel, words, file)
+    sha256 = (await home.documents("hr"))["travel.pdf"].version
+    gone.unlink()
+    await home.until(lambda: _count(home, PublicationRow, 1, state="removed"))
+    await serving.purge()
+    assert not home.blobs.path(sha256).exists()
+    assert len(await home.rows(ReadingRow)) == 1
+    assert set(await home.find("hr", "marzipan")) == {"leave.pdf"}
+    assert home.blobs.path((await home.documents("lab"))["leave.pdf"].version).exists()
+
+
+async def test_a_renamed_file_keeps_its_document_and_is_not_read_again(home: Home) -> None:
+    """Shows that links and readings survive a rename, and that the new name is searched."""
+    await home.serve(stop_at="quick")
+    path = home.drop("hr/leave.pdf", LEAVE)
+    home.drop("hr/travel.pdf", TRAVEL)
+    before = await home.until_found("hr", "marzipan", "leave.pdf")
+    (home.inbox / "hr" / "policies").mkdir()
+    path.rename(home.inbox / "hr" / "policies" / "holidays.pdf")
+    after = await home.until_found("hr", "holidays", "policies/holidays.pdf")
+    assert after.document_id == before.document_id
+    assert after.version_id == before.version_id
+    assert after.reading_id == before.reading_id
+    assert set(await home.documents("hr")) == {"policies/holidays.pdf", "travel.pdf"}
+
+
+async def test_the_only_file_of_a_folder_can_be_renamed(home: Home) -> None:
+    """Shows that a rename is not taken for an outage."""
+    await home.serve(stop_at="quick")
+    path = home.drop("hr/leave.pdf", LEAVE)
+    before = await home.until_found("hr", "marzipan", "leave.pdf")
+    path.rename(path.with_name("holidays.pdf"))
+    after = await home.until_found("hr", "marzipan", "holidays.pdf")
+    assert after.document_id == before.document_id
+    (folder,) = await home.rows(FolderRow)
+    assert folder.problem is None
+
+
+@pytest.mark.parametrize("outage", ["inbox", "folder", "all its files", "most of its files"])
+async def test_an_outage_deletes_nothing_and_is_recorded(
+    home: Home, caplog: pytest.LogCaptureFixture, outage: str
+) -> None:
+    """Shows that a vanished mount never means that everything was deleted, and that it heals by itself."""
+    caplog.set_level(logging.WARNING)
+    await home.serve(stop_at="quick")
+    for number, text in enumerate(("alpha", "beta", "gamma")):
+        home.drop(f"hr/{number}.pdf", pdf(f"Page\nThe word is {text}."))
+    for number, text in enumerate(("alpha", "beta", "gamma")):
+        await home.until_found("hr", text, f"{number}.pdf")
+    moved = _move_aside(home, outage)
+    await home.until(lambda: _has_problem(home))
+    await asyncio.sleep(1)
+    assert set(await home.find("hr", "word")) == {"0.pdf", "1.pdf", "2.pdf"}
+    assert any("folder=" in record.message for record in caplog.records)
+    assert not any(".pdf" in record.message for record in caplog.records)
+    for there, aside in moved:
+        aside.rename(there)
+    await home.until(lambda: _is_well(home))
+    assert set(await home.find("hr", "word")) == {"0.pdf", "1.pdf", "2.pdf"}
+
+
+async def test_the_only_file_of_a_folder_is_not_deleted_without_a_word(home: Home) -> None:
+    """Shows that removing a folder's only PDF looks like an outage and is asked about."""
+    await home.serve(stop_at="quick")
+    path = home.drop("hr/leave.pdf", LEAVE)
+    await home.until_found("hr", "marzipan", "leave.pdf")
+    path.unlink()
+    await home.until(lambda: _has_problem(home))
+    assert set(await home.find("hr", "marzipan")) == {"leave.pdf"}
+
+
+async def test_a_half_written_file_is_not_taken_until_it_is_whole(home: Home) -> None:
+    """Shows that a file that grows is read once, complete."""
+    await home.serve(stop_at="quick")
+    path = home.drop("hr/travel.pdf", TRAVEL[:400])
+    for end in (500, 600, 700):
+        await asyncio.sleep(1.2)
+        path.write_bytes(TRAVEL[:end])
+    assert await home.rows(BlobRow) == []
+    path.write_bytes(TRAVEL)
+    await home.until_found("hr", "zeppelin", "travel.pdf")
+    assert len(await home.rows(BlobRow)) == 1
+
+
+async def test_bad_files_are_quarantined_with_a_sentence_and_the_rest_goes_on(
+    home: Home, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Shows that a web page named .pdf and a file without text stop nobody, and say why they failed."""
+    caplog.set_level(logging.INFO)
+    await home.serve(stop_at="quick", rest_seconds=1)
+    home.drop("hr/page.pdf", b"<html><body>canary</body></html>" * 50)
+    home.drop("hr/empty.pdf", pdf(""))
+    home.drop("hr/leave.pdf", LEAVE)
+    await home.until_found("hr", "marzipan", "leave.pdf")
+    await home.until(lambda: _are_quarantined(home, "page.pdf", "empty.pdf"))
+    documents = await home.documents("hr")
+    assert "OCR" in (documents["empty.pdf"].reason or "")
+    assert documents["page.pdf"].reason
+    failed = [row for row in await home.rows(ReadingRow) if row.state == "failed"]
+    assert [row.attempts for row in failed] == [3, 3]
+    assert not any(".pdf" in record.message or "canary" in record.message for record in caplog.records)
+
+
+async def test_a_file_above_the_limit_is_quarantined_before_it_is_copied(home: Home) -> None:
+    """Shows that the reason reaches the list of documents, and that a smaller file heals it."""
+    serving = home.ingestion(max_file_mb=1, stop_at="quick")
+    await serving.start(home.inbox)
+    path = home.drop("hr/leave.pdf", LEAVE + b" " * 2_000_000 + b"%%EOF")
+    await home.until(lambda: _are_quarantined(home, "leave.pdf"))
+    assert "limit" in ((await home.documents("hr"))["leave.pdf"].reason or "")
+    assert await home.rows(BlobRow) == []
+    path.write_bytes(LEAVE)
+    await home.until_found("hr", "marzipan", "leave.pdf")
+
+
+async def test_a_bad_replacement_leaves_the_old_version_answering(home: Home) -> None:
+    """Shows that quarantine is for the new bytes only."""
+    await home.serve(stop_at="quick", rest_seconds=1)
+    home.drop("hr/leave.pdf", LEAVE)
+    before = await home.until_found("hr", "marzipan", "leave.pdf")
+    home.drop("hr/leave.pdf", b"<html></html>" * 50)
+    await home.until(lambda: _count(home, ReadingRow, 1, state="failed"))
+    assert (await home.find("hr", "marzipan"))["leave.pdf"] == before
+    document = (await home.documents("hr"))["leave.pdf"]
+    assert document.state == "live"
+    assert document.reason
+
+
+async def test_the_same_bytes_in_two_channels_are_read_once_and_published_twice(home: Home) -> None:
+    """Shows one blob, one reading per rung, two documents; deleting one leaves the other."""
+    await home.serve()
+    gone = home.drop("hr/leave.pdf", LEAVE)
+    home.drop("hr/travel.pdf", TRAVEL)
+    home.drop("lab/copy.pdf", LEAVE)
+    hr = await home.until_found("hr", "marzipan", "leave.pdf", Rung.FULL)
+    lab = await home.until_found("lab", "marzipan", "copy.pdf", Rung.FULL)
+    await home.until_found("hr", "zeppelin", "travel.pdf", Rung.FULL)
+    assert hr.reading_id == lab.reading_id
+    assert hr.document_id != lab.document_id
+    assert len(await home.rows(BlobRow)) == 2
+    assert len(await home.rows(ReadingRow)) == 4
+    gone.unlink()
+    await home.until(lambda: _is_lost(home, "hr", "marzipan"))
+    assert set(await home.find("lab", "marzipan")) == {"copy.pdf"}
+
+
+async def test_loose_pdfs_in_the_inbox_are_reported_once_without_their_names(
+    home: Home, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Shows that a file in the wrong place is noticed, and belongs to nobody."""
+    caplog.set_level(logging.WARNING)
+    await home.serve(stop_at="quick")
+    home.drop("canary.pdf", LEAVE)
+    await asyncio.sleep(1.5)
+    said = [record.message for record in caplog.records if "loose" in record.message]
+    assert len(said) == 1
+    assert "canary" not in said[0]
+    assert await home.rows(BlobRow) == []
+
+
+async def test_a_second_start_takes_and_reads_nothing_again(home: Home) -> None:
+    """Shows that a restart costs one scan."""
+    first = await home.serve()
+    home.drop("hr/leave.pdf", LEAVE)
+    before = await home.until_found("hr", "marzipan", "leave.pdf", Rung.FULL)
+    await first.stop()
+    home.blobs.remove(before.sha256)
+    await home.serve()
+    await asyncio.sleep(2)
+    assert (await home.find("hr", "marzipan"))["leave.pdf"] == before
+    assert len(await home.rows(ReadingRow)) == 2
+    assert not home.blobs.path(before.sha256).exists()
+
+
+def _move_aside(home: Home, what: str) -> list[tuple[Path, Path]]:
+    """Take something away; returns (where it was, where it is)."""
+    folder = home.inbox / "hr"
+    files = sorted(folder.iterdir())
+    gone = {"inbox": [home.inbox], "folder": [folder], "all its files": files, "most of its files": files[:2]}
+    moved = [(path, home.path / f"aside-{path.name}") for path in gone[what]]
+    for path, aside in moved:
+        path.rename(aside)
+    return moved
+
+
+async def _count(home: Home, table: type, number: int, **values: object) -> bool:
+    rows = await home.rows(table)
+    return sum(all(getattr(row, key) == value for key, value in values.items()) for row in rows) == number
+
+
+async def _is_lost(home: Home, channel: str, words: str) -> bool:
+    return await home.find(channel, words) == {}
+
+
+async def _has_problem(home: Home) -> bool:
+    return any(folder.problem for folder in await home.rows(FolderRow))
+
+
+async def _is_well(home: Home) -> bool:
+    return not await _has_problem(home)
+
+
+async def _are_quarantined(home: Home, *files: str) -> bool:
+    documents = await home.documents("hr")
+    return all(file in documents and documents[file].state == "quarantined" for file in files)
