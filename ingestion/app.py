@@ -73,14 +73,15 @@ class Ingestion:
         self._blobs = blobs
         self._files = files
         self._channels = channels
-        self._generations = generations_of(settings, embedder)
+        self.generations = generations_of(settings, embedder)
+        """The readings that are wanted."""
         self._leases = Leases(database, _owner(), settings.lease_seconds)
-        self._folders = Folders(database, self._generations)
+        self._folders = Folders(database, self.generations)
         self._intake = Intake(self._folders, blobs, max_file_mb * 1024 * 1024)
         self._purge = Purge(
             database, self._leases, settings.retire_grace_seconds, settings.delete_grace_seconds
         )
-        reading_work = ReadingWork(database, self._leases, self._generations)
+        reading_work = ReadingWork(database, self._leases, self.generations)
         publication_work = PublicationWork(database, self._leases)
         self._steps = Steps(
             Reader(reading_work, blobs, files, pdf, embedder, chunk_tokens=settings.chunk_tokens),
@@ -111,7 +112,7 @@ class Ingestion:
                 self._watch(schedule, folder)
 
         schedule.every(self._settings.scan_seconds, "inbox", look_for_folders)
-        schedule.every(PURGE_SECONDS, "purge", self._purge_contents)
+        schedule.every(PURGE_SECONDS, "purge", self.purge)
 
     async def stop(self) -> None:
         """Stop watching and working; unfinished steps are given back for the next start."""
@@ -157,7 +158,7 @@ class Ingestion:
         return replace(result, skipped=tuple(skipped))
 
     def _single_run(self) -> SingleRun:
-        return SingleRun(self._database, self._folders, self._intake, self._generations, self._settings)
+        return SingleRun(self._database, self._folders, self._intake, self.generations, self._settings)
 
     async def _finish(
         self,
@@ -166,7 +167,7 @@ class Ingestion:
         wait: Rung,
         on_progress: Callable[[IngestProgress], None],
     ) -> IngestResult:
-        rung = wait if self._generations.full else Rung.QUICK
+        rung = wait if self.generations.full else Rung.QUICK
         async with self._working(rung) as worker:
             return result_of(await run.finish(batches, rung, on_progress, worker.wake))
 
@@ -206,9 +207,10 @@ class Ingestion:
 
     async def _plan(self) -> None:
         async with self._database.transaction() as session:
-            await plan(session, self._generations)
+            await plan(session, self.generations)
 
-    async def _purge_contents(self) -> None:
+    async def purge(self) -> None:
+        """Erase for good the contents of documents whose time to be brought back is over."""
         for reading in await self._purge.drop_contents(self._blobs.remove):
             await self._files.remove(reading)
         await asyncio.to_thread(self._blobs.sweep)
