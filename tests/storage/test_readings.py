@@ -1,0 +1,117 @@
+"""Readings in files: whole or not at all, one line at a time, gone when removed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from uuid import UUID, uuid4
+
+import numpy as np
+import pytest
+
+from storage.errors import BlobsUnavailable
+from storage.geometry import main_page, rectangles
+from storage.models import Box, Chunk, Page, PlacedWord
+from storage.readings import ReadingFiles
+
+WORDS = (
+    PlacedWord(0, 5, 1, 0, Box(0.1, 0.8, 0.2, 0.82)),
+    PlacedWord(6, 10, 1, 0, Box(0.21, 0.79, 0.3, 0.82)),
+    PlacedWord(11, 17, 1, 1, Box(0.1, 0.84, 0.25, 0.86)),
+    PlacedWord(18, 27, 2, 0, Box(0.1, 0.1, 0.4, 0.12)),
+)
+PAGES = [Page(1, "iv", 595.0, 842.0, "First page", WORDS[:3]), Page(2, "", 842.0, 595.0, "Zürich 😀", ())]
+CHUNKS = [Chunk(number, f"Chunk {number} ü", 4, ("A", "B"), WORDS, ((0, 1), (18, 2))) for number in range(3)]
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> ReadingFiles:
+    """An empty store of readings."""
+    return ReadingFiles(tmp_path)
+
+
+@pytest.fixture
+async def kept(files: ReadingFiles) -> UUID:
+    """A reading of two pages and three chunks with vectors."""
+    reading = uuid4()
+    await files.write(reading, PAGES, CHUNKS, np.eye(3, 4, dtype=np.float32))
+    return reading
+
+
+async def test_what_was_written_is_read_back(files: ReadingFiles, kept: UUID) -> None:
+    """Pages, chunks, maps and vectors come back equal, alone and together, from memory and from disk."""
+    for reader in (files, files, ReadingFiles(files._root)):
+        assert await reader.chunks(kept) == CHUNKS
+        assert [await reader.chunk(kept, number) for number in range(3)] == CHUNKS
+        assert [await reader.page(kept, number) for number in (1, 2)] == PAGES
+        vectors = await reader.vectors(kept)
+        assert vectors is not None
+        assert np.array_equal(vectors, np.eye(3, 4))
+
+
+async def test_one_chunk_is_read_without_the_others(files: ReadingFiles, kept: UUID) -> None:
+    """A chunk comes whole even when the line before it is rubbish."""
+    path = files._folder(kept) / "chunks.jsonl"
+    first = path.read_bytes().index(b"\n")
+    path.write_bytes(b"x" * first + path.read_bytes()[first:])
+    assert await files.chunk(kept, 1) == CHUNKS[1]
+    with pytest.raises(json.JSONDecodeError):
+        await files.chunk(kept, 0)
+
+
+async def test_numbers_beyond_the_end_are_refused(files: ReadingFiles, kept: UUID) -> None:
+    """No neighbour is given instead."""
+    for number in (-1, 3, 10**9):
+        with pytest.raises(LookupError):
+            await files.chunk(kept, number)
+    with pytest.raises(LookupError):
+        await files.page(kept, 0)
+
+
+async def test_a_reading_without_vectors_has_none(files: ReadingFiles) -> None:
+    """The quick rung keeps no vectors, and an empty document no chunks."""
+    reading = uuid4()
+    await files.write(reading, PAGES, [], None)
+    assert await files.vectors(reading) is None
+    assert await files.chunks(reading) == []
+
+
+async def test_writing_again_replaces_and_removing_forgets(files: ReadingFiles, kept: UUID) -> None:
+    """A repeated step leaves one reading, and nothing of it stays in memory or on disk once removed."""
+    await files.chunk(kept, 0)
+    await files.write(kept, PAGES, CHUNKS[1:], None)
+    assert await files.chunk(kept, 0) == CHUNKS[1]
+    assert await files.vectors(kept) is None
+    await files.remove(kept)
+    await files.remove(kept)
+    assert not [path for path in files._root.rglob("*") if path.is_file()]
+    with pytest.raises(BlobsUnavailable):
+        await files.chunk(kept, 0)
+    with pytest.raises(BlobsUnavailable):
+        await files.vectors(kept)
+
+
+async def test_a_write_that_fails_leaves_nothing(files: ReadingFiles) -> None:
+    """What could not be written whole is not there at all."""
+    reading = uuid4()
+    with pytest.raises(TypeError):
+        await files.write(reading, PAGES, [Chunk(0, {1}, 1, (), (), ())], None)  # type: ignore[arg-type]
+    assert not [path for path in files._root.rglob("*") if path.is_file()]
+
+
+def test_a_range_covers_one_box_a_line_on_each_page() -> None:
+    """Words of a line share a box, lines and pages do not, and a word that is only touched counts."""
+    assert rectangles(WORDS, 3, 20) == {
+        1: [Box(0.1, 0.79, 0.3, 0.82), Box(0.1, 0.84, 0.25, 0.86)],
+        2: [Box(0.1, 0.1, 0.4, 0.12)],
+    }
+    assert rectangles(WORDS, 5, 6) == {}
+
+
+def test_the_main_page_holds_most_of_the_range() -> None:
+    """Characters decide; of two equal pages the earlier one is meant; no word is no page."""
+    assert main_page(WORDS, 0, 27) == 1
+    assert main_page(WORDS, 13, 27) == 2
+    assert main_page(WORDS, 14, 21) == 1
+    with pytest.raises(ValueError, match="no word"):
+        main_page(WORDS, 5, 6)
