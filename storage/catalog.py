@@ -9,7 +9,7 @@ from collections.abc import Collection
 from pathlib import PurePosixPath
 from uuid import UUID
 
-from sqlalchemy import ScalarSelect, Select, func, or_, select
+from sqlalchemy import ScalarSelect, Select, func, select, union
 from sqlalchemy.orm import aliased
 from sqlmodel import col
 
@@ -27,14 +27,14 @@ class Catalog:
 
     async def hidden(self, channel_id: int) -> frozenset[UUID]:
         """Publications that the index may hold and nobody may see: pending, retired, or of a deleted file."""
-        unseen = col(PublicationRow.state).in_(("pending", "retired"))
-        deleted = (col(PublicationRow.state) == "live") & (col(DocumentRow.state) == "deleted")
-        query = (
-            select(col(PublicationRow.id))
-            .join(VersionRow, col(VersionRow.id) == PublicationRow.version_id)
+        here = select(col(PublicationRow.id)).where(col(PublicationRow.channel_id) == channel_id)
+        unseen = here.where(col(PublicationRow.state).in_(("pending", "retired")))
+        deleted = (
+            here.join(VersionRow, col(VersionRow.id) == PublicationRow.version_id)
             .join(DocumentRow, col(DocumentRow.id) == VersionRow.document_id)
-            .where(col(PublicationRow.channel_id) == channel_id, or_(unseen, deleted))
+            .where(col(PublicationRow.state) == "live", col(DocumentRow.state) == "deleted")
         )
+        query = union(unseen, deleted)  # not one OR: that would visit every live publication
         async with self._database.snapshot() as session:
             return frozenset(await session.scalars(query))
 

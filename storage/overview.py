@@ -4,20 +4,9 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 from typing import Any
+from uuid import UUID
 
-from sqlalchemy import (
-    ColumnElement,
-    Row,
-    ScalarSelect,
-    Subquery,
-    and_,
-    case,
-    exists,
-    func,
-    null,
-    or_,
-    select,
-)
+from sqlalchemy import ColumnElement, Row, ScalarSelect, Subquery, case, exists, func, null, select
 from sqlalchemy.orm import aliased
 from sqlmodel import col
 
@@ -26,41 +15,49 @@ from storage.tables import ChannelRow, DocumentRow, PublicationRow, ReadingRow, 
 
 _newest = aliased(VersionRow, name="newest")
 """The version with the highest number, whether or not anything of it answers."""
+_live = aliased(PublicationRow, name="live")
+_live_version = aliased(VersionRow, name="live_version")
+_live_reading = aliased(ReadingRow, name="live_reading")
 
 
 def overview() -> Subquery:
-    """All documents of all channels: what answers, the newest version, the state and its reason."""
-    live = _live()
-    failed = _exists_reading("failed") & ~_exists_reading("waiting", "done")
+    """All documents of all channels: what answers, the newest version, the state and its reason.
+
+    Each join is by a key, found by a correlated query where need be, because SQLite scans a derived
+    table once per document.
+    """
     rows = (
-        select(
-            col(DocumentRow.id).label("document_id"),
-            col(DocumentRow.channel_id),
-            col(ChannelRow.name).label("channel"),
-            col(DocumentRow.file),
-            func.coalesce(live.c.sha256, col(_newest.sha256), "").label("version"),
-            live.c.rung.label("live_rung"),
-            live.c.pages.label("live_pages"),
-            func.coalesce(live.c.title, _of_newest(col(ReadingRow.title), "done"), "").label("title"),
-            func.coalesce(live.c.pages, _of_newest(col(ReadingRow.pages), "done"), 0).label("pages"),
-            _state(live, failed).label("state"),
-            case((col(_newest.number) > live.c.number, True), else_=False).label("is_newer_coming"),
-            failed.label("has_failed"),
-            func.coalesce(
-                col(DocumentRow.reason),
-                _of_newest(col(ReadingRow.reason), "waiting", "failed"),
-                _publishing_reason(),
-            ).label("reason"),
-        )
+        select(*_columns())
+        .select_from(DocumentRow)
         .join(ChannelRow, col(ChannelRow.id) == DocumentRow.channel_id)
         .outerjoin(
-            _newest, and_(col(_newest.document_id) == DocumentRow.id, col(_newest.number) == _last_number())
+            _newest, (col(_newest.document_id) == DocumentRow.id) & (col(_newest.number) == _last_number())
         )
-        .outerjoin(
-            live, (live.c.document_id == DocumentRow.id) & (live.c.channel_id == DocumentRow.channel_id)
-        )
+        .outerjoin(_live, col(_live.id) == _live_publication())
+        .outerjoin(_live_version, col(_live_version.id) == _live.version_id)
+        .outerjoin(_live_reading, col(_live_reading.id) == _live.reading_id)
     )
     return rows.subquery("overview")
+
+
+def _columns() -> list[ColumnElement[Any]]:
+    failed = _exists_reading("failed") & ~_exists_reading("waiting", "done")
+    reason = (DocumentRow.reason, _of_newest("reason", "waiting", "failed"), _publishing_reason())
+    return [
+        col(DocumentRow.id).label("document_id"),
+        col(DocumentRow.channel_id).label("channel_id"),
+        col(ChannelRow.name).label("channel"),
+        col(DocumentRow.file).label("file"),
+        func.coalesce(_live_version.sha256, _newest.sha256, "").label("version"),
+        col(_live_reading.rung).label("live_rung"),
+        col(_live_reading.pages).label("live_pages"),
+        func.coalesce(_live_reading.title, _of_newest("title", "done"), "").label("title"),
+        func.coalesce(_live_reading.pages, _of_newest("pages", "done"), 0).label("pages"),
+        _state(failed).label("state"),
+        func.coalesce(col(_newest.number) > _live_version.number, False).label("is_newer_coming"),
+        failed.label("has_failed"),
+        func.coalesce(*reason).label("reason"),
+    ]
 
 
 def status_of(row: Row[Any]) -> DocumentStatus:
@@ -87,34 +84,29 @@ def _reason(row: Row[Any]) -> str | None:
     return f"a newer version is on its way: {reason}" if reason else "a newer version is on its way"
 
 
-def _live() -> Subquery:
-    return (
-        select(
-            col(VersionRow.document_id),
-            col(PublicationRow.channel_id),
-            col(VersionRow.number),
-            col(VersionRow.sha256),
-            col(ReadingRow.rung),
-            col(ReadingRow.title),
-            col(ReadingRow.pages),
-        )
-        .select_from(PublicationRow)
-        .join(VersionRow, col(VersionRow.id) == PublicationRow.version_id)
-        .join(ReadingRow, col(ReadingRow.id) == PublicationRow.reading_id)
-        .where(col(PublicationRow.state) == "live")
-        .subquery("live")
-    )
-
-
-def _state(live: Subquery, failed: ColumnElement[bool]) -> ColumnElement[str]:
+def _state(failed: ColumnElement[bool]) -> ColumnElement[str]:
     """live while any version answers; reading while a worker is at it or it only needs publishing."""
     held = _exists_reading("waiting", held=True) | _exists_reading("done")
     return case(
         (col(DocumentRow.state) == "deleted", "deleted"),
-        (live.c.sha256.is_not(None), "live"),
-        (or_(col(DocumentRow.state) == "quarantined", failed), "quarantined"),
+        (col(_live.id).is_not(None), "live"),
+        ((col(DocumentRow.state) == "quarantined") | failed, "quarantined"),
         (held, "reading"),
         else_="waiting",
+    )
+
+
+def _live_publication() -> ScalarSelect[UUID]:
+    """The one publication of any version that answers in the document's own channel."""
+    publication, version = aliased(PublicationRow), aliased(VersionRow)
+    return (
+        select(col(publication.id))
+        .join(version, col(version.id) == publication.version_id)
+        .where(col(version.document_id) == DocumentRow.id, col(publication.state) == "live")
+        .where(col(publication.channel_id) == DocumentRow.channel_id)
+        .limit(1)
+        .correlate(DocumentRow)
+        .scalar_subquery()
     )
 
 
@@ -130,8 +122,9 @@ def _exists_reading(*states: str, held: bool = False) -> ColumnElement[bool]:
     return found.where(col(ReadingRow.lease_until) > utc_now()) if held else found
 
 
-def _of_newest(column: Any, *states: str) -> ScalarSelect[Any]:
-    """A value of the newest version's latest reading in one of these states that has it."""
+def _of_newest(name: str, *states: str) -> ScalarSelect[Any]:
+    """A column of the newest version's latest reading that is in one of these states and has it."""
+    column = getattr(ReadingRow, name)
     return (
         select(column)
         .where(col(ReadingRow.sha256) == _newest.sha256, col(ReadingRow.state).in_(states))

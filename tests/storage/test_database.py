@@ -15,6 +15,7 @@ from sqlmodel import SQLModel
 
 from storage.database import Database
 from storage.errors import DatabaseUnavailable, NewerDatabase, SettingsError
+from storage.migrations.shape import SHAPE
 from storage.mounts import is_network_share
 from storage.tables import ChannelRow, FactRow
 
@@ -28,7 +29,9 @@ def schema_of(file: Path) -> list[list[str]]:
     with sqlite3.connect(file) as connection:
         rows = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
     connection.close()
-    return sorted(sorted(re.findall(r"\w+", sql)) for (sql,) in rows if "alembic_version" not in sql)
+    return sorted(
+        sorted(re.findall(r"\w+", sql)) for (sql,) in rows if not re.search("alembic_version|sqlite_", sql)
+    )
 
 
 async def keep(database: Database, name: str, value: str = "") -> None:
@@ -57,6 +60,15 @@ async def test_alembic_sees_no_difference_to_the_code(database: Database, databa
     with engine.connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection), SQLModel.metadata) == []
     engine.dispose()
+
+
+async def test_the_planner_is_told_of_indexes_that_exist(database: Database) -> None:
+    """Statistics written by hand name real indexes, one number per column and one for the rows."""
+    async with database.snapshot() as session:
+        for table, indexes in SHAPE.items():
+            for index, rows in indexes.items():
+                columns = (await session.execute(text(f"PRAGMA index_info({index})"))).all()
+                assert len(columns) == len(rows.split()) - 1, (table, index)
 
 
 async def test_every_connection_is_durable_and_checks_its_keys(database: Database) -> None:

@@ -3,6 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
+from storage.migrations.shape import tell_shape
+
 revision = "0001"
 down_revision = None
 branch_labels = None
@@ -10,7 +12,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Make every table."""
+    """Make every table, and tell the planner how they will be filled."""
     _make_blobs()
     _make_channels()
     _make_facts()
@@ -22,6 +24,7 @@ def upgrade() -> None:
     _make_versions()
     _make_citations()
     _make_publications()
+    tell_shape(op.get_bind())
 
 
 def _make_blobs() -> None:

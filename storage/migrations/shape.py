@@ -1,0 +1,44 @@
+"""Tells SQLite's planner how a grown home is shaped.
+
+Without statistics it takes every index for equally good and may visit all readings of a state for each
+document (10,000 documents: 24 s instead of 0.2). ``ANALYZE`` on a young home would be as misleading, so
+the numbers are written by hand, as https://sqlite.org/optoverview.html allows. PostgreSQL counts by itself.
+"""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+SHAPE = {
+    "document": {
+        "ix_document_state": "10000 3000",
+        "ix_document_folder_id": "10000 1000",
+        "ix_document_channel_id": "10000 1000",
+    },
+    "version": {"ix_version_document_id": "10000 2", "ix_version_sha256": "10000 2"},
+    "reading": {"ix_reading_state": "20000 6000", "ix_reading_sha256_state": "20000 2 1"},
+    "publication": {
+        "ix_publication_state": "20000 6000",
+        "ix_publication_channel_id_state": "20000 2000 1000",
+        "ix_publication_version_id_state": "20000 2 1",
+        "ix_publication_reading_id": "20000 2",
+    },
+}
+"""Table -> index -> number of rows, then rows per value of its first column, of its first two, ..."""
+
+
+def tell_shape(connection: Connection) -> None:
+    """Write the statistics; run again by every migration that changes one of these indexes."""
+    if connection.dialect.name != "sqlite":
+        return
+    connection.exec_driver_sql("ANALYZE")
+    connection.exec_driver_sql("DELETE FROM sqlite_stat1")
+    connection.execute(
+        sa.text("INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES (:table, :index, :rows)"),
+        [
+            {"table": table, "index": index, "rows": rows}
+            for table, indexes in SHAPE.items()
+            for index, rows in indexes.items()
+        ],
+    )
