@@ -1,0 +1,143 @@
+"""Socket Mode keeps an event before it acknowledges it: against a small Socket Mode server of our own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from aiohttp import WSMsgType, web
+from aiohttp.test_utils import TestServer
+
+from bot.settings import BotSettings
+from bot.slack.door import SlackDoor
+from storage.errors import DatabaseUnavailable, SettingsError
+
+EVENT = {
+    "type": "event_callback",
+    "event_id": "Ev1",
+    "authorizations": [{"team_id": "T0ACME001", "user_id": "U0FOOT001"}],
+    "event": {"type": "message", "channel_type": "im", "channel": "D0ALICE01", "user": "U1", "ts": "1.0"},
+}
+
+
+@dataclass
+class SocketServer:
+    """One socket; sends events and keeps which of them were acknowledged."""
+
+    url: str = ""
+    acknowledged: set[str] = field(default_factory=set)
+    socket: web.WebSocketResponse | None = None
+    tokens: dict[str, str | None] = field(default_factory=dict)
+    refusal: str | None = None
+
+    async def call(self, request: web.Request) -> web.Response:
+        """``auth.test`` and ``apps.connections.open``."""
+        method = request.match_info["method"]
+        self.tokens[method] = request.headers.get("Authorization")
+        if self.refusal:
+            return web.json_response({"ok": False, "error": self.refusal})
+        return web.json_response({"ok": True, "url": self.url.replace("http", "ws") + "/socket"})
+
+    async def connect(self, request: web.Request) -> web.WebSocketResponse:
+        """Take acknowledgements until the bot hangs up."""
+        self.socket = web.WebSocketResponse()
+        await self.socket.prepare(request)
+        async for message in self.socket:
+            if message.type is WSMsgType.TEXT:
+                self.acknowledged.add(json.loads(message.data)["envelope_id"])
+        return self.socket
+
+    async def send(self, envelope_id: str) -> None:
+        """Deliver the event in an envelope."""
+        assert self.socket
+        payload = {"type": "events_api", "envelope_id": envelope_id, "payload": EVENT}
+        await self.socket.send_json(payload | {"accepts_response_payload": False})
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[SocketServer]:
+    """The server on loopback."""
+    server, app = SocketServer(), web.Application()
+    app.router.add_post("/api/{method}", server.call)
+    app.router.add_get("/socket", server.connect)
+    async with TestServer(app) as running:
+        server.url = str(running.make_url("")).rstrip("/")
+        yield server
+
+
+@pytest.fixture
+async def inbox(
+    server: SocketServer,
+    settings_for: Callable[..., BotSettings],
+    new_inbox: Callable[[], Any],
+    door_for: Callable[..., SlackDoor],
+) -> AsyncIterator[Any]:
+    """An inbox behind a door that is connected to the server."""
+    inbox = new_inbox()
+    door = door_for(settings_for(f"{server.url}/api", slack_app_token="xapp-test"), inbox)
+    await door.start()
+    for _ in range(100):
+        if server.socket and await door.is_ready():
+            break
+        await asyncio.sleep(0.05)
+    yield inbox
+    await door.stop()
+
+
+async def test_an_event_is_kept_before_it_is_acknowledged(server: SocketServer, inbox: Any) -> None:
+    """While the commit is under way the envelope stays open; then it is acknowledged."""
+    inbox.gate = asyncio.Event()
+    await server.send("first")
+    await asyncio.sleep(0.5)
+    assert (inbox.arrivals, server.acknowledged) == (1, set())
+    inbox.gate.set()
+    await asyncio.sleep(0.5)
+    assert (len(inbox.kept), server.acknowledged) == (1, {"first"})
+
+
+async def test_an_event_that_could_not_be_kept_is_never_acknowledged(
+    server: SocketServer, inbox: Any
+) -> None:
+    """Slack repeats what nobody acknowledged; the repetition is kept."""
+    inbox.failure = DatabaseUnavailable("disk full")
+    await server.send("lost")
+    await asyncio.sleep(0.5)
+    inbox.failure = None
+    await server.send("repeated")
+    await asyncio.sleep(0.5)
+    assert (len(inbox.kept), server.acknowledged) == (1, {"repeated"})
+
+
+async def test_the_socket_is_opened_by_the_app_token_and_nothing_else(
+    server: SocketServer, inbox: Any
+) -> None:
+    """The bot token posts, the app token connects; both at the configured address."""
+    assert server.tokens == {"auth.test": "Bearer xoxb-test", "apps.connections.open": "Bearer xapp-test"}
+    assert inbox.arrivals == 0
+
+
+async def test_a_refused_bot_token_is_said_at_the_start(
+    server: SocketServer,
+    settings_for: Callable[..., BotSettings],
+    new_inbox: Callable[[], Any],
+    door_for: Callable[..., SlackDoor],
+) -> None:
+    """A wrong token is a sentence for the admin that names the variable."""
+    server.refusal = "invalid_auth"
+    door = door_for(settings_for(f"{server.url}/api/", slack_app_token="xapp-test"), new_inbox())
+    with pytest.raises(SettingsError, match=r"SLACK_BOT_TOKEN.*invalid_auth"):
+        await door.start()
+
+
+async def test_an_unreachable_slack_does_not_stop_the_start(
+    settings_for: Callable[..., BotSettings], new_inbox: Callable[[], Any], door_for: Callable[..., SlackDoor]
+) -> None:
+    """The service starts, is not ready, and stops at once while it still waits for Slack."""
+    door = door_for(settings_for("http://127.0.0.1:9/api/", slack_app_token="xapp-test"), new_inbox())
+    await door.start()
+    assert not await door.is_ready()
+    await door.stop()
