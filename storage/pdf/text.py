@@ -20,7 +20,7 @@ SMALLEST_SIZE = 1.0
 LEAST_ALPHA = 13
 """Text with less opacity than this (of 255) is seen by nobody."""
 
-_WORD = re.compile(r"\S+")
+_WORD = re.compile(r"[^\s\ufffd]+")  # a glyph that the font maps to nothing is no text
 _BOLD = re.compile(r"bold|black|heavy", re.IGNORECASE)
 _COMPOUND = re.compile(r"[^\W\d_]+-[^\W\d_]+")
 _PART_BEFORE = re.compile(r"[^\w-]*([^\W\d_]+)")
@@ -32,7 +32,7 @@ _CLEANED = str.maketrans(
         **dict.fromkeys([0xAD, *range(0x200B, 0x2010), *range(0x2060, 0x2065), 0xFEFF]),  # without width
         **dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)]),  # turns of direction
         **dict.fromkeys(range(0xE0000, 0xE0080)),  # tags: text for machines that nobody sees
-        **dict.fromkeys(range(0xD800, 0xE000), "\ufffd"),  # halves of a pair are no text
+        **dict.fromkeys(range(0xD800, 0xE000)),  # halves of a pair are no text
         **dict.fromkeys([0xF0A7, 0xF0B7], "•"),  # the bullets of two symbol fonts
         **dict.fromkeys([0x2010, 0x2011], "-"),
     }
@@ -168,9 +168,9 @@ def _row(line: dict[str, Any], block: int, paper: Paper, page: PageText) -> _Row
                 _join(row.words[-1], word)
             else:
                 row.words.append(word)
-        if text and not text.isspace():
+        if _WORD.search(text):
             _note_font(row, span, len(text))
-        is_open = bool(row.words) and bool(text) and not text[-1].isspace()
+        is_open = bool(row.words) and _WORD.match(text[-1:]) is not None
     return row
 
 

@@ -1,0 +1,40 @@
+"""PDFs that other programs made: right to left, two columns, a password."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from storage.errors import PasswordProtected
+from storage.pdf.process import PdfProcess
+
+PDFS = Path(__file__).parents[2] / "pdfs"
+
+
+async def test_arabic_reads_the_same_on_pages_turned_four_ways(process: PdfProcess) -> None:
+    """Letters are plain ones, not presentation forms, and every box stays on its page."""
+    read = await process.read(PDFS / "habibi-rotated.pdf")
+    assert len({page.text for page in read.pages}) == 1
+    assert read.pages[0].text.split() == ["حَبيبي", "habibi", "حَبيبي"]
+    assert not any("\ufb50" <= char <= "\ufefc" for char in read.pages[0].text)
+    for page in read.pages:
+        assert all(0 <= word.box.x0 < word.box.x1 <= 1 for word in page.words)
+        assert all(0 <= word.box.y0 < word.box.y1 <= 1 for word in page.words)
+    shapes = [(page.width > page.height) for page in read.pages]
+    assert shapes[0] != shapes[1]
+
+
+async def test_columns_are_read_one_after_the_other(process: PdfProcess) -> None:
+    """The text goes down the left column before it begins the right one."""
+    page = (await process.read(PDFS / "multicolumn.pdf")).pages[1]
+    sides = [word.box.x0 > 0.5 for word in page.words]
+    assert any(sides)
+    assert sum(one != other for one, other in pairwise(sides)) <= 3
+
+
+async def test_a_password_of_another_program_is_told(process: PdfProcess) -> None:
+    """The sentence says what to do."""
+    with pytest.raises(PasswordProtected, match="save a copy without one"):
+        await process.read(PDFS / "libreoffice-writer-password.pdf")
