@@ -43,16 +43,18 @@ class WatchedInbox:
             return []
         self._say("the inbox can be listed again", is_well=True)
         self._report_loose(loose)
-        added = [name for name in names if name not in self._known]
-        self._known.update(added)
-        return [folder for name in added if (folder := await self._watch(name)) is not None]
+        found = [await self._watch(name) for name in names if name not in self._known]
+        return [folder for folder in found if folder is not None]
 
     async def _watch(self, name: str) -> Folder | None:
         channel = await channel_of_folder(self._channels, name)
         if channel is None:
             _log.warning("a folder of the inbox is passed over: its name is not valid UTF-8")
+            self._known.add(name)
             return None
-        return await self._folders.ensure(channel.id, str(self._root / name), watched=True)
+        folder = await self._folders.ensure(channel.id, str(self._root / name), watched=True)
+        self._known.add(name)
+        return folder
 
     def _report_loose(self, loose: Iterable[str]) -> None:
         if new := set(loose) - set(self._loose):

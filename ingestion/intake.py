@@ -13,6 +13,7 @@ from ingestion.opening import copy
 from ingestion.scanner import Scan, SeenFile
 from ingestion.settling import Settling
 from storage.blobs import Blobs
+from storage.errors import BlobsUnavailable
 from storage.folders import Arrival, Folder, Folders, KnownDocument
 
 _log = logging.getLogger(__name__)
@@ -49,7 +50,7 @@ class Intake:
             The documents taken or refused by file, and the files that are not finished yet.
 
         Raises:
-            InfrastructureError: the database, or one of the disks, does not work.
+            DatabaseUnavailable: the database does not work.
         """
         present = scan.files.keys() if sees_all and scan.problem is None else None
         taken: dict[str, UUID] = {}
@@ -74,6 +75,10 @@ class Intake:
             return await self._store(folder, seen, present)
         except (NotSettled, NotAFile):
             settling.start_again(seen)
+            return None
+        except BlobsUnavailable as error:
+            settling.start_again(seen)
+            _log.warning("folder=%d a file waits, the others go on: %s", folder.id, error)
             return None
         except Refused as refusal:
             document = await self._folders.refuse(folder, seen.file, seen.look._asdict(), str(refusal))

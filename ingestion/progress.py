@@ -46,33 +46,31 @@ class Pace:
     def __init__(self, rung: Rung) -> None:
         self._rung = rung
         self._started = time.monotonic()
-        self._at_first: int | None = None
-        """Bytes that were done before we began: they say nothing about our speed."""
+        self._at_first: tuple[int, int] | None = None
+        """(pages, bytes) that were done before we began: they say nothing about our speed."""
 
     def progress(self, standings: Sequence[Standing], unfinished: int) -> IngestProgress:
         """Progress of these documents, and of so many files that are not taken yet."""
         done = [one for one in standings if one.has_reached(self._rung)]
+        pages, size = sum(one.pages for one in done), sum(one.size for one in done)
+        first_pages, first_size = self._at_first = self._at_first or (pages, size)
         seconds = time.monotonic() - self._started
-        pages = sum(one.pages for one in done)
+        left = sum(one.size for one in standings) - size
         return IngestProgress(
             files=len(standings) + unfinished,
             files_done=len(done),
             pages_done=pages,
-            pages_per_second=pages / seconds if seconds > 0 else 0.0,
-            seconds_left=self._left(standings, done, seconds),
+            pages_per_second=(pages - first_pages) / seconds if seconds > 0 else 0.0,
+            seconds_left=_seconds_left(seconds, left, size - first_size),
             rung=self._rung,
             quarantined=sum(one.reason is not None for one in standings),
         )
 
-    def _left(self, standings: Sequence[Standing], done: Sequence[Standing], seconds: float) -> float | None:
-        bytes_done = sum(one.size for one in done)
-        if self._at_first is None:
-            self._at_first = bytes_done
-        left = sum(one.size for one in standings) - bytes_done
-        ours = bytes_done - self._at_first
-        if left == 0:
-            return 0.0 if standings else None
-        return seconds * left / ours if ours > 0 else None
+
+def _seconds_left(seconds: float, left: int, done: int) -> float | None:
+    if left == 0:
+        return 0.0
+    return seconds * left / done if done > 0 else None
 
 
 def result_of(standings: Sequence[Standing]) -> IngestResult:

@@ -92,6 +92,8 @@ class Worker(Generic[C]):
                 await self._fill()
             except InfrastructureError as error:
                 _log.warning("no work can be taken: %s", error)
+            except Exception as error:
+                _log.error("no work can be taken: %s", type(error).__name__)
 
     async def _fill(self) -> None:
         """Start as many steps as there are slots; background ones only when nothing urgent runs."""
