@@ -298,7 +298,9 @@ async def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
         await Database.open(f"sqlite:///{tmp_path}/home/footnote.db")
 
 
-@pytest.mark.parametrize("url", ["mysql://host/db", "postgresql://u:p@host/db", "sqlite://", "nonsense"])
+@pytest.mark.parametrize(
+    "url", ["mysql://host/db", "postgresql://u:p@host/db", "sqlite://", "sqlite:////home/a?b.db", "nonsense"]
+)
 async def test_urls_of_other_databases_are_refused_without_their_secrets(url: str) -> None:
     """What is not an SQLite file is refused, and the message repeats nothing of the URL."""
     with pytest.raises(SettingsError) as caught:
