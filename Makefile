@@ -16,7 +16,8 @@ help: ## list these targets
 install: $(VENV)/.installed ## make .venv and .venv/bin/footnote; all a user needs
 	@:
 
-demo: install $(if $(filter embedded,$(WEAVIATE_URL)),weaviate) ## try it: [DOCS=folder] [WEAVIATE_URL=embedded|http://...] [PORT=8765]
+demo: install ## try it: [DOCS=folder] [WEAVIATE_URL=embedded|http://...] [PORT=8765]
+	@$(if $(filter embedded,$(WEAVIATE_URL)),deploy/weaviate.sh >/dev/null)
 	@exec $(BIN)/python deploy/demo.py --docs "$(or $(DOCS),deploy/samples)" --port "$(PORT)" --weaviate "$(WEAVIATE_URL)"
 
 test: $(VENV)/.developing ## run every check and test; fetches the engines it needs
