@@ -73,22 +73,22 @@ class WeaviateServer:
     @property
     def url(self) -> str:
         """Base URL of the REST port."""
-        return f"http://{HOST}:{self._known.ports.rest}"
+        return f"http://{HOST}:{self.identity.ports.rest}"
 
     @property
     def grpc_port(self) -> int:
         """The gRPC port."""
-        return self._known.ports.grpc
+        return self.identity.ports.grpc
 
     @property
     def api_key(self) -> str:
         """The key the server wants on both ports."""
-        return self._known.api_key
+        return self.identity.api_key
 
     @property
     def pid(self) -> int | None:
         """The server's process."""
-        return self._known.pid
+        return self.identity.pid
 
     @property
     def is_owner(self) -> bool:
@@ -106,7 +106,12 @@ class WeaviateServer:
         self._unlock()
 
     @property
-    def _known(self) -> Identity:
+    def identity(self) -> Identity:
+        """Ports, keys and process of the server.
+
+        Raises:
+            EngineStartError: it was never started.
+        """
         if self._identity is None:
             raise EngineStartError("Weaviate was not started")
         return self._identity
@@ -127,7 +132,7 @@ class WeaviateServer:
         await self._start()
 
     async def _attach(self) -> bool:
-        identity = _read(self._folder)
+        identity = read_identity(self._folder)
         if identity is None or not identity.is_alive() or not await is_ready(identity.ports):
             return False
         self._identity = identity
@@ -136,13 +141,13 @@ class WeaviateServer:
     async def _start(self) -> None:
         """Start the child on the ports and with the keys of last time, once its orphan has ended."""
         binary = require_binary(self._binary)
-        known = _read(self._folder) or new_identity()
+        known = read_identity(self._folder) or new_identity()
         await end(known, STOP_SECONDS)
         if self._identity is None:
             known = on_free_ports(known)  # later the ports must stay: the clients know them
         self._process = await spawn(binary, self._folder / "data", self._folder / "log.txt", known)
         self._identity = known.of_process(self._process.pid)
-        _write(self._folder, self._identity)
+        write_identity(self._folder, self._identity)
         await self._wait_until_ready(self._process, self._identity.ports)
 
     async def _wait_until_ready(self, process: asyncio.subprocess.Process, ports: Ports) -> None:
@@ -176,7 +181,7 @@ class WeaviateServer:
     async def _wait_until_gone(self) -> None:
         if self._process:
             await self._process.wait()
-        while self._known.is_alive():  # noqa: ASYNC110 - nobody tells us when another's child ends
+        while self.identity.is_alive():  # noqa: ASYNC110 - nobody tells us when another's child ends
             await asyncio.sleep(LOOK_SECONDS)
 
     async def _begin_again(self) -> None:
@@ -216,10 +221,18 @@ class WeaviateServer:
     def _last_words(self) -> str:
         """Where the server's log is, with its last line when that says something."""
         log = self._folder / "log.txt"
-        with suppress(OSError, ValueError):
-            last = json.loads(log.read_text(encoding="utf-8", errors="replace").splitlines()[-1])
-            return f"its log {log} ends with: {last.get('msg')}"
-        return f"its log is {log}"
+        with suppress(OSError):
+            for line in log.read_text(encoding="utf-8", errors="replace").splitlines()[-1:]:
+                return f"its log {log} ends with: {_message_of(line)}"
+        return f"its log {log} is empty"
+
+
+def _message_of(line: str) -> str:
+    """The message of a line of the log, which is JSON unless the server crashed."""
+    try:
+        return str(json.loads(line)["msg"])
+    except (ValueError, TypeError, KeyError):
+        return line[:200]
 
 
 async def _stop(process: asyncio.subprocess.Process) -> None:
@@ -234,7 +247,7 @@ async def _stop(process: asyncio.subprocess.Process) -> None:
         await process.wait()
 
 
-def _read(folder: Path) -> Identity | None:
+def read_identity(folder: Path) -> Identity | None:
     """The identity that a start left in the folder; None when there is none that can be read."""
     with suppress(OSError, ValueError, TypeError, KeyError):
         kept = json.loads((folder / "server.json").read_text(encoding="utf-8"))
@@ -242,7 +255,7 @@ def _read(folder: Path) -> Identity | None:
     return None
 
 
-def _write(folder: Path, identity: Identity) -> None:
+def write_identity(folder: Path, identity: Identity) -> None:
     """Keep the identity for other commands of this user, and of nobody else."""
     draft = folder / "server.json.new"
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
