@@ -119,7 +119,7 @@ def _place(url: str) -> URL:
         parsed = make_url(url)
     except ArgumentError:
         raise SettingsError("DATABASE_URL is not the URL of a database") from None
-    if parsed.get_backend_name() != "sqlite" or not parsed.database or parsed.query:
+    if parsed.get_backend_name() != "sqlite" or not parsed.database or "?" in url:
         raise SettingsError(
             "DATABASE_URL must name an SQLite file, as in sqlite:////srv/footnote/footnote.db"
         )
