@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 from engines import MODULES, FetchError, load
 
@@ -25,4 +26,6 @@ def main(names: list[str]) -> None:
 
 
 if __name__ == "__main__":
+    # Our packages come before the test folders of the same names, as pytest has it in pyproject.toml.
+    sys.path.insert(0, str(Path(__file__).parent.parent))
     main(sys.argv[1:])
