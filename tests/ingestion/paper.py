@@ -21,6 +21,14 @@ def pdf(*pages: str) -> bytes:
     return _file(objects)
 
 
+def locked_pdf(*pages: str) -> bytes:
+    """A PDF that asks for a password nobody knows."""
+    lock = (
+        f"/Encrypt << /Filter /Standard /V 1 /R 2 /P -4 /O <{'41' * 32}> /U <{'42' * 32}> >> /ID [<43> <43>]"
+    )
+    return pdf(*pages).replace(b"/Root 1 0 R", f"/Root 1 0 R {lock}".encode())
+
+
 def _content(page: str) -> str:
     shown = [line.replace("\\", r"\\").replace("(", r"\(").replace(")", r"\)") for line in page.split("\n")]
     return "BT /F1 11 Tf 14 TL 60 780 Td " + " ".join(f"({line}) Tj T*" for line in shown) + " ET"

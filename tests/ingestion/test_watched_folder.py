@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from ingestion_home import Home
-from paper import pdf
+from paper import locked_pdf, pdf
 
 from storage.models import Rung
 from storage.tables import BlobRow, FolderRow, PublicationRow, ReadingRow
@@ -203,19 +203,21 @@ async def test_a_half_written_file_is_not_taken_until_it_is_whole(home: Home) ->
 async def test_bad_files_are_quarantined_with_a_sentence_and_the_rest_goes_on(
     home: Home, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Shows that a web page named .pdf and a file without text stop nobody, and say why they failed."""
+    """Shows that a web page named .pdf, a locked and a scanned file stop nobody, and say why they failed."""
     caplog.set_level(logging.INFO)
     await home.serve(stop_at="quick", rest_seconds=1)
     home.drop("hr/page.pdf", b"<html><body>canary</body></html>" * 50)
     home.drop("hr/empty.pdf", pdf(""))
+    home.drop("hr/locked.pdf", locked_pdf("A secret."))
     home.drop("hr/leave.pdf", LEAVE)
     await home.until_found("hr", "marzipan", "leave.pdf")
-    await home.until(lambda: _are_quarantined(home, "page.pdf", "empty.pdf"))
+    await home.until(lambda: _are_quarantined(home, "page.pdf", "empty.pdf", "locked.pdf"))
     documents = await home.documents("hr")
     assert "OCR" in (documents["empty.pdf"].reason or "")
+    assert "password" in (documents["locked.pdf"].reason or "")
     assert documents["page.pdf"].reason
     failed = [row for row in await home.rows(ReadingRow) if row.state == "failed"]
-    assert [row.attempts for row in failed] == [3, 3]
+    assert [row.attempts for row in failed] == [3, 3, 3]
     assert not any(".pdf" in record.message or "canary" in record.message for record in caplog.records)
 
 
