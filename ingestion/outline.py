@@ -23,6 +23,7 @@ EDGE = 0.12
 RUNNING_SHARE = 0.4
 """A line at the edge of this share of the pages (left and right ones may differ) is a running line."""
 
+_DIGITS = re.compile(r"\d+")
 _NUMBER = re.compile(r"(\d+(?:\.\d+)*)\.?\s")
 _CONTENTS = re.compile(r"(table of )?contents|index|inhalt(sverzeichnis)?|sommaire|índice", re.IGNORECASE)
 _LABEL = re.compile(r"(?:(?:\(?\w{1,3}(?:\.\d{1,3})*[.):]?|[•◦▪●■○*–—-])\s+)?")
@@ -118,12 +119,27 @@ def _running_lines(pdf: ReadPdf) -> dict[str, int]:
     Returns:
         Each line's pattern and the page where it stands first: there it may say what stands nowhere else.
     """
-    seen: dict[str, list[int]] = {}
+    seen: dict[str, dict[int, list[str]]] = {}
     for number, (page, lines) in enumerate(zip(pdf.pages, pdf.lines, strict=True)):
-        for pattern in {_pattern(page.text[line.start : line.end]) for line in lines if _is_at_edge(line)}:
-            seen.setdefault(pattern, []).append(number)
+        for line in filter(_is_at_edge, lines):
+            text = page.text[line.start : line.end]
+            seen.setdefault(_pattern(text), {}).setdefault(number, _DIGITS.findall(text))
     least = max(3, RUNNING_SHARE * len(pdf.pages))
-    return {pattern: pages[0] for pattern, pages in seen.items() if len(pages) >= least}
+    return {
+        pattern: min(pages) for pattern, pages in seen.items() if len(pages) >= least and _counts_pages(pages)
+    }
+
+
+def _counts_pages(pages: dict[int, list[str]]) -> bool:
+    """Whether nothing changes in a line from page to page but one number, and that with the page.
+
+    Lines that differ otherwise, such as the load on each sheet of a catalogue, say something.
+    """
+    changing = [column for column in zip(*pages.values(), strict=True) if len(set(column)) > 1]
+    if len(changing) != 1:
+        return not changing
+    steps = Counter(int(number) - page for page, number in zip(pages, changing[0], strict=True))
+    return max(steps.values()) > len(pages) / 2
 
 
 def _is_at_edge(line: Line) -> bool:
@@ -132,4 +148,4 @@ def _is_at_edge(line: Line) -> bool:
 
 def _pattern(text: str) -> str:
     """A line without what changes from page to page."""
-    return re.sub(r"\d+", "#", " ".join(text.casefold().split()))
+    return _DIGITS.sub("#", " ".join(text.casefold().split()))

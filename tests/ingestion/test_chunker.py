@@ -205,3 +205,18 @@ def test_sentences_end_where_people_end_them() -> None:
         '"Really?"',
         "Yes",
     ]
+
+
+def test_a_line_whose_numbers_do_more_than_count_pages_is_no_running_line() -> None:
+    """The load on each sheet of a catalogue stays, the page number below it goes."""
+    sheets = [
+        [
+            body(f"Rack {40 - 3 * number} carries {7 * number} kg"),
+            *[body(SENTENCE)] * 8,
+            body(f"Page {number} of 9"),
+        ]
+        for number in range(1, 10)
+    ]
+    text = "\n".join(text for _, text in cut(sheets))
+    assert [f"carries {7 * number} kg" in text for number in range(1, 10)] == [True] * 9
+    assert [f"Page {number} of 9" in text for number in range(2, 10)] == [False] * 8

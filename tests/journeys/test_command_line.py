@@ -1,0 +1,138 @@
+"""The command line as other programs drive it: JSON lines, exit statuses, results apart from progress."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from paper import pdf
+from program import SAMPLES, Program
+
+
+@pytest.fixture
+def ingested(program: Program) -> Program:
+    """The samples in the channel ``it``, without any ``serve``."""
+    ended = program.run("ingest", str(SAMPLES), "--channel", "it")
+    assert (ended.returncode, ended.stdout) == (0, ""), ended.stderr
+    return program
+
+
+def test_ingest_needs_no_serve_and_a_second_run_adds_nothing(ingested: Program) -> None:
+    """Unwatched: read once, and the same again is no work."""
+    before = ingested.documents("it")
+    assert [(d["state"], d["rung"], d["pages"]) for d in before] == [("live", "quick", 2)] * 2
+    assert ingested.run("ingest", str(SAMPLES), "--channel", "it").returncode == 0
+    assert ingested.documents("it") == before
+
+
+def test_ingest_waits_for_vectors_when_asked(ingested: Program) -> None:
+    """``--wait full`` ends when vectors answer."""
+    assert ingested.run("ingest", str(SAMPLES), "--channel", "it", "--wait", "full").returncode == 0
+    assert {d["rung"] for d in ingested.documents("it")} == {"full"}
+
+
+def test_a_document_line_has_every_key(ingested: Program) -> None:
+    """Metadata is there, and null until it is extracted."""
+    document = ingested.documents("it")[0]
+    keys = {"channel", "document", "version", "file", "title", "pages", "state", "rung", "reason", "metadata"}
+    assert set(document) == keys
+    assert set(document["metadata"].values()) == {None}
+
+
+def test_each_folder_of_a_root_is_a_channel_and_loose_pdfs_are_named(
+    program: Program, tmp_path: Path
+) -> None:
+    """A file in no channel's folder is skipped by name, not guessed at."""
+    for folder, word in (("legal", "notary"), ("sales", "discount")):
+        (tmp_path / "root" / folder).mkdir(parents=True)
+        (tmp_path / "root" / folder / "a.pdf").write_bytes(pdf(f"The {word} rule is number 7."))
+    (tmp_path / "root" / "loose.pdf").write_bytes(pdf("Nobody's."))
+    ended = program.run("ingest", str(tmp_path / "root"))
+    assert ended.returncode == 0, ended.stderr
+    assert "loose.pdf" in ended.stderr
+    channels = [json.loads(line) for line in program.run("channels", "--json").stdout.splitlines()]
+    assert [channel["channel"] for channel in channels] == ["legal", "sales"]
+    assert all(channel["tenant"].startswith("lo_") for channel in channels)
+
+
+def test_a_file_that_cannot_be_read_is_named_and_the_rest_goes_on(program: Program, tmp_path: Path) -> None:
+    """Exit status 1, a sentence for the admin, and the good file answers."""
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "good.pdf").write_bytes(pdf("The quota is 12 crates."))
+    (tmp_path / "docs" / "page.pdf").write_bytes(b"<html>not a pdf</html>")
+    ended = program.run("ingest", str(tmp_path / "docs"), "--channel", "it")
+    assert ended.returncode == 1
+    assert "page.pdf" in ended.stderr
+    states = {d["file"]: (d["state"], bool(d["reason"])) for d in program.documents("it")}
+    assert states == {"good.pdf": ("live", False), "page.pdf": ("quarantined", True)}
+    assert program.ask("What is the quota?", "it")["state"] == "grounded"
+
+
+def test_a_batch_gives_one_line_for_each_line_in_order(ingested: Program, tmp_path: Path) -> None:
+    """Answered, unknown channel, malformed, and answered again: four in, four out."""
+    questions = tmp_path / "questions.jsonl"
+    lines = [
+        '{"id": "a", "question": "When do backups run?", "channel": "it"}',
+        '{"id": "b", "question": "When do backups run?", "channel": "nowhere"}',
+        '{"id": "c", "question": ',
+        '{"id": 4, "question": "hello", "channel": "it"}',
+    ]
+    questions.write_text("\n".join(lines) + "\n")
+    ended = ingested.run("ask", "--questions", str(questions), "--json")
+    answers = [json.loads(line) for line in ended.stdout.splitlines()]
+    assert [(answer["id"], answer["state"]) for answer in answers] == [
+        ("a", "grounded"),
+        ("b", "not_found"),
+        (None, "failed"),
+        ("4", "chat"),
+    ]
+    assert answers[1]["passages"] == []
+    assert ended.returncode == 1
+
+
+def test_at_least_twenty_candidates_are_shown_when_there_are_so_many(
+    program: Program, tmp_path: Path
+) -> None:
+    """``passages`` holds the candidates in final order."""
+    (tmp_path / "many.pdf").write_bytes(
+        pdf(
+            *(
+                f"Rule {number}: the depot number {number} closes at {number % 12} o'clock."
+                for number in range(40)
+            )
+        )
+    )
+    assert program.run("ingest", str(tmp_path / "many.pdf"), "--channel", "it").returncode == 0
+    passages = program.ask("When does the depot close?", "it")["passages"]
+    assert len(passages) >= 20
+    scores = [passage["score"] for passage in passages]
+    assert scores == sorted(scores, reverse=True)
+    assert set(passages[0]) == {"file", "page", "last_page", "score", "bm25", "vector"}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("ask", "When do backups run?", "--channel", "nowhere"),
+        ("ask",),
+        ("documents", "--channel", "nowhere"),
+        ("ingest", "/nowhere", "--channel", "it"),
+        ("frobnicate",),
+    ],
+)
+def test_wrong_usage_ends_with_status_2_and_a_sentence(program: Program, arguments: tuple[str, ...]) -> None:
+    """An unknown channel is wrong usage too; nothing is made."""
+    ended = program.run(*arguments)
+    assert ended.returncode == 2
+    assert ended.stdout == ""
+    assert "Traceback" not in ended.stderr
+    assert program.run("channels").stdout == ""
+
+
+def test_an_unknown_setting_is_refused(program: Program) -> None:
+    """A mistyped variable is a sentence, not a silent default."""
+    program.environment["FOOTNOTE_PROT"] = "80"
+    ended = program.run("channels")
+    assert ended.returncode == 2
+    assert "FOOTNOTE_PROT" in ended.stderr

@@ -1,0 +1,134 @@
+"""The whole program as people run it: the installed command, a home of its own, nothing replaced."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+from engines._ports import free_port
+
+FOOTNOTE = Path(sys.executable).with_name("footnote")
+SAMPLES = Path(__file__).parents[1] / "deploy" / "samples"
+READY_SECONDS = 60
+LIVE_SECONDS = 60
+
+
+@dataclass
+class Program:
+    """The program on one home; ``environment`` holds its settings."""
+
+    home: Path
+    environment: dict[str, str] = field(default_factory=dict)
+    port: int = field(default_factory=free_port)
+
+    @property
+    def url(self) -> str:
+        """Where ``serve`` listens."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def log(self) -> str:
+        """Everything that ``serve`` wrote so far."""
+        return (self.home / "serve.out").read_text() if (self.home / "serve.out").exists() else ""
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """One command, to its end."""
+        return subprocess.run(
+            [FOOTNOTE, *arguments],
+            env=self._environment(),
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    def ask(self, question: str, channel: str) -> dict[str, Any]:
+        """One answer as other programs get it."""
+        asked = self.run("ask", question, "--channel", channel, "--json")
+        assert asked.returncode == 0, asked.stderr
+        answer: dict[str, Any] = json.loads(asked.stdout)
+        return answer
+
+    def documents(self, channel: str) -> list[dict[str, Any]]:
+        """What the channel knows."""
+        listed = self.run("documents", "--channel", channel, "--json")
+        assert listed.returncode == 0, listed.stderr
+        return [json.loads(line) for line in listed.stdout.splitlines()]
+
+    def drop(self, channel: str, file: Path | bytes, name: str | None = None) -> Path:
+        """Put a PDF into a channel's watched folder, as an admin does."""
+        data = file if isinstance(file, bytes) else file.read_bytes()
+        name = name or (file.name if isinstance(file, Path) else "document.pdf")
+        place = self.home / "inbox" / channel / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(data)
+        return place
+
+    @asynccontextmanager
+    async def serving(self) -> AsyncIterator[subprocess.Popen[bytes]]:
+        """``serve`` while it is ready; ended by Ctrl-C, which must go well."""
+        process = self.start()
+        try:
+            await self._until_ready(process)
+            yield process
+            if process.poll() is None:
+                process.send_signal(signal.SIGINT)
+                assert await asyncio.to_thread(process.wait, 60) == 0, self.log
+        finally:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+
+    def start(self) -> subprocess.Popen[bytes]:
+        """Start ``serve``; its output goes to ``log``."""
+        self.home.mkdir(parents=True, exist_ok=True)
+        with (self.home / "serve.out").open("ab") as output:
+            return subprocess.Popen(
+                [FOOTNOTE, "serve", "--port", str(self.port)],
+                env=self._environment(),
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+
+    async def until_live(self, channel: str, files: int, rung: str = "quick") -> None:
+        """Wait until that many files of the channel answer at the rung, or better."""
+        wanted = {"quick": ("quick", "full"), "full": ("full",)}[rung]
+        deadline = time.monotonic() + LIVE_SECONDS
+        while time.monotonic() < deadline:
+            listed = await asyncio.to_thread(self.run, "documents", "--channel", channel, "--json")
+            documents = [json.loads(line) for line in listed.stdout.splitlines()]
+            if sum(document["rung"] in wanted for document in documents) >= files:
+                return
+            await asyncio.sleep(0.2)
+        raise AssertionError(f"{files} files of {channel} never reached {rung}: {self.log}")
+
+    async def _until_ready(self, process: subprocess.Popen[bytes]) -> None:
+        deadline = time.monotonic() + READY_SECONDS
+        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=5)) as session:
+            while time.monotonic() < deadline and process.poll() is None:
+                with suppress(aiohttp.ClientError, TimeoutError):
+                    async with session.get(f"{self.url}/readyz") as response:
+                        if response.status == 200:
+                            return
+                await asyncio.sleep(0.1)
+        raise AssertionError(f"serve did not become ready: {self.log}")
+
+    def _environment(self) -> dict[str, str]:
+        kept = {
+            name: os.environ[name]
+            for name in ("PATH", "HOME", "LANG", "XDG_CACHE_HOME")
+            if name in os.environ
+        }
+        return {**kept, "FOOTNOTE_HOME": str(self.home), **self.environment}
