@@ -33,6 +33,8 @@ from storage.inbox import Inbox
 from storage.models import Platform
 
 DRAIN_SECONDS = 10.0
+LEASE_SECONDS = 20.0
+"""After this time a question of a process that died is answered by another one, or by the next start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,7 @@ class Doors:
             answering,
             messengers,
             at_once=settings.questions_at_once,
+            lease_seconds=LEASE_SECONDS,
         )
         receive = self._conversation.receive
         slack, teams = slack_messenger(settings), teams_messenger(settings)

@@ -9,7 +9,7 @@ from bot.core import wording
 from bot.core.citation_desk import CitationDesk
 from bot.core.models import Answer, AnswerState, NearestPage, Passage, UnreadFile
 from bot.core.ports import ChannelDocuments
-from storage.models import Channel, DocumentStatus
+from storage.models import Channel, DocumentStatus, Platform
 
 
 class Refusals:
@@ -34,7 +34,7 @@ class Refusals:
         )
         return Answer(
             state=AnswerState.NOT_FOUND,
-            text="\n".join(_sentences(statuses, nearest, unread, passages)),
+            text="\n".join(_sentences(statuses, nearest, unread, passages) or [_empty(channel)]),
             nearest=nearest,
             unread=unread,
         )
@@ -55,5 +55,11 @@ def _sentences(
     if waiting:
         said.append(wording.still_reading(waiting))
     if unread:
+        said = said or [wording.NOT_FOUND]
         said.append(wording.unread([PurePosixPath(item.file).name for item in unread]))
-    return said if live or waiting else [wording.EMPTY_CHANNEL, *said]
+    return said
+
+
+def _empty(channel: Channel) -> str:
+    """Where the channel's PDFs go: a local channel's folder has its name, any other the tenant's."""
+    return wording.empty_channel(channel.name if channel.platform is Platform.LOCAL else channel.tenant)

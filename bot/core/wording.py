@@ -22,10 +22,6 @@ HELP = (
     "page it came from with the passage marked. When the documents do not say it, I tell you so."
 )
 
-EMPTY_CHANNEL = (
-    "There are no documents in this channel yet. An admin adds PDFs to this channel's folder; "
-    "they can be asked about a few seconds later."
-)
 
 NOT_FOUND = "That is not in your documents."
 
@@ -43,6 +39,14 @@ MODEL_UNVERIFIED = (
 QUOTES_LEAD = "Your documents say:"
 
 CUT_SHORT = "The answer was too long for one message: the sources hold the rest."
+
+
+def empty_channel(folder: str) -> str:
+    """For a channel without a single document; ``folder`` is its folder in the inbox."""
+    return (
+        f"There are no documents in this channel yet. An admin adds PDFs to the folder {folder} of the "
+        "inbox; they can be asked about a few seconds later."
+    )
 
 
 def still_reading(files: int) -> str:

@@ -11,6 +11,7 @@ import time
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import aiohttp
 import pytest
@@ -85,9 +86,20 @@ async def test_a_question_that_came_before_a_crash_is_answered_after_it(
         await slack.say(IT, f"<@{BOT}> when do backups run?")
         await asyncio.to_thread(kill_once_it_is_kept, program, process)
     async with program.serving():
+        await until_said(slack, "2:00 AM")
+        await asyncio.sleep(1)
         answered = await slack.replies(IT)
     assert len(answered) == 1
     assert "2:00 AM" in json.dumps(answered)
+
+
+async def until_said(slack: SlackDouble, words: str) -> None:
+    """Wait as long as a dead worker's question may stay its own, and a little longer."""
+    for _ in range(400):
+        if words in json.dumps(await slack.messages(IT)):
+            return
+        await asyncio.sleep(0.1)
+    raise AssertionError(f"nobody said {words}")
 
 
 def kill_once_it_is_kept(program: Program, process: subprocess.Popen[bytes]) -> None:
@@ -122,7 +134,7 @@ async def test_a_question_in_teams_gets_an_answer_whose_button_opens_the_page(
 async def calls_of(playground: Playground, conversation: str) -> list[dict[str, Any]]:
     """What the bot said in one conversation, once it has said something final."""
     for _ in range(100):
-        calls = [call for call in playground.calls() if conversation in json.dumps(call["request"])]
+        calls = [call for call in playground.calls() if conversation in unquote(call["request"]["url"])]
         if any(call["request"]["method"] == "PUT" for call in calls):
             return calls
         await asyncio.sleep(0.1)

@@ -128,7 +128,10 @@ async def test_an_empty_channel_says_how_to_add_documents(world: World) -> None:
     world.shelf.passages.clear()
     world.register.statuses.clear()
     answer = await world.answering().answer(world.question(QUESTION))
-    assert (answer.state, answer.text) == (AnswerState.NOT_FOUND, wording.EMPTY_CHANNEL)
+    assert (answer.state, answer.text) == (
+        AnswerState.NOT_FOUND,
+        wording.empty_channel(world.question(QUESTION).channel.name),
+    )
     assert answer.nearest is None
 
 
