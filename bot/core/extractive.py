@@ -51,7 +51,7 @@ class _Candidate:
 class ExtractiveAnswerer:
     """Quotes the best one or two units of the evidence."""
 
-    def __init__(self, embedder: Embedder, *, quotes: int = 2, embedded: int = 24) -> None:
+    def __init__(self, embedder: Embedder, *, quotes: int = 2, embedded: int = 12) -> None:
         self._embedder = embedder
         self._quotes = quotes
         self._embedded = embedded

@@ -7,9 +7,9 @@ from storage.analyzer import analyze, fold
 
 _ENGLISH = """
 a about according again all also am an and any anyone anything are as at back be been being but by
-can could did do document documents does doing done during each either else every file files find
-for from get gets give gives go got had happen happens has have having he her here hers him his how
-i if in into is it its itself kind know let list long many may me mean might mine more most much
+can could did do document documents does doing done during each either else every far file files
+find for from get gets give gives go got had happen happens has have having he her here hers him his
+how i if in into is it its itself kind know let list long many may me mean might mine more most much
 must my need no not of off often on one or other our ours out over own page pages pdf per please
 provide say says shall she should show so some someone something such tell than that the their
 theirs them then there these they thing things this those to too under until up us use used very
