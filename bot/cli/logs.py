@@ -36,13 +36,19 @@ class JsonLines(logging.Formatter):
         return json.dumps(line, ensure_ascii=True)
 
 
-def set_up_logging(verbose: bool) -> None:
-    """Send records to stderr; libraries speak only when something is wrong."""
+def set_up_logging(*, verbose: bool, for_machines: bool) -> None:
+    """Send records to stderr; libraries speak only when something is wrong.
+
+    Args:
+        verbose: tell what happens, not only what goes wrong.
+        for_machines: the same where no person watches, as a service's log should.
+    """
     handler = logging.StreamHandler(sys.stderr)
-    if sys.stderr.isatty():
+    if is_watched := sys.stderr.isatty():
         handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)-7s %(message)s", "%H:%M:%S"))
     else:
         handler.setFormatter(JsonLines())
-    logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, handlers=[handler], force=True)
+    level = logging.INFO if verbose or (for_machines and not is_watched) else logging.WARNING
+    logging.basicConfig(level=level, handlers=[handler], force=True)
     for name in QUIET:
         logging.getLogger(name).setLevel(logging.WARNING)

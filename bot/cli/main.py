@@ -90,7 +90,7 @@ def _existing_path(text: str) -> Path:
 def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit status."""
     options = build_parser().parse_args(arguments)
-    set_up_logging(options.verbose or options.command == "serve")
+    set_up_logging(verbose=options.verbose, for_machines=options.command == "serve")
     try:
         return _run(options)
     except (SettingsError, UnknownChannel) as error:
