@@ -29,7 +29,9 @@ from bot.slack.door import SlackDoor, slack_messenger
 from bot.teams.door import TeamsDoor, teams_messenger
 from bot.web.app import build_web, make_runner
 from bot.web.ports import PageRenderer, Stores
+from storage.errors import IndexUnavailable
 from storage.inbox import Inbox
+from storage.index.contract import Index
 from storage.models import Platform
 
 DRAIN_SECONDS = 10.0
@@ -67,7 +69,9 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         await ingestion.start(settings.inbox)
         doors = await stack.enter_async_context(_open_doors(storage, answering))
         await stack.enter_async_context(
-            _open_web(storage, answering, links=links, renderer=pdf, doors=doors, listening=listening)
+            _open_web(
+                storage, answering, links=links, renderer=pdf, doors=doors, listening=listening, index=index
+            )
         )
         await doors.start()
         yield Service(storage, _greeting(settings, listening.url, doors))
@@ -143,7 +147,15 @@ async def _open_web(
     renderer: PageRenderer,
     doors: Doors,
     listening: Listening,
+    index: Index,
 ) -> AsyncIterator[None]:
+    async def ready() -> bool:
+        try:
+            await index.ping()
+        except IndexUnavailable:
+            return False
+        return True
+
     settings = storage.settings
     app = build_web(
         answering=answering,
@@ -153,7 +165,7 @@ async def _open_web(
         settings=settings.bot,
         images_folder=settings.home / "images",
         inbox=settings.inbox,
-        ready=lambda: True,
+        ready=ready,
     )
     doors.add_routes(app)
     runner = make_runner(app)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -33,7 +33,7 @@ def build_web(
     settings: BotSettings,
     images_folder: Path,
     inbox: Path,
-    ready: Callable[[], bool],
+    ready: Callable[[], Awaitable[bool]],
     extra_routes: Iterable[web.AbstractRouteDef] = (),
 ) -> web.Application:
     """The whole web side as one application.
@@ -42,7 +42,7 @@ def build_web(
         stores: what links are checked against and pages are shown from.
         images_folder: where drawn pages are kept.
         inbox: the watched folder whose subfolders are the local channels.
-        ready: whether the service can answer questions.
+        ready: tells whether the service can answer questions right now.
         extra_routes: the routes of Slack and Teams.
     """
     assets = Assets()
@@ -78,12 +78,12 @@ def _serves_console(settings: BotSettings, public_url: str) -> bool:
     return is_loopback_host(urlsplit(public_url).hostname)
 
 
-def _common_routes(assets: Assets, ready: Callable[[], bool]) -> list[web.RouteDef]:
+def _common_routes(assets: Assets, ready: Callable[[], Awaitable[bool]]) -> list[web.RouteDef]:
     async def tell_alive(request: web.Request) -> web.Response:
         return web.json_response({"alive": True})
 
     async def tell_ready(request: web.Request) -> web.Response:
-        is_ready = ready()
+        is_ready = await ready()
         return web.json_response({"ready": is_ready}, status=200 if is_ready else 503)
 
     return [

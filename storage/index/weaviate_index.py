@@ -19,7 +19,7 @@ from weaviate.classes.tenants import Tenant
 from weaviate.collections import CollectionAsync
 from weaviate.collections.classes.filters import FilterReturn
 
-from storage.errors import UnknownTenant
+from storage.errors import IndexUnavailable, UnknownTenant
 from storage.index.contract import Filters, Hit, IndexedChunk, Vector, object_id, require_complete
 from storage.index.term_counts import TermCounts
 from storage.index.weaviate_collection import (
@@ -85,8 +85,13 @@ class WeaviateIndex:
             async with deadline(timeout):
                 await client.connect()
                 await ensure_collection(client)
-        except BaseException:
+        except BaseException as error:
             await client.close()
+            if isinstance(error, IndexUnavailable):
+                raise IndexUnavailable(
+                    f"cannot use Weaviate at {url}: {error}; is it running, and are WEAVIATE_URL, "
+                    "WEAVIATE_API_KEY and FOOTNOTE_WEAVIATE_GRPC_PORT right?"
+                ) from error
             raise
         return cls(client, timeout)
 

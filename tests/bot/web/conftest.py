@@ -44,6 +44,9 @@ async def visit(house: House) -> AsyncIterator[Visit]:
         async def start(
             *, ready: bool = True, extra_routes: Sequence[web.RouteDef] = (), **settings: object
         ) -> TestClient:
+            async def is_ready() -> bool:
+                return ready
+
             app = build_web(
                 answering=house.answering,
                 stores=house.stores,
@@ -52,7 +55,7 @@ async def visit(house: House) -> AsyncIterator[Visit]:
                 settings=BotSettings(**settings),
                 images_folder=house.home / "page_images",
                 inbox=house.home / "inbox",
-                ready=lambda: ready,
+                ready=is_ready,
                 extra_routes=extra_routes,
             )
             return await stack.enter_async_context(TestClient(Served(app)))

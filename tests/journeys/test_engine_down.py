@@ -1,0 +1,91 @@
+"""An engine that is down is "failed, try again", never "not in your documents"."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from engines.weaviate import RealWeaviate
+from program import Program
+
+pytestmark = pytest.mark.engine("weaviate")
+
+QUESTION = "When do backups run?"
+
+
+async def ready_status(program: Program) -> int:
+    """What a load balancer sees."""
+    async with aiohttp.ClientSession() as session, session.get(f"{program.url}/readyz") as response:
+        return response.status
+
+
+async def until_ready(program: Program, status: int) -> None:
+    """Wait until ``/readyz`` says so."""
+    for _ in range(300):
+        if await ready_status(program) == status:
+            return
+        await asyncio.sleep(0.1)
+    raise AssertionError(f"/readyz was never {status}: {program.log}")
+
+
+async def ask(program: Program) -> dict[str, Any]:
+    """One answer, whatever its exit status."""
+    ended = await asyncio.to_thread(program.run, "ask", QUESTION, "--channel", "it", "--json")
+    answer: dict[str, Any] = json.loads(ended.stdout) if ended.stdout else {"state": ended.stderr}
+    return answer
+
+
+async def test_a_server_at_a_url_is_used_and_its_silence_is_told_as_such(
+    program: Program, weaviate: RealWeaviate, sop: Path
+) -> None:
+    """It answers; while it is paused we are not ready and fail in bounded time; then it answers again."""
+    program.environment = {
+        "WEAVIATE_URL": weaviate.url,
+        "WEAVIATE_API_KEY": weaviate.api_key,
+        "FOOTNOTE_WEAVIATE_GRPC_PORT": str(weaviate.grpc_port),
+        "FOOTNOTE_INDEX_TIMEOUT": "2",
+    }
+    async with program.serving():
+        program.drop("it", sop)
+        await program.until_live("it", 1, "full")
+        assert (await ask(program))["state"] == "grounded"
+        weaviate.pause()
+        try:
+            await until_ready(program, 503)
+            assert "did not answer" in (await ask(program))["state"]
+        finally:
+            weaviate.resume()
+        await until_ready(program, 200)
+        assert (await ask(program))["state"] == "grounded"
+
+
+async def test_our_own_server_is_started_again_when_it_dies_under_us(program: Program, sop: Path) -> None:
+    """``kill -9`` of the child: the log says so, and soon everything answers again with its vectors."""
+    program.environment = {"WEAVIATE_URL": "embedded"}
+    async with program.serving():
+        program.drop("it", sop)
+        await program.until_live("it", 1, "full")
+        child = json.loads((program.home / "weaviate" / "server.json").read_text())["pid"]
+        os.kill(child, signal.SIGKILL)
+        await until_ready(program, 503)
+        await until_ready(program, 200)
+        answer = await ask(program)
+        assert answer["state"] == "grounded"
+        assert any(passage["vector"] is not None for passage in answer["passages"])
+    assert f"Weaviate (process {child}) ended under us" in program.log
+
+
+def test_a_server_that_is_not_there_is_a_sentence(program: Program) -> None:
+    """A command that ends says what does not answer; it never takes another index instead."""
+    program.environment = {"WEAVIATE_URL": "http://127.0.0.1:9", "FOOTNOTE_INDEX_TIMEOUT": "2"}
+    assert program.run("ingest", "/etc/hostname", "--channel", "it").returncode == 1
+    ended = program.run("ask", QUESTION, "--channel", "it")
+    assert ended.returncode == 1
+    assert "http://127.0.0.1:9" in ended.stderr
+    assert "Traceback" not in ended.stderr
