@@ -35,7 +35,7 @@ from storage.citations import Citations
 from storage.database import Database
 from storage.embedder import Embedder
 from storage.errors import IndexUnavailable
-from storage.facts import hold_embedder
+from storage.facts import hold_embedder, hold_index
 from storage.index.contract import Index
 from storage.index.embedded import EmbeddedIndex
 from storage.index.live import LiveIndex
@@ -136,8 +136,8 @@ async def open_embedder(storage: Storage) -> AsyncIterator[Embedder]:
 
 
 @asynccontextmanager
-async def open_index(settings: Settings, *, patiently: bool = False) -> AsyncIterator[Index]:
-    """Open the index that WEAVIATE_URL chooses; never another one instead.
+async def open_index(storage: Storage, *, patiently: bool = False) -> AsyncIterator[Index]:
+    """Open the index that WEAVIATE_URL chooses, and hold the home to it; never another one instead.
 
     Args:
         patiently: wait for a server that does not answer yet, and say so, instead of failing.
@@ -145,10 +145,13 @@ async def open_index(settings: Settings, *, patiently: bool = False) -> AsyncIte
     Raises:
         IndexUnavailable: the server does not answer.
         EngineStartError: our own Weaviate cannot be started.
+        ChangedIndex: the home's documents are in another index.
     """
     async with AsyncExitStack() as stack:
-        index = await _connect(settings.storage, stack, patiently)
-        yield await stack.enter_async_context(contextlib.aclosing(index))
+        index = await _connect(storage.settings.storage, stack, patiently)
+        await stack.enter_async_context(contextlib.aclosing(index))
+        await hold_index(storage.database, index.identity)
+        yield index
 
 
 async def _connect(
@@ -184,7 +187,7 @@ async def open_answering(settings: Settings) -> AsyncIterator[tuple[Storage, Ans
     async with (
         open_storage(settings) as storage,
         open_embedder(storage) as embedder,
-        open_index(settings) as index,
+        open_index(storage) as index,
         build_answering(storage, embedder, index, make_links(settings)) as answering,
     ):
         yield storage, answering
@@ -276,7 +279,7 @@ async def open_ingestion(settings: Settings) -> AsyncIterator[tuple[Storage, Ing
     async with (
         open_storage(settings) as storage,
         open_embedder(storage) as embedder,
-        open_index(settings) as index,
+        open_index(storage) as index,
         open_pdf_process(settings) as pdf,
     ):
         yield storage, build_ingestion(storage, embedder, index, pdf)

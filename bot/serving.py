@@ -60,7 +60,7 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         storage = await stack.enter_async_context(open_storage(settings))
         pdf = await stack.enter_async_context(open_pdf_process(settings))
         embedder = await stack.enter_async_context(open_embedder(storage))
-        index = await stack.enter_async_context(open_index(settings, patiently=True))
+        index = await stack.enter_async_context(open_index(storage, patiently=True))
         listening.tell()
         links = make_links(settings)
         answering = await stack.enter_async_context(build_answering(storage, embedder, index, links))

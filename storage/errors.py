@@ -14,6 +14,7 @@
     ├── InvalidTenant             not a tenant name at all
     ├── UnknownChannel            no channel of that name
     ├── ChangedEmbedder           the stored vectors were made by another embedder
+    ├── ChangedIndex              the home's documents are in another index
     ├── NewerDatabase             the database was written by a newer release
     ├── SettingsError             a setting is missing, unknown or out of bounds
     └── DocumentError             this file cannot be read as it is; the message is for an admin
@@ -78,6 +79,10 @@ class ChangedEmbedder(StorageError):
 
 class NewerDatabase(StorageError):
     """The database was written by a newer release, whose tables this one does not know."""
+
+
+class ChangedIndex(StorageError):
+    """The documents in this home were published to another index than the configured one."""
 
 
 class SettingsError(StorageError, ValueError):

@@ -30,6 +30,9 @@ T = TypeVar("T")
 class EmbeddedIndex:
     """The index without a server: ``folder`` holds the tenants' files, ``timeout`` is in seconds."""
 
+    identity = "embedded"
+    """Tells this index from a server's: it lies in the home, where no other one can take its place."""
+
     def __init__(self, folder: Path, timeout: float = 10.0) -> None:
         self._files = TenantFiles(folder.absolute(), timeout)
         self._timeout = timeout

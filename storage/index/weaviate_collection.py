@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import urlsplit
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from weaviate import WeaviateAsyncClient, use_async_with_custom
 from weaviate.classes.config import (
@@ -67,13 +67,24 @@ def make_client(url: str, api_key: str | None, grpc_port: int, timeout: float) -
     )
 
 
-async def ensure_collection(client: WeaviateAsyncClient) -> None:
-    """Create the collection unless it exists; two processes may try at once."""
-    if await client.collections.exists(COLLECTION):
-        return
+async def ensure_collection(client: WeaviateAsyncClient) -> str:
+    """Create the collection unless it exists, and tell it from every other one.
+
+    Returns:
+        Its description, which is made at random: a server that was emptied gets another one.
+    """
+    if not await client.collections.exists(COLLECTION):
+        await _create_collection(client)
+    config = await client.collections.use(COLLECTION).config.get(simple=True)
+    return config.description or ""
+
+
+async def _create_collection(client: WeaviateAsyncClient) -> None:
+    """Create it; two processes may try at once."""
     try:
         await client.collections.create(
             COLLECTION,
+            description=f"The chunks of a Footnote, {uuid4()}",
             multi_tenancy_config=Configure.multi_tenancy(
                 enabled=True, auto_tenant_creation=False, auto_tenant_activation=True
             ),

@@ -60,7 +60,9 @@ class WeaviateIndex:
     The collection without a tenant stays private: every call goes through the shard of its tenant.
     """
 
-    def __init__(self, client: WeaviateAsyncClient, timeout: float) -> None:
+    def __init__(self, client: WeaviateAsyncClient, identity: str, timeout: float) -> None:
+        self.identity = identity
+        """Tells this collection from every other one, and from itself before it was emptied."""
         self._client = client
         self._timeout = timeout
         self._collection: Shard = client.collections.use(COLLECTION)
@@ -84,7 +86,7 @@ class WeaviateIndex:
         try:
             async with deadline(timeout):
                 await client.connect()
-                await ensure_collection(client)
+                identity = await ensure_collection(client)
         except BaseException as error:
             await client.close()
             if isinstance(error, IndexUnavailable):
@@ -93,7 +95,7 @@ class WeaviateIndex:
                     "WEAVIATE_API_KEY and FOOTNOTE_WEAVIATE_GRPC_PORT right?"
                 ) from error
             raise
-        return cls(client, timeout)
+        return cls(client, identity, timeout)
 
     async def ensure_tenant(self, tenant: TenantName) -> None:
         """Create the tenant unless it exists."""

@@ -89,3 +89,12 @@ def test_a_server_that_is_not_there_is_a_sentence(program: Program) -> None:
     assert ended.returncode == 1
     assert "http://127.0.0.1:9" in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+def test_a_home_does_not_change_its_index_unnoticed(program: Program, sop: Path) -> None:
+    """The other index knows nothing of these documents: it is refused, not believed."""
+    assert program.run("ingest", str(sop), "--channel", "it").returncode == 0
+    program.environment = {"WEAVIATE_URL": "embedded"}
+    ended = program.run("ask", QUESTION, "--channel", "it")
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert "set WEAVIATE_URL back" in ended.stderr
