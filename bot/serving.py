@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from aiohttp import web
 
@@ -25,14 +26,17 @@ from bot.service import (
     open_pdf_process,
     open_storage,
 )
-from bot.slack.door import SlackDoor, slack_messenger
-from bot.teams.door import TeamsDoor, teams_messenger
+from bot.settings import BotSettings
 from bot.web.app import build_web, make_runner
 from bot.web.ports import PageRenderer, Stores
 from storage.errors import IndexUnavailable
 from storage.inbox import Inbox
 from storage.index.contract import Index
 from storage.models import Platform
+
+if TYPE_CHECKING:
+    from bot.slack.door import SlackDoor
+    from bot.teams.door import TeamsDoor
 
 DRAIN_SECONDS = 10.0
 LEASE_SECONDS = 20.0
@@ -91,14 +95,12 @@ class Doors:
             at_once=settings.questions_at_once,
             lease_seconds=LEASE_SECONDS,
         )
-        receive = self._conversation.receive
-        slack, teams = slack_messenger(settings), teams_messenger(settings)
-        self.slack = SlackDoor(settings, slack, receive) if slack else None
-        self.teams = TeamsDoor(settings, teams, receive) if teams else None
-        if slack:
-            messengers[Platform.SLACK] = slack
-        if teams:
-            messengers[Platform.TEAMS] = teams
+        self.slack = _slack_door(settings, self._conversation)
+        self.teams = _teams_door(settings, self._conversation)
+        if self.slack:
+            messengers[Platform.SLACK] = self.slack.messenger
+        if self.teams:
+            messengers[Platform.TEAMS] = self.teams.messenger
         self._working: asyncio.Task[None] | None = None
 
     def add_routes(self, app: web.Application) -> None:
@@ -127,6 +129,26 @@ class Doors:
             await self._working
         if self.teams:
             await self.teams.stop()
+
+
+def _slack_door(settings: BotSettings, conversation: Conversation) -> SlackDoor | None:
+    """Slack's door when it is configured; its SDK is imported only then."""
+    if settings.slack_bot_token is None:
+        return None
+    from bot.slack.door import SlackDoor, slack_messenger
+
+    messenger = slack_messenger(settings)
+    return SlackDoor(settings, messenger, conversation.receive) if messenger else None
+
+
+def _teams_door(settings: BotSettings, conversation: Conversation) -> TeamsDoor | None:
+    """Teams' door when it is configured; its SDK is imported only then."""
+    if not (settings.teams_development or settings.teams_app_id or settings.teams_app_password):
+        return None
+    from bot.teams.door import TeamsDoor, teams_messenger
+
+    messenger = teams_messenger(settings)
+    return TeamsDoor(settings, messenger, conversation.receive) if messenger else None
 
 
 @asynccontextmanager

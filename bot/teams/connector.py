@@ -10,7 +10,8 @@ from typing import Any
 from urllib.parse import quote
 
 import aiohttp
-from botbuilder.schema import Activity, Attachment, Entity
+from botbuilder.core import CardFactory, MessageFactory
+from botbuilder.schema import Activity, ActivityTypes, Entity
 from yarl import URL
 
 from bot.core.errors import DeliveryError, DeliveryUnclear
@@ -25,7 +26,6 @@ RETRIED = {412, 429, 502, 504}
 """Statuses after which Microsoft asks bots to send again."""
 AUTHORITY = "https://login.microsoftonline.com"
 SCOPE = "https://api.botframework.com/.default"
-CARD = "application/vnd.microsoft.card.adaptive"
 
 
 class MessageEntity(Entity):
@@ -39,24 +39,33 @@ class MessageEntity(Entity):
 
 def text_activity(message: TeamsMessage) -> Json:
     """A message of text alone, with its citations."""
-    entities = [_citing(message.citations)] if message.citations else []
-    return _wire(Activity(type="message", text_format="markdown", text=message.text, entities=entities))
+    activity = _text(message.text, "markdown")
+    activity.entities = [_citing(message.citations)] if message.citations else []
+    return _wire(activity)
 
 
 def plain_activity(text: str) -> Json:
     """A message of one sentence of ours."""
-    return _wire(Activity(type="message", text_format="plain", text=text))
+    return _wire(_text(text, "plain"))
 
 
 def card_activity(card: Json, summary: str) -> Json:
     """A message of one card alone."""
-    attachment = Attachment(content_type=CARD, content=card)
-    return _wire(Activity(type="message", summary=summary, attachments=[attachment]))
+    activity = MessageFactory.attachment(CardFactory.adaptive_card(card))
+    activity.summary, activity.input_hint = summary, None
+    return _wire(activity)
 
 
 def typing_activity() -> Json:
     """Three dots."""
-    return _wire(Activity(type="typing"))
+    return _wire(Activity(type=ActivityTypes.typing))
+
+
+def _text(text: str, text_format: str) -> Activity:
+    activity = MessageFactory.text(text)
+    # A hint of voice assistants, which the factory sets and Teams has no use for.
+    activity.text_format, activity.input_hint = text_format, None
+    return activity
 
 
 def _wire(activity: Activity) -> Json:
