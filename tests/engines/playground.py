@@ -23,7 +23,7 @@ from engines._npm import NpmPackage
 from engines._ports import free_port
 
 NAME = "playground"
-REMEDY = "python tests/fetch.py playground (needs Node.js 20 and npm)"
+REMEDY = ".venv/bin/python tests/fetch.py playground (needs Node.js 20 and npm)"
 BINDS_EVERYWHERE = True
 
 PACKAGE = NpmPackage(

