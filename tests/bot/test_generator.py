@@ -7,8 +7,8 @@ import inspect
 import json
 import re
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any
 
 import openai
@@ -21,10 +21,12 @@ from openai import AsyncOpenAI
 from bot import generator
 from bot.core.citing import verify
 from bot.core.errors import ModelError, ModelReplyUnusable, ModelUnavailable
-from bot.core.models import Draft
+from bot.core.models import Draft, Evidence
+from bot.core.prompting import REPLY_SCHEMA, ReplyFormat, read_reply
 from bot.generator import ModelAnswerer
 
 EVIDENCE = make_evidence(make_passage(BACKUPS))
+QUESTION = ask("When do backups run?", BACKUPS)
 REPLY = json.dumps(
     {
         "found": True,
@@ -82,12 +84,17 @@ def always(raw: bytes) -> Handler:
     return handle
 
 
-async def draft(url: str, *, seconds: float = 10.0, key: str = "k") -> Draft:
-    answerer = ModelAnswerer.connect(key, url, model="m", seconds=seconds)
-    try:
-        return await answerer.draft(ask("When do backups run?", BACKUPS), EVIDENCE)
-    finally:
-        await answerer.aclose()
+async def draft(
+    url: str,
+    *,
+    evidence: Sequence[Evidence] = EVIDENCE,
+    seconds: float = 10.0,
+    key: str = "k",
+    tokens: int = 800,
+) -> Draft:
+    connected = ModelAnswerer.connect(key, url, model="smollm2", seconds=seconds, tokens=tokens)
+    async with aclosing(connected) as answerer:
+        return await answerer.draft(QUESTION, evidence)
 
 
 async def draft_from(raw: bytes) -> Draft:
@@ -191,11 +198,10 @@ async def test_an_endpoint_without_schemas_gets_marked_lines() -> None:
         await writer.drain()
 
     async with byte_server(old) as url:
-        answerer = ModelAnswerer.connect("k", url, model="m")
-        for _ in range(2):
-            read = await answerer.draft(ask("When do backups run?", BACKUPS), EVIDENCE)
-            assert verify(read, EVIDENCE).text == "At 2 AM. [1]"
-        await answerer.aclose()
+        async with aclosing(ModelAnswerer.connect("k", url, model="m")) as answerer:
+            for _ in range(2):
+                read = await answerer.draft(QUESTION, EVIDENCE)
+                assert verify(read, EVIDENCE).text == "At 2 AM. [1]"
     assert formats == ["json_schema", None, None]
 
 
@@ -278,41 +284,27 @@ def test_every_public_error_of_the_sdk_is_translated() -> None:
 
 @pytest.mark.engine("llm")
 async def test_a_real_server_takes_our_request(language_model: LanguageModel) -> None:
-    """A real server accepts messages, schema and limits; 24 tokens are too few, and that is noticed."""
-    answerer = ModelAnswerer.connect(
-        language_model.key, language_model.url, model=language_model.name, seconds=120, tokens=24
-    )
-    evidence = make_evidence(make_passage(BACKUPS))
+    """A real server accepts messages, schema and limits; four tokens are too few, and that is noticed."""
     with pytest.raises(ModelReplyUnusable, match="ended by length"):
-        await answerer.draft(ask("When do backups run?", BACKUPS), evidence)
-    await answerer.aclose()
+        await draft(language_model.url, key=language_model.key, tokens=4, seconds=120)
 
 
 @pytest.mark.engine("llm")
-async def test_a_real_model_writes_a_draft(language_model: LanguageModel) -> None:
-    """Constrained to our schema, even a tiny model's whole reply is a draft: claims, or "not found"."""
-    answerer = ModelAnswerer.connect(
-        language_model.key, language_model.url, model=language_model.name, seconds=170, tokens=400
-    )
-    evidence = make_evidence(make_passage(BACKUPS))
-    read = await answerer.draft(ask("When do backups run?", BACKUPS), evidence)
-    await answerer.aclose()
-    assert isinstance(read, Draft)
-
-
-@pytest.mark.engine("llm")
-async def test_a_real_server_keeps_to_a_json_schema(language_model: LanguageModel) -> None:
-    """Constrained decoding gives JSON of the schema, so that even a tiny model's reply can be read."""
-    schema = {"type": "object", "properties": {"found": {"type": "boolean"}}, "required": ["found"]}
+async def test_a_real_server_keeps_to_our_schema(language_model: LanguageModel) -> None:
+    """Constrained decoding gives JSON of our schema; without claims, so that a tiny model comes to an end."""
+    claims = {**REPLY_SCHEMA["properties"]["claims"], "maxItems": 0}
+    schema = {**REPLY_SCHEMA, "properties": {**REPLY_SCHEMA["properties"], "claims": claims}}
     async with AsyncOpenAI(api_key=language_model.key, base_url=language_model.url, max_retries=0) as client:
         reply = await client.chat.completions.create(
             model=language_model.name,
             messages=[{"role": "user", "content": "Is water wet? Reply in JSON."}],
             response_format={"type": "json_schema", "json_schema": {"name": "x", "schema": schema}},
             temperature=0,
-            max_tokens=32,
+            max_tokens=64,
         )
-    assert isinstance(json.loads(reply.choices[0].message.content or "")["found"], bool)
+    content = reply.choices[0].message.content or ""
+    assert set(json.loads(content)) == {"found", "claims"}
+    assert read_reply(content, ReplyFormat.JSON) == Draft(())
 
 
 @pytest.mark.engine("llm")
@@ -325,11 +317,9 @@ async def test_a_real_server_refuses_a_wrong_key(language_model: LanguageModel) 
 @pytest.mark.engine("llm")
 async def test_a_real_server_refuses_too_long_a_prompt(language_model: LanguageModel) -> None:
     """More passages than the context holds is a 400, in both formats, and ends as unavailable."""
-    answerer = ModelAnswerer.connect(language_model.key, language_model.url, model=language_model.name)
     long = make_evidence(make_passage("backup daily " * 4000))
     with pytest.raises(ModelUnavailable, match="400"):
-        await answerer.draft(ask("When do backups run?", BACKUPS), long)
-    await answerer.aclose()
+        await draft(language_model.url, key=language_model.key, evidence=long, seconds=60)
 
 
 @pytest.mark.engine("llm")
