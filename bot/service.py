@@ -215,6 +215,7 @@ async def build_answering(
             documents=storage.catalog,
             desk=CitationDesk(storage.citations, links),
             passages_read=settings.passages_read,
+            evidence_tokens=settings.evidence_tokens,
             question_chars=settings.question_chars,
         )
 
