@@ -61,16 +61,14 @@ class Pace:
             files_done=len(done),
             pages_done=pages,
             pages_per_second=(pages - first_pages) / seconds if seconds > 0 else 0.0,
-            seconds_left=_seconds_left(seconds, left, size - first_size),
+            seconds_left=0.0 if left + unfinished == 0 else _seconds_left(seconds, left, size - first_size),
             rung=self._rung,
             quarantined=sum(one.reason is not None for one in standings),
         )
 
 
 def _seconds_left(seconds: float, left: int, done: int) -> float | None:
-    if left == 0:
-        return 0.0
-    return seconds * left / done if done > 0 else None
+    return seconds * left / done if left > 0 and done > 0 else None
 
 
 def result_of(standings: Sequence[Standing]) -> IngestResult:
