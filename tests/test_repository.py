@@ -67,7 +67,13 @@ def test_nothing_binary_is_committed_but_small_samples_and_pictures() -> None:
 def test_every_folder_with_sample_pdfs_states_their_licence() -> None:
     """Shows that nobody has to guess whether a sample may be used."""
     folders = {path.parent for path in committed() if path.suffix == ".pdf"}
-    assert [str(folder) for folder in folders if not (folder / "LICENSE.md").is_file()] == []
+    assert [str(folder) for folder in folders if not states_a_licence(folder)] == []
+
+
+def states_a_licence(folder: Path) -> bool:
+    """Whether a LICENSE.md or README.md beside the samples names one."""
+    pages = [folder / "LICENSE.md", folder / "README.md"]
+    return any("CC" in page.read_text(encoding="utf-8") for page in pages if page.is_file())
 
 
 def test_no_secret_is_committed() -> None:
