@@ -111,7 +111,7 @@ class Program:
             documents = [json.loads(line) for line in listed.stdout.splitlines()]
             if sum(document["rung"] in wanted for document in documents) >= files:
                 return
-            await asyncio.sleep(0.2)
+            await asyncio.sleep(0.5)
         raise AssertionError(f"{files} files of {channel} never reached {rung}: {self.log}")
 
     async def _until_ready(self, process: subprocess.Popen[bytes]) -> None:
