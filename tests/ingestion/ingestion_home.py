@@ -138,9 +138,13 @@ class Home:
     ) -> LivePublication:
         """Wait until a file is found by these words at this rung or better."""
 
+        found: list[LivePublication] = []
+
         async def is_found() -> bool:
             one = (await self.find(channel, words)).get(file)
-            return one is not None and one.rung in (rung, Rung.FULL)
+            if one is not None and one.rung in (rung, Rung.FULL):
+                found.append(one)
+            return bool(found)
 
         await self.until(is_found, seconds)
-        return (await self.find(channel, words))[file]
+        return found[0]  # not asked again: the next flip may fall between the index and SQL
