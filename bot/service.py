@@ -167,7 +167,9 @@ async def _connect(
     if url == "embedded":
         server = await WeaviateServer.start_or_attach(settings.home_path, settings.weaviate_binary)
         stack.push_async_callback(server.stop)
-        return await WeaviateIndex.connect(server.url, server.api_key, server.grpc_port, timeout)
+        index = await WeaviateIndex.connect(server.url, server.api_key, server.grpc_port, timeout)
+        server.on_return = index.note_outage
+        return index
     secret = key.get_secret_value() if key else None
     rest = 1.0
     while True:

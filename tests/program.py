@@ -10,13 +10,18 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 from engines._ports import free_port
+
+from storage.catalog import Catalog
+from storage.channels import Channels
+from storage.database import Database
+from storage.errors import UnknownChannel
 
 FOOTNOTE = Path(sys.executable).with_name("footnote")
 SAMPLES = Path(__file__).parents[1] / "deploy" / "samples"
@@ -106,12 +111,12 @@ class Program:
         """Wait until that many files of the channel answer at the rung, or better."""
         wanted = {"quick": ("quick", "full"), "full": ("full",)}[rung]
         deadline = time.monotonic() + LIVE_SECONDS
-        while time.monotonic() < deadline:
-            listed = await asyncio.to_thread(self.run, "documents", "--channel", channel, "--json")
-            documents = [json.loads(line) for line in listed.stdout.splitlines()]
-            if sum(document["rung"] in wanted for document in documents) >= files:
-                return
-            await asyncio.sleep(0.5)
+        database = await Database.open(f"sqlite:///{self.home / 'footnote.db'}")
+        async with aclosing(database):
+            while time.monotonic() < deadline:
+                if await _count_live(database, channel, wanted) >= files:
+                    return
+                await asyncio.sleep(0.1)
         raise AssertionError(f"{files} files of {channel} never reached {rung}: {self.log}")
 
     async def _until_ready(self, process: subprocess.Popen[bytes]) -> None:
@@ -132,3 +137,13 @@ class Program:
             if name in os.environ
         }
         return {**kept, "FOOTNOTE_HOME": str(self.home), **self.environment}
+
+
+async def _count_live(database: Database, name: str, rungs: tuple[str, ...]) -> int:
+    """Files of a channel that answer at one of the rungs, read where the running program keeps it."""
+    try:
+        channel = await Channels(database).by_name(name)
+    except UnknownChannel:
+        return 0
+    documents = await Catalog(database).documents(channel.id)
+    return sum(document.rung in rungs for document in documents)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any, TypeGuard
 
 from bot.cli.json_lines import answer_line, dump
 from bot.core import wording
@@ -49,7 +50,8 @@ def _question(text: str, channel: Channel) -> Question:
 class _Line:
     """One line of a questions file; ``fault`` says what is wrong with a malformed one."""
 
-    id: str | None
+    id: Any
+    """Whatever the line gave, so that it comes back as it was."""
     question: str
     channel: str
     fault: str | None = None
@@ -69,24 +71,29 @@ async def _ask_many(options: argparse.Namespace) -> int:
 
 
 def read_questions(path: Path, channel: str | None) -> Iterator[_Line]:
-    """Every line of the file that is not blank; a malformed one says what is wrong with it."""
+    """Every line of the file; a malformed or blank one says what is wrong with it."""
     with path.open(encoding="utf-8", errors="replace") as lines:
-        yield from (_read_line(line, channel or "") for line in lines if line.strip())
+        yield from (_read_line(line, channel or "") for line in lines)
 
 
 def _read_line(line: str, channel: str) -> _Line:
     try:
         values = json.loads(line)
-    except (json.JSONDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return _Line(None, "", channel, "this line is not JSON")
     if not isinstance(values, dict):
         return _Line(None, "", channel, "this line is not an object")
-    read = {key: values.get(key) for key in ("id", "question", "channel")}
-    identity = read["id"] if isinstance(read["id"], str | int) else None
-    asked = read["question"] if isinstance(read["question"], str) else ""
-    where = read["channel"] if isinstance(read["channel"], str) else channel
-    fault = None if asked.strip() and where else 'this line lacks a "question" or a "channel"'
-    return _Line(None if identity is None else str(identity), asked, where, fault)
+    identity, asked, where = values.get("id"), values.get("question"), values.get("channel", channel)
+    if not _is_text(asked) or not _is_text(where):
+        return _Line(identity, "", channel, 'this line lacks a "question" or a "channel" that is text')
+    return _Line(identity, asked, where)
+
+
+def _is_text(value: object) -> TypeGuard[str]:
+    """Whether it is a text that can be written down: half a surrogate pair cannot."""
+    if not isinstance(value, str) or not value.strip():
+        return False
+    return not any("\ud800" <= letter <= "\udfff" for letter in value)
 
 
 async def _answer_line(line: _Line, channels: Channels, answering: Answering) -> Answer:

@@ -11,7 +11,7 @@ from storage.models import Box, Channel, DocumentStatus
 METADATA_KEYS = ("sop_id", "version", "department", "effective", "last_updated")
 
 
-def answer_line(answer: Answer, *, id: str | None, question: str, channel: str) -> dict[str, Any]:
+def answer_line(answer: Answer, *, id: Any, question: str, channel: str) -> dict[str, Any]:
     """One answer as ``footnote ask --json`` prints it."""
     return {
         "id": id,

@@ -48,4 +48,5 @@ class CitationDesk:
             quote=words,
             boxes=quote.boxes,
             url=self._links.page_url(channel, record),
+            version_id=publication.version_id,
         )

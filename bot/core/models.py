@@ -128,6 +128,8 @@ class Citation:
     boxes: tuple[Box, ...]
     """The quote's rectangles on ``page``; empty when nothing could be located."""
     url: str
+    version_id: int = 0
+    """The version it stands in; no two documents share one, though their paths may be equal."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,17 @@ from pathlib import PurePosixPath
 from bot.core import wording
 from bot.core.models import Answer, Citation, CitedPage
 
+_Document = tuple[str, int]
+"""Path and version: two folders of one channel may each hold a file of the same path."""
+
 
 def cited_pages(answer: Answer) -> list[CitedPage]:
-    """One source per cited (file, page), in the order of first use."""
-    groups: dict[tuple[str, int], list[Citation]] = {}
+    """One source per cited page of one document, in the order of first use."""
+    groups: dict[tuple[_Document, int], list[Citation]] = {}
     for citation in answer.citations:
-        groups.setdefault((citation.file, citation.page), []).append(citation)
+        groups.setdefault((_document(citation), citation.page), []).append(citation)
     names = _names(answer.citations)
-    return [_cited_page(citations, names[file]) for (file, _), citations in groups.items()]
+    return [_cited_page(citations, names[document]) for (document, _), citations in groups.items()]
 
 
 def split_sources(pages: Sequence[CitedPage], shown: int) -> tuple[list[CitedPage], list[CitedPage]]:
@@ -33,13 +36,20 @@ def _cited_page(citations: Sequence[Citation], name: str) -> CitedPage:
     )
 
 
-def _names(citations: Sequence[Citation]) -> dict[str, str]:
-    """File -> what people call it: its title, but file names where two files share a title."""
-    titles = {citation.file: citation.title or PurePosixPath(citation.file).name for citation in citations}
-    names = _unless_shared(titles, {file: PurePosixPath(file).name for file in titles})
-    return _unless_shared(names, {file: file for file in titles})
+def _document(citation: Citation) -> _Document:
+    return citation.file, citation.version_id
 
 
-def _unless_shared(names: dict[str, str], otherwise: dict[str, str]) -> dict[str, str]:
+def _names(citations: Sequence[Citation]) -> dict[_Document, str]:
+    """What people call each document: its title, but file names where two share a title."""
+    files = {_document(citation): PurePosixPath(citation.file) for citation in citations}
+    titles = {
+        _document(citation): citation.title or files[_document(citation)].name for citation in citations
+    }
+    names = _unless_shared(titles, {document: file.name for document, file in files.items()})
+    return _unless_shared(names, {document: str(file) for document, file in files.items()})
+
+
+def _unless_shared(names: dict[_Document, str], otherwise: dict[_Document, str]) -> dict[_Document, str]:
     shared = {name for name in names.values() if list(names.values()).count(name) > 1}
-    return {file: otherwise[file] if name in shared else name for file, name in names.items()}
+    return {document: otherwise[document] if name in shared else name for document, name in names.items()}

@@ -14,7 +14,7 @@ from bot.settings import BotSettings
 from bot.teams.activities import read_activity, tenant_of
 from bot.teams.connector import AppCredentials, Connector
 from bot.teams.messenger import TeamsMessenger
-from bot.teams.service_urls import is_local, is_loopback, is_microsofts
+from bot.teams.service_urls import is_local, is_microsofts
 from bot.teams.tokens import KeysUnavailable, SigningKeys, TokenRefused, TokenVerifier
 from storage.errors import SettingsError
 
@@ -44,7 +44,7 @@ def teams_messenger(settings: BotSettings) -> TeamsMessenger | None:
 def _check_development(settings: BotSettings) -> None:
     if settings.teams_app_id or settings.teams_app_password:
         raise SettingsError("FOOTNOTE_TEAMS_DEVELOPMENT takes messages without tokens: unset MicrosoftAppId")
-    if not is_loopback(settings.host):
+    if not is_loopback_host(settings.host):
         raise SettingsError("FOOTNOTE_TEAMS_DEVELOPMENT works on loopback only: set FOOTNOTE_HOST=127.0.0.1")
 
 
@@ -94,7 +94,7 @@ class TeamsDoor:
     async def _claims(self, request: web.Request) -> Mapping[str, Any] | None:
         """The verified token's claims; None in development, where only this machine may ask."""
         if self._verifier is None:
-            if not is_loopback((request.url.host or "").lower()):
+            if not is_loopback_host((request.url.host or "").lower()):
                 raise web.HTTPForbidden
             return None
         try:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Callable
 from urllib.parse import urlsplit
+
+from bot.core.loopback import is_loopback_host
 
 ServiceUrlCheck = Callable[[str], bool]
 
@@ -20,15 +21,7 @@ def is_microsofts(url: str) -> bool:
 def is_local(url: str) -> bool:
     """Whether a service URL stays on this machine, as the Agents Playground's does."""
     host = _host(url, "http")
-    return host is not None and is_loopback(host)
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a host name or address is this machine itself."""
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host == "localhost"
+    return is_loopback_host(host)
 
 
 def _host(url: str, scheme: str) -> str | None:

@@ -9,11 +9,11 @@ from urllib.parse import urlsplit
 from aiohttp import web
 
 from bot.core.links import Links
+from bot.core.loopback import is_loopback_host
 from bot.core.ports import QuestionAnswering
 from bot.settings import BotSettings
 from bot.web.access import add_headers, answer_failures, log_access
 from bot.web.console import Console
-from bot.web.guard import is_loopback_host
 from bot.web.images import PageImages
 from bot.web.pages import Assets, Pages
 from bot.web.ports import PageRenderer, Stores

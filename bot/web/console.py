@@ -12,8 +12,9 @@ from uuid import uuid4
 from aiohttp import web
 
 from bot.core.links import Links
-from bot.core.models import Answer, AnswerState, Question
+from bot.core.models import Answer, AnswerState, CitedPage, Question
 from bot.core.ports import QuestionAnswering
+from bot.core.sources import cited_pages
 from bot.web import headers
 from bot.web.access import log_failure
 from bot.web.guard import require_own_page, require_this_machine
@@ -147,10 +148,20 @@ class Console:
                 }
                 for citation in answer.citations
             ],
+            "sources": [self._source_view(page, answer) for page in cited_pages(answer)],
             "nearest": near
             and {"file": near.file, "page": near.page, "view": self._links.viewer_path(near.url)},
             "unread": [f"{unread.file}: {unread.reason}" for unread in answer.unread],
             "milliseconds": answer.milliseconds.total,
+        }
+
+    def _source_view(self, page: CitedPage, answer: Answer) -> dict[str, Any]:
+        """One button: a cited page with all that the answer quotes from it."""
+        quotes = (citation.quote for citation in answer.citations if citation.number in page.numbers)
+        return {
+            "numbers": page.numbers,
+            "label": page.label,
+            "quotes": [quote for quote in dict.fromkeys(quotes) if quote],
         }
 
 

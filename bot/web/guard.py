@@ -6,24 +6,15 @@ rebinding); a proxy may bring the whole world. Each of these shows in the header
 
 from __future__ import annotations
 
-import ipaddress
 from urllib.parse import urlsplit
 
 from aiohttp import web
 
+from bot.core.loopback import is_loopback_host
+
 _FORWARDED = ("Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP")
 ASKED_BY = "X-Footnote-Console"
 """A header of our own: a foreign page cannot send it without being asked for leave first."""
-
-
-def is_loopback_host(host: str | None) -> bool:
-    """Whether a host name or address, without its port, is this machine's own."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host or "").is_loopback
-    except ValueError:
-        return False
 
 
 def require_this_machine(request: web.Request) -> None:

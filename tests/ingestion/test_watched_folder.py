@@ -86,11 +86,12 @@ async def test_a_replaced_publication_leaves_the_index_after_its_grace(home: Hom
     async def is_gone() -> bool:
         return await home.index.publications(tenant) == {new.id: new.chunks}
 
+    async def is_recorded() -> bool:
+        states = {row.id: row.state for row in await home.rows(PublicationRow)}
+        return states == {old.id: "removed", new.id: "live"}
+
     await home.until(is_gone)
-    assert {row.id: row.state for row in await home.rows(PublicationRow)} == {
-        old.id: "removed",
-        new.id: "live",
-    }
+    await home.until(is_recorded)
 
 
 async def test_a_deleted_file_is_invisible_at_once_and_comes_back_when_it_is_put_back(home: Home) -> None:

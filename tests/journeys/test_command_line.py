@@ -70,13 +70,18 @@ def test_a_file_that_cannot_be_read_is_named_and_the_rest_goes_on(program: Progr
 
 
 def test_a_batch_gives_one_line_for_each_line_in_order(ingested: Program, tmp_path: Path) -> None:
-    """Answered, unknown channel, malformed, and answered again: four in, four out."""
+    """Answered, unknown, malformed in every way, too long: as many out as in."""
     questions = tmp_path / "questions.jsonl"
     lines = [
         '{"id": "a", "question": "When do backups run?", "channel": "it"}',
         '{"id": "b", "question": "When do backups run?", "channel": "nowhere"}',
         '{"id": "c", "question": ',
         '{"id": 4, "question": "hello", "channel": "it"}',
+        '{"id": "d", "question": "half a pair: \\ud800", "channel": "it"}',
+        '{"id": "e", "question": "where?", "channel": "it\\ud800"}',
+        f'{{"id": {"9" * 5000}}}',
+        "",
+        '{"id": "f", "question": "' + "long " * 20_000 + '", "channel": "it"}',
     ]
     questions.write_text("\n".join(lines) + "\n")
     ended = ingested.run("ask", "--questions", str(questions), "--json")
@@ -85,7 +90,12 @@ def test_a_batch_gives_one_line_for_each_line_in_order(ingested: Program, tmp_pa
         ("a", "grounded"),
         ("b", "not_found"),
         (None, "failed"),
-        ("4", "chat"),
+        (4, "chat"),
+        ("d", "failed"),
+        ("e", "failed"),
+        (None, "failed"),
+        (None, "failed"),
+        ("f", "chat"),
     ]
     assert answers[1]["passages"] == []
     assert ended.returncode == 1
@@ -136,3 +146,14 @@ def test_an_unknown_setting_is_refused(program: Program) -> None:
     ended = program.run("channels")
     assert ended.returncode == 2
     assert "FOOTNOTE_PROT" in ended.stderr
+
+
+def test_two_files_of_one_path_are_two_sources(program: Program, tmp_path: Path) -> None:
+    """A channel fed from two folders: each cited page is reachable under its own link."""
+    for folder, city in (("north", "Bern"), ("south", "Rome")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "manual.pdf").write_bytes(pdf(f"The {folder} office of the depot is in {city}."))
+        assert program.run("ingest", str(tmp_path / folder), "--channel", "it").returncode == 0
+    shown = program.run("ask", "Where is the office of the depot?", "--channel", "it").stdout
+    assert ("Bern" in shown, "Rome" in shown) == (True, True)
+    assert shown.count("/v/") == 2

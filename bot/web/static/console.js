@@ -97,8 +97,8 @@
     at("reader-open").href = path;
     at("reader").hidden = false;
     document.body.classList.add("reading");
-    for (const control of document.querySelectorAll("[data-key]")) {
-      if (control.dataset.key === key) control.setAttribute("aria-current", "true");
+    for (const control of document.querySelectorAll("[data-keys]")) {
+      if (control.dataset.keys.split(" ").includes(key)) control.setAttribute("aria-current", "true");
       else control.removeAttribute("aria-current");
     }
   };
@@ -111,30 +111,32 @@
   addEventListener("keydown", (event) => { if (event.key === "Escape") closePage(); });
 
   // One question and its answer.
-  const control = (className, turn, source) => {
+  // A control opens one page; it looks current while any citation of its numbers is open.
+  const control = (className, turn, numbers, page) => {
     const button = make("button", className);
     button.type = "button";
-    button.dataset.key = `${turn}.${source.number}`;
-    button.addEventListener("click", () => openPage(source, button.dataset.key));
+    const keys = numbers.map((number) => `${turn}.${number}`);
+    button.dataset.keys = keys.join(" ");
+    button.addEventListener("click", () => openPage(page, keys[0]));
     return button;
   };
-  const writeText = (target, text, sources, turn) => {
+  const writeText = (target, text, citations, turn) => {
     for (const part of text.split(/(\[\d+\])/)) {
-      const source = sources.get(part);
-      if (!source) { target.append(part); continue; }
+      const cited = citations.get(part);
+      if (!cited) { target.append(part); continue; }
       if (target.lastChild?.nodeType === Node.TEXT_NODE) target.lastChild.data = target.lastChild.data.trimEnd();
-      const mark = control("cite", turn, source);
-      mark.textContent = source.number;
-      mark.setAttribute("aria-label", `Source ${source.number}: page ${source.page} of ${source.title}`);
+      const mark = control("cite", turn, [cited.number], cited);
+      mark.textContent = cited.number;
+      mark.setAttribute("aria-label", `Source ${cited.number}: page ${cited.page} of ${cited.title}`);
       target.append(mark);
     }
   };
   const writeSources = (target, sources, turn) => {
-    for (const source of sources) {
-      const button = control("source", turn, source);
-      button.append(make("span", "n", source.number), make("span", "at", `p. ${source.page} · ${source.title}`));
-      if (source.quote) button.append(make("span", "said", source.quote));
-      button.title = source.file;
+    for (const { numbers, label, quotes, page } of sources) {
+      const button = control("source", turn, numbers, page);
+      button.append(make("span", "n", numbers.join(" ")), make("span", "at", label));
+      button.append(...quotes.map((quote) => make("span", "said", quote)));
+      button.title = page.file;
       const row = make("li");
       row.append(button);
       target.append(row);
@@ -145,16 +147,21 @@
     aside.textContent = answer.unread.map((line) => `Could not be read: ${line}`).join("\n");
     if (answer.nearest) {
       const { file, page, view } = answer.nearest;
-      writeSources(turn.querySelector(".sources"), [{ number: "≈", title: file, file, page, view, quote: "The nearest page. It may not answer the question." }], key);
+      const nearest = {
+        numbers: ["≈"], label: `p. ${page} · ${file}`, page: { view, title: file, file },
+        quotes: ["The nearest page. It may not answer the question."],
+      };
+      writeSources(turn.querySelector(".sources"), [nearest], key);
     }
   };
   let turns = 0;
   const showAnswer = (turn, answer) => {
     const key = ++turns;
     turn.classList.add(answer.state);
-    const sources = new Map(answer.citations.map((source) => [`[${source.number}]`, source]));
-    writeText(turn.querySelector(".answer"), answer.text, sources, key);
-    writeSources(turn.querySelector(".sources"), answer.citations, key);
+    const citations = new Map(answer.citations.map((cited) => [`[${cited.number}]`, cited]));
+    const sources = answer.sources.map((source) => ({ ...source, page: citations.get(`[${source.numbers[0]}]`) }));
+    writeText(turn.querySelector(".answer"), answer.text, citations, key);
+    writeSources(turn.querySelector(".sources"), sources, key);
     writeAside(turn, answer, key);
     if (!answer.citations.length) closePage();
     else if (matchMedia("(min-width: 70rem)").matches) turn.querySelector(".source").click();
