@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from math import ceil
 from typing import NamedTuple
 
@@ -20,6 +21,9 @@ from storage.tokens import count_tokens
 
 SMALL = 4
 """A chunk under this part of the limit takes in the next subsection, too."""
+
+LONG = 16
+"""A run of more parts than this, far more than a page of print, is halved before parts are cut off it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +135,7 @@ def _parts(run: list[Unit], unit: Unit) -> bool:
         return True
     if all(one.is_heading for one in run):
         return False
-    is_small = sum(one.size for one in run) < 1 / SMALL
+    is_small = all(size < 1 / SMALL for size in accumulate(one.size for one in run))
     is_preamble = not last.path and is_small
     if unit.path[:1] != last.path[:1] and not is_preamble:
         return True
@@ -184,24 +188,15 @@ class _Chunker:
 
     def split(self, run: list[Unit]) -> Iterator[list[Unit]]:
         """A run in as few and as equal parts as fit."""
-        total = self.measure.of(self._text(_spans(run))[0])
-        if total <= 1 or len(run) == 1:
-            yield run
-            return
-        middle = self._middle(run, ceil(total))
-        yield from self.split(run[:middle])
-        yield from self.split(run[middle:])
-
-    def _middle(self, run: list[Unit], parts: int) -> int:
-        """Where the first of ``parts`` equal parts ends; a heading stays with what follows it."""
-        share = sum(unit.size for unit in run) / parts
-        filled, index = run[0].size, 1
-        while index < len(run) - 1 and filled + run[index].size / 2 < share:
-            filled += run[index].size
-            index += 1
-        while index > 1 and run[index - 1].is_heading:
-            index -= 1
-        return index
+        waiting = [run]
+        while waiting:
+            units = waiting.pop()
+            total = self.measure.of(self._text(_spans(units))[0])
+            if total <= 1 or len(units) == 1:
+                yield units
+                continue
+            middle = _middle(units, ceil(total))
+            waiting += (units[middle:], units[:middle])
 
     def chunk(self, ordinal: int, units: list[Unit]) -> Chunk:
         """The chunk of these units."""
@@ -247,6 +242,20 @@ class _Chunker:
             word._replace(start=max(word.start, span.start), end=min(word.end, span.end))
             for word in words[first : bisect_left(starts, span.end)]
         ]
+
+
+def _middle(run: list[Unit], parts: int) -> int:
+    """Where the first of ``parts`` equal parts ends, or the first half of many.
+
+    A heading stays with what follows it; of nothing but headings, the last one does.
+    """
+    share = sum(unit.size for unit in run) / parts * (parts // 2 if parts > LONG else 1)
+    filled, end = run[0].size, 1
+    while end < len(run) - 1 and filled + run[end].size / 2 < share:
+        filled += run[end].size
+        end += 1
+    bodies = (index for index in range(end, 0, -1) if not run[index - 1].is_heading)
+    return next(bodies, max(1, end - 1))
 
 
 def _halves(word: Span) -> list[Span]:

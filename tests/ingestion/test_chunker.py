@@ -220,3 +220,18 @@ def test_a_line_whose_numbers_do_more_than_count_pages_is_no_running_line() -> N
     text = "\n".join(text for _, text in cut(sheets))
     assert [f"carries {7 * number} kg" in text for number in range(1, 10)] == [True] * 9
     assert [f"Page {number} of 9" in text for number in range(2, 10)] == [False] * 8
+
+
+def test_a_page_of_very_many_chunks_is_cut_without_measuring_it_over_and_over() -> None:
+    """A page of thousands of chunks is cut, each letter measured a few times and not once per chunk."""
+    measured = 0
+
+    def measuring(text: str) -> int:
+        nonlocal measured
+        measured += len(text)
+        return pieces(text)
+
+    pdf = read_pdf([[body(f"Valve {number} is closed.") for number in range(10_000)]])
+    chunks = chunk_document(pdf, "a.pdf", limit=30, pieces=measuring, window=256).chunks
+    assert len(chunks) > 2_000
+    assert measured < 30 * len(pdf.pages[0].text)
