@@ -23,6 +23,7 @@ from ingestion.scanner import first_level
 from ingestion.schedule import Schedule
 from ingestion.settings import IngestionSettings
 from ingestion.steps import Steps
+from ingestion.verifying import Verifier
 from ingestion.watching import FolderWatch
 from ingestion.worker import Worker
 from storage.blobs import Blobs
@@ -43,6 +44,7 @@ __all__ = ["IngestProgress", "IngestResult", "Ingestion"]
 WORK_SECONDS = 1.0
 PLAN_SECONDS = 10.0
 PURGE_SECONDS = 60.0
+VERIFY_SECONDS = 10.0
 
 
 class Ingestion:
@@ -88,6 +90,7 @@ class Ingestion:
             Publisher(publication_work, self._purge, files, index),
             read_workers=settings.read_workers,
         )
+        self._verifier = Verifier(publication_work, index)
         self._schedule: Schedule | None = None
         self._worker: Worker[Any] | None = None
 
@@ -113,6 +116,7 @@ class Ingestion:
 
         schedule.every(self._settings.scan_seconds, "inbox", look_for_folders)
         schedule.every(PURGE_SECONDS, "purge", self.purge)
+        schedule.every(VERIFY_SECONDS, "verify", self._verifier.look)
 
     async def stop(self) -> None:
         """Stop watching and working; unfinished steps are given back for the next start."""
@@ -135,6 +139,7 @@ class Ingestion:
         Never deletes; a second run adds and replaces. A file that cannot be read is in the result.
 
         Raises:
+            SettingsError: the path is a file that is no PDF by its name.
             InfrastructureError: the path cannot be listed, or a disk or the database does not work.
         """
         run = self._single_run()

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import NamedTuple
 from uuid import UUID, uuid4
 
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, exists, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
@@ -37,6 +38,15 @@ class PublicationClaim:
     file: str
     pages: int
     chunks: int
+
+
+class Published(NamedTuple):
+    """A live publication and what the index has to hold of it."""
+
+    id: UUID
+    tenant: TenantName
+    chunks: int
+    vectors: int
 
 
 class PublicationWork:
@@ -101,6 +111,37 @@ class PublicationWork:
             if row is not None:
                 release(row, reason, wait)
 
+    async def newest_live(self, limit: int) -> list[Published]:
+        """The publications that went live last, the newest first."""
+        query = (
+            select(
+                col(PublicationRow.id), col(ChannelRow.tenant), col(ReadingRow.chunks), col(ReadingRow.rung)
+            )
+            .join(ChannelRow, col(ChannelRow.id) == PublicationRow.channel_id)
+            .join(ReadingRow, col(ReadingRow.id) == PublicationRow.reading_id)
+            .where(col(PublicationRow.state) == "live")
+            .order_by(col(PublicationRow.live_at).desc(), col(PublicationRow.id))
+            .limit(limit)
+        )
+        async with self._database.snapshot() as session:
+            rows = (await session.execute(query)).all()
+        return [
+            Published(id, TenantName(tenant), chunks, chunks if rung == Rung.FULL else 0)
+            for id, tenant, chunks, rung in rows
+        ]
+
+    async def replace_live(self, publication: UUID) -> bool:
+        """The index lost a part of it: publish it under a new id, while the old one answers until the flip.
+
+        False when it is not live any more, or its successor is on its way already.
+        """
+        async with self._database.transaction() as session:
+            row = await session.get(PublicationRow, publication, with_for_update=True)
+            if row is None or row.state != "live" or await session.scalar(select(_has_successor(row))):
+                return False
+            session.add(_copy(row))
+            return True
+
 
 async def republish(session: AsyncSession, document: UUID) -> None:
     """Publish once more what is live of a document: its name, which is searched too, has changed."""
@@ -121,6 +162,14 @@ def _replace(session: AsyncSession, row: PublicationRow) -> PublicationRow:
 def _copy(row: PublicationRow) -> PublicationRow:
     return PublicationRow(
         id=uuid4(), channel_id=row.channel_id, version_id=row.version_id, reading_id=row.reading_id
+    )
+
+
+def _has_successor(row: PublicationRow) -> ColumnElement[bool]:
+    return exists().where(
+        col(PublicationRow.version_id) == row.version_id,
+        col(PublicationRow.reading_id) == row.reading_id,
+        col(PublicationRow.state) == "pending",
     )
 
 

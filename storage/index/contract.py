@@ -91,6 +91,10 @@ class Index(Protocol):
     ``ensure_tenant``, UnknownTenant when the tenant does not exist.
     """
 
+    @property
+    def outages(self) -> int:
+        """How often the engine has been away so far: each time it may have lost what it wrote last."""
+
     async def ensure_tenant(self, tenant: TenantName) -> None:
         """Create the tenant unless it exists."""
 

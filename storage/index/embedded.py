@@ -32,6 +32,8 @@ class EmbeddedIndex:
 
     identity = "embedded"
     """Tells this index from a server's: it lies in the home, where no other one can take its place."""
+    outages = 0
+    """It is never away without us: what a write has returned from is on the disk."""
 
     def __init__(self, folder: Path, timeout: float = 10.0) -> None:
         self._files = TenantFiles(folder.absolute(), timeout)

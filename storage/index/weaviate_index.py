@@ -63,6 +63,8 @@ class WeaviateIndex:
     def __init__(self, client: WeaviateAsyncClient, identity: str, timeout: float) -> None:
         self.identity = identity
         """Tells this collection from every other one, and from itself before it was emptied."""
+        self.outages = 0
+        """How often the server was away: down, late, or started again."""
         self._client = client
         self._timeout = timeout
         self._collection: Shard = client.collections.use(COLLECTION)
@@ -278,9 +280,17 @@ class WeaviateIndex:
     def _shard(self, tenant: TenantName) -> Shard:
         return self._collection.with_tenant(_checked(tenant))
 
+    def note_outage(self) -> None:
+        """The server was away, or is just not there."""
+        self.outages += 1
+
     async def _call(self, call: Awaitable[T]) -> T:
-        async with deadline(self._timeout):
-            return await call
+        try:
+            async with deadline(self._timeout):
+                return await call
+        except IndexUnavailable:
+            self.note_outage()
+            raise
 
 
 def _checked(tenant: TenantName) -> TenantName:

@@ -12,6 +12,7 @@ import json
 import logging
 import os
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -51,6 +52,8 @@ class WeaviateServer:
         self._watching: asyncio.Task[None] | None = None
         self.problem: str | None = None
         """Why the server cannot be used just now: a sentence for an admin; None when it can."""
+        self.on_return: Callable[[], None] | None = None
+        """Called each time the server is back after it died under us."""
 
     @classmethod
     async def start_or_attach(cls, home: Path, binary: Path | None = None) -> WeaviateServer:
@@ -197,6 +200,8 @@ class WeaviateServer:
             else:
                 self.problem = None
                 _log.info("Weaviate is back as process %s", self.pid)
+                if self.on_return:
+                    self.on_return()
                 return
 
     def _take_lock(self) -> bool:

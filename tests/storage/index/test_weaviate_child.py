@@ -216,15 +216,17 @@ async def test_an_attached_command_takes_over_when_the_owner_ends(tmp_path: Path
 
 @needs_weaviate
 async def test_a_child_that_dies_under_us_is_reported_and_comes_back(server: WeaviateServer) -> None:
-    """Shows that a killed server is named as the problem, and is back on the same ports with the same key."""
+    """Shows that a killed server is named as the problem, is back on the same ports, and that we are told."""
     pid = server.pid
     assert pid is not None
     async with connected(server) as index:
+        server.on_return = index.note_outage
         os.kill(pid, signal.SIGKILL)
         await until(lambda: server.problem is not None)
         assert f"process {pid}" in str(server.problem)
         await until(lambda: server.problem is None)
         assert server.pid != pid
+        assert index.outages == 1
         await index.ping()
 
 

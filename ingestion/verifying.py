@@ -1,0 +1,51 @@
+"""Counts recent publications again after the index was away, and publishes anew what lost a part.
+
+A server that is killed can lose vectors it had acknowledged; old publications have long been on the disk.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+
+from storage.errors import IncompletePublication, UnknownTenant
+from storage.index.contract import Index
+from storage.publication_work import PublicationWork, Published
+
+RECENT = 200
+"""Publications counted again, those that went live last."""
+LONGEST_SECONDS = 3600.0
+"""They are counted this often in any case: another machine's server may be away unseen."""
+
+_log = logging.getLogger(__name__)
+
+
+class Verifier:
+    """Compares what answers with what the index holds; every look but a due one costs a ping."""
+
+    def __init__(self, work: PublicationWork, index: Index) -> None:
+        self._work = work
+        self._index = index
+        self._outages = 0
+        self._due_at = time.monotonic()
+
+    async def look(self) -> None:
+        """Verify at the first look, after each outage, and when the last time is long ago.
+
+        Raises:
+            InfrastructureError: the index is away, or the database does not work; the next look goes on.
+        """
+        await self._index.ping()
+        outages = self._index.outages
+        if outages == self._outages and time.monotonic() < self._due_at:
+            return
+        for publication in await self._work.newest_live(RECENT):
+            await self._verify(publication)
+        self._outages, self._due_at = outages, time.monotonic() + LONGEST_SECONDS
+
+    async def _verify(self, one: Published) -> None:
+        try:
+            await self._index.seal(one.tenant, one.id, chunks=one.chunks, vectors=one.vectors)
+        except (IncompletePublication, UnknownTenant):
+            if await self._work.replace_live(one.id):
+                _log.warning("publication=%s outcome=incomplete: it is published again", one.id)
