@@ -5,17 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from uuid import UUID
 
 from ingestion.intake import Intake
 from ingestion.progress import IngestProgress, Pace
-from ingestion.scanner import Scan, safe_name, scan
+from ingestion.scanner import safe_name, scan, scan_file, why_passed_over
 from ingestion.settings import IngestionSettings
 from ingestion.settling import Settling
 from ingestion.watching import settling_of
 from storage.database import Database
-from storage.errors import BlobsUnavailable
+from storage.errors import BlobsUnavailable, SettingsError
 from storage.folders import Folder, Folders
 from storage.models import Channel, Rung
 from storage.planning import Generations
@@ -30,7 +31,7 @@ class Batch:
 
     folder: Folder
     only: str | None
-    """The one file of the folder that is meant, or None for all."""
+    """Name of the one file of the folder that is meant, or None for all."""
     settling: Settling
     documents: set[UUID] = field(default_factory=set)
     unfinished: int = 0
@@ -55,7 +56,11 @@ class SingleRun:
         self._settings = settings
 
     async def batch(self, path: Path, channel: Channel) -> Batch:
-        """A folder, or a single file of one, that is to go into a channel."""
+        """A folder, or a single file of one, that is to go into a channel.
+
+        Raises:
+            SettingsError: the file is no PDF by its name.
+        """
         root, only = await asyncio.to_thread(_place, path)
         folder = await self._folders.ensure(channel.id, str(root), watched=False)
         return Batch(folder, only, settling_of(root, self._settings, trusts_age=True))
@@ -89,7 +94,8 @@ class SingleRun:
 
     async def _take(self, batch: Batch) -> None:
         root = Path(batch.folder.location)
-        seen = _only(await asyncio.to_thread(scan, root), batch.only)
+        look = partial(scan, root) if batch.only is None else partial(scan_file, root, batch.only)
+        seen = await asyncio.to_thread(look)
         if seen.problem is not None:
             raise BlobsUnavailable(seen.problem)
         known = await self._folders.documents(batch.folder.id)
@@ -108,11 +114,8 @@ class SingleRun:
 def _place(path: Path) -> tuple[Path, str | None]:
     """(folder, the file in it that is meant or None for all)."""
     path = path.resolve()
-    return (path.parent, safe_name((path.name,))) if path.is_file() else (path, None)
-
-
-def _only(seen: Scan, file: str | None) -> Scan:
-    """The part of a scan that is meant; a single file does not care for the rest of its folder."""
-    if file is None:
-        return seen
-    return Scan({name: one for name, one in seen.files.items() if name == file})
+    if not path.is_file():
+        return path, None
+    if reason := why_passed_over(path.name):
+        raise SettingsError(f"{safe_name((path.name,))} {reason}")
+    return path.parent, path.name

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from stat import S_ISREG
@@ -69,6 +70,25 @@ def scan(root: Path) -> Scan:
     return Scan(files, problem)
 
 
+def scan_file(root: Path, name: str) -> Scan:
+    """See one file that lies directly in ``root``, without a look at what lies beside it; as ``scan``."""
+    files: dict[str, SeenFile] = {}
+    try:
+        _see(root.joinpath(name).lstat(), (name,), files)
+    except FileNotFoundError:
+        return Scan()
+    except OSError as error:
+        return Scan(problem=f"The file cannot be looked at: {error.strerror}.")
+    return Scan(files)
+
+
+def why_passed_over(name: str) -> str | None:
+    """Why a scan would not see a file of this name, as the end of a sentence; None when it would."""
+    if not name.lower().endswith(".pdf"):
+        return "is not a PDF: its name does not end in .pdf"
+    return "is passed over: names like this are for unfinished files" if _TEMPORARY.match(name) else None
+
+
 def first_level(root: Path) -> tuple[list[str], list[str]]:
     """(folders, loose PDFs) that lie directly in ``root``, sorted, by their names.
 
@@ -90,15 +110,12 @@ def _list(root: Path, parts: tuple[str, ...], files: dict[str, SeenFile]) -> lis
             if _is_folder(entry):
                 deeper.append(inside)
             elif _is_pdf(entry):
-                _see(entry, inside, files)
+                with suppress(FileNotFoundError):
+                    _see(entry.stat(follow_symlinks=False), inside, files)
     return deeper
 
 
-def _see(entry: os.DirEntry[str], parts: tuple[str, ...], files: dict[str, SeenFile]) -> None:
-    try:
-        status = entry.stat(follow_symlinks=False)
-    except FileNotFoundError:
-        return
+def _see(status: os.stat_result, parts: tuple[str, ...], files: dict[str, SeenFile]) -> None:
     if S_ISREG(status.st_mode):
         name = safe_name(parts)
         files[name] = SeenFile(name, parts, Look.of(status))
@@ -110,11 +127,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def _is_pdf(entry: os.DirEntry[str]) -> bool:
-    return (
-        entry.name.lower().endswith(".pdf")
-        and not _TEMPORARY.match(entry.name)
-        and entry.is_file(follow_symlinks=False)
-    )
+    return why_passed_over(entry.name) is None and entry.is_file(follow_symlinks=False)
 
 
 def safe_name(parts: tuple[str, ...]) -> str:

@@ -16,7 +16,7 @@
     ├── ChangedEmbedder           the stored vectors were made by another embedder
     ├── ChangedIndex              the home's documents are in another index
     ├── NewerDatabase             the database was written by a newer release
-    ├── SettingsError             a setting is missing, unknown or out of bounds
+    ├── SettingsError             a setting or an argument is missing, unknown or out of bounds
     └── DocumentError             this file cannot be read as it is; the message is for an admin
         ├── NotAPdf
         ├── PasswordProtected
@@ -86,7 +86,7 @@ class ChangedIndex(StorageError):
 
 
 class SettingsError(StorageError, ValueError):
-    """A setting is missing, unknown or out of bounds; the message names it."""
+    """A setting or an argument is missing, unknown or out of bounds; the message names it."""
 
 
 class DocumentError(StorageError):

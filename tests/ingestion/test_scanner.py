@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ingestion.scanner import first_level, safe_name, scan
+from ingestion.scanner import Scan, first_level, safe_name, scan, scan_file
 
 
 def test_a_scan_sees_every_pdf_at_any_depth_whatever_the_case_of_its_ending(tmp_path: Path) -> None:
@@ -16,6 +16,16 @@ def test_a_scan_sees_every_pdf_at_any_depth_whatever_the_case_of_its_ending(tmp_
     seen = scan(tmp_path)
     assert set(seen.files) == {"one.pdf", "TWO.PDF", "a/b/three.Pdf"}
     assert seen.problem is None
+
+
+def test_a_look_at_one_file_sees_that_file_as_a_scan_does_and_no_other(tmp_path: Path) -> None:
+    """Shows that a single file costs one look, and that a link or a missing file is nothing."""
+    for name in ("one.pdf", "two.pdf"):
+        (tmp_path / name).write_bytes(b"x")
+    (tmp_path / "link.pdf").symlink_to("one.pdf")
+    assert scan_file(tmp_path, "one.pdf").files == {"one.pdf": scan(tmp_path).files["one.pdf"]}
+    assert scan_file(tmp_path, "link.pdf") == scan_file(tmp_path, "gone.pdf") == Scan()
+    assert scan_file(tmp_path / "one.pdf", "below.pdf").problem is not None
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """``footnote ingest``: one folder or file, once, with progress, beside whatever else runs."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ from ingestion_home import Home
 from paper import pdf
 
 from ingestion.app import IngestProgress
-from storage.errors import BlobsUnavailable
+from storage.errors import BlobsUnavailable, SettingsError
 from storage.models import Rung
 from storage.tables import ReadingRow
 
@@ -74,6 +75,21 @@ async def test_a_single_file_is_taken_without_its_neighbours(home: Home, tmp_pat
     assert set(await home.documents("hr")) == {"leave.pdf"}
     assert (await home.ingest(docs, "hr")).files == 2
     assert set(await home.documents("hr")) == {"leave.pdf", "travel.pdf"}
+
+
+@pytest.mark.parametrize("name", ["hostname", "notes.txt", "._leave.pdf"])
+async def test_a_file_that_is_no_pdf_by_name_is_refused_by_name(
+    home: Home, tmp_path: Path, name: str
+) -> None:
+    """Shows that a mistaken path ends with a sentence, not with nothing ingested."""
+    (tmp_path / name).write_bytes(LEAVE)
+    with pytest.raises(SettingsError, match=f"^{re.escape(name)} is "):
+        await home.ingest(tmp_path / name, "hr")
+
+
+async def test_an_empty_folder_is_no_files(home: Home, tmp_path: Path) -> None:
+    """Shows that a folder may hold nothing yet."""
+    assert (await home.ingest(put(tmp_path / "docs"), "hr")).files == 0
 
 
 async def test_what_cannot_be_read_is_in_the_result_with_its_sentence(home: Home, tmp_path: Path) -> None:
