@@ -101,10 +101,10 @@ class Folders:
         return {row.file: KnownDocument(row.id, row.file, row.look, row.state == "deleted") for row in rows}
 
     async def report(self, folder_id: int, problem: str | None) -> None:
-        """Record a scan and why it could not be trusted, if so."""
+        """Record why the folder's scans cannot be trusted from now on; None when they can again."""
         async with self._database.transaction() as session:
             seen = update(FolderRow).where(col(FolderRow.id) == folder_id)
-            await session.execute(seen.values(problem=problem, last_scan_at=utc_now()))
+            await session.execute(seen.values(problem=problem))
 
     async def store(
         self, arrival: Arrival, keep_blob: Callable[[], object], present: Collection[str] | None
@@ -139,14 +139,18 @@ class Folders:
             return Stored(document.id, number, outcome)
 
     async def refuse(self, folder: Folder, file: str, look: dict[str, Any], reason: str) -> UUID:
-        """Record that a file's bytes cannot be stored; what it was before stays as it is."""
+        """Record that a file's bytes cannot be stored; what it was before stays as it is.
+
+        A deleted document stays deleted: its old words must not answer again.
+        """
         async with self._database.transaction() as session:
             document = await _at(session, folder.id, file)
             if document is None:
                 document = DocumentRow(channel_id=folder.channel_id, folder_id=folder.id, file=file)
                 session.add(document)
             document.look, document.reason = look, reason
-            document.state, document.deleted_at = "quarantined", None
+            if document.state != "deleted":
+                document.state = "quarantined"
             return document.id
 
     async def delete(self, documents: Collection[UUID]) -> None:

@@ -100,7 +100,6 @@ class FolderRow(SQLModel, table=True):
     location: str
     """Absolute path or URL."""
     watched: bool
-    last_scan_at: datetime | None = _moment(default=None)
     problem: str | None = None
     """Why the last scan could not trust what it saw; None when all was well."""
     created_at: datetime = _moment(default_factory=utc_now)

@@ -70,7 +70,6 @@ def _make_folders() -> None:
         sa.Column("channel_id", sa.Integer(), nullable=False),
         sa.Column("location", sa.String(), nullable=False),
         sa.Column("watched", sa.Boolean(), nullable=False),
-        sa.Column("last_scan_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("problem", sa.String(), nullable=True),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
         sa.ForeignKeyConstraint(["channel_id"], ["channel.id"], name=op.f("fk_folder_channel_id")),
