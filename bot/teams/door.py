@@ -9,6 +9,7 @@ from typing import Any
 
 from aiohttp import web
 
+from bot.core.loopback import is_loopback_host
 from bot.core.models import IncomingMessage
 from bot.settings import BotSettings
 from bot.teams.activities import read_activity, tenant_of
