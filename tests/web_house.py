@@ -165,6 +165,7 @@ class House:
                 record.quote,
                 record.boxes,
                 self.links.page_url(channel, record),
+                record.version_id,
             )
             for number, (channel, record, title, file) in enumerate(cited, 1)
         )

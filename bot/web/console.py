@@ -162,6 +162,7 @@ class Console:
             "numbers": page.numbers,
             "label": page.label,
             "quotes": [quote for quote in dict.fromkeys(quotes) if quote],
+            "view": self._links.viewer_path(page.url),
         }
 
 

@@ -159,7 +159,10 @@
     const key = ++turns;
     turn.classList.add(answer.state);
     const citations = new Map(answer.citations.map((cited) => [`[${cited.number}]`, cited]));
-    const sources = answer.sources.map((source) => ({ ...source, page: citations.get(`[${source.numbers[0]}]`) }));
+    const sources = answer.sources.map((source) => {
+      const { title, file } = citations.get(`[${source.numbers[0]}]`);
+      return { ...source, page: { title, file, view: source.view } };
+    });
     writeText(turn.querySelector(".answer"), answer.text, citations, key);
     writeSources(turn.querySelector(".sources"), sources, key);
     writeAside(turn, answer, key);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from datetime import timedelta
 
 import pytest
 from aiohttp.test_utils import TestClient
@@ -196,7 +197,7 @@ async def test_the_mark_is_in_view_when_the_page_opens(page: Page, client: TestC
 async def test_refused_links_show_what_to_do(
     browser: Browser, client: TestClient, link: str, house: House
 ) -> None:
-    """A tampered link shows the 404 page; a revoked one the 410 page."""
+    """A tampered link shows the 404 page; one of a channel whose links were ended the 410 page."""
     page = await browser.new_page()
     forged = await page.goto(link[:-1] + ("A" if link[-1] != "A" else "B"))
     assert forged is not None
@@ -207,6 +208,50 @@ async def test_refused_links_show_what_to_do(
     assert ended is not None
     assert ended.status == 410
     assert "This link has ended" in await page.inner_text("h1")
+
+
+async def test_an_expired_link_shows_how_to_get_a_fresh_one(
+    browser: Browser, client: TestClient, link: str, house: House
+) -> None:
+    """A minute before its seven days are over it opens; then the 410 page, which names no document."""
+    page = await browser.new_page()
+    house.now += timedelta(days=7, minutes=-1)
+    opened = await page.goto(link)
+    assert opened is not None
+    assert opened.status == 200
+    house.now += timedelta(minutes=2)
+    expired = await page.goto(link)
+    assert expired is not None
+    assert expired.status == 410
+    assert "This link has ended" in await page.inner_text("h1")
+    shown = await page.content()
+    assert not [name for name in ("Backup policy", "SOP-IT-04", "alpha", QUOTE) if name in shown]
+
+
+async def test_one_button_opens_a_page_and_each_mark_its_own_quote(
+    page: Page, client: TestClient, house: House
+) -> None:
+    """Two quotes of a page share a button, which opens the first; each number marks its own quote."""
+    channel = await house.channel("alpha")
+    shelved = await house.shelve(channel, "SOP-IT-04.pdf", make_pdf([LINES]), "Backup policy")
+    quotes = (QUOTE, "kept for a year")
+    cited = [
+        (channel, await house.cite(channel, shelved, 1, quote), "Backup policy", "SOP-IT-04.pdf")
+        for quote in quotes
+    ]
+    house.answering.answers["When?"] = house.answer("At night. [1] For a year. [2]", *cited)
+    await page.goto(str(client.make_url("/")))
+    await page.wait_for_selector("#documents >> text=Backup policy")
+    await page.fill("#question", "When?")
+    await page.keyboard.press("Enter")
+    button = page.locator(".source")
+    shown = (await button.inner_text()).split("\n")
+    assert [line.strip() for line in shown if line.strip()] == ["1 2", "p. 1 · Backup policy", *quotes]
+    said = page.frame_locator("#reader-frame").locator(".quote")
+    for control, quote in ((page.locator(".cite").nth(1), quotes[1]), (button, quotes[0])):
+        await control.click()
+        await said.get_by_text(quote).wait_for(state="attached")
+        assert await button.get_attribute("aria-current") == "true"
 
 
 async def test_a_question_leads_to_the_marked_page_beside_its_answer(

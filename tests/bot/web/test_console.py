@@ -37,6 +37,28 @@ async def test_an_answer_comes_with_its_sources_and_their_pages(client: TestClie
     assert (await client.get(source["view"])).status == 200
 
 
+async def test_each_cited_page_is_one_source(client: TestClient, house: House) -> None:
+    """A page's citations share a source with their numbers and quotes; equal titles show the file name."""
+    channel = await house.channel("alpha")
+    cited = []
+    for file, place in (("a.pdf", "Delft"), ("b.pdf", "Quito")):
+        shelved = await house.shelve(channel, file, make_pdf([[f"Water boils in {place}"]]), "Water")
+        for quote in ("Water boils", f"in {place}"):
+            cited.append((channel, await house.cite(channel, shelved, 1, quote), "Water", file))
+    house.answering.answers["Where?"] = house.answer("There. [1][2][3][4]", *cited)
+    answer = json.loads((await ask(client, channel, "Where?"))[1])
+    assert answer["sources"] == [
+        {
+            "numbers": numbers,
+            "label": f"p. 1 · {file}",
+            "quotes": ["Water boils", f"in {place}"],
+            "view": answer["citations"][numbers[0] - 1]["view"],
+        }
+        for numbers, file, place in (([1, 2], "a.pdf", "Delft"), ([3, 4], "b.pdf", "Quito"))
+    ]
+    assert len({citation["view"] for citation in answer["citations"]}) == 4
+
+
 async def test_not_found_names_the_nearest_page_and_what_was_not_read(
     client: TestClient, house: House
 ) -> None:
