@@ -6,12 +6,14 @@ import io
 import logging
 import re
 import tarfile
+from urllib.parse import urljoin
 
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient
 from hypothesis import given
 from hypothesis import strategies as st
+from sources import ROOT
 from web_house import House, Visit, make_pdf
 
 from bot.web.headers import inline
@@ -106,3 +108,22 @@ def test_no_file_name_can_break_its_header(name: str) -> None:
     assert header.isprintable()
     assert header.count('"') == 2
     assert re.fullmatch(r"inline; filename=\"[^\"\\/]+\"; filename\*=UTF-8''[\w.~%-]+", header)
+
+
+async def test_a_proxy_that_passes_on_what_it_should_shows_whole_pages(
+    client: TestClient, house: House
+) -> None:
+    """All that a cited page links to lies under the paths that docs/proxy.md lists, each of them used."""
+    listed = re.findall(
+        r"^\| `(/\S+)` .*\| (?:always|unless .*) \|$", (ROOT / "docs/proxy.md").read_text(), re.M
+    )
+    channel = await house.channel("alpha")
+    shelved = await house.shelve(channel, "a.pdf", make_pdf([["one"], ["two"]]))
+    path = house.links.viewer_path(
+        house.links.page_url(channel, await house.cite(channel, shelved, 1, "one"))
+    )
+    page = await (await client.get(path)).text()
+    linked = {urljoin(path, link) for link in re.findall(r'(?:href|src)="([^"#]+)"', page)}
+    assert {next((known for known in listed if link.startswith(known)), link) for link in linked} == set(
+        listed
+    )
