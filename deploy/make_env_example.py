@@ -1,7 +1,4 @@
-"""Prints ``deploy/env.example`` from the settings themselves.
-
-.venv/bin/python deploy/make_env_example.py > deploy/env.example
-"""
+"""Writes ``deploy/env.example`` from the settings themselves: ``make format`` runs it."""
 
 from __future__ import annotations
 

@@ -55,9 +55,8 @@ say "building $version with $("$go" env GOVERSION): about 3 minutes on 2 cores, 
 tell_time & ticker=$!
 CGO_ENABLED=0 GOBIN="$work" GOFLAGS=-trimpath "$go" install "$module@v$version" \
     || fail "go install failed (see above); it needs the Go module proxy and 4 GB of disk"
-chmod 755 "$work"
-# Another build may have come first: then its server is as good as ours.
-mv -T "$work" "$target" 2>/dev/null || mv "$work/weaviate-server" "$target/weaviate-server" 2>/dev/null \
-    || [ -x "$target/weaviate-server" ] || fail "the server could not be moved to $target"
+# One rename on one file system: nobody sees half a server, and of two builds the last is as good as the first.
+mkdir -p "$target" && mv -f "$work/weaviate-server" "$target/weaviate-server" \
+    || fail "the server could not be moved to $target"
 say "done"
 echo "$target/weaviate-server"

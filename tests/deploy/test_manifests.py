@@ -1,0 +1,66 @@
+"""The chat platforms' manifests: they ask for what the code needs, and no more events than it reads."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.parse import urlsplit
+from uuid import UUID
+
+import pytest
+from sources import ROOT
+
+
+@pytest.fixture
+def slack() -> Any:
+    """Slack's manifest, as it is pasted into a new app."""
+    return json.loads((ROOT / "deploy" / "slack-manifest.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def teams() -> Any:
+    """The template of Teams' manifest."""
+    return json.loads((ROOT / "deploy" / "teams" / "manifest.json").read_text(encoding="utf-8"))
+
+
+def test_slack_sends_mentions_and_direct_messages_over_a_socket(slack: Any) -> None:
+    """Shows that questions reach us without a public URL, and that the buttons' clicks do too."""
+    settings = slack["settings"]
+    assert settings["socket_mode_enabled"] is True
+    assert settings["interactivity"]["is_enabled"] is True
+    assert settings["event_subscriptions"]["bot_events"] == ["app_mention", "message.im"]
+
+
+@pytest.mark.parametrize(
+    ("scope", "use"),
+    [
+        ("app_mentions:read", "the event app_mention"),
+        ("im:history", "the event message.im, and finding a placeholder in a direct conversation"),
+        ("chat:write", "posting the placeholder and writing the answer over it"),
+        ("channels:history", "finding a placeholder in a channel"),
+        ("groups:history", "finding a placeholder in a private channel"),
+    ],
+)
+def test_slack_grants_what_the_code_calls(slack: Any, scope: str, use: str) -> None:
+    """Shows that no event and no call of ours is refused for want of a scope."""
+    assert scope in slack["oauth_config"]["scopes"]["bot"], f"needed for {use}"
+
+
+def test_people_can_write_to_the_bot_in_slack(slack: Any) -> None:
+    """Shows that a direct conversation has a field to type into."""
+    home = slack["features"]["app_home"]
+    assert (home["messages_tab_enabled"], home["messages_tab_read_only_enabled"]) == (True, False)
+
+
+def test_the_teams_template_belongs_to_nobody(teams: Any) -> None:
+    """Shows that each value which the package script fills in is a placeholder until then."""
+    (bot,) = teams["bots"]
+    assert {UUID(teams["id"]), UUID(bot["botId"])} == {UUID(int=0)}
+    pages = ("websiteUrl", "privacyUrl", "termsOfUseUrl")
+    assert {urlsplit(teams["developer"][page]).netloc for page in pages} == {"footnote.example"}
+    assert teams["validDomains"] == []
+
+
+def test_teams_lets_the_bot_into_every_kind_of_conversation(teams: Any) -> None:
+    """Shows that channels, group chats and personal chats can all hold it."""
+    assert set(teams["bots"][0]["scopes"]) == {"personal", "team", "groupChat"}
