@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any
 
 from storage.errors import SettingsError
+from storage.index.weaviate_process import born_at
 
 
 def base_url(host: str, port: int) -> str:
@@ -22,7 +23,9 @@ def base_url(host: str, port: int) -> str:
 def read_listening(home: Path) -> str | None:
     """Where the home's ``serve`` listens right now; None when none runs."""
     note = _read(home / "serve.json")
-    return str(note["url"]) if _is_alive(note.get("pid")) else None
+    pid = note.get("pid")
+    is_running = isinstance(pid, int) and note.get("born") == born_at(pid) is not None
+    return str(note["url"]) if is_running else None
 
 
 def _read(note: Path) -> dict[str, Any]:
@@ -31,16 +34,6 @@ def _read(note: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return told if isinstance(told, dict) else {}
-
-
-def _is_alive(pid: object) -> bool:
-    if not isinstance(pid, int):
-        return False
-    try:
-        os.kill(pid, 0)
-    except OSError:
-        return False
-    return True
 
 
 class Listening:
@@ -76,7 +69,9 @@ class Listening:
     def tell(self) -> None:
         """Leave the note: links made by other commands lead here from now on."""
         draft = self._note.with_suffix(".new")
-        draft.write_text(json.dumps({"url": self.url, "pid": os.getpid()}), encoding="utf-8")
+        draft.write_text(
+            json.dumps({"url": self.url, "pid": os.getpid(), "born": born_at(os.getpid())}), encoding="utf-8"
+        )
         draft.replace(self._note)
 
     def _sentence(self, error: OSError) -> str:

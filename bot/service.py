@@ -34,7 +34,7 @@ from storage.channels import Channels
 from storage.citations import Citations
 from storage.database import Database
 from storage.embedder import Embedder
-from storage.errors import IndexUnavailable
+from storage.errors import IndexUnavailable, SettingsError
 from storage.facts import hold_embedder, hold_index
 from storage.index.contract import Index
 from storage.index.embedded import EmbeddedIndex
@@ -238,11 +238,23 @@ def _model(settings: BotSettings) -> ModelAnswerer | None:
 
 
 def make_links(settings: Settings) -> Links:
-    """Links under the public URL, else under where this home's ``serve`` listens."""
+    """Links under the public URL, else under where this home's ``serve`` listens.
+
+    Raises:
+        SettingsError: the file of the signing keys is damaged.
+    """
     bot = settings.bot
+    keys = KeyRing(settings.home / "link_keys.json")
+    try:
+        keys.keys()
+    except (ValueError, KeyError, TypeError):
+        raise SettingsError(
+            f"{settings.home / 'link_keys.json'} is damaged: put back a copy, or delete it; links made "
+            "until now then end"
+        ) from None
     public = bot.public_url or read_listening(settings.home) or base_url(bot.host, bot.port)
     return Links(
-        KeyRing(settings.home / "link_keys.json"),
+        keys,
         public,
         timedelta(days=bot.link_days),
         lambda: datetime.now(UTC),

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aiohttp import web
@@ -199,6 +200,14 @@ async def _open_web(
         await runner.cleanup()
 
 
+def _folders(inbox: Path) -> list[str]:
+    """The channel folders; none while the inbox is away, as an unmounted share is."""
+    try:
+        return sorted(path.name for path in inbox.iterdir() if path.is_dir())
+    except OSError:
+        return []
+
+
 def _greeting(settings: Settings, url: str, doors: Doors) -> tuple[str, str, str]:
     chats = [name for name, door in (("Slack", doors.slack), ("Teams", doors.teams)) if door]
     weaviate = settings.storage.weaviate_url
@@ -210,7 +219,7 @@ def _greeting(settings: Settings, url: str, doors: Doors) -> tuple[str, str, str
         "SQL: SQLite",
         f"answers: {model}" if has_model else "answers: quotes (no model key)",
     ]
-    folders = sorted(path.name for path in settings.inbox.iterdir() if path.is_dir())
+    folders = _folders(settings.inbox)
     place = folders[0] if len(folders) == 1 else "<channel>"
     return (
         f"Ask        {' and '.join([url, *chats])}",

@@ -22,9 +22,7 @@ def main() -> None:
     """Copy what is new, then serve."""
     asked = read_arguments()
     home = home_of(asked.docs, asked.weaviate)
-    copied = drop(pdfs_of(asked.docs), asked.docs, home)
-    if copied:
-        print(f"copied {copied} PDFs into the watched folder", file=sys.stderr)
+    drop(pdfs_of(asked.docs), asked.docs, home)
     os.environ["FOOTNOTE_HOME"] = str(home)
     if asked.weaviate:
         os.environ["WEAVIATE_URL"] = asked.weaviate
@@ -76,6 +74,8 @@ def drop(pdfs: list[Path], docs: Path, home: Path) -> int:
     inbox = home / "inbox" / CHANNEL
     changed = [(pdf, inbox / pdf.relative_to(docs)) for pdf in pdfs]
     changed = [(pdf, target) for pdf, target in changed if look(pdf) != look(target)]
+    if changed:
+        print(f"Copying {len(changed)} PDFs into the watched folder…", file=sys.stderr)
     for pdf, target in changed:
         target.parent.mkdir(parents=True, exist_ok=True)
         # Written beside the inbox and moved in whole, with its time: the next run sees it unchanged.

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from ingestion.scanner import first_level
 from storage.channels import Channels
-from storage.errors import InvalidTenant
+from storage.errors import UnknownChannel
 from storage.folders import Folder, Folders
-from storage.models import Channel, ChannelKey, Platform, TenantName
+from storage.models import Channel
 
 _log = logging.getLogger(__name__)
 
@@ -73,12 +73,9 @@ class WatchedInbox:
 async def channel_of_folder(channels: Channels, name: str) -> Channel | None:
     """The channel a folder of this name feeds: a Slack or Teams tenant's, else the local one so called.
 
-    None when the name cannot be written down.
+    None when no channel can have the name.
     """
-    if any("\ud800" <= letter <= "\udfff" for letter in name):
-        return None
     try:
-        tenant = TenantName(name)
-    except InvalidTenant:
-        return await channels.ensure(ChannelKey(Platform.LOCAL, "", name))
-    return await channels.ensure_tenant(tenant)
+        return await channels.ensure_named(name)
+    except UnknownChannel:
+        return None

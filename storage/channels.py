@@ -11,6 +11,8 @@ from storage.errors import InvalidTenant, UnknownChannel
 from storage.models import Channel, ChannelKey, Platform, TenantName
 from storage.tables import ChannelRow
 
+LONGEST_NAME = 255
+"""Bytes of a folder's name."""
 _PLATFORMS = {"sl": Platform.SLACK, "ms": Platform.TEAMS, "lo": Platform.LOCAL}
 
 
@@ -53,6 +55,11 @@ class Channels:
         tenant = named_tenant(name)
         if tenant == name:
             return await self.ensure_tenant(tenant)
+        if not is_folder_name(name):
+            raise UnknownChannel(
+                f"{name!r} cannot be a channel: its name must be one that a folder can have, without a "
+                "slash, a leading dot or anything unprintable"
+            )
         return await self.ensure(ChannelKey(Platform.LOCAL, "", name))
 
     async def by_name(self, name: str) -> Channel:
@@ -94,6 +101,12 @@ class Channels:
     async def _find(self, condition: ColumnElement[bool]) -> ChannelRow | None:
         async with self._database.snapshot() as session:
             return await session.scalar(select(ChannelRow).where(condition))
+
+
+def is_folder_name(name: str) -> bool:
+    """Whether a visible folder in the inbox can be called so: each local channel has one of its name."""
+    is_shown = bool(name.strip()) and name.isprintable() and not name.startswith(".")
+    return is_shown and "/" not in name and len(name.encode(errors="replace")) <= LONGEST_NAME
 
 
 def named_tenant(name: str) -> TenantName:

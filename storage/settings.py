@@ -23,10 +23,10 @@ PREFIX = "FOOTNOTE_"
 DEFAULT_HOME = Path(".footnote")
 
 
-def home_of(environment: dict[str, str] | None = None) -> Path:
+def home_of() -> Path:
     """The folder that everything the program keeps lies under."""
-    values = os.environ if environment is None else environment
-    return Path(values.get("FOOTNOTE_HOME") or _dotenv().get("FOOTNOTE_HOME") or DEFAULT_HOME).absolute()
+    home = os.environ.get("FOOTNOTE_HOME") or _dotenv().get("FOOTNOTE_HOME") or DEFAULT_HOME
+    return Path(home).expanduser().absolute()
 
 
 def _dotenv() -> dict[str, str]:
@@ -123,7 +123,7 @@ class StorageSettings(FootnoteSettings):
     database_url: SecretStr | None = Field(
         None,
         validation_alias="DATABASE_URL",
-        description="SQL database; unset: SQLite in the home.",
+        description="SQLite database, as sqlite:///path/to/file; unset: one in the home.",
     )
     weaviate_url: str | None = Field(
         None,

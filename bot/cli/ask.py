@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import shutil
 import sys
 import textwrap
@@ -12,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import TypeGuard
 
 from bot.cli.json_lines import answer_line, dump
 from bot.core import wording
@@ -21,7 +22,7 @@ from bot.core.models import Answer, AnswerState, Question
 from bot.core.sources import cited_pages
 from bot.service import load_settings, open_answering
 from storage.channels import Channels
-from storage.errors import UnknownChannel
+from storage.errors import InfrastructureError, UnknownChannel
 from storage.models import Channel
 
 
@@ -32,9 +33,7 @@ async def ask(options: argparse.Namespace) -> int:
     if not options.question or not options.channel:
         print('footnote: ask "QUESTION" --channel NAME, or --questions FILE.jsonl --json', file=sys.stderr)
         return 2
-    async with open_answering(load_settings()) as (storage, answering):
-        channel = await storage.channels.by_name(options.channel)
-        answer = await answering.answer(_question(options.question, channel))
+    answer = await _ask_one(options.question, options.channel)
     if options.json:
         print(dump(answer_line(answer, id=None, question=options.question, channel=options.channel)))
     else:
@@ -42,37 +41,58 @@ async def ask(options: argparse.Namespace) -> int:
     return 1 if answer.state is AnswerState.FAILED else 0
 
 
+async def _ask_one(question: str, channel_name: str) -> Answer:
+    """The answer; one that says that an engine failed when nothing could even be opened."""
+    try:
+        async with open_answering(load_settings()) as (storage, answering):
+            channel = await storage.channels.by_name(channel_name)
+            return await answering.answer(_question(question, channel))
+    except InfrastructureError as error:
+        return _failed(error)
+
+
+def _failed(error: InfrastructureError) -> Answer:
+    print(f"footnote: {error}", file=sys.stderr)
+    return Answer(AnswerState.FAILED, wording.ENGINE_FAILED)
+
+
 def _question(text: str, channel: Channel) -> Question:
     return Question(id=uuid.uuid4().hex, text=text, channel=channel, asked_at=datetime.now(UTC))
+
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class _Line:
     """One line of a questions file; ``fault`` says what is wrong with a malformed one."""
 
-    id: Any
-    """Whatever the line gave, so that it comes back as it was."""
+    id: str | int | None
     question: str
     channel: str
     fault: str | None = None
 
 
 async def _ask_many(options: argparse.Namespace) -> int:
-    if not options.questions.is_file():
+    if not options.questions.exists() or options.questions.is_dir():
         print(f"footnote: there is no file {options.questions}", file=sys.stderr)
         return 2
-    failed = False
-    async with open_answering(load_settings()) as (storage, answering):
-        for line in read_questions(options.questions, options.channel):
-            answer = await _answer_line(line, storage.channels, answering)
-            failed = failed or answer.state is AnswerState.FAILED
-            _print_one(line, answer, options.json)
-    return 1 if failed else 0
+    lines = read_questions(options.questions, options.channel)
+    states = []
+    try:
+        async with open_answering(load_settings()) as (storage, answering):
+            for line in lines:
+                answer = await _answer_line(line, storage.channels, answering)
+                states.append(_print_one(line, answer, options.json))
+    except InfrastructureError as error:
+        answer = _failed(error)
+        states += [_print_one(line, answer, options.json) for line in lines]
+    return 1 if AnswerState.FAILED in states else 0
 
 
 def read_questions(path: Path, channel: str | None) -> Iterator[_Line]:
     """Every line of the file; a malformed or blank one says what is wrong with it."""
-    with path.open(encoding="utf-8", errors="replace") as lines:
+    with path.open(encoding="utf-8-sig", errors="replace") as lines:
         yield from (_read_line(line, channel or "") for line in lines)
 
 
@@ -83,10 +103,17 @@ def _read_line(line: str, channel: str) -> _Line:
         return _Line(None, "", channel, "this line is not JSON")
     if not isinstance(values, dict):
         return _Line(None, "", channel, "this line is not an object")
-    identity, asked, where = values.get("id"), values.get("question"), values.get("channel", channel)
+    identity, asked, where = _echo(values.get("id")), values.get("question"), values.get("channel", channel)
     if not _is_text(asked) or not _is_text(where):
         return _Line(identity, "", channel, 'this line lacks a "question" or a "channel" that is text')
     return _Line(identity, asked, where)
+
+
+def _echo(identity: object) -> str | int | None:
+    """The id as it was given, where it can be written down again."""
+    if isinstance(identity, str):
+        return identity if not identity or _is_text(identity) else None
+    return identity if isinstance(identity, int) else None
 
 
 def _is_text(value: object) -> TypeGuard[str]:
@@ -101,16 +128,20 @@ async def _answer_line(line: _Line, channels: Channels, answering: Answering) ->
         return Answer(AnswerState.FAILED, line.fault)
     try:
         channel = await channels.by_name(line.channel)
+        return await answering.answer(_question(line.question, channel))
     except UnknownChannel:
         return Answer(AnswerState.NOT_FOUND, wording.NOT_FOUND)
-    return await answering.answer(_question(line.question, channel))
+    except Exception as error:  # one line of many: the others are answered all the same
+        log.exception("a question failed: %s", type(error).__name__)
+        return Answer(AnswerState.FAILED, wording.ENGINE_FAILED)
 
 
-def _print_one(line: _Line, answer: Answer, as_json: bool) -> None:
+def _print_one(line: _Line, answer: Answer, as_json: bool) -> AnswerState:
     if as_json:
         print(dump(answer_line(answer, id=line.id, question=line.question, channel=line.channel)), flush=True)
     else:
         print(f"{line.question}\n\n{render_text(answer)}\n", flush=True)
+    return answer.state
 
 
 def render_text(answer: Answer) -> str:

@@ -8,10 +8,7 @@ import sys
 from bot.cli.progress import ProgressLine
 from bot.service import load_settings, open_ingestion
 from ingestion.app import IngestResult
-from ingestion.inbox import channel_of_folder
-from storage.channels import Channels
-from storage.errors import UnknownChannel
-from storage.models import Channel, Rung
+from storage.models import Rung
 
 
 async def ingest(options: argparse.Namespace) -> int:
@@ -25,17 +22,9 @@ async def ingest(options: argparse.Namespace) -> int:
             if options.channel is None:
                 result = await ingestion.ingest_root(options.path, wait, progress.show)
             else:
-                channel = await _channel(storage.channels, options.channel)
+                channel = await storage.channels.ensure_named(options.channel)
                 result = await ingestion.ingest(options.path, channel, wait, progress.show)
     return _report(result)
-
-
-async def _channel(channels: Channels, name: str) -> Channel:
-    """The named channel, made when it is new."""
-    channel = await channel_of_folder(channels, name)
-    if channel is None:
-        raise UnknownChannel("a channel's name must be readable text")
-    return channel
 
 
 def _report(result: IngestResult) -> int:

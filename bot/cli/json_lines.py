@@ -11,7 +11,7 @@ from storage.models import Box, Channel, DocumentStatus
 METADATA_KEYS = ("sop_id", "version", "department", "effective", "last_updated")
 
 
-def answer_line(answer: Answer, *, id: Any, question: str, channel: str) -> dict[str, Any]:
+def answer_line(answer: Answer, *, id: str | int | None, question: str, channel: str) -> dict[str, Any]:
     """One answer as ``footnote ask --json`` prints it."""
     return {
         "id": id,
@@ -96,4 +96,4 @@ def channel_line(channel: Channel) -> dict[str, Any]:
 
 def dump(line: dict[str, Any]) -> str:
     """One line, UTF-8, without escapes that people cannot read."""
-    return json.dumps(line, ensure_ascii=False)
+    return json.dumps(line, ensure_ascii=False, allow_nan=False)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 import importlib
+import io
+import logging
 import os
 import sys
 from pathlib import Path
@@ -89,20 +91,44 @@ def _existing_path(text: str) -> Path:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit status."""
+    _prepare_process()
     options = build_parser().parse_args(arguments)
     set_up_logging(verbose=options.verbose, for_machines=options.command == "serve")
+    if not all(map(_is_readable, vars(options).values())):
+        return _complain("an argument is not UTF-8", USAGE)
     try:
         return _run(options)
-    except (SettingsError, UnknownChannel) as error:
-        return _complain(error, USAGE)
-    except StorageError as error:
-        return _complain(error, FAILED)
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
         # The reader of our output went away, as `head` does: nothing is left to say.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
+    except Exception as error:  # the last edge before a person
+        return _explain(error)
+
+
+def _explain(error: Exception) -> int:
+    """A sentence for every error; a traceback only for those who asked for it."""
+    if isinstance(error, StorageError):
+        return _complain(error, USAGE if isinstance(error, SettingsError | UnknownChannel) else FAILED)
+    logging.getLogger(__name__).info("unexpected", exc_info=error)
+    if isinstance(error, OSError) and error.filename:
+        return _complain(f"{error.strerror}: {error.filename}", FAILED)
+    return _complain(f"failed unexpectedly ({type(error).__name__}); `footnote -v` shows where", FAILED)
+
+
+def _prepare_process() -> None:
+    """Keep what we write to ourselves, and write UTF-8 whatever the locale says."""
+    os.umask(0o077)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+
+
+def _is_readable(value: object) -> bool:
+    """Whether an argument is no text, or one that was UTF-8 when it was typed."""
+    return not isinstance(value, str) or not any("\ud800" <= letter <= "\udfff" for letter in value)
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -112,7 +138,7 @@ def _run(options: argparse.Namespace) -> int:
     return status
 
 
-def _complain(error: Exception, status: int) -> int:
+def _complain(error: Exception | str, status: int) -> int:
     print(f"footnote: {error}", file=sys.stderr)
     return status
 

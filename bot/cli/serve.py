@@ -10,6 +10,7 @@ import sys
 
 from bot.service import load_settings
 from bot.serving import Service, open_service
+from storage.errors import DatabaseUnavailable
 from storage.models import Progress
 
 SECONDS_BETWEEN_LOOKS = 1.0
@@ -34,6 +35,7 @@ async def serve(options: argparse.Namespace) -> int:
 
 async def _serve(options: argparse.Namespace) -> None:
     settings = load_settings(host=options.host, port=options.port, inbox=options.inbox)
+    print("Starting…", file=sys.stderr)
     async with open_service(settings) as service:
         print(*service.greeting, sep="\n", flush=True)
         await _narrate(service)
@@ -43,11 +45,19 @@ async def _narrate(service: Service) -> None:
     """Say on stderr how far reading has come, whenever that changed."""
     said: Progress | None = None
     while True:
-        progress = await service.storage.catalog.progress(None)
-        if progress.files and progress != said:
+        progress = await _progress(service)
+        if progress and progress.files and progress != said:
             print(describe(progress), file=sys.stderr)
             said = progress
         await asyncio.sleep(SECONDS_BETWEEN_LOOKS)
+
+
+async def _progress(service: Service) -> Progress | None:
+    """How far everything has come; None while the database does not tell."""
+    try:
+        return await service.storage.catalog.progress(None)
+    except DatabaseUnavailable:
+        return None
 
 
 def describe(progress: Progress) -> str:

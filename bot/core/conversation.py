@@ -128,8 +128,8 @@ class Conversation:
     async def _claim(self) -> InboxItem | None:
         try:
             return await self._inbox.claim(self._owner, self._lease_seconds, tuple(self._messengers))
-        except DatabaseUnavailable as error:
-            _log.warning("no question can be taken up: %s", error)
+        except Exception as error:  # whatever it is, the next look may do better
+            _log.warning("no question can be taken up: %s", _place_of(error))
             return None
 
     def _start(self, item: InboxItem) -> None:

@@ -41,21 +41,31 @@ _CHANNEL_OPTIONS: list[tuple[str, Any]] = [
 ]
 
 
+def _address(url: str) -> tuple[str, str, int | None]:
+    """(scheme, host, port) of a server's URL."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:  # a port beyond 65535, or half an IPv6 address
+        parts, port = urlsplit(""), None
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise SettingsError(f"WEAVIATE_URL: {url!r} is not of the form http://host:port")
+    return parts.scheme, parts.hostname, port
+
+
 def make_client(url: str, api_key: str | None, grpc_port: int, timeout: float) -> WeaviateAsyncClient:
     """A client that is not connected yet.
 
     Raises:
         SettingsError: ``url`` is not of the form http(s)://host:port.
     """
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise SettingsError(f"WEAVIATE_URL: {url!r} is not of the form http://host:port")
-    secure = parts.scheme == "https"
+    scheme, host, port = _address(url)
+    secure = scheme == "https"
     return use_async_with_custom(
-        http_host=parts.hostname,
-        http_port=parts.port or (443 if secure else 8080),
+        http_host=host,
+        http_port=port or (443 if secure else 8080),
         http_secure=secure,
-        grpc_host=parts.hostname,
+        grpc_host=host,
         grpc_port=grpc_port,
         grpc_secure=secure,
         auth_credentials=Auth.api_key(api_key) if api_key else None,

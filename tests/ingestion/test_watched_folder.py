@@ -9,7 +9,8 @@ from ingestion_home import Home
 from paper import locked_pdf, pdf
 
 from storage.models import Rung
-from storage.tables import BlobRow, FolderRow, PublicationRow, ReadingRow
+from storage.planning import plan
+from storage.tables import BlobRow, DocumentRow, FolderRow, PublicationRow, ReadingRow
 
 LEAVE = pdf("Leave\nEmployees get twenty five days of marzipan leave a year.")
 LEAVE_2 = pdf("Leave\nEmployees get thirty days of nougat leave a year.")
@@ -324,3 +325,27 @@ async def _is_well(home: Home) -> bool:
 async def _are_quarantined(home: Home, *files: str) -> bool:
     documents = await home.documents("hr")
     return all(file in documents and documents[file].state == "quarantined" for file in files)
+
+
+async def test_a_file_that_cannot_be_taken_in_a_deleted_ones_place_brings_no_old_words_back(
+    home: Home,
+) -> None:
+    """Shows that the next plan publishes nothing of the deleted document again."""
+    ingestion = await home.serve(stop_at="quick", max_file_mb=1)
+    path = home.drop("hr/leave.pdf", LEAVE)
+    home.drop("hr/travel.pdf", TRAVEL)
+    home.drop("hr/other.pdf", LEAVE_2)
+    await home.until_found("hr", "marzipan", "leave.pdf")
+    await home.until_found("hr", "nougat", "other.pdf")
+    path.unlink()
+    await home.until(lambda: _count(home, DocumentRow, 1, state="deleted"))
+    home.drop("hr/leave.pdf", LEAVE + b"\n" * 1_500_000 + b"%%EOF\n")
+
+    async def is_refused() -> bool:
+        return any("1 MB" in (row.reason or "") for row in await home.rows(DocumentRow))
+
+    await home.until(is_refused)
+    async with home.database.transaction() as session:
+        await plan(session, ingestion.generations)
+    await asyncio.sleep(1.5)
+    assert "leave.pdf" not in await home.find("hr", "marzipan")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -128,6 +129,10 @@ def test_at_least_twenty_candidates_are_shown_when_there_are_so_many(
         ("ask",),
         ("documents", "--channel", "nowhere"),
         ("ingest", "/nowhere", "--channel", "it"),
+        ("ingest", str(SAMPLES), "--channel", "a/b"),
+        ("ingest", str(SAMPLES), "--channel", "../x"),
+        ("ingest", str(SAMPLES), "--channel", ".hidden"),
+        ("ask", "half a pair: \udcff", "--channel", "it"),
         ("frobnicate",),
     ],
 )
@@ -138,6 +143,18 @@ def test_wrong_usage_ends_with_status_2_and_a_sentence(program: Program, argumen
     assert ended.stdout == ""
     assert "Traceback" not in ended.stderr
     assert program.run("channels").stdout == ""
+
+
+def test_another_embedder_is_refused_with_what_to_do(ingested: Program, tmp_path: Path) -> None:
+    """The same model under another tokenizer is another embedder: its vectors cannot be compared."""
+    bundled = Path(sys.prefix) / "share" / "footnote"
+    (tmp_path / "model.onnx").symlink_to(bundled / "model.onnx")
+    tokenizer = (bundled / "tokenizer.json").read_text()
+    (tmp_path / "tokenizer.json").write_text(tokenizer + "\n")
+    ingested.environment["FOOTNOTE_EMBEDDER"] = str(tmp_path)
+    ended = ingested.run("ask", "When do backups run?", "--channel", "it")
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert "set FOOTNOTE_EMBEDDER back" in ended.stderr
 
 
 def test_an_unknown_setting_is_refused(program: Program) -> None:

@@ -134,6 +134,7 @@ async def test_a_deleted_file_is_gone_from_answers_and_its_link_says_so(program:
 
 async def test_kill_9_in_the_middle_of_reading_loses_nothing(any_program: Program) -> None:
     """The whole process group dies while files are being read; the next start finishes them."""
+    any_program.environment["FOOTNOTE_LEASE_SECONDS"] = "5"
     for number in range(6):
         any_program.drop(
             "it", next(SAMPLES.glob("SOP-IT*.pdf")).read_bytes() + b"\n" * number, f"{number}.pdf"
