@@ -1,4 +1,4 @@
-"""Makes text of documents and models inert, before a platform's renderer escapes it."""
+"""Mends text that came in, and makes text of documents and models inert before a renderer escapes it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 import unicodedata
 
 _JOINER = "\u2060"
+_BROKEN = re.compile("[\0\ud800-\udfff]")
 _HIDDEN = {"Cc", "Cf", "Cs"}
 _KEPT = {"\n", "\t", "\u200c", "\u200d"}  # the last two: Persian, Indic scripts and emoji need them
 
@@ -15,6 +16,11 @@ _LINKS = re.compile(
     r"(?<=:)(?=//)|(?<=[^\W_]\.)(?!(?:pdf|docx?|xlsx?|pptx?|txt|csv|png|jpe?g)\b)(?=[^\W\d_]{2})",
     re.IGNORECASE,
 )
+
+
+def mend(text: str) -> str:
+    """The same text with U+FFFD for NUL and half surrogate pairs, which JSON spells and no database keeps."""
+    return _BROKEN.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def tame(text: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bot.core.models import IncomingMessage
+from bot.core.plaintext import mend
 from storage.models import ChannelKey, Platform
 
 Json = Mapping[str, Any]
@@ -37,7 +38,7 @@ def read_event(envelope: Json) -> IncomingMessage | None:
         event_key=f"{installation}:{envelope.get('event_id') or message_key}",
         message_key=message_key,
         thread=event.get("thread_ts") or ts,
-        text=plain_text(str(event.get("text") or ""), bot),
+        text=mend(plain_text(str(event.get("text") or ""), bot)),
         address=_address(event, message_key),
     )
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bot.core.models import IncomingMessage
+from bot.core.plaintext import mend
 from storage.models import ChannelKey, Platform
 
 Json = Mapping[str, Any]
@@ -30,11 +31,11 @@ def read_activity(activity: Json) -> IncomingMessage | None:
     key = f"{tenant}:{conversation['id']}:{activity['id']}"
     return IncomingMessage(
         key=ChannelKey(Platform.TEAMS, tenant, _channel_id(activity)),
-        channel_name=_part(activity, "channelData", "channel").get("name") or conversation.get("name"),
+        channel_name=_channel_name(activity),
         event_key=key,
         message_key=key,
         thread=str(conversation["id"]),
-        text=plain_text(str(activity.get("text") or ""), mention or ""),
+        text=mend(plain_text(str(activity.get("text") or ""), mention or "")),
         address={
             "service_url": str(activity.get("serviceUrl") or ""),
             "conversation": str(conversation["id"]),
@@ -58,6 +59,12 @@ def _channel_id(activity: Json) -> str:
     """The channel for all its threads; a group or personal chat for itself."""
     channel = _part(activity, "channelData", "channel").get("id")
     return str(channel or _part(activity, "conversation")["id"]).split(";messageid=", 1)[0]
+
+
+def _channel_name(activity: Json) -> str | None:
+    parts = _part(activity, "channelData", "channel"), _part(activity, "conversation")
+    names = (part.get("name") for part in parts)
+    return next((mend(name) for name in names if isinstance(name, str) and name), None)
 
 
 def _mention(activity: Json) -> str | None:

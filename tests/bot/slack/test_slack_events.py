@@ -124,3 +124,10 @@ def test_in_a_shared_channel_only_our_own_people_are_answered(team: str | None, 
 def test_markup_reads_as_people_wrote_it(text: str, plain: str) -> None:
     """Entities are decoded once; mentions and links leave what people see."""
     assert plain_text(text, BOT).split() == plain.split()
+
+
+def test_characters_that_no_database_keeps_are_replaced() -> None:
+    """Half a surrogate pair and NUL do not make a question one that Slack delivers again for ever."""
+    message = read_event(envelope(text=f"<@{BOT}> when \ud83d do\0 backups run \N{GRINNING FACE}?"))
+    assert message
+    assert message.text == "when \ufffd do\ufffd backups run \N{GRINNING FACE}?"
