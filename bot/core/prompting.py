@@ -15,7 +15,7 @@ from bot.core.models import Claim, Draft, Evidence, Quote
 
 _QUOTE_LINE = re.compile(r"QUOTE\s*\[?(\d{1,3})\]?\s*:\s*(.+)", re.IGNORECASE)
 _CLAIM_LINE = re.compile(r"CLAIM\s*:\s*(.+)", re.IGNORECASE)
-_NOT_FOUND = re.compile(r"\W*NOT[ _]FOUND\W*", re.IGNORECASE)
+_NOT_FOUND = re.compile(r"NOT[ _]FOUND", re.IGNORECASE)
 _FENCED = re.compile(r"\s*```(?:json)?\s*(.*?)\s*```\s*", re.DOTALL)
 
 _QUOTE = {
@@ -84,7 +84,7 @@ def _read_json(reply: str) -> Draft:
     try:
         value = json.loads(fenced[1] if fenced else reply)
         claims = tuple(_claim(item) for item in value["claims"]) if value["found"] else ()
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise ReplyMisformatted("the reply is not the JSON that was asked for") from error
     return Draft(claims)
 

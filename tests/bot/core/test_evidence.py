@@ -140,8 +140,16 @@ def test_not_found_is_an_empty_draft(reply: str, reply_format: ReplyFormat) -> N
     assert read_reply(reply, reply_format).claims == ()
 
 
+ENDLESS = '{"found": true, "claims": [{"text": "x", "quotes": [{"passage": Infinity, "quote": "x"}]}]}'
+
+
 @pytest.mark.parametrize(
-    "reply", ["", "Sure!", "[]", "{}", '{"found": true}', '{"found": true, "claims": [3]}', "null"]
+    "reply",
+    [
+        *("", "Sure!", "[]", "{}", '{"found": true}', '{"found": true, "claims": [3]}', "null"),
+        pytest.param("[" * 200_000, id="nested"),
+        pytest.param(ENDLESS, id="endless"),
+    ],
 )
 def test_other_replies_are_refused(reply: str) -> None:
     """What is not the format asked for is no answer."""
