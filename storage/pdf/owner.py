@@ -9,6 +9,7 @@ import os
 import signal
 import socket
 import sys
+from io import FileIO
 from typing import Any
 
 from storage.errors import EngineStartError, ReaderKilled
@@ -88,13 +89,12 @@ class Parent:
         end = self._ends[number] = asyncio.get_running_loop().create_future()
         result, sink = os.pipe()
         try:
-            try:
-                self._send({**job, "number": number}, source, sink)
-            finally:
-                os.close(sink)
-            async with asyncio.timeout(wait):
-                data = await _drain(result)
-                status = await end
+            with os.fdopen(result, "rb", 0) as written:
+                with os.fdopen(sink, "wb", 0):
+                    self._send({**job, "number": number}, source, sink)
+                async with asyncio.timeout(wait):
+                    data = await _drain(written)
+                    status = await end
         except TimeoutError:
             raise ReaderKilled(f"the file took longer than {wait} s; split it or export it again") from None
         finally:
@@ -155,13 +155,11 @@ class Parent:
         await self._process.communicate()
 
 
-async def _drain(handle: int) -> bytes:
+async def _drain(written: FileIO) -> bytes:
     """Everything a child writes until it ends."""
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=1 << 20)
-    transport, _ = await loop.connect_read_pipe(
-        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(handle, "rb", 0)
-    )
+    transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), written)
     data = bytearray()
     try:
         while piece := await reader.read(1 << 20):
