@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,6 +21,8 @@ from bot.web.pages import Pages
 from bot.web.ports import Stores
 from storage.errors import UnknownChannel
 from storage.models import Channel, DocumentStatus, Platform, Progress
+
+LARGEST_ID = 999_999_999
 
 
 class Console:
@@ -109,9 +110,10 @@ class Console:
         try:
             asked = await request.json()
             channel_id, text = int(asked["channel"]), str(asked["question"]).strip()
-        except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, ValueError):
+            text.encode()
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             raise web.HTTPBadRequest from None
-        if not text or len(text) > self._question_chars:
+        if not text or len(text) > self._question_chars or not 0 < channel_id <= LARGEST_ID:
             raise web.HTTPBadRequest
         return channel_id, text
 

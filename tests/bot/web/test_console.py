@@ -166,7 +166,18 @@ async def test_a_question_is_asked_in_the_chosen_channel(client: TestClient, hou
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"[]", b"{", b'{"channel": 1}', b'{"channel": "x", "question": "?"}', b"\xff\xfe"]
+    "body",
+    [
+        b"",
+        b"[]",
+        b"{",
+        b"\xff\xfe",
+        b'{"channel": 1}',
+        b'{"channel": "x", "question": "?"}',
+        b'{"channel": Infinity, "question": "?"}',
+        b'{"channel": 99999999999999999999999, "question": "?"}',
+        b'{"channel": 1, "question": "\\ud83d"}',
+    ],
 )
 async def test_nonsense_is_refused_politely(client: TestClient, body: bytes) -> None:
     """What our script would never send is a 400, not an error."""
