@@ -43,7 +43,7 @@ def build_web(
         images_folder: where drawn pages are kept.
         inbox: the watched folder whose subfolders are the local channels.
         ready: tells whether the service can answer questions right now.
-        extra_routes: the routes of Slack and Teams.
+        extra_routes: routes beside ours.
     """
     assets = Assets()
     pages = Pages(assets, settings.source_url, settings.link_days)
