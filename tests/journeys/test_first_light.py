@@ -187,5 +187,5 @@ def test_a_busy_port_is_a_sentence(program: Program) -> None:
         taken.listen()
         ended = program.run("serve", "--port", str(program.port))
     assert ended.returncode == 2
-    assert ended.stderr.startswith(f"footnote: port {program.port} is in use already")
+    assert f"\nfootnote: port {program.port} is in use already" in ended.stderr
     assert "Traceback" not in ended.stderr
