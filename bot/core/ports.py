@@ -59,10 +59,9 @@ class ChannelSearch(Protocol):
         *,
         limit: int,
     ) -> FoundChunks:
-        """The best live chunks of each leg.
+        """The best live chunks of each leg; none in a channel that nothing was ever put into.
 
         Raises:
-            storage.errors.UnknownTenant: nothing was ever put into this channel.
             storage.errors.InfrastructureError: an engine is down or late.
         """
 

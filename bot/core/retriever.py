@@ -14,7 +14,6 @@ from bot.core.models import AnalyzedQuestion, Passage, Question, Retrieval
 from bot.core.naming import named_documents
 from bot.core.ports import ChannelSearch, Embedder, FoundChunks
 from storage.analyzer import analyze
-from storage.errors import UnknownTenant
 
 NAMED_WEIGHT = 0.25
 """What being the document that the question names or singles out adds to a relevance of at most 1."""
@@ -42,13 +41,10 @@ class HybridRetriever:
         """
         terms = tuple(analyze(question.text))
         vector = (await self._embedder.aembed([question.text]))[0]
-        try:
-            found, (chunks, holding) = await asyncio.gather(
-                self._search.find(question.channel, terms, vector, limit=2 * self._candidates),
-                self._search.document_frequencies(question.channel, set(terms)),
-            )
-        except UnknownTenant:
-            return Retrieval(AnalyzedQuestion(question.text, terms, {}, None), ())
+        found, (chunks, holding) = await asyncio.gather(
+            self._search.find(question.channel, terms, vector, limit=2 * self._candidates),
+            self._search.document_frequencies(question.channel, set(terms)),
+        )
         idf = {term: inverse_frequency(chunks, holding.get(term, 0)) for term in terms}
         analyzed = AnalyzedQuestion(question.text, terms, idf, vector if found.vectors else None)
         rare = rare_words(analyzed, rarity=inverse_frequency(chunks, EXACT_HOLDERS))

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from contextlib import aclosing
+from pathlib import Path
+from uuid import UUID
+
 import pytest
 from core_fakes import (
     ASKED_AT,
@@ -21,8 +26,11 @@ from bot.core.models import Passage, Question
 from bot.core.naming import named_documents
 from bot.core.retriever import HybridRetriever
 from storage.analyzer import analyze
-from storage.errors import IndexUnavailable, UnknownTenant
+from storage.errors import IndexUnavailable
 from storage.index.contract import Hit
+from storage.index.embedded import EmbeddedIndex
+from storage.index.live import LiveIndex
+from storage.models import LivePublication
 
 PUBLICATION = make_publication()
 PUBLICATIONS = {PUBLICATION.id: PUBLICATION}
@@ -179,12 +187,21 @@ async def test_rare_terms_weigh_more() -> None:
     assert idf["zebra"] > idf[analyze("backup")[0]] > idf[analyze("office")[0]] > 0
 
 
-async def test_an_unknown_channel_finds_nothing() -> None:
-    """A channel that nothing was ever put into has no passages; that is no failure."""
-    retrieval = await HybridRetriever(Shelf(error=UnknownTenant("x")), HashEmbedder()).retrieve(
-        question("a?")
-    )
-    assert retrieval.passages == ()
+class NothingLive:
+    """The live set of a channel without documents."""
+
+    async def hidden(self, channel_id: int) -> frozenset[UUID]:
+        return frozenset()
+
+    async def live(self, channel_id: int, ids: Collection[UUID]) -> dict[UUID, LivePublication]:
+        return {}
+
+
+async def test_an_unknown_channel_finds_nothing(tmp_path: Path) -> None:
+    """On the real index: a channel that nothing was ever put into has no passages; that is no failure."""
+    async with aclosing(EmbeddedIndex(tmp_path)) as index:
+        retriever = HybridRetriever(LiveIndex(index, NothingLive()), HashEmbedder())
+        assert (await retriever.retrieve(question("a?"))).passages == ()
 
 
 async def test_an_index_that_is_down_is_no_empty_result() -> None:
