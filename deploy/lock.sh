@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Writes requirements.txt and requirements-dev.txt from pyproject.toml, every file with its hash.
+# Writes the three locks (users, those with shares, developers) from pyproject.toml, every file with its hash.
 # setuptools is locked with the rest, because `make install` builds without fetching anything else.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -10,4 +10,5 @@ compile() {
         --python-version 3.11 --no-header --quiet --upgrade "$@"
 }
 compile --output-file requirements.txt
-compile --extra dev --constraints requirements.txt --output-file requirements-dev.txt
+compile --extra shares --constraints requirements.txt --output-file requirements-shares.txt
+compile --extra dev --constraints requirements-shares.txt --output-file requirements-dev.txt

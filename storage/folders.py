@@ -15,10 +15,11 @@ from sqlalchemy import func, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
+from storage.clock import utc_now
 from storage.database import Database
 from storage.planning import Generations, plan
 from storage.publication_work import republish
-from storage.tables import BlobRow, DocumentRow, FolderRow, PublicationRow, VersionRow, utc_now
+from storage.tables import BlobRow, DocumentRow, FolderRow, PublicationRow, VersionRow
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,12 @@ from sqlalchemy import ColumnElement, case, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
+from storage.clock import utc_now
 from storage.database import Database
 from storage.errors import LeaseLost
 from storage.leases import pause
 from storage.models import Channel, InboxItem, Platform
-from storage.tables import InboxRow, OutboxRow, utc_now
+from storage.tables import InboxRow, OutboxRow
 
 _FREE: dict[str, Any] = {"lease_owner": None, "lease_until": None}
 

@@ -16,8 +16,9 @@ from sqlalchemy import ColumnElement, Select, and_, or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
+from storage.clock import utc_now
 from storage.database import Database
-from storage.tables import PublicationRow, ReadingRow, utc_now
+from storage.tables import PublicationRow, ReadingRow
 
 LONGEST_PAUSE_SECONDS = 30.0
 _CHANCE = random.SystemRandom()

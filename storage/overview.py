@@ -10,8 +10,9 @@ from sqlalchemy import ColumnElement, Row, ScalarSelect, Subquery, case, exists,
 from sqlalchemy.orm import aliased
 from sqlmodel import col
 
+from storage.clock import utc_now
 from storage.models import DocumentStatus, Rung
-from storage.tables import ChannelRow, DocumentRow, PublicationRow, ReadingRow, VersionRow, utc_now
+from storage.tables import ChannelRow, DocumentRow, PublicationRow, ReadingRow, VersionRow
 
 _newest = aliased(VersionRow, name="newest")
 """The version with the highest number, whether or not anything of it answers."""

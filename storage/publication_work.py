@@ -14,10 +14,11 @@ from sqlalchemy import ColumnElement, exists, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
+from storage.clock import utc_now
 from storage.database import Database
 from storage.leases import Lease, Leases, held, release
 from storage.models import Rung, TenantName
-from storage.tables import ChannelRow, DocumentRow, PublicationRow, ReadingRow, VersionRow, utc_now
+from storage.tables import ChannelRow, DocumentRow, PublicationRow, ReadingRow, VersionRow
 
 _RANKS = [Rung.QUICK, Rung.FULL]
 

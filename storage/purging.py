@@ -11,10 +11,11 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import aliased
 from sqlmodel import col
 
+from storage.clock import utc_now
 from storage.database import Database
 from storage.leases import Leases, held, release
 from storage.publication_work import PublicationClaim, claim_of
-from storage.tables import DocumentRow, PublicationRow, ReadingRow, VersionRow, utc_now
+from storage.tables import DocumentRow, PublicationRow, ReadingRow, VersionRow
 
 
 class Purge:

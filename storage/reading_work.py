@@ -16,11 +16,12 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
+from storage.clock import utc_now
 from storage.database import Database
 from storage.leases import Lease, Leases, held, pause, release
 from storage.models import Reading, Rung
 from storage.planning import Generations, plan
-from storage.tables import ReadingRow, utc_now
+from storage.tables import ReadingRow
 
 MOST_ATTEMPTS = 3
 

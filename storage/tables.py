@@ -3,7 +3,7 @@
 ::
 
     channel <- folder <- document <- version <- publication -> reading -> blob
-    channel <- inbox <- outbox        channel, version <- citation
+    channel <- inbox <- outbox        channel, version <- citation        channel <- notice
 
 Only this package sees these classes; callers get the dataclasses of ``models.py``.
 Every step of the journey is a compare-and-set on ``state`` together with ``fence``.
@@ -11,14 +11,17 @@ Every step of the journey is a compare-and-set on ``state`` together with ``fenc
 
 from __future__ import annotations
 
+import secrets
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid4
 
-from sqlalchemy import JSON, DateTime, Index, UniqueConstraint
+from sqlalchemy import JSON, BigInteger, DateTime, Index, Integer, UniqueConstraint
 from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator
 from sqlmodel import Field, SQLModel
+
+from storage.clock import utc_now
 
 # Every constraint has a name of its own, so that a later migration can change it on any engine.
 SQLModel.metadata.naming_convention = {
@@ -31,11 +34,6 @@ SQLModel.metadata.naming_convention = {
 
 NEVER_AGAIN = {"sqlite_autoincrement": True}
 """For ids that stand in links: what is gone keeps its id, or an old link would open something else."""
-
-
-def utc_now() -> datetime:
-    """Now, in UTC and with its zone."""
-    return datetime.now(UTC)
 
 
 class UtcDateTime(TypeDecorator[datetime]):
@@ -57,6 +55,10 @@ class UtcDateTime(TypeDecorator[datetime]):
 
 def _moment(**options: Any) -> Any:
     return Field(sa_type=UtcDateTime, **options)
+
+
+def _chance_id() -> int:
+    return secrets.randbelow(2**53)
 
 
 class Leased(SQLModel):
@@ -100,8 +102,17 @@ class FolderRow(SQLModel, table=True):
     location: str
     """Absolute path or URL."""
     watched: bool
+    origin: str = Field(default="hand", sa_column_kwargs={"server_default": "hand"})
+    """Who wants it: ``inbox`` (a folder of the inbox), ``map`` (folders.toml) or ``hand`` (``ingest``)."""
     problem: str | None = None
     """Why the last scan could not trust what it saw; None when all was well."""
+    asked: list[str] | None = Field(default=None, sa_type=JSON)
+    """Ids of the documents whose files vanished at once and whose deletion waits for an admin's word."""
+    approved: list[str] | None = Field(default=None, sa_type=JSON)
+    """Those of ``asked`` that an admin allowed to go; the next scan deletes what is still missing."""
+    lease_owner: str | None = None
+    lease_until: datetime | None = _moment(default=None)
+    """Only the process that holds the lease scans the folder."""
     created_at: datetime = _moment(default_factory=utc_now)
 
 
@@ -158,6 +169,8 @@ class ReadingRow(Leased, table=True):
     title: str = ""
     pages: int = 0
     chunks: int = 0
+    space: str | None = None
+    """The vector space of a full reading: vectors of two spaces are never compared."""
     details: dict[str, Any] | None = Field(default=None, sa_type=JSON)
     """What an admin may want to know: pages without text, hidden words dropped, milliseconds."""
     created_at: datetime = _moment(default_factory=utc_now)
@@ -224,13 +237,47 @@ class CitationRow(SQLModel, table=True):
 
     __tablename__ = "citation"
     __table_args__ = NEVER_AGAIN
-    id: int = Field(default=None, primary_key=True)
+    id: int = Field(
+        default_factory=_chance_id, sa_type=BigInteger().with_variant(Integer, "sqlite"), primary_key=True
+    )
+    """By chance, not counted: a database restored from a backup must not give an old link's id again."""
     channel_id: int = Field(foreign_key="channel.id", index=True)
     version_id: int = Field(foreign_key="version.id", index=True)
     page: int
     quote: str
     boxes: list[list[float]] = Field(sa_type=JSON)
     created_at: datetime = _moment(default_factory=utc_now)
+
+
+class NoticeRow(SQLModel, table=True):
+    """Something that people should be told once; ``state``: waiting, posting, posted or dropped."""
+
+    __tablename__ = "notice"
+    __table_args__ = (Index(None, "state", "created_at"),)
+    id: int = Field(default=None, primary_key=True)
+    kind: str
+    """``live`` (a version answers for the first time), ``failed`` (a file cannot be read), ``folder``."""
+    channel_id: int = Field(foreign_key="channel.id", index=True)
+    """Whose documents it is about."""
+    document_id: UUID | None = Field(default=None, foreign_key="document.id")
+    version_id: int | None = Field(default=None, foreign_key="version.id")
+    text: str | None = None
+    """What happened, when the tables do not tell: a sentence for an admin."""
+    state: str = Field(default="waiting")
+    created_at: datetime = _moment(default_factory=utc_now)
+    posted_at: datetime | None = _moment(default=None)
+
+
+class CachedVectorRow(SQLModel, table=True):
+    """A vector that was already paid for: the same text is never embedded twice in one space."""
+
+    __tablename__ = "cached_vector"
+    space: str = Field(primary_key=True)
+    text_hash: str = Field(primary_key=True)
+    """BLAKE2b-128 of the text, in hexadecimal digits."""
+    vector: bytes
+    """float32, little-endian."""
+    used_at: datetime = _moment(default_factory=utc_now, index=True)
 
 
 class FactRow(SQLModel, table=True):

@@ -17,11 +17,12 @@ from bot.core.conversation import Conversation
 from bot.core.errors import DeliveryError, DeliveryUnclear
 from bot.core.models import Answer, AnswerState, IncomingMessage, Question
 from storage.channels import Channels
+from storage.clock import utc_now
 from storage.database import Database
 from storage.errors import IndexUnavailable
 from storage.inbox import Inbox
 from storage.models import ChannelKey, Platform
-from storage.tables import InboxRow, utc_now
+from storage.tables import InboxRow
 
 Json = dict[str, Any]
 PLACEHOLDER = "…"

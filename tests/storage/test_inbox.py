@@ -9,11 +9,12 @@ import pytest
 from sqlalchemy import select, update
 
 from storage.channels import Channels
+from storage.clock import utc_now
 from storage.database import Database
 from storage.errors import DatabaseUnavailable, LeaseLost
 from storage.inbox import Inbox
 from storage.models import Channel, ChannelKey, InboxItem, Platform
-from storage.tables import InboxRow, OutboxRow, utc_now
+from storage.tables import InboxRow, OutboxRow
 
 SLACK = (Platform.SLACK,)
 MESSAGE = {"thread": "17.1", "text": "How many days?", "address": {"channel": "C1", "thread_ts": "17.1"}}
