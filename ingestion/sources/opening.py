@@ -1,0 +1,93 @@
+"""Opens and copies files of a folder that others write: no links are followed, nothing blocks."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+from pathlib import Path
+from stat import S_ISREG
+
+from ingestion.errors import NotAFile, NotSettled, Refused
+from ingestion.sources.port import Look, SeenFile
+from storage.errors import BlobsUnavailable
+
+BLOCK_BYTES = 1 << 20
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+def open_beneath(root: Path, parts: tuple[str, ...]) -> int:
+    """A descriptor of the regular file at ``parts`` below ``root``, through no symlink at all.
+
+    Raises:
+        NotAFile: gone, or a link, pipe, device or folder.
+        OSError: the file may not be read, or its disk does not answer.
+    """
+    try:
+        descriptor = _open(root, parts)
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ELOOP, errno.ENOTDIR, errno.ENXIO, errno.EISDIR):
+            raise NotAFile from error
+        raise
+    if not S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise NotAFile
+    return descriptor
+
+
+def _open(root: Path, parts: tuple[str, ...]) -> int:
+    """Walk down one folder at a time, so that a swapped-in link cannot lead elsewhere."""
+    folder = os.open(root, _FOLDER)
+    try:
+        for part in parts[:-1]:
+            deeper = os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=folder)
+            os.close(folder)
+            folder = deeper
+        return os.open(parts[-1], _FILE, dir_fd=folder)
+    finally:
+        os.close(folder)
+
+
+def copy(root: Path, seen: SeenFile, target: Path, max_bytes: int) -> str:
+    """Copy a file through one descriptor while hashing it; returns the sha256 as hex digits.
+
+    Blocks: call it in a thread.
+
+    Raises:
+        NotAFile: there is no such regular file any more.
+        NotSettled: it changed before or while it was copied; what was written is worthless.
+        Refused: it is too large, or may not be read.
+        BlobsUnavailable: the copy could not be written, or the source's disk does not answer.
+    """
+    if seen.look.size > max_bytes:
+        raise Refused(
+            f"This file has {seen.look.size / 1e6:,.0f} MB; the limit is {max_bytes / 1e6:,.0f} MB "
+            "(FOOTNOTE_MAX_FILE_MB)."
+        )
+    try:
+        descriptor = open_beneath(root, seen.parts)
+    except PermissionError as error:
+        raise Refused("This file may not be read: give the service permission to read it.") from error
+    except OSError as error:
+        raise BlobsUnavailable(f"the folder's disk does not answer: {error.strerror}") from error
+    try:
+        return _copy_unchanged(descriptor, seen.look, target)
+    except OSError as error:
+        raise BlobsUnavailable(f"a file could not be copied: {error.strerror}") from error
+    finally:
+        os.close(descriptor)
+
+
+def _copy_unchanged(descriptor: int, look: Look, target: Path) -> str:
+    """Copy between two looks at the same descriptor that must both equal ``look``."""
+    if Look.of(os.fstat(descriptor)) != look:
+        raise NotSettled
+    digest = hashlib.sha256()
+    with target.open("wb") as copied:
+        while block := os.read(descriptor, BLOCK_BYTES):
+            digest.update(block)
+            copied.write(block)
+    if Look.of(os.fstat(descriptor)) != look:
+        raise NotSettled
+    return digest.hexdigest()
