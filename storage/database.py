@@ -65,8 +65,10 @@ class Database:
         return cls(place, busy_seconds)
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[AsyncSession]:
+    async def transaction(self, *, alone: bool = True) -> AsyncIterator[AsyncSession]:
         """A session that may write: it waits for its turn, commits at the end, or rolls back.
+
+        ``alone=False`` is for steps that only row locks have to guard; on SQLite they are alone too.
 
         Its first line already runs alone: what it reads stays true, and what it does beside SQL is
         done while nobody else writes. Never open one inside another, and never wait for a network
