@@ -13,6 +13,7 @@ from ingestion.opening import copy
 from ingestion.scanner import Scan, SeenFile
 from ingestion.settling import Settling
 from storage.blobs import Blobs
+from storage.crash_points import reach
 from storage.errors import BlobsUnavailable
 from storage.folders import Arrival, Folder, Folders, KnownDocument
 
@@ -89,9 +90,12 @@ class Intake:
         temporary = self._blobs.new_temporary()
         root = Path(folder.location)
         try:
+            reach("before-copy")
             sha256 = await asyncio.to_thread(copy, root, seen, temporary, self._max_bytes)
+            reach("after-copy")
             arrival = Arrival(folder, seen.file, seen.look._asdict(), sha256, seen.look.size)
             stored = await self._folders.store(arrival, lambda: self._blobs.adopt(temporary, sha256), present)
+            reach("after-store")
         finally:
             temporary.unlink(missing_ok=True)
         _log.info("document=%s version=%d outcome=%s", stored.document, stored.version, stored.outcome)

@@ -10,6 +10,7 @@ from itertools import islice
 from pathlib import PurePosixPath
 
 from storage.analyzer import index_terms
+from storage.crash_points import reach
 from storage.errors import InfrastructureError, UnknownTenant
 from storage.index.contract import Index, IndexedChunk
 from storage.leases import pause
@@ -63,6 +64,7 @@ class Publisher:
             return _log_postponed(claim, error)
         await self._write(claim, chunks, vectors)
         is_live = await self._work.go_live(claim)
+        reach("after-flip")
         _log.info(
             "document=%s version=%d reading=%s publication=%s rung=%s pages=%d chunks=%d vectors=%d "
             "milliseconds=%d outcome=%s",
@@ -79,11 +81,15 @@ class Publisher:
         )
 
     async def _write(self, claim: PublicationClaim, chunks: Sequence[Chunk], vectors: Vectors | None) -> None:
+        reach("before-write")
         for batch in _batches(range(len(chunks))):
             indexed = await asyncio.to_thread(_indexed, claim, chunks, vectors, batch)
             await self._index.write(claim.tenant, indexed)
+            reach("after-batch")
         count = 0 if vectors is None else len(vectors)
+        reach("before-seal")
         await self._index.seal(claim.tenant, claim.id, chunks=len(chunks), vectors=count)
+        reach("after-seal")
 
     async def fail(self, claim: PublicationClaim, error: Exception) -> None:
         """A step ended with an error: nobody knows what the index holds now, so a new id takes over."""
@@ -101,10 +107,12 @@ class Publisher:
         Raises:
             InfrastructureError: the index is down, or the database is.
         """
+        reach("before-removal")
         try:
             await self._index.remove(claim.tenant, claim.id, claim.chunks)
         except UnknownTenant:
             _log.info("publication=%s outcome=tenant-gone", claim.id)
+        reach("after-removal")
         await self._purge.finish(claim)
 
     async def keep_retired(self, claim: PublicationClaim, error: Exception | None = None) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from ingestion.chunker import ChunkedDocument, chunk_document
 from storage.blobs import Blobs
+from storage.crash_points import reach
 from storage.errors import BlobsUnavailable, DocumentError, InfrastructureError, NoPages, ReaderKilled
 from storage.leases import pause
 from storage.models import Rung
@@ -92,6 +93,7 @@ class Reader:
             raise ReaderKilled("Reading this file ended the whole program three times; it is left alone now.")
         started = time.monotonic()
         pdf = await self._pdf.read(self._blobs.path(claim.sha256))
+        reach("after-parse")
         document = await asyncio.to_thread(self._chunk, pdf)
         if not document.chunks:
             raise NoPages(
@@ -99,6 +101,7 @@ class Reader:
                 "Run OCR over the file and drop it again."
             )
         await self._files.write(claim.id, pdf.pages, document.chunks, None)
+        reach("after-reading-file")
         details = _details(pdf, started)
         await self._work.finish(claim, Made(document.title, len(pdf.pages), len(document.chunks), details))
 
@@ -128,6 +131,7 @@ class Reader:
         for start in range(0, len(chunks), BATCH):
             await wait_for_quiet()
             batches.append(await self._embedder.aembed([c.text for c in chunks[start : start + BATCH]]))
+            reach("after-vectors")
         await self._files.write(claim.id, await self._files.pages(quick.id), chunks, np.concatenate(batches))
         details = {"milliseconds": _milliseconds(started)}
         await self._work.finish(claim, Made(quick.title, quick.pages, len(chunks), details))

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
+from storage.crash_points import reach
 from storage.errors import InfrastructureError
 from storage.leases import Lease, Leases
 
@@ -125,6 +126,7 @@ class Worker(Generic[C]):
         step = asyncio.current_task()
         heart = asyncio.create_task(self._renew(claim.lease, step))
         try:
+            reach("after-claim")
             await lane.run(claim)
         except asyncio.CancelledError:
             await _record(lane.let_go(claim))

@@ -16,6 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
 from storage.clock import utc_now
+from storage.crash_points import reach
 from storage.database import Database
 from storage.planning import Generations, plan
 from storage.publication_work import republish
@@ -121,6 +122,7 @@ class Folders:
         """
         async with self._database.transaction() as session:
             await asyncio.to_thread(keep_blob)
+            reach("after-adopt")
             if await session.get(BlobRow, arrival.sha256) is None:
                 session.add(BlobRow(sha256=arrival.sha256, size=arrival.size))
                 await session.flush()
@@ -160,6 +162,7 @@ class Folders:
         What was live is retired with the very moment of the deletion, so that it can come back.
         """
         now = utc_now()
+        reach("before-delete")
         versions = select(col(VersionRow.id)).where(col(VersionRow.document_id).in_(documents))
         async with self._database.transaction() as session:
             gone = update(DocumentRow).where(col(DocumentRow.id).in_(documents))
@@ -169,6 +172,7 @@ class Folders:
                 col(PublicationRow.state).in_(("pending", "live")),
             )
             await session.execute(shown.values(state="retired", retired_at=now))
+        reach("after-delete")
 
 
 async def _document_for(

@@ -12,6 +12,7 @@ from sqlalchemy.orm import aliased
 from sqlmodel import col
 
 from storage.clock import utc_now
+from storage.crash_points import reach
 from storage.database import Database
 from storage.leases import Leases, held, release
 from storage.publication_work import PublicationClaim, claim_of
@@ -78,7 +79,9 @@ class Purge:
             await session.execute(delete(ReadingRow).where(col(ReadingRow.id).in_(readings)))
             for sha256 in dead:
                 remove_blob(sha256)
-            return readings
+            reach("amid-purge")
+        reach("after-purge")
+        return readings
 
     async def _dead_contents(self, session: AsyncSession, limit: datetime) -> list[str]:
         """Contents with readings that no document wants and no publication holds in the index."""

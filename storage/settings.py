@@ -17,6 +17,7 @@ from pydantic import Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 from pydantic_settings.sources import InitSettingsSource, PydanticBaseSettingsSource
 
+from storage.crash_points import VARIABLE as CRASH_AT
 from storage.errors import SettingsError
 
 PREFIX = "FOOTNOTE_"
@@ -109,7 +110,7 @@ def refuse_unknown(rooms: Iterable[type[FootnoteSettings]]) -> None:
     Raises:
         SettingsError: a ``FOOTNOTE_`` variable, or a key of ``footnote.toml``, that no room knows.
     """
-    known = {variable for room in rooms for variable in room.variables()} | {"FOOTNOTE_HOME"}
+    known = {variable for room in rooms for variable in room.variables()} | {"FOOTNOTE_HOME", CRASH_AT}
     given = [name for name in (*os.environ, *_dotenv()) if name.startswith(PREFIX)]
     unknown = sorted({name for name in (*given, *read_toml()) if name not in known})
     if unknown:

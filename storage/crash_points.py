@@ -1,0 +1,71 @@
+"""Named places at which a process can be told to die, as if somebody had pulled the plug.
+
+The journey of a PDF passes all of them. ``FOOTNOTE_CRASH_AT=after-seal`` ends the process by SIGKILL
+the first time it gets there, ``after-seal:3`` the third time; without it a point costs one addition.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import Counter
+from typing import Literal, get_args
+
+from storage.errors import SettingsError
+
+VARIABLE = "FOOTNOTE_CRASH_AT"
+
+Point = Literal[
+    "before-copy",  # a settled file is about to be copied out of its folder
+    "after-copy",  # its bytes lie in the blob store's temporary place
+    "after-adopt",  # they are a blob, which SQL does not know yet
+    "after-store",  # SQL knows document and version
+    "after-claim",  # a step is leased and has not begun
+    "after-parse",  # the limited child has read the PDF; nothing is kept of it yet
+    "after-reading-file",  # the reading's files are there; SQL still waits for them
+    "after-vectors",  # a batch of chunks got its vectors
+    "before-write",  # nothing of a publication is in the index
+    "after-batch",  # a batch of it is
+    "before-seal",  # all of it is, uncounted
+    "after-seal",  # it is counted; the old publication still answers
+    "after-flip",  # the new one answers
+    "before-removal",  # a retired publication is about to leave the index
+    "after-removal",  # the index has forgotten it; SQL has not written that down
+    "before-delete",  # a file is surely gone; its document still answers
+    "after-delete",  # it does not any more
+    "amid-purge",  # a deleted document's blobs are gone, and SQL could still roll back
+    "after-purge",  # its contents are gone from SQL; the readings' files are still there
+    "amid-reconcile",  # some of the differences are mended
+]
+POINTS: tuple[str, ...] = get_args(Point)
+
+passed: Counter[str] = Counter()
+"""How often this process came to each point."""
+
+_last: dict[str, int] = {}
+"""The pass at a point that will be the last thing this process does."""
+
+
+def arm(where: str) -> None:
+    """Die at ``name`` or ``name:nth``, counted from now on; '' disarms.
+
+    Raises:
+        SettingsError: there is no such point, or the number is none.
+    """
+    name, _, number = where.partition(":")
+    if where and (name not in POINTS or not (number or "1").isdecimal()):
+        raise SettingsError(
+            f"{VARIABLE} takes name or name:nth, with one of these names: {', '.join(POINTS)}"
+        )
+    _last.clear()
+    _last[name] = passed[name] + int(number or 1)
+
+
+def reach(point: Point) -> None:
+    """Die here if that was asked for: no handler runs, nothing is flushed, no lease is given back."""
+    passed[point] += 1
+    if passed[point] == _last.get(point):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+arm(os.environ.get(VARIABLE, ""))
