@@ -13,8 +13,8 @@ from ingestion.intake import Intake
 from ingestion.progress import IngestProgress, Pace
 from ingestion.scanner import safe_name, scan, scan_file, why_passed_over
 from ingestion.settings import IngestionSettings
-from ingestion.settling import Settling
-from ingestion.watching import settling_of
+from ingestion.settling import Settling, settling_of
+from ingestion.sources import open_source
 from storage.database import Database
 from storage.errors import BlobsUnavailable, SettingsError
 from storage.folders import Folder, Folders
@@ -63,7 +63,7 @@ class SingleRun:
         """
         root, only = await asyncio.to_thread(_place, path)
         folder = await self._folders.ensure(channel.id, str(root), watched=False)
-        return Batch(folder, only, settling_of(root, self._settings, trusts_age=True))
+        return Batch(folder, only, settling_of(open_source(str(root)), self._settings, trusts_age=True))
 
     async def finish(
         self,

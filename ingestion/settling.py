@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from pathlib import Path
 
-from ingestion.errors import NotAFile, NotSettled
-from ingestion.opening import open_beneath
-from ingestion.scanner import Look, SeenFile
+from ingestion.settings import IngestionSettings
+from ingestion.sources.port import Look, SeenFile, Source
 
 TAIL_BYTES = 2048
 """Readers find ``%%EOF`` in the last 1,024 bytes; some writers append a little more."""
+CUT_OFF_FACTOR = 6
+"""How much longer a file on a share rests when it looks cut off: an upload may stall for a while."""
 
 
 @dataclass(slots=True)
@@ -26,31 +25,33 @@ class _Rest:
 
 
 class Settling:
-    """Remembers how long each file of one folder has looked the same."""
+    """Remembers how long each file of one source has looked the same."""
 
     def __init__(
         self,
-        root: Path,
+        source: Source,
         settle_seconds: float,
         rest_seconds: float,
         *,
         trusts_age: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Settle files below ``root``.
+        """Settle the files of a source.
 
         Args:
-            root: the folder; files are opened below it only to look at their ends.
+            source: where they lie; they are opened only to look at their ends.
             settle_seconds: rest of a file that ends as a PDF does.
-            rest_seconds: rest of a file that looks cut off; give the same twice for a network share.
+            rest_seconds: rest of a file that looks cut off.
             trusts_age: a file that nobody touched for that long by this machine's clock has rested
-                already; for a single run, which should not wait without need.
+                already; for a single run, which should not wait without need. What lies on a share
+                carries the times of another clock, so its age is never trusted.
             clock: seconds that never jump.
         """
-        self._root = root
+        self.source = source
+        """Where the files lie."""
         self._settle_seconds = settle_seconds
         self._rest_seconds = rest_seconds
-        self._trusts_age = trusts_age
+        self._trusts_age = trusts_age and not source.is_remote
         self._clock = clock
         self._rests: dict[str, _Rest] = {}
 
@@ -65,7 +66,7 @@ class Settling:
         if rested >= self._rest_seconds:
             return True
         if rest.ends_well is None:
-            rest.ends_well = _ends_well(self._root, seen)
+            rest.ends_well = b"%%EOF" in self.source.tail(seen, TAIL_BYTES)
         return rest.ends_well
 
     def start_again(self, seen: SeenFile) -> None:
@@ -84,15 +85,9 @@ class Settling:
         return max(0.0, time.time() - max(look.modified_ns, look.changed_ns) / 1e9)
 
 
-def _ends_well(root: Path, seen: SeenFile) -> bool:
-    try:
-        descriptor = open_beneath(root, seen.parts)
-    except (NotAFile, NotSettled, OSError):
-        return False
-    try:
-        start = max(0, seen.look.size - TAIL_BYTES)
-        return b"%%EOF" in os.pread(descriptor, TAIL_BYTES, start)
-    except OSError:
-        return False
-    finally:
-        os.close(descriptor)
+def settling_of(source: Source, settings: IngestionSettings, *, trusts_age: bool = False) -> Settling:
+    """How files of this source settle: on a network share every one of them rests longer."""
+    rest = max(settings.rest_seconds, settings.settle_seconds)
+    if source.is_remote:
+        return Settling(source, rest, CUT_OFF_FACTOR * rest)
+    return Settling(source, settings.settle_seconds, rest, trusts_age=trusts_age)

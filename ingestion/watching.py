@@ -10,18 +10,11 @@ from pathlib import Path
 from ingestion.intake import Intake
 from ingestion.scanner import Scan, SeenFile, scan
 from ingestion.settings import IngestionSettings
-from ingestion.settling import Settling
+from ingestion.settling import settling_of
+from ingestion.sources import open_source
 from storage.folders import Folder, Folders, KnownDocument
-from storage.mounts import is_network_share
 
 _log = logging.getLogger(__name__)
-
-
-def settling_of(root: Path, settings: IngestionSettings, *, trusts_age: bool = False) -> Settling:
-    """How files of this folder settle: on a network share every one of them rests longer."""
-    rest = max(settings.rest_seconds, settings.settle_seconds)
-    settle = rest if is_network_share(root) else settings.settle_seconds
-    return Settling(root, settle, rest, trusts_age=trusts_age)
 
 
 class FolderWatch:
@@ -32,7 +25,7 @@ class FolderWatch:
         self._folders = folders
         self._intake = intake
         self._most_deleted = settings.ask_before_deleting_share
-        self._settling = settling_of(Path(folder.location), settings)
+        self._settling = settling_of(open_source(folder.location), settings)
         self._problem = folder.problem
         self._missed: set[str] = set()
         self._settled_as: dict[str, SeenFile] | None = None

@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from ingestion.errors import NotAFile, NotSettled, Refused
-from ingestion.opening import copy, open_beneath
-from ingestion.scanner import Look, SeenFile, scan
 from ingestion.settling import Settling
+from ingestion.sources.listing import scan
+from ingestion.sources.local import LocalSource
+from ingestion.sources.opening import copy, open_beneath
+from ingestion.sources.port import Look, SeenFile
 
 
 class Clock:
@@ -31,7 +33,7 @@ def test_a_file_is_taken_after_two_equal_looks_a_second_apart(tmp_path: Path) ->
     """Shows that a file which ends as a PDF does rests for one second."""
     clock = Clock()
     (tmp_path / "a.pdf").write_bytes(b"%PDF-1.4 ... %%EOF\n")
-    settling = Settling(tmp_path, 1, 10, clock=clock)
+    settling = Settling(LocalSource(str(tmp_path)), 1, 10, clock=clock)
     assert not settling.is_settled(seen(tmp_path, "a.pdf"))
     clock.now += 0.5
     assert not settling.is_settled(seen(tmp_path, "a.pdf"))
@@ -43,7 +45,7 @@ def test_a_file_that_changed_between_two_looks_begins_its_rest_again(tmp_path: P
     """Shows that a growing file is never taken, however long it grows."""
     clock = Clock()
     path = tmp_path / "a.pdf"
-    settling = Settling(tmp_path, 1, 10, clock=clock)
+    settling = Settling(LocalSource(str(tmp_path)), 1, 10, clock=clock)
     for size in range(1, 30):
         path.write_bytes(b"%%EOF" * size)
         assert not settling.is_settled(seen(tmp_path, "a.pdf"))
@@ -56,7 +58,7 @@ def test_a_replacement_that_keeps_size_and_time_is_noticed(tmp_path: Path) -> No
     path = tmp_path / "a.pdf"
     path.write_bytes(b"old %%EOF")
     status = path.stat()
-    settling = Settling(tmp_path, 1, 10, clock=clock)
+    settling = Settling(LocalSource(str(tmp_path)), 1, 10, clock=clock)
     settling.is_settled(seen(tmp_path, "a.pdf"))
     clock.now += 2
     new = tmp_path / "new"
@@ -70,7 +72,7 @@ def test_a_file_that_looks_cut_off_rests_longer(tmp_path: Path) -> None:
     """Shows that a half-copied file has ten seconds to go on growing."""
     clock = Clock()
     (tmp_path / "a.pdf").write_bytes(b"%PDF-1.4 the first half")
-    settling = Settling(tmp_path, 1, 10, clock=clock)
+    settling = Settling(LocalSource(str(tmp_path)), 1, 10, clock=clock)
     settling.is_settled(seen(tmp_path, "a.pdf"))
     clock.now += 9
     assert not settling.is_settled(seen(tmp_path, "a.pdf"))
@@ -82,7 +84,7 @@ def test_a_single_run_does_not_wait_for_files_that_have_rested_already(tmp_path:
     """Shows that one look is enough for a file nobody touched for long; a fresh one still waits."""
     path = tmp_path / "a.pdf"
     path.write_bytes(b"%%EOF")
-    settling = Settling(tmp_path, 3600, 7200, trusts_age=True)
+    settling = Settling(LocalSource(str(tmp_path)), 3600, 7200, trusts_age=True)
     assert not settling.is_settled(seen(tmp_path, "a.pdf"))
     an_hour = 3_600_000_000_000
     look = seen(tmp_path, "a.pdf").look
