@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid4
 
-from sqlalchemy import JSON, BigInteger, DateTime, Index, Integer, UniqueConstraint
+from sqlalchemy import JSON, BigInteger, DateTime, Index, Integer, UniqueConstraint, text
 from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator
 from sqlmodel import Field, SQLModel
@@ -116,16 +116,30 @@ class FolderRow(SQLModel, table=True):
     created_at: datetime = _moment(default_factory=utc_now)
 
 
+IS_PRESENT = "state != 'deleted'"
+"""Only one document at a time has a file, but any number of deleted ones may have had it."""
+
+
 class DocumentRow(SQLModel, table=True):
     """One logical file of a channel; ``state``: present, quarantined or deleted."""
 
     __tablename__ = "document"
-    __table_args__ = (UniqueConstraint("folder_id", "file"),)
+    __table_args__ = (
+        Index(None, "folder_id", "file"),
+        Index(
+            "uq_document_present_file",
+            "folder_id",
+            "file",
+            unique=True,
+            sqlite_where=text(IS_PRESENT),
+            postgresql_where=text(IS_PRESENT),
+        ),
+    )
     id: UUID = Field(default_factory=uuid4, primary_key=True)
     channel_id: int = Field(foreign_key="channel.id", index=True)
-    folder_id: int = Field(foreign_key="folder.id", index=True)
+    folder_id: int = Field(foreign_key="folder.id")
     file: str
-    """Path inside the folder, with ``/``."""
+    """Path inside the folder, with ``/``; a deleted document leaves its name to whoever comes next."""
     state: str = Field(default="present", index=True)
     reason: str | None = None
     """Why the newest bytes of the file could not even be stored: a sentence for an admin."""
@@ -250,20 +264,34 @@ class CitationRow(SQLModel, table=True):
 
 
 class NoticeRow(SQLModel, table=True):
-    """Something that people should be told once; ``state``: waiting, posting, posted or dropped."""
+    """Something that people should be told once; ``state``: waiting, posting, posted, kept or dropped.
+
+    A kept one is shown in the console only, a dropped one nowhere.
+    """
 
     __tablename__ = "notice"
-    __table_args__ = (Index(None, "state", "created_at"),)
+    __table_args__ = (Index(None, "state", "channel_id", "created_at"),)
     id: int = Field(default=None, primary_key=True)
     kind: str
     """``live`` (a version answers for the first time), ``failed`` (a file cannot be read), ``folder``."""
+    key: str | None = Field(default=None, unique=True)
+    """What it tells, for what is told only once."""
     channel_id: int = Field(foreign_key="channel.id", index=True)
     """Whose documents it is about."""
+    folder_id: int | None = Field(default=None, foreign_key="folder.id")
     document_id: UUID | None = Field(default=None, foreign_key="document.id")
     version_id: int | None = Field(default=None, foreign_key="version.id")
     text: str | None = None
     """What happened, when the tables do not tell: a sentence for an admin."""
+    questions: list[str] | None = Field(default=None, sa_type=JSON)
+    """Questions that were tried and that the version answers."""
     state: str = Field(default="waiting")
+    batch: str | None = Field(default=None, index=True)
+    """The message that tells it together with others."""
+    told_in: int | None = Field(default=None, foreign_key="channel.id")
+    """The channel of that message."""
+    lease_until: datetime | None = _moment(default=None)
+    """Until then the process that made the batch tells it."""
     created_at: datetime = _moment(default_factory=utc_now)
     posted_at: datetime | None = _moment(default=None)
 

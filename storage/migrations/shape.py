@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 SHAPE = {
     "document": {
         "ix_document_state": "10000 3000",
-        "ix_document_folder_id": "10000 1000",
+        "ix_document_folder_id_file": "10000 1000 1",
         "ix_document_channel_id": "10000 1000",
     },
     "version": {"ix_version_document_id": "10000 2", "ix_version_sha256": "10000 2"},

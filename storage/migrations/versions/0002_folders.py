@@ -3,6 +3,7 @@
 import sqlalchemy as sa
 from alembic import op
 
+from storage.clock import utc_now
 from storage.migrations.shape import tell_shape
 
 revision = "0002"
@@ -14,6 +15,7 @@ depends_on = None
 def upgrade() -> None:
     """Add what the folders need; what is there keeps its meaning."""
     _widen_folders()
+    _free_names_of_deleted_documents()
     _name_spaces()
     _make_notices()
     _make_cached_vectors()
@@ -31,6 +33,23 @@ def _widen_folders() -> None:
     op.execute("UPDATE folder SET origin = 'inbox' WHERE watched")
 
 
+def _free_names_of_deleted_documents() -> None:
+    """A deleted document keeps its name for the undo, and leaves it to a file that comes in its place."""
+    op.drop_index("ix_document_folder_id", table_name="document")
+    with op.batch_alter_table("document") as document:
+        document.drop_constraint(op.f("uq_document_folder_id_file"), type_="unique")
+    op.create_index(op.f("ix_document_folder_id_file"), "document", ["folder_id", "file"])
+    present = sa.text("state != 'deleted'")
+    op.create_index(
+        "uq_document_present_file",
+        "document",
+        ["folder_id", "file"],
+        unique=True,
+        sqlite_where=present,
+        postgresql_where=present,
+    )
+
+
 def _name_spaces() -> None:
     """A full reading's generation ends with the embedder that made its vectors."""
     op.add_column("reading", sa.Column("space", sa.String(), nullable=True))
@@ -46,24 +65,60 @@ def _name_spaces() -> None:
 
 
 def _make_notices() -> None:
+    moment = sa.DateTime(timezone=True)
     op.create_table(
         "notice",
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("kind", sa.String(), nullable=False),
+        sa.Column("key", sa.String(), nullable=True),
         sa.Column("channel_id", sa.Integer(), nullable=False),
+        sa.Column("folder_id", sa.Integer(), nullable=True),
         sa.Column("document_id", sa.Uuid(), nullable=True),
         sa.Column("version_id", sa.Integer(), nullable=True),
         sa.Column("text", sa.String(), nullable=True),
+        sa.Column("questions", sa.JSON(), nullable=True),
         sa.Column("state", sa.String(), nullable=False),
-        sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
-        sa.Column("posted_at", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("batch", sa.String(), nullable=True),
+        sa.Column("told_in", sa.Integer(), nullable=True),
+        sa.Column("lease_until", moment, nullable=True),
+        sa.Column("created_at", moment, nullable=False),
+        sa.Column("posted_at", moment, nullable=True),
         sa.ForeignKeyConstraint(["channel_id"], ["channel.id"], name=op.f("fk_notice_channel_id")),
+        sa.ForeignKeyConstraint(["folder_id"], ["folder.id"], name=op.f("fk_notice_folder_id")),
         sa.ForeignKeyConstraint(["document_id"], ["document.id"], name=op.f("fk_notice_document_id")),
         sa.ForeignKeyConstraint(["version_id"], ["version.id"], name=op.f("fk_notice_version_id")),
+        sa.ForeignKeyConstraint(["told_in"], ["channel.id"], name=op.f("fk_notice_told_in")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_notice")),
+        sa.UniqueConstraint("key", name=op.f("uq_notice_key")),
     )
     op.create_index(op.f("ix_notice_channel_id"), "notice", ["channel_id"], unique=False)
-    op.create_index(op.f("ix_notice_state_created_at"), "notice", ["state", "created_at"], unique=False)
+    op.create_index(op.f("ix_notice_batch"), "notice", ["batch"], unique=False)
+    op.create_index(
+        op.f("ix_notice_state_channel_id_created_at"), "notice", ["state", "channel_id", "created_at"]
+    )
+    _take_as_told(_LIVE_ALREADY)
+    _take_as_told(_FAILED_ALREADY)
+
+
+_LIVE_ALREADY = """
+INSERT INTO notice (kind, key, channel_id, document_id, version_id, state, created_at)
+SELECT 'live', 'live:' || p.channel_id || ':' || p.version_id, p.channel_id, v.document_id, p.version_id,
+       'dropped', :now
+FROM publication p JOIN version v ON v.id = p.version_id
+WHERE p.live_at IS NOT NULL GROUP BY p.channel_id, p.version_id, v.document_id
+"""
+_FAILED_ALREADY = """
+INSERT INTO notice (kind, key, channel_id, document_id, version_id, state, created_at)
+SELECT 'failed', 'failed:' || v.id, d.channel_id, d.id, v.id, 'dropped', :now
+FROM version v JOIN document d ON d.id = v.document_id
+WHERE EXISTS (SELECT 1 FROM reading r WHERE r.sha256 = v.sha256 AND r.state = 'failed')
+"""
+
+
+def _take_as_told(statement: str) -> None:
+    """Nobody is told today of what was there before."""
+    now = sa.bindparam("now", utc_now(), type_=sa.DateTime(timezone=True))
+    op.get_bind().execute(sa.text(statement).bindparams(now))
 
 
 def _make_cached_vectors() -> None:
