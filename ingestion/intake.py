@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Collection, Mapping
-from pathlib import Path
 from uuid import UUID
 
 from ingestion.errors import NotAFile, NotSettled, Refused
-from ingestion.opening import copy
-from ingestion.scanner import Scan, SeenFile
 from ingestion.settling import Settling
+from ingestion.sources.port import Look, Scan, SeenFile, Source
 from storage.blobs import Blobs
 from storage.crash_points import reach
 from storage.errors import BlobsUnavailable
@@ -73,7 +71,7 @@ class Intake:
         self, folder: Folder, seen: SeenFile, settling: Settling, present: Collection[str] | None
     ) -> UUID | None:
         try:
-            return await self._store(folder, seen, present)
+            return await self._store(folder, seen, settling.source, present)
         except (NotSettled, NotAFile):
             settling.start_again(seen)
             return None
@@ -86,12 +84,13 @@ class Intake:
             _log.warning("document=%s outcome=refused", document)
             return document
 
-    async def _store(self, folder: Folder, seen: SeenFile, present: Collection[str] | None) -> UUID:
+    async def _store(
+        self, folder: Folder, seen: SeenFile, source: Source, present: Collection[str] | None
+    ) -> UUID:
         temporary = self._blobs.new_temporary()
-        root = Path(folder.location)
         try:
             reach("before-copy")
-            sha256 = await asyncio.to_thread(copy, root, seen, temporary, self._max_bytes)
+            sha256 = await asyncio.to_thread(source.copy, seen, temporary, self._max_bytes)
             reach("after-copy")
             arrival = Arrival(folder, seen.file, seen.look._asdict(), sha256, seen.look.size)
             stored = await self._folders.store(arrival, lambda: self._blobs.adopt(temporary, sha256), present)
@@ -103,4 +102,6 @@ class Intake:
 
 
 def _is_unchanged(seen: SeenFile, document: KnownDocument | None) -> bool:
-    return document is not None and not document.is_deleted and document.look == seen.look._asdict()
+    if document is None or document.is_deleted or document.look is None:
+        return False
+    return Look(**document.look) == seen.look

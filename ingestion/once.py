@@ -11,10 +11,10 @@ from uuid import UUID
 
 from ingestion.intake import Intake
 from ingestion.progress import IngestProgress, Pace
-from ingestion.scanner import safe_name, scan, scan_file, why_passed_over
 from ingestion.settings import IngestionSettings
 from ingestion.settling import Settling, settling_of
 from ingestion.sources import open_source
+from ingestion.sources.names import safe_name, why_passed_over
 from storage.database import Database
 from storage.errors import BlobsUnavailable, SettingsError
 from storage.folders import Folder, Folders
@@ -93,8 +93,8 @@ class SingleRun:
             await asyncio.sleep(LOOK_SECONDS)
 
     async def _take(self, batch: Batch) -> None:
-        root = Path(batch.folder.location)
-        look = partial(scan, root) if batch.only is None else partial(scan_file, root, batch.only)
+        source = batch.settling.source
+        look = source.scan if batch.only is None else partial(source.scan_file, batch.only)
         seen = await asyncio.to_thread(look)
         if seen.problem is not None:
             raise BlobsUnavailable(seen.problem)

@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping
-from pathlib import Path
 
 from ingestion.intake import Intake
-from ingestion.scanner import Scan, SeenFile, scan
 from ingestion.settings import IngestionSettings
 from ingestion.settling import settling_of
-from ingestion.sources import open_source
+from ingestion.sources import Scan, SeenFile, open_source
 from storage.folders import Folder, Folders, KnownDocument
 
 _log = logging.getLogger(__name__)
@@ -25,7 +23,8 @@ class FolderWatch:
         self._folders = folders
         self._intake = intake
         self._most_deleted = settings.ask_before_deleting_share
-        self._settling = settling_of(open_source(folder.location), settings)
+        self._source = open_source(folder.location)
+        self._settling = settling_of(self._source, settings)
         self._problem = folder.problem
         self._missed: set[str] = set()
         self._settled_as: dict[str, SeenFile] | None = None
@@ -38,7 +37,7 @@ class FolderWatch:
         Raises:
             InfrastructureError: the database, or one of the disks, does not work.
         """
-        seen = await asyncio.to_thread(scan, Path(self.folder.location))
+        seen = await asyncio.to_thread(self._source.scan)
         if seen.problem is None and self._problem is None and seen.files == self._settled_as:
             return False
         self._settled_as = None
