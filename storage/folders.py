@@ -21,6 +21,7 @@ from storage.database import Database
 from storage.planning import Generations, plan
 from storage.publication_work import republish
 from storage.tables import BlobRow, DocumentRow, FolderRow, PublicationRow, VersionRow
+from storage.telling import tell_failed, tell_folder, tell_refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +106,7 @@ class Folders:
     async def report(self, folder_id: int, problem: str | None) -> None:
         """Record why the folder's scans cannot be trusted from now on; None when they can again."""
         async with self._database.transaction() as session:
+            await tell_folder(session, folder_id, problem)
             seen = update(FolderRow).where(col(FolderRow.id) == folder_id)
             await session.execute(seen.values(problem=problem))
 
@@ -139,6 +141,7 @@ class Folders:
                 outcome = "version"
             await session.flush()
             await plan(session, self._generations, {arrival.sha256})
+            await tell_failed(session, arrival.sha256)
             return Stored(document.id, number, outcome)
 
     async def refuse(self, folder: Folder, file: str, look: dict[str, Any], reason: str) -> UUID:
@@ -154,6 +157,7 @@ class Folders:
             document.look, document.reason = look, reason
             if document.state != "deleted":
                 document.state = "quarantined"
+            await tell_refused(session, document, reason)
             return document.id
 
     async def delete(self, documents: Collection[UUID]) -> None:

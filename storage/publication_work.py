@@ -19,6 +19,7 @@ from storage.database import Database
 from storage.leases import Lease, Leases, held, release
 from storage.models import Rung, TenantName
 from storage.tables import ChannelRow, DocumentRow, PublicationRow, ReadingRow, VersionRow
+from storage.telling import tell_live
 
 _RANKS = [Rung.QUICK, Rung.FULL]
 
@@ -39,6 +40,8 @@ class PublicationClaim:
     file: str
     pages: int
     chunks: int
+    space: str | None
+    """Where the reading's vectors lie; None when it has none."""
 
 
 class Published(NamedTuple):
@@ -48,6 +51,7 @@ class Published(NamedTuple):
     tenant: TenantName
     chunks: int
     vectors: int
+    space: str | None
 
 
 class PublicationWork:
@@ -95,6 +99,8 @@ class PublicationWork:
             for predecessor, _ in live:
                 _retire(predecessor)
             row.state, row.live_at = "live", utc_now()
+            if all(number != claim.version for _, (number, _) in live):
+                await tell_live(session, row)
             return True
 
     async def publish_anew(self, claim: PublicationClaim, reason: str | None, wait: timedelta | None) -> None:
@@ -116,7 +122,7 @@ class PublicationWork:
         """The publications that went live last, the newest first."""
         query = (
             select(
-                col(PublicationRow.id), col(ChannelRow.tenant), col(ReadingRow.chunks), col(ReadingRow.rung)
+                col(PublicationRow.id), col(ChannelRow.tenant), col(ReadingRow.chunks), col(ReadingRow.space)
             )
             .join(ChannelRow, col(ChannelRow.id) == PublicationRow.channel_id)
             .join(ReadingRow, col(ReadingRow.id) == PublicationRow.reading_id)
@@ -127,8 +133,8 @@ class PublicationWork:
         async with self._database.snapshot() as session:
             rows = (await session.execute(query)).all()
         return [
-            Published(id, TenantName(tenant), chunks, chunks if rung == Rung.FULL else 0)
-            for id, tenant, chunks, rung in rows
+            Published(id, TenantName(tenant), chunks, chunks if space else 0, space)
+            for id, tenant, chunks, space in rows
         ]
 
     async def replace_live(self, publication: UUID) -> bool:
@@ -213,4 +219,5 @@ async def claim_of(session: AsyncSession, row: PublicationRow) -> PublicationCla
         file=document.file,
         pages=reading.pages,
         chunks=reading.chunks,
+        space=reading.space,
     )

@@ -22,6 +22,7 @@ from storage.leases import Lease, Leases, held, pause, release
 from storage.models import Reading, Rung
 from storage.planning import Generations, plan
 from storage.tables import ReadingRow
+from storage.telling import tell_failed
 
 MOST_ATTEMPTS = 3
 
@@ -53,6 +54,8 @@ class Made:
     pages: int
     chunks: int
     details: dict[str, Any]
+    space: str | None = None
+    """Where its vectors lie; None when it has none."""
 
 
 class ReadingWork:
@@ -102,6 +105,7 @@ class ReadingWork:
             release(row)
             row.state, row.done_at = "done", utc_now()
             row.title, row.pages, row.chunks, row.details = made.title, made.pages, made.chunks, made.details
+            row.space = made.space
             await session.flush()
             await plan(session, self._generations, {row.sha256})
             return True
@@ -116,6 +120,7 @@ class ReadingWork:
             if row.attempts >= MOST_ATTEMPTS or claim.rung is Rung.FULL:
                 row.state, row.next_attempt_at = "failed", None
                 await session.flush()
+                await tell_failed(session, row.sha256)
                 await plan(session, self._generations)
             return row.state == "failed"
 

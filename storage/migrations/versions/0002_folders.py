@@ -60,7 +60,7 @@ def _name_spaces() -> None:
     for generation in made:
         bind.execute(
             sa.text("UPDATE reading SET space = :space WHERE rung = 'full' AND generation = :generation"),
-            {"space": generation.rsplit("+", 1)[-1], "generation": generation},
+            {"space": generation.rsplit("+", 1)[-1].replace("-", "_"), "generation": generation},
         )
 
 
