@@ -21,6 +21,7 @@ from tokenizers import Tokenizer
 
 from storage.bundled import MODEL, TOKENIZER, bundled
 from storage.errors import EngineStartError
+from storage.pieces import PieceCounter, open_tokenizer
 
 Vector = npt.NDArray[np.float32]
 
@@ -38,12 +39,19 @@ class Embedder:
 
     Attributes:
         id: changes with the model, its tokenizer and its window; vectors of two ids never compare.
+        space: the id as a name that any index takes for its vectors.
         dimensions: length of a vector.
         window: word pieces of a text that are seen, the special ones included.
+        pieces: counts the word pieces of a text; it may be sent to another process.
     """
 
     def __init__(
-        self, session: onnxruntime.InferenceSession, tokenizer: Tokenizer, identity: str, threads: int
+        self,
+        session: onnxruntime.InferenceSession,
+        tokenizer: Tokenizer,
+        pieces: PieceCounter,
+        identity: str,
+        threads: int,
     ) -> None:
         self._session = session
         self._tokenizer = tokenizer
@@ -51,8 +59,10 @@ class Embedder:
         self._workers = ThreadPoolExecutor(threads + 1, thread_name_prefix="embedder")
         self._recent: OrderedDict[str, Vector] = OrderedDict()
         self.id = identity
+        self.space = space_of(identity)
         self.dimensions = int(session.get_outputs()[0].shape[-1])
         self.window = WINDOW
+        self.pieces = pieces
 
     @classmethod
     def load(cls, folder: Path | None = None, threads: int = 2) -> Embedder:
@@ -65,18 +75,16 @@ class Embedder:
         try:
             model, words = (place.read_bytes() for place in places)
             session = onnxruntime.InferenceSession(model, _options(), ["CPUExecutionProvider"])
-            tokenizer = Tokenizer.from_buffer(words)
+            tokenizer = open_tokenizer(words)
         except OSError as error:
             raise EngineStartError(f"the embedder's {error.filename} cannot be read") from error
         except Exception as error:  # both libraries raise classes of their own that share no other base
             raise EngineStartError(f"the embedder in {places[0].parent} cannot be loaded") from error
-        tokenizer.no_padding()  # as shipped it pads and cuts to 128 pieces
-        tokenizer.no_truncation()
-        return cls(session, tokenizer, _identity(model, words), threads)
+        return cls(session, tokenizer, PieceCounter(places[1]), _identity(model, words), threads)
 
     def count(self, text: str) -> int:
         """Word pieces of ``text``, the special ones included."""
-        return len(self._tokenizer.encode(text).ids)
+        return self.pieces(text)
 
     def embed(self, texts: Sequence[str]) -> Vector:
         """Vectors of length one, shape (len(texts), dimensions); what exceeds the window is not seen."""
@@ -130,6 +138,11 @@ class Embedder:
     def close(self) -> None:
         """Let the running texts end and drop what waits."""
         self._workers.shutdown(wait=True, cancel_futures=True)
+
+
+def space_of(identity: str) -> str:
+    """The vector space of an embedder's id, whose only mark is the hyphen."""
+    return identity.replace("-", "_")
 
 
 def _options() -> onnxruntime.SessionOptions:

@@ -29,7 +29,7 @@ HOMES = {
     "fitz": (),
     "tiktoken": ("storage.tokens",),
     "onnxruntime": ("storage.embedder",),
-    "tokenizers": ("storage.embedder",),
+    "tokenizers": ("storage.embedder", "storage.pieces"),
     "Stemmer": ("storage.analyzer",),
     "sqlmodel": ("storage",),
     "sqlalchemy": ("storage",),
