@@ -11,6 +11,7 @@ import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
@@ -18,6 +19,36 @@ from storage.errors import BlobsUnavailable
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _TEMPORARY = "temporary"
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """An entry of a shelf: one of the 256 folders that blobs and readings are spread over."""
+
+    size: int
+    seconds: float
+    """Since it was written."""
+
+
+SHELVES = tuple(f"{number:02x}" for number in range(256))
+
+
+def list_shelf(folder: Path) -> dict[str, Kept]:
+    """What lies in a shelf, by name; nothing when there is no such shelf (yet).
+
+    Raises:
+        OSError: the disk does not answer.
+    """
+    if not folder.exists():
+        return {}
+    now = time.time()
+    with os.scandir(folder) as entries:
+        return {
+            one.name: Kept(
+                one.stat(follow_symlinks=False).st_size, now - one.stat(follow_symlinks=False).st_mtime
+            )
+            for one in entries
+        }
 
 
 class Blobs:
@@ -66,6 +97,15 @@ class Blobs:
         if not _SHA256.fullmatch(sha256):
             raise ValueError("not a sha256")
         return self._root / sha256[:2] / sha256
+
+    def shelf(self, prefix: str) -> dict[str, Kept]:
+        """The blobs whose sha256 begins with these two digits, as they lie on the disk.
+
+        Raises:
+            BlobsUnavailable: the disk does not answer.
+        """
+        with _translated_errors():
+            return list_shelf(self._root / prefix)
 
     def remove(self, sha256: str) -> None:
         """Remove a blob; idempotent."""

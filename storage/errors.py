@@ -7,6 +7,7 @@
     │   ├── IndexUnavailable      the index is down, or did not answer within its deadline
     │   ├── DatabaseUnavailable   SQL is locked, full or gone
     │   ├── BlobsUnavailable      the blob store is full or unreachable
+    │   │   └── LostReading       the files of a reading are gone or damaged: its PDF is read again
     │   └── EngineStartError      an engine of our own (Weaviate child, PDF process) could not start
     ├── LeaseLost                 another worker has taken the work over: drop it, change nothing
     ├── IncompletePublication     the index holds less than was written: publish anew under a new id
@@ -47,6 +48,10 @@ class DatabaseUnavailable(InfrastructureError):
 
 class BlobsUnavailable(InfrastructureError):
     """The blob store is full or unreachable."""
+
+
+class LostReading(BlobsUnavailable):
+    """The files of a reading are gone or damaged; its PDF has to be read again."""
 
 
 class EngineStartError(InfrastructureError):

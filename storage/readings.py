@@ -20,7 +20,8 @@ from uuid import UUID, uuid4
 import numpy as np
 import numpy.typing as npt
 
-from storage.errors import BlobsUnavailable
+from storage.blobs import Kept, list_shelf
+from storage.errors import BlobsUnavailable, LostReading
 from storage.models import Box, Chunk, Page, PlacedWord
 
 Vectors = npt.NDArray[np.float32]
@@ -34,7 +35,8 @@ KEPT_IN_MEMORY = 512
 class ReadingFiles:
     """Readings under ``root``, one folder each.
 
-    Every method raises ``BlobsUnavailable`` when the disk is full or the files are unreachable.
+    Every method raises ``BlobsUnavailable`` when the disk is full or the files are unreachable, and
+    ``LostReading`` when they are gone or damaged.
     """
 
     def __init__(self, root: Path) -> None:
@@ -80,6 +82,26 @@ class ReadingFiles:
         """Erase a reading; one that is not there stays so."""
         await _in_thread(shutil.rmtree, self._folder(reading_id), ignore_errors=True)
         await self._forget(reading_id)
+
+    async def shelf(self, prefix: str) -> dict[str, Kept]:
+        """What lies where the readings go whose ids begin with these two digits, drafts included."""
+        return await _in_thread(list_shelf, self._root / prefix)
+
+    async def remove_entry(self, prefix: str, name: str) -> None:
+        """Erase one entry of a shelf: a draft, or a reading that SQL does not know."""
+        await _in_thread(shutil.rmtree, self._root / prefix / name, ignore_errors=True)
+
+    async def is_whole(self, reading_id: UUID, *, pages: int, chunks: int, has_vectors: bool) -> bool:
+        """Whether every file is there and as long as it was when it was written; none is read through."""
+        return await _in_thread(self._is_whole, reading_id, pages, chunks, has_vectors)
+
+    def _is_whole(self, reading_id: UUID, pages: int, chunks: int, has_vectors: bool) -> bool:
+        folder = self._folder(reading_id)
+        try:
+            are_lines = _has_lines(folder / "pages", pages) and _has_lines(folder / "chunks", chunks)
+            return are_lines and (not has_vectors or len(np.load(folder / "vectors.npy", "r")) == chunks)
+        except (FileNotFoundError, ValueError, LookupError, EOFError):
+            return False
 
     def _folder(self, reading_id: UUID) -> Path:
         return self._root / reading_id.hex[:2] / str(reading_id)
@@ -137,6 +159,8 @@ class ReadingFiles:
 async def _in_thread(work: Callable[..., T], *arguments: Any, **options: Any) -> T:
     try:
         return await asyncio.to_thread(work, *arguments, **options)
+    except (FileNotFoundError, NotADirectoryError, ValueError, EOFError) as error:
+        raise LostReading("the files of a reading are gone or damaged") from error
     except OSError as error:
         raise BlobsUnavailable(f"the files of a reading cannot be reached: {error.strerror}") from error
 
@@ -193,6 +217,15 @@ def _bounds(index: int, number: int) -> tuple[int, int]:
         raise LookupError(f"the reading holds no number {number}")
     start, end = array("Q", data)
     return start, end
+
+
+def _has_lines(path: Path, number: int) -> bool:
+    """Whether there are ``number`` lines that end where the index says the last one ends."""
+    with path.with_suffix(".index").open("rb") as starts:
+        end = _bounds(starts.fileno(), number - 1)[1] if number else 0
+        return path.with_suffix(".jsonl").stat().st_size == end and os.fstat(starts.fileno()).st_size == 8 * (
+            number + 1
+        )
 
 
 def _page_values(page: Page) -> list[Any]:

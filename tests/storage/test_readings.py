@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from uuid import UUID, uuid4
 
 import numpy as np
 import pytest
 
-from storage.errors import BlobsUnavailable
+from storage.errors import BlobsUnavailable, LostReading
 from storage.geometry import main_page, rectangles
 from storage.models import Box, Chunk, Page, PlacedWord
 from storage.readings import ReadingFiles
@@ -55,7 +54,7 @@ async def test_one_chunk_is_read_without_the_others(files: ReadingFiles, kept: U
     first = path.read_bytes().index(b"\n")
     path.write_bytes(b"x" * first + path.read_bytes()[first:])
     assert await files.chunk(kept, 1) == CHUNKS[1]
-    with pytest.raises(json.JSONDecodeError):
+    with pytest.raises(LostReading):
         await files.chunk(kept, 0)
 
 
@@ -97,6 +96,23 @@ async def test_a_write_that_fails_leaves_nothing(files: ReadingFiles) -> None:
     with pytest.raises(TypeError):
         await files.write(reading, PAGES, [Chunk(0, {1}, 1, (), (), ())], None)  # type: ignore[arg-type]
     assert not [path for path in files._root.rglob("*") if path.is_file()]
+
+
+@pytest.mark.parametrize(
+    "name", ["pages.jsonl", "pages.index", "chunks.jsonl", "chunks.index", "vectors.npy"]
+)
+@pytest.mark.parametrize("bytes_left", [None, 0, -1])
+async def test_a_reading_that_lost_a_file_or_a_byte_is_not_whole(
+    files: ReadingFiles, kept: UUID, name: str, bytes_left: int | None
+) -> None:
+    """Every file counts, and its last byte; nothing needs to be read through for that."""
+    assert await files.is_whole(kept, pages=2, chunks=3, has_vectors=True)
+    path = files._folder(kept) / name
+    left = b"" if bytes_left is None else path.read_bytes()[:bytes_left]
+    path.unlink()
+    if bytes_left is not None:
+        path.write_bytes(left)
+    assert not await files.is_whole(kept, pages=2, chunks=3, has_vectors=True)
 
 
 def test_a_range_covers_one_box_a_line_on_each_page() -> None:
