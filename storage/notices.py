@@ -1,0 +1,185 @@
+"""What people should be told, from the transaction that made it true (``storage/telling.py``) to its message.
+
+Several notices become one message, a batch: waiting -> posting -> posted, or kept (the console alone
+shows it) or dropped. A batch belongs to whoever made it until its lease ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+from sqlalchemy import ColumnElement, Update, func, or_, select, update
+from sqlmodel import col
+
+from storage.clock import utc_now
+from storage.database import Database
+from storage.errors import LeaseLost
+from storage.notice_rows import Notice, relevant
+from storage.tables import InboxRow, NoticeRow
+
+FAILED, LIVE, FOLDER = "failed", "live", "folder"
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What waits to be told of one channel: of its documents, or of its folders."""
+
+    channel_id: int
+    is_folders: bool
+    count: int
+    oldest: datetime
+    newest: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Notices that one message tells."""
+
+    id: str
+    told_in: int | None
+    """The channel it is told in; None while nobody has decided."""
+    began_at: datetime
+    """When its oldest notice was made: nothing of the message is older."""
+
+
+class Notices:
+    """Hands out notices in batches and writes down what became of them."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def waiting(self) -> list[Waiting]:
+        """What waits and nobody is at, by channel."""
+        is_folders = col(NoticeRow.kind) == FOLDER
+        query = (
+            select(
+                col(NoticeRow.channel_id),
+                is_folders,
+                func.count(),
+                func.min(NoticeRow.created_at),
+                func.max(NoticeRow.created_at),
+            )
+            .where(_is_free("waiting"))
+            .group_by(col(NoticeRow.channel_id), is_folders)
+        )
+        async with self._database.snapshot() as session:
+            return [Waiting(*row) for row in (await session.execute(query)).all()]
+
+    async def claim(self, groups: Collection[Waiting], lease_seconds: float) -> str:
+        """Make a batch of all that waits in these groups, for ``lease_seconds``; returns its id."""
+        batch = uuid4().hex
+        for is_folders in (False, True):
+            channels = [group.channel_id for group in groups if group.is_folders == is_folders]
+            chosen = (col(NoticeRow.kind) == FOLDER) == is_folders
+            taken = update(NoticeRow).where(_is_free("waiting"), chosen)
+            await self._run(
+                taken.where(col(NoticeRow.channel_id).in_(channels)),
+                batch=batch,
+                lease_until=_until(lease_seconds),
+            )
+        return batch
+
+    async def read(self, batch: str, most: int) -> dict[str, tuple[int, list[Notice]]]:
+        """By kind: how many notices of a batch are still true, and the first ``most`` of them."""
+        async with self._database.snapshot() as session:
+            return {
+                kind: await relevant(session, kind, col(NoticeRow.batch) == batch, most)
+                for kind in (FAILED, LIVE, FOLDER)
+            }
+
+    async def keep_questions(self, notice_id: int, questions: Sequence[str]) -> None:
+        """Keep what was tried for one notice, so that it is never tried again."""
+        await self._run(update(NoticeRow).where(col(NoticeRow.id) == notice_id), questions=list(questions))
+
+    async def mark_posting(self, batch: str, told_in: int, lease_seconds: float) -> None:
+        """Keep, before it happens, that a batch is being posted in a channel.
+
+        Raises:
+            LeaseLost: somebody else tells some of it.
+        """
+        own = update(NoticeRow).where(col(NoticeRow.batch) == batch, col(NoticeRow.state) == "waiting")
+        until = _until(lease_seconds)
+        if not await self._run(own, state="posting", told_in=told_in, lease_until=until):
+            raise LeaseLost(f"batch {batch} is in other hands")
+
+    async def finish(self, batch: str, state: str) -> None:
+        """End a batch as posted, kept or dropped."""
+        told_at = utc_now() if state == "posted" else None
+        await self._run(_of(batch), state=state, lease_until=None, posted_at=told_at)
+
+    async def give_back(self, batch: str) -> None:
+        """Nothing of a batch was posted: it waits again, and a later batch takes it with what came since."""
+        await self._run(_of(batch), state="waiting", batch=None, told_in=None, lease_until=None)
+
+    async def put_off(self, batch: str, seconds: float) -> None:
+        """Nobody knows whether a batch was posted: whoever comes after ``seconds`` looks."""
+        await self._run(_of(batch), lease_until=_until(seconds))
+
+    async def take_over(self, lease_seconds: float) -> Batch | None:
+        """A batch whose posting nobody saw the end of, or None."""
+        query = (
+            select(col(NoticeRow.batch), col(NoticeRow.told_in), func.min(NoticeRow.created_at))
+            .where(_is_free("posting"))
+            .group_by(col(NoticeRow.batch), col(NoticeRow.told_in))
+            .limit(1)
+        )
+        async with self._database.snapshot() as session:
+            row: Any = (await session.execute(query)).first()
+        if row is None:
+            return None
+        taken = update(NoticeRow).where(col(NoticeRow.batch) == row[0], _is_free("posting"))
+        is_ours = await self._run(taken, lease_until=_until(lease_seconds))
+        return Batch(row[0], row[1], row[2]) if is_ours else None
+
+    async def expire(self, before: datetime) -> int:
+        """Keep, for the console alone, what waited too long for anybody to be told; returns how many."""
+        old = update(NoticeRow).where(_is_free("waiting"), col(NoticeRow.created_at) < before)
+        return await self._run(old, state="kept")
+
+    async def recent(self, channel_id: int, limit: int) -> list[Notice]:
+        """The newest notices of one channel that are still true, the newest first."""
+        own = (col(NoticeRow.channel_id) == channel_id) & (col(NoticeRow.state) != "dropped")
+        async with self._database.snapshot() as session:
+            found = [
+                notice
+                for kind in (FAILED, LIVE, FOLDER)
+                for notice in (await relevant(session, kind, own, limit, newest_first=True))[1]
+            ]
+        return sorted(found, key=lambda notice: notice.created_at, reverse=True)[:limit]
+
+    async def last_address(self, channel_id: int) -> dict[str, Any] | None:
+        """Where the newest question of a channel came from, as its platform wrote it down."""
+        query = (
+            select(col(InboxRow.address))
+            .where(col(InboxRow.channel_id) == channel_id)
+            .order_by(col(InboxRow.id).desc())
+            .limit(1)
+        )
+        async with self._database.snapshot() as session:
+            address: dict[str, Any] | None = await session.scalar(query)
+        return address
+
+    async def _run(self, statement: Update, **values: Any) -> int:
+        """Change notices; returns how many."""
+        async with self._database.transaction() as session:
+            changed = await session.scalars(statement.values(**values).returning(col(NoticeRow.id)))
+            return len(changed.all())
+
+
+def _of(batch: str) -> Update:
+    return update(NoticeRow).where(
+        col(NoticeRow.batch) == batch, col(NoticeRow.state).in_(("waiting", "posting"))
+    )
+
+
+def _is_free(state: str) -> ColumnElement[bool]:
+    ended = or_(col(NoticeRow.lease_until).is_(None), col(NoticeRow.lease_until) <= utc_now())
+    return (col(NoticeRow.state) == state) & ended
+
+
+def _until(seconds: float) -> datetime:
+    return utc_now() + timedelta(seconds=seconds)
