@@ -149,9 +149,17 @@ class _Measure:
     limit: int
     pieces: Callable[[str], int]
     window: int
+    last: dict[str, int] = field(default_factory=dict)
+    """Tokens of the text measured last: what fits is counted once more as a chunk."""
 
     def of(self, text: str) -> float:
-        return max(count_tokens(text) / self.limit, self.pieces(text) / self.window)
+        return max(self.tokens(text) / self.limit, self.pieces(text) / self.window)
+
+    def tokens(self, text: str) -> int:
+        if text not in self.last:
+            self.last.clear()
+            self.last[text] = count_tokens(text)
+        return self.last[text]
 
 
 @dataclass(slots=True)
@@ -191,8 +199,8 @@ class _Chunker:
         waiting = [run]
         while waiting:
             units = waiting.pop()
-            total = self.measure.of(self._text(_spans(units))[0])
-            if total <= 1 or len(units) == 1:
+            total = 0.0 if len(units) == 1 else self.measure.of(self._text(_spans(units))[0])
+            if total <= 1:
                 yield units
                 continue
             middle = _middle(units, ceil(total))
@@ -209,11 +217,12 @@ class _Chunker:
             if not page_starts or page_starts[-1][1] != number:
                 page_starts.append((offset, number))
             words += [
-                word._replace(start=word.start + shift, end=word.end + shift) for word in self._words(span)
+                PlacedWord(start + shift, end + shift, page, line, box)
+                for start, end, page, line, box in self._words(span)
             ]
         bodies = [unit.path for unit in units if unit.path and not unit.is_heading]
         path = bodies[0] if bodies else units[-1].path
-        return Chunk(ordinal, text, count_tokens(text), path, tuple(words), tuple(page_starts))
+        return Chunk(ordinal, text, self.measure.tokens(text), path, tuple(words), tuple(page_starts))
 
     def _text(self, spans: Sequence[Span]) -> tuple[str, list[int]]:
         """The spans' text, and where each begins in it; the page's own white space stands between."""
@@ -238,10 +247,11 @@ class _Chunker:
         first = bisect_left(starts, span.start)
         if first and words[first - 1].end > span.start:
             first -= 1
-        return [
-            word._replace(start=max(word.start, span.start), end=min(word.end, span.end))
-            for word in words[first : bisect_left(starts, span.end)]
-        ]
+        own = list(words[first : bisect_left(starts, span.end)])
+        if own:
+            own[0] = own[0]._replace(start=max(own[0].start, span.start))
+            own[-1] = own[-1]._replace(end=min(own[-1].end, span.end))
+        return own
 
 
 def _middle(run: list[Unit], parts: int) -> int:

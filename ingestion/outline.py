@@ -83,11 +83,9 @@ class Outline:
 
     def _rank(self, text: str, line: Line) -> Rank | None:
         """The rank of a heading; None for a line that is none."""
-        if not _could_be_heading(text):
-            return None
         is_large = line.size >= self._body * LARGER
-        is_label = line.is_bold and line.size >= self._body and text[-1] not in ".,;"
-        if not is_large and not is_label:
+        is_label = line.is_bold and line.size >= self._body and text[-1:] not in ".,;"
+        if not (is_large or is_label) or not _could_be_heading(text):
             return None
         number = _NUMBER.match(text)
         return Rank(-line.size, not line.is_bold, number[1].count(".") if number else 0)
