@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 
 from storage.analyzer import index_terms
 from storage.crash_points import reach
-from storage.errors import InfrastructureError, UnknownTenant
+from storage.errors import InfrastructureError, LostReading, UnknownTenant
 from storage.index.contract import Index, IndexedChunk
 from storage.leases import pause
 from storage.models import Chunk, Rung
@@ -59,6 +59,9 @@ class Publisher:
             await self._index.ensure_tenant(claim.tenant)
             chunks = await self._files.chunks(claim.reading_id)
             vectors = await self._files.vectors(claim.reading_id) if claim.rung is Rung.FULL else None
+        except LostReading as error:
+            await self._work.wait_for_reading(claim, str(error))
+            return _log_postponed(claim, error)
         except InfrastructureError as error:
             await self._work.give_back(claim, _WAITS.format(type(error).__name__), pause(claim.lease.fence))
             return _log_postponed(claim, error)

@@ -1,6 +1,7 @@
-"""Counts recent publications again after the index was away, and publishes anew what lost a part.
+"""Counts publications again after the index was away, and publishes anew what lost a part.
 
-A server that is killed can lose vectors it had acknowledged; old publications have long been on the disk.
+A server that is killed can lose vectors it had acknowledged. What it wrote last is counted at once;
+``reconciling.py`` counts the chunks of all.
 """
 
 from __future__ import annotations
@@ -40,12 +41,19 @@ class Verifier:
         if outages == self._outages and time.monotonic() < self._due_at:
             return
         for publication in await self._work.newest_live(RECENT):
-            await self._verify(publication)
+            await self.verify(publication)
         self._outages, self._due_at = outages, time.monotonic() + LONGEST_SECONDS
 
-    async def _verify(self, one: Published) -> None:
+    async def verify(self, one: Published) -> bool:
+        """Count one publication; returns whether it was incomplete and is published anew.
+
+        Raises:
+            InfrastructureError: the index is away, or the database does not work.
+        """
         try:
             await self._index.seal(one.tenant, one.id, chunks=one.chunks, vectors=one.vectors)
         except (IncompletePublication, UnknownTenant):
             if await self._work.replace_live(one.id):
                 _log.warning("publication=%s outcome=incomplete: it is published again", one.id)
+                return True
+        return False

@@ -18,6 +18,7 @@ from storage.clock import utc_now
 from storage.database import Database
 from storage.leases import Lease, Leases, held, release
 from storage.models import Rung, TenantName
+from storage.reading_work import lose_reading
 from storage.tables import ChannelRow, DocumentRow, PublicationRow, ReadingRow, VersionRow
 from storage.telling import tell_live
 
@@ -70,6 +71,7 @@ class PublicationWork:
             select(PublicationRow)
             .join(ReadingRow, col(ReadingRow.id) == PublicationRow.reading_id)
             .where(col(PublicationRow.state) == "pending", col(ReadingRow.rung) == rung.value)
+            .where(col(ReadingRow.state) == "done")
             .order_by(col(PublicationRow.created_at), col(PublicationRow.id))
         )
         async with self._database.transaction() as session:
@@ -117,6 +119,14 @@ class PublicationWork:
             row = await held(session, claim.lease, PublicationRow)
             if row is not None:
                 release(row, reason, wait)
+
+    async def wait_for_reading(self, claim: PublicationClaim, reason: str) -> None:
+        """Nothing was written, for the reading's files are lost: they are made once more first."""
+        async with self._database.transaction() as session:
+            row = await held(session, claim.lease, PublicationRow)
+            if row is not None:
+                release(row, reason)
+                await lose_reading(session, claim.reading_id)
 
     async def newest_live(self, limit: int) -> list[Published]:
         """The publications that went live last, the newest first."""

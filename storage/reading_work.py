@@ -131,3 +131,13 @@ class ReadingWork:
             if row is not None:
                 release(row, reason, wait)
                 row.attempts -= claim.rung is Rung.QUICK
+
+
+async def lose_reading(session: AsyncSession, reading: UUID) -> bool:
+    """The files of a finished reading are gone or damaged: it waits to be made once more, under its id."""
+    row = await session.get(ReadingRow, reading, with_for_update=True)
+    if row is None or row.state != "done":
+        return False
+    release(row)
+    row.state, row.attempts, row.done_at = "waiting", 0, None
+    return True

@@ -95,6 +95,13 @@ class Index(Protocol):
     def outages(self) -> int:
         """How often the engine has been away so far: each time it may have lost what it wrote last."""
 
+    @property
+    def is_ours_alone(self) -> bool:
+        """Whether no other home can have a tenant here."""
+
+    async def tenants(self) -> set[TenantName]:
+        """Every tenant there is."""
+
     async def ensure_tenant(self, tenant: TenantName) -> None:
         """Create the tenant unless it exists."""
 

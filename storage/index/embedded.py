@@ -32,6 +32,8 @@ class EmbeddedIndex:
 
     identity = "embedded"
     """Tells this index from a server's: it lies in the home, where no other one can take its place."""
+    is_ours_alone = True
+    """It lies in the home."""
     outages = 0
     """It is never away without us: what a write has returned from is on the disk."""
 
@@ -40,6 +42,10 @@ class EmbeddedIndex:
         self._timeout = timeout
         self._matrices = Matrices()
         self._threads = ThreadPoolExecutor(max_workers=4, thread_name_prefix="index")
+
+    async def tenants(self) -> set[TenantName]:
+        """Every tenant there is."""
+        return await self._in_thread(self._files.tenants)
 
     async def ensure_tenant(self, tenant: TenantName) -> None:
         """Create the tenant unless it exists."""

@@ -66,6 +66,10 @@ class TenantFiles:
         """Whether the tenant has a file."""
         return self._path(tenant).exists()
 
+    def tenants(self) -> set[TenantName]:
+        """Every tenant that has a file."""
+        return {TenantName(path.stem) for path in self._folder.glob("*.sqlite3")}
+
     def create(self, tenant: TenantName) -> None:
         """Make an empty file for the tenant unless there is one; two processes may try at once."""
         path = self._path(tenant)

@@ -63,6 +63,8 @@ class WeaviateIndex:
     def __init__(self, client: WeaviateAsyncClient, identity: str, timeout: float) -> None:
         self.identity = identity
         """Tells this collection from every other one, and from itself before it was emptied."""
+        self.is_ours_alone = False
+        """Set for a server of our own, which no other home writes to."""
         self.outages = 0
         """How often the server was away: down, late, or started again."""
         self._client = client
@@ -98,6 +100,10 @@ class WeaviateIndex:
                 ) from error
             raise
         return cls(client, identity, timeout)
+
+    async def tenants(self) -> set[TenantName]:
+        """Every tenant of the collection, those of other homes included."""
+        return {TenantName(name) for name in await self._call(self._collection.tenants.get())}
 
     async def ensure_tenant(self, tenant: TenantName) -> None:
         """Create the tenant unless it exists."""

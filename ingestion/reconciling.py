@@ -1,0 +1,171 @@
+"""Compares SQL with the index, the blobs and the readings, in both directions, and mends what differs.
+
+SQL is the truth: what it calls live and the index lacks is published anew, what the index holds
+beyond it is removed; what the disk lost is copied or read again, what it holds beyond SQL is swept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+
+from ingestion.verifying import Verifier
+from storage.blobs import SHELVES, Blobs, Kept
+from storage.crash_points import reach
+from storage.errors import UnknownTenant
+from storage.index.contract import Index
+from storage.models import TenantName
+from storage.readings import ReadingFiles
+from storage.reconciling import KeptReading, Reconciling
+
+HOUR = timedelta(hours=1)
+TURN = timedelta(minutes=2)
+"""How long a process that reconciles and dies keeps the others from it; a slice takes far less."""
+GHOSTS = 200
+"""Ordinals removed beyond the number counted: a crash leaves some that no filter finds."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Repairs:
+    """What one comparison mended; all zero when everything was as SQL says."""
+
+    published_anew: int = 0
+    """Live publications that the index had lost, wholly or in part."""
+    strays_removed: int = 0
+    """Publications in the index that SQL does not know, or knows as removed."""
+    tenants_dropped: int = 0
+    """Tenants of no channel, in an index that is this home's alone."""
+    copied_again: int = 0
+    """Documents whose stored copy was lost or damaged."""
+    read_again: int = 0
+    """Readings whose files were lost or damaged."""
+    files_swept: int = 0
+    """Blobs and readings on the disk that nobody wants."""
+
+    def __bool__(self) -> bool:
+        """Whether anything was mended."""
+        return any(asdict(self).values())
+
+    def __str__(self) -> str:
+        return " ".join(f"{name}={number}" for name, number in asdict(self).items())
+
+
+class Reconciler:
+    """Reconciles one home, at a low priority, one process at a time."""
+
+    def __init__(
+        self,
+        sql: Reconciling,
+        verifier: Verifier,
+        index: Index,
+        blobs: Blobs,
+        files: ReadingFiles,
+        *,
+        grace_seconds: float,
+    ) -> None:
+        """Sweep nothing from the disk that is younger than the grace: it may be on its way into SQL."""
+        self._sql = sql
+        self._verifier = verifier
+        self._index = index
+        self._blobs = blobs
+        self._files = files
+        self._grace = grace_seconds
+        self._is_first = True
+
+    async def look(self) -> Repairs | None:
+        """Reconcile at the first look and every hour, unless another process does; None when not now.
+
+        Raises:
+            InfrastructureError: an engine is away; the next look begins again.
+        """
+        await self._index.ping()
+        if not await self._sql.take_turn(TURN, at_once=self._is_first):
+            return None
+        repairs = await self._reconcile()
+        self._is_first = False
+        await self._sql.end_turn(HOUR)
+        return repairs
+
+    async def run(self) -> Repairs | None:
+        """Reconcile now; None when another process is at it.
+
+        Raises:
+            InfrastructureError: an engine is away.
+        """
+        self._is_first = True
+        return await self.look()
+
+    async def _reconcile(self) -> Repairs:
+        repairs, started = Repairs(), time.monotonic()
+        await self._compare_index(repairs)
+        for shelf in SHELVES:
+            await self._compare_blobs(shelf, repairs)
+            await self._compare_readings(shelf, repairs)
+            if int(shelf, 16) % 32 == 0:
+                await self._sql.keep_turn(TURN)
+        spent = round((time.monotonic() - started) * 1000)
+        log = _log.warning if repairs else _log.info
+        log("reconciled %s milliseconds=%d", repairs, spent)
+        return repairs
+
+    async def _compare_index(self, repairs: Repairs) -> None:
+        held = await self._index.tenants()
+        channels = await self._sql.tenants()
+        for tenant, channel_id in channels.items():
+            await self._compare_tenant(tenant, channel_id, repairs)
+            await self._sql.keep_turn(TURN)
+            reach("amid-reconcile")
+        if self._index.is_ours_alone:
+            for tenant in held - channels.keys():
+                await self._index.drop_tenant(tenant)
+                repairs.tenants_dropped += 1
+
+    async def _compare_tenant(self, tenant: TenantName, channel_id: int, repairs: Repairs) -> None:
+        """What lives is looked up before the index is listed, and what is unknown after it.
+
+        So nothing that goes live, or is removed, while it is listed is taken for a loss or a stray.
+        """
+        live = await self._sql.live(channel_id)
+        try:
+            held = await self._index.publications(tenant)
+        except UnknownTenant:
+            held = {}
+        for one in live:
+            if held.get(one.id, 0) != one.chunks:
+                repairs.published_anew += await self._verifier.verify(one)
+        for stray in await self._sql.strays(held.keys()):
+            await self._index.remove(tenant, stray, held[stray] + GHOSTS)
+            repairs.strays_removed += 1
+
+    async def _compare_blobs(self, shelf: str, repairs: Repairs) -> None:
+        held = await asyncio.to_thread(self._blobs.shelf, shelf)
+        wanted = await self._sql.wanted_blobs(shelf)
+        for sha256 in [one for one, size in wanted.items() if one not in held or held[one].size != size]:
+            repairs.copied_again += await self._sql.lose_blob(sha256, self._blobs.remove)
+        strays = [name for name, kept in held.items() if name not in wanted and self._is_old(kept)]
+        if strays:
+            repairs.files_swept += await self._sql.drop_strays(strays, self._blobs.remove)
+
+    async def _compare_readings(self, shelf: str, repairs: Repairs) -> None:
+        held = await self._files.shelf(shelf)
+        known, done = await self._sql.readings(shelf)
+        for one in done:
+            if not await self._is_whole(one):
+                repairs.read_again += await self._sql.read_again(one.id)
+        names = {str(one) for one in known}
+        for name in [name for name, kept in held.items() if name not in names and self._is_old(kept)]:
+            await self._files.remove_entry(shelf, name)
+            repairs.files_swept += 1
+
+    async def _is_whole(self, one: KeptReading) -> bool:
+        return await self._files.is_whole(
+            one.id, pages=one.pages, chunks=one.chunks, has_vectors=one.has_vectors
+        )
+
+    def _is_old(self, kept: Kept) -> bool:
+        return kept.seconds >= self._grace

@@ -1,0 +1,183 @@
+"""What SQL says the index, the blobs and the readings should hold, and how a loss is written down.
+
+Everything is asked in slices: a tenant at a time, or one of the 256 shelves of the disk at a time.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, exists, func, or_, select, update
+from sqlalchemy.orm import aliased
+from sqlmodel import col
+
+from storage.clock import utc_now
+from storage.database import Database
+from storage.models import Rung, TenantName
+from storage.publication_work import Published
+from storage.reading_work import lose_reading
+from storage.tables import BlobRow, ChannelRow, DocumentRow, FactRow, PublicationRow, ReadingRow, VersionRow
+
+_TURN = "reconcile"
+_MISSING = (
+    "Its stored copy was lost: it is copied again from its folder; if it is not there, ingest it again."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptReading:
+    """A finished reading and what its files have to hold."""
+
+    id: UUID
+    pages: int
+    chunks: int
+    has_vectors: bool
+
+
+class Reconciling:
+    """The SQL side of the comparison."""
+
+    def __init__(self, database: Database, delete_grace_seconds: float) -> None:
+        """Contents of documents deleted longer ago than the grace are not wanted any more."""
+        self._database = database
+        self._delete_grace = timedelta(seconds=delete_grace_seconds)
+
+    async def take_turn(self, lease: timedelta, *, at_once: bool) -> bool:
+        """Whether this process may reconcile now: nobody else does, and it is due or wanted at once."""
+        now = utc_now()
+        async with self._database.transaction() as session:
+            fact = await session.get(FactRow, _TURN) or FactRow(name=_TURN, value="{}")
+            turn = {name: datetime.fromisoformat(at) for name, at in json.loads(fact.value).items()}
+            if turn.get("until", now) > now or not (at_once or turn.get("due", now) <= now):
+                return False
+            fact.value = json.dumps({"until": (now + lease).isoformat()})
+            session.add(fact)
+            return True
+
+    async def keep_turn(self, lease: timedelta) -> None:
+        """Go on for longer."""
+        await self._write_turn("until", lease)
+
+    async def end_turn(self, rest: timedelta) -> None:
+        """Done; it is due again after ``rest``."""
+        await self._write_turn("due", rest)
+
+    async def _write_turn(self, name: str, wait: timedelta) -> None:
+        async with self._database.transaction() as session:
+            value = json.dumps({name: (utc_now() + wait).isoformat()})
+            await session.execute(update(FactRow).where(col(FactRow.name) == _TURN).values(value=value))
+
+    async def tenants(self) -> dict[TenantName, int]:
+        """Every channel's tenant, with the channel's id."""
+        async with self._database.snapshot() as session:
+            rows = await session.execute(select(col(ChannelRow.tenant), col(ChannelRow.id)))
+            return {TenantName(tenant): channel for tenant, channel in rows}
+
+    async def live(self, channel_id: int) -> list[Published]:
+        """Everything that answers in a channel, and what the index has to hold of it."""
+        query = (
+            select(
+                col(PublicationRow.id), col(ChannelRow.tenant), col(ReadingRow.chunks), col(ReadingRow.space)
+            )
+            .join(ChannelRow, col(ChannelRow.id) == PublicationRow.channel_id)
+            .join(ReadingRow, col(ReadingRow.id) == PublicationRow.reading_id)
+            .where(col(PublicationRow.state) == "live", col(PublicationRow.channel_id) == channel_id)
+        )
+        async with self._database.snapshot() as session:
+            rows = (await session.execute(query)).all()
+        return [
+            Published(id, TenantName(tenant), chunks, chunks if space else 0, space)
+            for id, tenant, chunks, space in rows
+        ]
+
+    async def strays(self, held: Collection[UUID]) -> set[UUID]:
+        """Those of ``held`` that SQL does not know, or knows as removed; ask after the index was listed.
+
+        A publication is written down before its first chunk, so none that is being written is one.
+        """
+        known = select(col(PublicationRow.id)).where(
+            col(PublicationRow.id).in_(held), col(PublicationRow.state) != "removed"
+        )
+        async with self._database.snapshot() as session:
+            return set(held) - set(await session.scalars(known))
+
+    async def wanted_blobs(self, shelf: str) -> dict[str, int]:
+        """Size of every content on a shelf that a document wants, or that is still to be purged."""
+        query = select(col(BlobRow.sha256), col(BlobRow.size)).where(
+            _on_shelf(shelf), or_(self._is_wanted(), _has_reading())
+        )
+        async with self._database.snapshot() as session:
+            return {sha256: size for sha256, size in await session.execute(query)}
+
+    async def drop_strays(self, candidates: Collection[str], remove_blob: Callable[[str], None]) -> int:
+        """Remove those of the blobs that nobody wants; none can arrive meanwhile. Returns how many."""
+        wanted = select(col(BlobRow.sha256)).where(
+            col(BlobRow.sha256).in_(candidates), or_(self._is_wanted(), _has_reading())
+        )
+        async with self._database.transaction() as session:
+            strays = set(candidates) - set(await session.scalars(wanted))
+            for sha256 in strays:
+                remove_blob(sha256)
+            return len(strays)
+
+    async def lose_blob(self, sha256: str, remove_blob: Callable[[str], None]) -> int:
+        """A blob is gone or damaged: have it copied again from wherever its file still lies.
+
+        Returns:
+            The documents that wait for it; 0 when only older versions, or deleted documents, had it.
+        """
+        newest, other = VersionRow, aliased(VersionRow)
+        number = select(func.max(other.number)).where(col(other.document_id) == newest.document_id)
+        owners = select(col(newest.document_id)).where(
+            col(newest.sha256) == sha256, col(newest.number) == number.scalar_subquery()
+        )
+        async with self._database.transaction() as session:
+            remove_blob(sha256)
+            rows = await session.scalars(
+                select(DocumentRow).where(
+                    col(DocumentRow.id).in_(owners), col(DocumentRow.state) != "deleted"
+                )
+            )
+            documents = list(rows)
+            for document in documents:
+                document.look, document.reason = None, _MISSING
+            return len(documents)
+
+    async def readings(self, shelf: str) -> tuple[set[UUID], list[KeptReading]]:
+        """(every reading of a shelf that SQL knows, those of them that are done)."""
+        query = select(ReadingRow).where(
+            col(ReadingRow.id) >= UUID(f"{shelf}{30 * '0'}"), col(ReadingRow.id) <= UUID(f"{shelf}{30 * 'f'}")
+        )
+        async with self._database.snapshot() as session:
+            rows = list(await session.scalars(query))
+        done = [
+            KeptReading(row.id, row.pages, row.chunks, row.rung == Rung.FULL)
+            for row in rows
+            if row.state == "done"
+        ]
+        return {row.id for row in rows}, done
+
+    async def read_again(self, reading: UUID) -> bool:
+        """The files of a reading are lost: it waits to be made once more, under the same id."""
+        async with self._database.transaction() as session:
+            return await lose_reading(session, reading)
+
+    def _is_wanted(self) -> ColumnElement[bool]:
+        limit = utc_now() - self._delete_grace
+        return exists().where(
+            col(VersionRow.sha256) == BlobRow.sha256,
+            col(VersionRow.document_id) == DocumentRow.id,
+            or_(col(DocumentRow.state) != "deleted", col(DocumentRow.deleted_at) > limit),
+        )
+
+
+def _has_reading() -> ColumnElement[bool]:
+    return exists().where(col(ReadingRow.sha256) == BlobRow.sha256)
+
+
+def _on_shelf(shelf: str) -> ColumnElement[bool]:
+    return (col(BlobRow.sha256) >= shelf) & (col(BlobRow.sha256) < f"{shelf}g")
