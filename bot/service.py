@@ -35,7 +35,7 @@ from storage.citations import Citations
 from storage.database import Database
 from storage.embedder import Embedder
 from storage.errors import IndexUnavailable, SettingsError
-from storage.facts import hold_embedder, hold_index
+from storage.facts import first_space, hold_index
 from storage.index.contract import Index
 from storage.index.embedded import EmbeddedIndex
 from storage.index.live import LiveIndex
@@ -122,16 +122,14 @@ async def open_storage(settings: Settings) -> AsyncIterator[Storage]:
 
 @asynccontextmanager
 async def open_embedder(storage: Storage) -> AsyncIterator[Embedder]:
-    """Load the embedder, and hold the home to it.
+    """Load the embedder.
 
     Raises:
-        ChangedEmbedder: the home's vectors were made by another one.
         EngineStartError: its files are missing.
     """
     settings = storage.settings.storage
     embedder = await asyncio.to_thread(Embedder.load, settings.embedder, settings.embed_threads)
     with contextlib.closing(embedder):
-        await hold_embedder(storage.database, embedder.id)
         yield embedder
 
 
@@ -148,17 +146,18 @@ async def open_index(storage: Storage, *, patiently: bool = False) -> AsyncItera
         ChangedIndex: the home's documents are in another index.
     """
     async with AsyncExitStack() as stack:
-        index = await _connect(storage.settings.storage, stack, patiently)
+        first = await first_space(storage.database)
+        index = await _connect(storage.settings.storage, first, stack, patiently)
         await stack.enter_async_context(contextlib.aclosing(index))
         await hold_index(storage.database, index.identity)
         yield index
 
 
 async def _connect(
-    settings: StorageSettings, stack: AsyncExitStack, patiently: bool
+    settings: StorageSettings, first: str | None, stack: AsyncExitStack, patiently: bool
 ) -> EmbeddedIndex | WeaviateIndex:
     if settings.weaviate_url is None:
-        return EmbeddedIndex(settings.home_path / "index", settings.index_timeout)
+        return EmbeddedIndex(settings.home_path / "index", settings.index_timeout, first)
     from storage.index.weaviate_index import WeaviateIndex
     from storage.index.weaviate_server import WeaviateServer
 
@@ -167,14 +166,14 @@ async def _connect(
     if url == "embedded":
         server = await WeaviateServer.start_or_attach(settings.home_path, settings.weaviate_binary)
         stack.push_async_callback(server.stop)
-        index = await WeaviateIndex.connect(server.url, server.api_key, server.grpc_port, timeout)
+        index = await WeaviateIndex.connect(server.url, server.api_key, server.grpc_port, timeout, first)
         server.on_return = index.note_outage
         return index
     secret = key.get_secret_value() if key else None
     rest = 1.0
     while True:
         try:
-            return await WeaviateIndex.connect(url, secret, port, timeout)
+            return await WeaviateIndex.connect(url, secret, port, timeout, first)
         except IndexUnavailable as error:
             if not patiently:
                 raise
@@ -201,7 +200,7 @@ async def build_answering(
 ) -> AsyncIterator[Answering]:
     """Put the use case together; a model's connections are closed at the end."""
     settings = storage.settings.bot
-    search = LiveIndex(index, storage.catalog)
+    search = LiveIndex(index, storage.catalog, embedder.space)
     async with AsyncExitStack() as stack:
         model = _model(settings)
         if model:

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 
 from storage.analyzer import index_terms
 from storage.crash_points import reach
-from storage.errors import InfrastructureError, LostReading, UnknownTenant
+from storage.errors import InfrastructureError, UnknownTenant
 from storage.index.contract import Index, IndexedChunk
 from storage.leases import pause
 from storage.models import Chunk, Rung
@@ -59,9 +59,6 @@ class Publisher:
             await self._index.ensure_tenant(claim.tenant)
             chunks = await self._files.chunks(claim.reading_id)
             vectors = await self._files.vectors(claim.reading_id) if claim.rung is Rung.FULL else None
-        except LostReading as error:
-            await self._work.wait_for_reading(claim, str(error))
-            return _log_postponed(claim, error)
         except InfrastructureError as error:
             await self._work.give_back(claim, _WAITS.format(type(error).__name__), pause(claim.lease.fence))
             return _log_postponed(claim, error)
@@ -91,7 +88,7 @@ class Publisher:
             reach("after-batch")
         count = 0 if vectors is None else len(vectors)
         reach("before-seal")
-        await self._index.seal(claim.tenant, claim.id, chunks=len(chunks), vectors=count)
+        await self._index.seal(claim.tenant, claim.id, chunks=len(chunks), vectors=count, space=claim.space)
         reach("after-seal")
 
     async def fail(self, claim: PublicationClaim, error: Exception) -> None:
@@ -139,6 +136,7 @@ def _indexed(
             heading_path=chunk.heading_path,
             facets=(f"document={claim.document_id}",),
             vector=None if vectors is None else vectors[chunk.ordinal].tolist(),
+            space=None if vectors is None else claim.space,
         )
         for chunk in (chunks[number] for number in batch)
     ]

@@ -46,6 +46,10 @@ class VectorMaker(Protocol):
     def id(self) -> str:
         """Changes with the model: vectors of two ids never compare."""
 
+    @property
+    def space(self) -> str:
+        """Where its vectors lie: those of two spaces are never compared."""
+
     def count(self, text: str) -> int:
         """Pieces of a text."""
 
@@ -134,7 +138,9 @@ class Reader:
             reach("after-vectors")
         await self._files.write(claim.id, await self._files.pages(quick.id), chunks, np.concatenate(batches))
         details = {"milliseconds": _milliseconds(started)}
-        await self._work.finish(claim, Made(quick.title, quick.pages, len(chunks), details))
+        await self._work.finish(
+            claim, Made(quick.title, quick.pages, len(chunks), details, self._embedder.space)
+        )
 
     async def fail(self, claim: ReadingClaim, error: Exception) -> None:
         """A step ended with an error: the engines' faults never count against the file, all others do."""

@@ -51,7 +51,9 @@ class Verifier:
             InfrastructureError: the index is away, or the database does not work.
         """
         try:
-            await self._index.seal(one.tenant, one.id, chunks=one.chunks, vectors=one.vectors)
+            await self._index.seal(
+                one.tenant, one.id, chunks=one.chunks, vectors=one.vectors, space=one.space
+            )
         except (IncompletePublication, UnknownTenant):
             if await self._work.replace_live(one.id):
                 _log.warning("publication=%s outcome=incomplete: it is published again", one.id)

@@ -132,6 +132,7 @@ def _live_publication(
         title=reading.title or PurePosixPath(document.file).name,
         pages=reading.pages,
         chunks=reading.chunks,
+        space=reading.space,
     )
 
 

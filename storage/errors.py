@@ -14,7 +14,6 @@
     ├── UnknownTenant             the index has no such tenant
     ├── InvalidTenant             not a tenant name at all
     ├── UnknownChannel            no channel of that name
-    ├── ChangedEmbedder           the stored vectors were made by another embedder
     ├── ChangedIndex              the home's documents are in another index
     ├── NewerDatabase             the database was written by a newer release
     ├── SettingsError             a setting or an argument is missing, unknown or out of bounds
@@ -76,10 +75,6 @@ class InvalidTenant(StorageError, ValueError):
 
 class UnknownChannel(StorageError, LookupError):
     """No channel goes by this name."""
-
-
-class ChangedEmbedder(StorageError):
-    """The vectors in this home were made by another embedder than the configured one."""
 
 
 class NewerDatabase(StorageError):

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from storage.database import Database
-from storage.errors import ChangedEmbedder, ChangedIndex
+from storage.embedder import space_of
+from storage.errors import ChangedIndex
 from storage.tables import FactRow
 
 _EMBEDDER = "embedder"
+"""Written by the first release only."""
 _INDEX = "index"
 
 
-async def hold_embedder(database: Database, embedder_id: str) -> None:
-    """Keep which embedder makes this home's vectors, and refuse another one.
+async def first_space(database: Database) -> str | None:
+    """The space of vectors that were written before spaces had names; None when there are none.
 
-    Raises:
-        ChangedEmbedder: vectors of another embedder are here; those of two cannot be compared.
+    The first release held a home to one embedder, and wrote down which.
     """
-    held = await _hold(database, _EMBEDDER, embedder_id)
-    if held != embedder_id:
-        raise ChangedEmbedder(
-            f"the vectors in this home were made by the embedder {held}, but {embedder_id} is configured: "
-            "set FOOTNOTE_EMBEDDER back to the first one, or start with an empty FOOTNOTE_HOME"
-        )
+    async with database.snapshot() as session:
+        fact = await session.get(FactRow, _EMBEDDER)
+    return space_of(fact.value) if fact else None
 
 
 async def hold_index(database: Database, identity: str) -> None:

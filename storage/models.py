@@ -184,6 +184,8 @@ class LivePublication:
     title: str
     pages: int
     chunks: int
+    space: str | None = None
+    """Where its vectors lie; None when it has none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,6 +133,7 @@ class Found:
     words: list[Hit]
     vectors: list[Hit]
     publications: dict[UUID, LivePublication]
+    words_only: frozenset[UUID] = frozenset()
 
 
 @dataclass

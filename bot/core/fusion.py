@@ -15,7 +15,8 @@ def mix(found: FoundChunks, words_weight: float) -> list[Passage]:
     """Every hit once, scored 0-1 by its min-max normalised legs, best first.
 
     When one leg found nothing at all (only words are live yet, or no word occurs) the other counts
-    alone. Source: Bruch et al., "An Analysis of Fusion Functions for Hybrid Retrieval" (2023).
+    alone; words count alone for the publications that have no vectors to be found by.
+    Source: Bruch et al., "An Analysis of Fusion Functions for Hybrid Retrieval" (2023).
     """
     words, vectors = _by_key(found.words), _by_key(found.vectors)
     share = words_weight if words and vectors else float(bool(words))
@@ -24,13 +25,21 @@ def mix(found: FoundChunks, words_weight: float) -> list[Passage]:
         _passage(
             hit,
             found,
-            score=share * word_scores.get(key, 0.0) + (1 - share) * vector_scores.get(key, 0.0),
+            score=_weigh(
+                word_scores.get(key, 0.0),
+                vector_scores.get(key, 0.0),
+                1.0 if hit.publication in found.words_only else share,
+            ),
             bm25=words[key].score if key in words else None,
             vector=vectors[key].score if key in vectors else None,
         )
         for key, hit in {**vectors, **words}.items()
     ]
     return sorted(passages, key=rank_order)
+
+
+def _weigh(words: float, vectors: float, share: float) -> float:
+    return share * words + (1 - share) * vectors
 
 
 def rank_order(passage: Passage) -> tuple[float, str, int]:

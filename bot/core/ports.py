@@ -47,6 +47,10 @@ class FoundChunks(Protocol):
     def publications(self) -> Mapping[UUID, LivePublication]:
         """The live publication of every hit."""
 
+    @property
+    def words_only(self) -> Collection[UUID]:
+        """Those of ``publications`` that have no vectors the question's could be compared with."""
+
 
 class ChannelSearch(Protocol):
     """Searches the live chunks of one channel."""

@@ -1,8 +1,8 @@
 """What every index engine does, whichever it is.
 
-An engine keeps chunks per tenant and finds them by words and by vectors. It does not decide what
-may be shown: ``live.py`` checks every hit against the live set in SQL. Every call takes the tenant
-first and ends within its deadline.
+An engine keeps chunks per tenant and finds them by words and by vectors, which lie in spaces, one per
+embedder: those of two spaces are never compared. It does not decide what may be shown: ``live.py``
+checks every hit against the live set in SQL. Every call takes the tenant first and ends in time.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ class IndexedChunk:
     facets: tuple[str, ...]
     """``key=value`` marks that filters compare whole, such as ``document=<uuid>``."""
     vector: Vector | None = None
+    space: str | None = None
+    """The space of ``vector``: letters, digits and underscores, no digit first."""
 
     def object_id(self, tenant: TenantName) -> UUID:
         """Object id: no two chunks of two tenants or publications can share one."""
@@ -111,8 +113,10 @@ class Index(Protocol):
     async def write(self, tenant: TenantName, chunks: Sequence[IndexedChunk]) -> None:
         """Store chunks of publications that are not live yet; repeating a call changes nothing."""
 
-    async def seal(self, tenant: TenantName, publication: UUID, *, chunks: int, vectors: int) -> None:
-        """Make what was written durable and count it.
+    async def seal(
+        self, tenant: TenantName, publication: UUID, *, chunks: int, vectors: int, space: str | None = None
+    ) -> None:
+        """Make what was written durable and count it, the vectors in their space.
 
         Raises:
             IncompletePublication: fewer chunks or vectors than given: use a new publication id.
@@ -124,9 +128,9 @@ class Index(Protocol):
         """The best chunks by BM25, best first; a repeated term counts as often as it is repeated."""
 
     async def find_by_vector(
-        self, tenant: TenantName, vector: Vector, filters: Filters, limit: int
+        self, tenant: TenantName, space: str, vector: Vector, filters: Filters, limit: int
     ) -> list[Hit]:
-        """The nearest chunks by cosine, nearest first; chunks without a vector are never hits."""
+        """The nearest chunks by cosine, nearest first; those without a vector in this space are no hits."""
 
     async def document_frequencies(
         self, tenant: TenantName, terms: Collection[str]

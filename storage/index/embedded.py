@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 class EmbeddedIndex:
-    """The index without a server: ``folder`` holds the tenants' files, ``timeout`` is in seconds."""
+    """The index without a server."""
 
     identity = "embedded"
     """Tells this index from a server's: it lies in the home, where no other one can take its place."""
@@ -37,8 +37,12 @@ class EmbeddedIndex:
     outages = 0
     """It is never away without us: what a write has returned from is on the disk."""
 
-    def __init__(self, folder: Path, timeout: float = 10.0) -> None:
-        self._files = TenantFiles(folder.absolute(), timeout)
+    def __init__(self, folder: Path, timeout: float = 10.0, first_space: str | None = None) -> None:
+        """Keep the tenants' files in ``folder``; every call ends within ``timeout`` seconds.
+
+        ``first_space`` is the space of vectors that were written before spaces had names.
+        """
+        self._files = TenantFiles(folder.absolute(), timeout, first_space)
         self._timeout = timeout
         self._matrices = Matrices()
         self._threads = ThreadPoolExecutor(max_workers=4, thread_name_prefix="index")
@@ -60,13 +64,15 @@ class EmbeddedIndex:
         for start in range(0, len(chunks), WRITTEN_AT_ONCE):
             await self._change(tenant, tenant_rows.write, chunks[start : start + WRITTEN_AT_ONCE])
 
-    async def seal(self, tenant: TenantName, publication: UUID, *, chunks: int, vectors: int) -> None:
+    async def seal(
+        self, tenant: TenantName, publication: UUID, *, chunks: int, vectors: int, space: str | None = None
+    ) -> None:
         """Count what was written; each write was on the disk when it returned.
 
         Raises:
             IncompletePublication: fewer chunks or vectors than given.
         """
-        found = await self._look(tenant, tenant_rows.count, publication)
+        found = await self._look(tenant, tenant_rows.count, publication, space)
         require_complete(publication, chunks=(found[0], chunks), vectors=(found[1], vectors))
 
     async def find_by_words(
@@ -80,12 +86,12 @@ class EmbeddedIndex:
         return await self._look(tenant, find)
 
     async def find_by_vector(
-        self, tenant: TenantName, vector: Vector, filters: Filters, limit: int
+        self, tenant: TenantName, space: str, vector: Vector, filters: Filters, limit: int
     ) -> list[Hit]:
         """The nearest chunks by cosine, nearest first."""
 
         def find(connection: sqlite3.Connection) -> list[Hit]:
-            matrix = self._matrices.of(tenant, connection, tenant_rows.read_state(connection))
+            matrix = self._matrices.of(tenant, space, connection, tenant_rows.read_state(connection))
             allowed = tenant_rows.allowed_ids(connection, filters)
             return tenant_rows.hits(connection, matrix.nearest(tenant_rows.unit(vector), allowed, limit))
 

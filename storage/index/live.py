@@ -44,6 +44,8 @@ class Found:
     words: list[Hit] = field(default_factory=list)
     vectors: list[Hit] = field(default_factory=list)
     publications: dict[UUID, LivePublication] = field(default_factory=dict)
+    words_only: frozenset[UUID] = frozenset()
+    """Publications without vectors in the question's space: they can be found by words alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,22 +75,25 @@ class _Round:
         """Whether hits that are not live took places that live ones may deserve."""
         return any(len(leg) >= asked and len(self._shown(leg)) < limit for leg in self.legs)
 
-    def found(self, limit: int) -> Found:
-        """The live hits."""
+    def found(self, limit: int, space: str) -> Found:
+        """The live hits of a question in this space."""
         words, vectors = (self._shown(leg)[:limit] for leg in self.legs)
         shown = {hit.publication for hit in (*words, *vectors)}
-        return Found(words, vectors, {one: self.live[one] for one in shown})
+        words_only = frozenset(one for one in shown if self.live[one].space != space)
+        return Found(words, vectors, {one: self.live[one] for one in shown}, words_only)
 
     def _shown(self, leg: list[Hit]) -> list[Hit]:
         return [hit for hit in leg if hit.publication in self.live]
 
 
 class LiveIndex:
-    """An index seen through the live set."""
+    """An index seen through the live set, by an embedder's questions."""
 
-    def __init__(self, index: Index, live_set: LiveSet) -> None:
+    def __init__(self, index: Index, live_set: LiveSet, space: str) -> None:
+        """``space`` is where the vectors of all questions lie."""
         self._index = index
         self._live_set = live_set
+        self._space = space
 
     async def find(
         self,
@@ -130,7 +135,7 @@ class LiveIndex:
             if any(falls[one] < GHOST_AFTER for one in fallen):
                 continue
             if not result.is_short(wanted, asked.limit) or wanted >= MOST_ASKED:
-                return result.found(asked.limit)
+                return result.found(asked.limit, self._space)
             wanted = min(2 * wanted, MOST_ASKED)
         raise IndexUnavailable("the channel's documents change faster than the index answers")
 
@@ -149,4 +154,6 @@ class LiveIndex:
     async def _by_vector(self, asked: _Asked, filters: Filters, limit: int) -> list[Hit]:
         if asked.vector is None:
             return []
-        return await self._index.find_by_vector(asked.channel.tenant, asked.vector, filters, limit)
+        return await self._index.find_by_vector(
+            asked.channel.tenant, self._space, asked.vector, filters, limit
+        )

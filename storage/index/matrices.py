@@ -1,4 +1,4 @@
-"""A tenant's vectors in memory: one matrix per tenant and process, kept equal to the tenant's file.
+"""A tenant's vectors in memory: one matrix per space and process, kept equal to the tenant's file.
 
 Several processes share a file, so every question compares the file's state with that of the matrix;
 added rows are appended, and a removal loads the matrix anew.
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 KEPT = 64
-"""Tenants whose matrix is kept; 10,000 vectors of 384 numbers take 15 MB."""
+"""Matrices that are kept; 10,000 vectors of 384 numbers take 15 MB."""
 
 
 class State(NamedTuple):
@@ -54,29 +54,30 @@ class Matrices:
     """The matrices of one process, least recently used ones let go."""
 
     def __init__(self) -> None:
-        self._matrices: OrderedDict[str, Matrix] = OrderedDict()
+        self._matrices: OrderedDict[tuple[str, str], Matrix] = OrderedDict()
         self._lock = threading.Lock()
 
-    def of(self, tenant: str, connection: sqlite3.Connection, state: State) -> Matrix:
-        """The matrix for ``state``, read from the tenant's file inside the caller's transaction."""
+    def of(self, tenant: str, space: str, connection: sqlite3.Connection, state: State) -> Matrix:
+        """A space's matrix for ``state``, read from the tenant's file inside the caller's transaction."""
+        key = (tenant, space)
         with self._lock:
-            known = self._matrices.get(tenant)
+            known = self._matrices.get(key)
         if known is None or known.state != state:
-            known = _bring_up(known, connection, state)
+            known = _bring_up(known, connection, space, state)
         with self._lock:
-            self._matrices[tenant] = known
-            self._matrices.move_to_end(tenant)
+            self._matrices[key] = known
+            self._matrices.move_to_end(key)
             while len(self._matrices) > KEPT:
                 self._matrices.popitem(last=False)
         return known
 
 
-def _bring_up(known: Matrix | None, connection: sqlite3.Connection, state: State) -> Matrix:
+def _bring_up(known: Matrix | None, connection: sqlite3.Connection, space: str, state: State) -> Matrix:
     """Append what was added since ``known``; load everything when anything was removed."""
     if known is None or known.state[:2] != state[:2] or known.state.last_id > state.last_id:
-        ids, vectors = _load(connection, 0)
+        ids, vectors = _load(connection, space, 0)
         return Matrix(state, ids, vectors)
-    ids, vectors = _load(connection, known.state.last_id)
+    ids, vectors = _load(connection, space, known.state.last_id)
     if not ids.size:
         return Matrix(state, known.ids, known.vectors)
     if not known.ids.size:
@@ -84,9 +85,12 @@ def _bring_up(known: Matrix | None, connection: sqlite3.Connection, state: State
     return Matrix(state, np.concatenate((known.ids, ids)), np.concatenate((known.vectors, vectors)))
 
 
-def _load(connection: sqlite3.Connection, after: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+def _load(
+    connection: sqlite3.Connection, space: str, after: int
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     rows = connection.execute(
-        "SELECT id, vector FROM chunk WHERE id > ? AND vector IS NOT NULL ORDER BY id", (after,)
+        "SELECT id, vector FROM chunk WHERE id > ? AND vector IS NOT NULL AND space = ? ORDER BY id",
+        (after, space),
     ).fetchall()
     ids = np.fromiter((row[0] for row in rows), dtype=np.int64, count=len(rows))
     vectors = np.frombuffer(b"".join(row[1] for row in rows), dtype=np.float32)

@@ -20,8 +20,11 @@ from storage.errors import IndexUnavailable, UnknownTenant
 from storage.models import TenantName
 
 _PUNCTUATION = string.punctuation.replace("'", "''''").replace('"', '""')
+_SHAPE = 1
+"""Files of shape 0 knew one embedder only; in ``user_version``."""
 _SCHEMA = f"""
 PRAGMA journal_mode = WAL;
+PRAGMA user_version = {_SHAPE};
 CREATE TABLE chunk (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     publication TEXT NOT NULL,
@@ -33,6 +36,7 @@ CREATE TABLE chunk (
     last_page INTEGER NOT NULL,
     heading_path TEXT NOT NULL,
     vector BLOB,
+    space TEXT,
     UNIQUE (publication, ordinal)
 );
 CREATE TABLE facet (
@@ -58,9 +62,11 @@ CREATE TABLE state (
 class TenantFiles:
     """The folder of tenant files; every connection ends within ``timeout`` seconds."""
 
-    def __init__(self, folder: Path, timeout: float) -> None:
+    def __init__(self, folder: Path, timeout: float, first_space: str | None) -> None:
+        """``first_space`` is the space of the vectors in files that do not say so themselves."""
         self._folder = folder
         self._timeout = timeout
+        self._first_space = first_space
 
     def exists(self, tenant: TenantName) -> bool:
         """Whether the tenant has a file."""
@@ -119,6 +125,7 @@ class TenantFiles:
             _stop_at(connection, time.monotonic() + self._timeout)
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA foreign_keys = ON")
+            _name_spaces(connection, self._first_space)
             connection.execute(begin)
             yield connection
         finally:
@@ -151,6 +158,18 @@ def _write_schema(path: Path) -> None:
     finally:
         connection.close()
     path.chmod(0o600)
+
+
+def _name_spaces(connection: sqlite3.Connection, first_space: str | None) -> None:
+    """Bring an older file up to date: a default names the space of all its vectors without a rewrite."""
+    if connection.execute("PRAGMA user_version").fetchone()[0] >= _SHAPE:
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    if connection.execute("PRAGMA user_version").fetchone()[0] < _SHAPE:
+        default = f" DEFAULT '{first_space}'" if first_space and first_space.isidentifier() else ""
+        connection.execute(f"ALTER TABLE chunk ADD COLUMN space TEXT{default}")
+        connection.execute(f"PRAGMA user_version = {_SHAPE}")
+    connection.execute("COMMIT")
 
 
 def _stop_at(connection: sqlite3.Connection, deadline: float) -> None:

@@ -31,8 +31,9 @@ PASSES = """
 
 _ALLOWED = "SELECT id FROM chunk WHERE " + PASSES.format(id="chunk.id")  # noqa: S608 - made of constants
 _INSERT = """
-    INSERT INTO chunk (publication, ordinal, terms, length, text, first_page, last_page, heading_path, vector)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+    INSERT INTO chunk (
+        publication, ordinal, terms, length, text, first_page, last_page, heading_path, vector, space
+    ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 
 
@@ -56,10 +57,10 @@ def _insert(connection: sqlite3.Connection, chunk: IndexedChunk) -> None:
     length = len(chunk.terms.split())
     vector = None if chunk.vector is None else unit(chunk.vector).tobytes()
     pages = (chunk.first_page, chunk.last_page)
-    headings = json.dumps(chunk.heading_path)
+    shown = (chunk.text, *pages, json.dumps(chunk.heading_path))
     row = connection.execute(
         _INSERT,
-        (str(chunk.publication), chunk.ordinal, chunk.terms, length, chunk.text, *pages, headings, vector),
+        (str(chunk.publication), chunk.ordinal, chunk.terms, length, *shown, vector, chunk.space),
     ).lastrowid
     connection.execute("INSERT INTO words (rowid, terms) VALUES (?, ?)", (row, chunk.terms))
     connection.executemany("INSERT INTO facet VALUES (?, ?)", [(facet, row) for facet in set(chunk.facets)])
@@ -88,10 +89,10 @@ def _remove(connection: sqlite3.Connection, ids: Sequence[tuple[int]]) -> None:
     connection.execute("UPDATE state SET removals = removals + 1")
 
 
-def count(connection: sqlite3.Connection, publication: UUID) -> tuple[int, int]:
-    """(chunks, chunks with a vector) of a publication."""
-    counted = "SELECT COUNT(*), COUNT(vector) FROM chunk WHERE publication = ?"
-    chunks, vectors = connection.execute(counted, (str(publication),)).fetchone()
+def count(connection: sqlite3.Connection, publication: UUID, space: str | None) -> tuple[int, int]:
+    """(chunks, chunks with a vector in ``space``) of a publication."""
+    counted = "SELECT COUNT(*), COUNT(vector) FILTER (WHERE space = ?) FROM chunk WHERE publication = ?"
+    chunks, vectors = connection.execute(counted, (space, str(publication))).fetchone()
     return chunks, vectors
 
 

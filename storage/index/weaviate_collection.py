@@ -16,7 +16,6 @@ from weaviate.classes.config import (
     Property,
     StopwordsPreset,
     Tokenization,
-    VectorDistances,
 )
 from weaviate.classes.data import DataObject
 from weaviate.classes.init import AdditionalConfig, Auth, Timeout
@@ -27,10 +26,10 @@ from weaviate.exceptions import WeaviateBaseError
 
 from storage.errors import IndexUnavailable, SettingsError, UnknownTenant
 from storage.index.contract import Filters, Hit, IndexedChunk
+from storage.index.weaviate_spaces import FIRST_VECTOR, vector_config
 from storage.models import TenantName
 
 COLLECTION = "FootnoteChunk"
-VECTOR = "text"
 SHOWN = ["publication", "ordinal", "text", "first_page", "last_page", "heading_path"]
 """The properties a hit is made of."""
 
@@ -98,10 +97,7 @@ async def _create_collection(client: WeaviateAsyncClient) -> None:
             multi_tenancy_config=Configure.multi_tenancy(
                 enabled=True, auto_tenant_creation=False, auto_tenant_activation=True
             ),
-            vector_config=Configure.Vectors.self_provided(
-                name=VECTOR,
-                vector_index_config=Configure.VectorIndex.flat(distance_metric=VectorDistances.COSINE),
-            ),
+            vector_config=vector_config(FIRST_VECTOR),
             inverted_index_config=Configure.inverted_index(
                 bm25_k1=1.2, bm25_b=0.75, stopwords_preset=StopwordsPreset.NONE
             ),
@@ -141,8 +137,11 @@ def _only_stored(name: str, kind: DataType) -> Property:
     return Property(name=name, data_type=kind, index_searchable=False, index_filterable=False)
 
 
-def as_object(tenant: TenantName, chunk: IndexedChunk) -> DataObject[Any, Any]:
-    """A chunk as Weaviate keeps it."""
+def as_object(tenant: TenantName, chunk: IndexedChunk, vector_name: str | None) -> DataObject[Any, Any]:
+    """A chunk as Weaviate keeps it, its vector under the name that its space has there."""
+    vector = None
+    if chunk.vector is not None and vector_name is not None:
+        vector = {vector_name: [float(value) for value in chunk.vector]}
     return DataObject(
         uuid=chunk.object_id(tenant),
         properties={
@@ -155,7 +154,7 @@ def as_object(tenant: TenantName, chunk: IndexedChunk) -> DataObject[Any, Any]:
             "heading_path": list(chunk.heading_path),
             "facets": list(chunk.facets),
         },
-        vector=None if chunk.vector is None else {VECTOR: [float(value) for value in chunk.vector]},
+        vector=vector,
     )
 
 

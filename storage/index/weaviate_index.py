@@ -16,7 +16,6 @@ from weaviate import WeaviateAsyncClient
 from weaviate.classes.data import DataObject
 from weaviate.classes.query import MetadataQuery
 from weaviate.classes.tenants import Tenant
-from weaviate.collections import CollectionAsync
 from weaviate.collections.classes.filters import FilterReturn
 
 from storage.errors import IndexUnavailable, UnknownTenant
@@ -25,7 +24,6 @@ from storage.index.term_counts import TermCounts
 from storage.index.weaviate_collection import (
     COLLECTION,
     SHOWN,
-    VECTOR,
     as_filter,
     as_hit,
     as_object,
@@ -36,21 +34,18 @@ from storage.index.weaviate_collection import (
     of_publication,
     translated,
 )
+from storage.index.weaviate_counting import Shard, count_vectors, windows_of
+from storage.index.weaviate_spaces import VectorSpaces
 from storage.models import TenantName
 
 WRITTEN_AT_ONCE = 500
-COUNTED_AT_ONCE = 2000
-"""Vectors counted by one query: a server returns 10,000 hits at most."""
 READ_AT_ONCE = 1000
 DELETED_AT_ONCE = 16
-SPARE = 5
-"""Hits asked for beyond the number expected, so that too many show as well."""
 FIRST = UUID(int=0)
 
 _NOBODY = TenantName("lo_" + 52 * "a")
 """A tenant that no name leads to, asked for to hear the server say so."""
 
-Shard = CollectionAsync[Any, Any]
 T = TypeVar("T")
 
 
@@ -60,7 +55,9 @@ class WeaviateIndex:
     The collection without a tenant stays private: every call goes through the shard of its tenant.
     """
 
-    def __init__(self, client: WeaviateAsyncClient, identity: str, timeout: float) -> None:
+    def __init__(
+        self, client: WeaviateAsyncClient, identity: str, timeout: float, first_space: str | None
+    ) -> None:
         self.identity = identity
         """Tells this collection from every other one, and from itself before it was emptied."""
         self.is_ours_alone = False
@@ -70,6 +67,7 @@ class WeaviateIndex:
         self._client = client
         self._timeout = timeout
         self._collection: Shard = client.collections.use(COLLECTION)
+        self._spaces = VectorSpaces(self._collection, first_space)
         self._counts = TermCounts()
 
     @classmethod
@@ -79,8 +77,11 @@ class WeaviateIndex:
         api_key: str | None,
         grpc_port: int,
         timeout: float = 10.0,  # noqa: ASYNC109 - the deadline of every later call, not of this one alone
+        first_space: str | None = None,
     ) -> WeaviateIndex:
         """Connect to the server at ``url`` and make the collection unless it is there.
+
+        ``first_space`` is the space of vectors that were written before spaces had names.
 
         Raises:
             IndexUnavailable: nobody answers, the key is refused, or the server is too old.
@@ -99,7 +100,7 @@ class WeaviateIndex:
                     "WEAVIATE_API_KEY and FOOTNOTE_WEAVIATE_GRPC_PORT right?"
                 ) from error
             raise
-        return cls(client, identity, timeout)
+        return cls(client, identity, timeout, first_space)
 
     async def tenants(self) -> set[TenantName]:
         """Every tenant of the collection, those of other homes included."""
@@ -117,27 +118,35 @@ class WeaviateIndex:
     async def write(self, tenant: TenantName, chunks: Sequence[IndexedChunk]) -> None:
         """Store chunks; one that is there already is replaced."""
         name = _checked(tenant)
+        names = {chunk.space: await self._vector_name(chunk.space) for chunk in chunks}
         for start in range(0, len(chunks), WRITTEN_AT_ONCE):
-            batch = [as_object(name, chunk) for chunk in chunks[start : start + WRITTEN_AT_ONCE]]
-            await self._insert(name, batch)
+            batch = chunks[start : start + WRITTEN_AT_ONCE]
+            await self._insert(name, [as_object(name, chunk, names[chunk.space]) for chunk in batch])
+
+    async def _vector_name(self, space: str | None) -> str | None:
+        """What the vectors of a space are called, made now when they are the first."""
+        if space is None:
+            return None
+        await self._call(self._spaces.ensure(space))
+        return self._spaces.vector_of(space)
 
     async def _insert(self, tenant: TenantName, objects: Sequence[DataObject[Any, Any]]) -> None:
         result = await self._call(self._shard(tenant).data.insert_many(objects))
         for error in result.errors.values():
             raise translated(error.message)
 
-    async def seal(self, tenant: TenantName, publication: UUID, *, chunks: int, vectors: int) -> None:
+    async def seal(
+        self, tenant: TenantName, publication: UUID, *, chunks: int, vectors: int, space: str | None = None
+    ) -> None:
         """Flush what was written, then count objects and vectors.
 
         Raises:
             IncompletePublication: fewer chunks or vectors than given.
         """
         await self._flush(tenant)
-        windows = [
-            range(start, start + COUNTED_AT_ONCE) for start in range(0, max(chunks, 1), COUNTED_AT_ONCE)
-        ]
+        windows = windows_of(chunks)
         found = [await self._count(tenant, of_publication(publication, window)) for window in windows]
-        placed = [await self._count_vectors(tenant, publication, window) for window in windows if vectors]
+        placed = [await self._count_vectors(tenant, publication, space, one) for one in windows if vectors]
         require_complete(publication, chunks=(sum(found), chunks), vectors=(sum(placed), vectors))
 
     async def _flush(self, tenant: TenantName) -> None:
@@ -154,39 +163,13 @@ class WeaviateIndex:
         counted = await self._call(self._shard(tenant).aggregate.over_all(total_count=True, filters=chosen))
         return counted.total_count or 0
 
-    async def _count_vectors(self, tenant: TenantName, publication: UUID, window: range) -> int:
-        """Count by searching: the object count does not notice a vector that was lost."""
-        probe = await self._any_vector(tenant, publication, window)
-        if probe is None:
+    async def _count_vectors(
+        self, tenant: TenantName, publication: UUID, space: str | None, window: range
+    ) -> int:
+        if space is None or not await self._call(self._spaces.has(space)):
             return 0
-        found = await self._call(
-            self._shard(tenant).query.near_vector(
-                probe,
-                target_vector=VECTOR,
-                filters=of_publication(publication, window),
-                limit=len(window) + SPARE,
-                return_properties=[],
-            )
-        )
-        return len(found.objects)
-
-    async def _any_vector(self, tenant: TenantName, publication: UUID, window: range) -> list[float] | None:
-        for start in range(0, len(window), 100):
-            page = await self._call(
-                self._shard(tenant).query.fetch_objects(
-                    filters=of_publication(publication, window),
-                    limit=100,
-                    offset=start,
-                    include_vector=True,
-                    return_properties=[],
-                )
-            )
-            for found in page.objects:
-                if VECTOR in found.vector:
-                    return [float(value) for value in found.vector[VECTOR]]  # type: ignore[arg-type] # one vector, not many
-            if len(page.objects) < 100:
-                break
-        return None
+        name = self._spaces.vector_of(space)
+        return await self._call(count_vectors(self._shard(tenant), publication, window, name))
 
     async def find_by_words(
         self, tenant: TenantName, terms: Sequence[str], filters: Filters, limit: int
@@ -207,15 +190,15 @@ class WeaviateIndex:
         return [as_hit(one.properties, one.metadata.score or 0.0) for one in found.objects]
 
     async def find_by_vector(
-        self, tenant: TenantName, vector: Vector, filters: Filters, limit: int
+        self, tenant: TenantName, space: str, vector: Vector, filters: Filters, limit: int
     ) -> list[Hit]:
         """The nearest chunks by cosine, nearest first."""
-        if not all(filters.groups):
+        if not all(filters.groups) or not await self._call(self._spaces.has(space)):
             return await self._nothing(tenant)
         found = await self._call(
             self._shard(tenant).query.near_vector(
                 [float(value) for value in vector],
-                target_vector=VECTOR,
+                target_vector=self._spaces.vector_of(space),
                 filters=as_filter(filters),
                 limit=limit,
                 return_metadata=MetadataQuery(distance=True),

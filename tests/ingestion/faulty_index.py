@@ -36,12 +36,14 @@ class FaultyIndex:
             self.fails_while_writing -= 1
             raise IndexUnavailable("the connection broke")
 
-    async def seal(self, tenant: TenantName, publication: UUID, *, chunks: int, vectors: int) -> None:
+    async def seal(
+        self, tenant: TenantName, publication: UUID, *, chunks: int, vectors: int, space: str | None = None
+    ) -> None:
         """Seal, or find that something is missing."""
         if self.loses:
             self.loses -= 1
             raise IncompletePublication("3 of 4 chunks")
-        await self._real.seal(tenant, publication, chunks=chunks, vectors=vectors)
+        await self._real.seal(tenant, publication, chunks=chunks, vectors=vectors, space=space)
         self.sealed.append(publication)
 
     def __getattr__(self, name: str) -> Any:

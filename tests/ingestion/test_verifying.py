@@ -48,14 +48,16 @@ class KilledIndex(FaultyIndex):
         self._spared = set(Rung)
         self.is_killed = asyncio.Event()
 
-    async def seal(self, tenant: TenantName, publication: UUID, *, chunks: int, vectors: int) -> None:
+    async def seal(
+        self, tenant: TenantName, publication: UUID, *, chunks: int, vectors: int, space: str | None = None
+    ) -> None:
         """Kill the server before it is sealed."""
         rung = Rung.FULL if vectors else Rung.QUICK
         if rung in self._spared and not self.is_killed.is_set():
             self._spared.remove(rung)
             await asyncio.to_thread(self._server.kill)
             self.is_killed.set()
-        await super().seal(tenant, publication, chunks=chunks, vectors=vectors)
+        await super().seal(tenant, publication, chunks=chunks, vectors=vectors, space=space)
 
 
 @pytest.fixture
@@ -104,7 +106,7 @@ async def held(home: Home, channel: str, live: LivePublication) -> tuple[int, in
     tenant = (await home.channel(channel)).tenant
     vector = (await home.embedder.aembed(["marzipan"]))[0].tolist()
     words = await home.index.find_by_words(tenant, ["marzipan"], Filters(), 500)
-    vectors = await home.index.find_by_vector(tenant, vector, Filters(), 500)
+    vectors = await home.index.find_by_vector(tenant, home.embedder.space, vector, Filters(), 500)
     return sum(hit.publication == live.id for hit in words), sum(
         hit.publication == live.id for hit in vectors
     )

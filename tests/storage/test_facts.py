@@ -1,28 +1,19 @@
 """A home's facts do not change unnoticed."""
 
-import asyncio
-
 import pytest
 
 from storage.database import Database
-from storage.errors import ChangedEmbedder, ChangedIndex
-from storage.facts import hold_embedder, hold_index
+from storage.errors import ChangedIndex
+from storage.facts import first_space, hold_index
+from storage.tables import FactRow
 
 
-async def test_another_embedder_is_refused_with_what_to_do(database: Database) -> None:
-    """The first embedder is kept; a second one ends in a sentence that names both, and changes nothing."""
-    await hold_embedder(database, "minilm-256")
-    with pytest.raises(ChangedEmbedder, match=r"minilm-256.*other-512.*FOOTNOTE_EMBEDDER"):
-        await hold_embedder(database, "other-512")
-    await hold_embedder(database, "minilm-256")
-
-
-async def test_of_two_embedders_at_once_one_is_kept(database: Database) -> None:
-    """Two processes starting with different embedders cannot both believe to be the first."""
-    outcomes = await asyncio.gather(
-        hold_embedder(database, "one"), hold_embedder(database, "two"), return_exceptions=True
-    )
-    assert sorted(type(outcome).__name__ for outcome in outcomes) == ["ChangedEmbedder", "NoneType"]
+async def test_the_embedder_of_the_first_release_names_the_first_space(database: Database) -> None:
+    """Shows that vectors without a space are known to be those of the embedder the home was held to."""
+    assert await first_space(database) is None
+    async with database.transaction() as session:
+        session.add(FactRow(name="embedder", value="onnx-0123456789abcdef"))
+    assert await first_space(database) == "onnx_0123456789abcdef"
 
 
 async def test_another_index_is_refused_with_what_to_do(database: Database) -> None:

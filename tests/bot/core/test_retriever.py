@@ -200,7 +200,7 @@ class NothingLive:
 async def test_an_unknown_channel_finds_nothing(tmp_path: Path) -> None:
     """On the real index: a channel that nothing was ever put into has no passages; that is no failure."""
     async with aclosing(EmbeddedIndex(tmp_path)) as index:
-        retriever = HybridRetriever(LiveIndex(index, NothingLive()), HashEmbedder())
+        retriever = HybridRetriever(LiveIndex(index, NothingLive(), "hash"), HashEmbedder())
         assert (await retriever.retrieve(question("a?"))).passages == ()
 
 

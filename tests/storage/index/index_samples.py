@@ -9,6 +9,9 @@ from storage.analyzer import index_terms
 from storage.index.contract import IndexedChunk, Vector
 from storage.models import ChannelKey, Platform, TenantName
 
+SPACE = "onnx_0123456789abcdef"
+"""The space of the vectors that tests write."""
+
 
 def new_tenant() -> TenantName:
     """A tenant that no other test uses."""
@@ -23,6 +26,7 @@ def chunk(
     vector: Vector | None = None,
     facets: tuple[str, ...] = (),
     title: str = "",
+    space: str = SPACE,
 ) -> IndexedChunk:
     """One chunk on page ``ordinal + 1``."""
     return IndexedChunk(
@@ -35,6 +39,7 @@ def chunk(
         heading_path=("Chapter", f"Section {ordinal}"),
         facets=facets,
         vector=vector,
+        space=space if vector is not None else None,
     )
 
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from uuid import UUID, uuid4
 
-from index_samples import axis, chunk, new_tenant
+from index_samples import SPACE, axis, chunk, new_tenant
 
 from storage.index.contract import Filters
 from storage.index.embedded import EmbeddedIndex
@@ -26,8 +26,9 @@ async def main(folder, tenant, publication, work):
         await index.remove(tenant, publication, 0)
     else:
         for place in range(50):
-            vector = [0.0, 1.0] + [0.0] * 6
-            await index.write(tenant, [IndexedChunk(publication, place, "tape", "t", 1, 1, (), (), vector)])
+            vector, space = [0.0, 1.0] + [0.0] * 6, "onnx_0123456789abcdef"
+            one = IndexedChunk(publication, place, "tape", "t", 1, 1, (), (), vector, space)
+            await index.write(tenant, [one])
     await index.aclose()
 
 asyncio.run(main(*sys.argv[1:]))
@@ -49,10 +50,10 @@ async def test_two_processes_write_at_once_and_both_are_whole(tmp_path: Path) ->
     other = asyncio.create_task(in_another_process(tmp_path, tenant, theirs, "write"))
     for place in range(200):
         await index.write(tenant, [chunk(ours, place, "disk", vector=axis(0))])
-        await index.find_by_vector(tenant, axis(1), Filters(), 500)
+        await index.find_by_vector(tenant, SPACE, axis(1), Filters(), 500)
     await other
     assert await index.publications(tenant) == {ours: 200, theirs: 50}
-    hits = await index.find_by_vector(tenant, axis(1), Filters(), 500)
+    hits = await index.find_by_vector(tenant, SPACE, axis(1), Filters(), 500)
     assert [hit.publication for hit in hits[:50]] == [theirs] * 50
     assert len(hits) == 250
     assert len(await index.find_by_words(tenant, ["tape"], Filters(), 500)) == 50
@@ -64,8 +65,8 @@ async def test_what_another_process_removes_leaves_our_matrix(tmp_path: Path) ->
     index, tenant, kept, gone = EmbeddedIndex(tmp_path), new_tenant(), uuid4(), uuid4()
     await index.ensure_tenant(tenant)
     await index.write(tenant, [chunk(one, 0, "disk", vector=axis(0)) for one in (kept, gone)])
-    assert len(await index.find_by_vector(tenant, axis(0), Filters(), 5)) == 2
+    assert len(await index.find_by_vector(tenant, SPACE, axis(0), Filters(), 5)) == 2
     await in_another_process(tmp_path, tenant, gone, "remove")
-    hits = await index.find_by_vector(tenant, axis(0), Filters(), 5)
+    hits = await index.find_by_vector(tenant, SPACE, axis(0), Filters(), 5)
     assert [hit.publication for hit in hits] == [kept]
     await index.aclose()

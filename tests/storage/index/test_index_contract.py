@@ -6,7 +6,7 @@ from typing import Any, cast
 from uuid import uuid4
 
 import pytest
-from index_samples import axis, chunk, new_tenant
+from index_samples import SPACE, axis, chunk, new_tenant
 
 from storage.analyzer import analyze
 from storage.errors import IncompletePublication, InvalidTenant, UnknownTenant
@@ -14,6 +14,8 @@ from storage.index.contract import Filters, Hit, Index
 from storage.models import TenantName
 
 ALL = Filters()
+OTHER = "endpoint_0123456789abcdef"
+"""Another embedder's space."""
 
 
 def places(hits: list[Hit]) -> list[int]:
@@ -37,10 +39,10 @@ async def test_a_tenant_made_again_is_empty(index: Index, tenant: TenantName) ->
     """Shows that a dropped tenant leaves nothing behind, not even a matrix in memory."""
     publication = uuid4()
     await index.write(tenant, [chunk(publication, 0, "backups", vector=axis(0))])
-    assert places(await index.find_by_vector(tenant, axis(0), ALL, 5)) == [0]
+    assert places(await index.find_by_vector(tenant, SPACE, axis(0), ALL, 5)) == [0]
     await index.drop_tenant(tenant)
     await index.ensure_tenant(tenant)
-    assert await index.find_by_vector(tenant, axis(0), ALL, 5) == []
+    assert await index.find_by_vector(tenant, SPACE, axis(0), ALL, 5) == []
     assert await index.find_by_words(tenant, ["backup"], ALL, 5) == []
 
 
@@ -52,7 +54,7 @@ async def test_an_unknown_tenant_is_refused_by_every_call_and_never_created(inde
         index.seal(name, uuid4(), chunks=1, vectors=0),
         index.find_by_words(name, ["text"], ALL, 5),
         index.find_by_words(name, [], ALL, 5),
-        index.find_by_vector(name, axis(0), ALL, 5),
+        index.find_by_vector(name, SPACE, axis(0), ALL, 5),
         index.document_frequencies(name, ["text"]),
         index.remove(name, uuid4(), 1),
         index.publications(name),
@@ -95,7 +97,7 @@ async def test_a_tenant_never_finds_what_another_holds(index: Index, tenant: Ten
     await index.ensure_tenant(other)
     await index.write(other, [chunk(uuid4(), 0, "canary", vector=axis(0))])
     assert await index.find_by_words(tenant, ["canari"], ALL, 5) == []
-    assert await index.find_by_vector(tenant, axis(0), ALL, 5) == []
+    assert await index.find_by_vector(tenant, SPACE, axis(0), ALL, 5) == []
     assert await index.document_frequencies(tenant, ["canari"]) == (0, {"canari": 0})
     assert await index.publications(tenant) == {}
 
@@ -108,7 +110,7 @@ async def test_a_hit_is_the_chunk_as_it_was_written(index: Index, tenant: Tenant
     await index.write(tenant, [written])
     for hits in (
         await index.find_by_words(tenant, analyze("daily backups"), ALL, 5),
-        await index.find_by_vector(tenant, axis(1), ALL, 5),
+        await index.find_by_vector(tenant, SPACE, axis(1), ALL, 5),
     ):
         (hit,) = hits
         assert (hit.publication, hit.ordinal, hit.text) == (publication, 3, text)
@@ -122,7 +124,7 @@ async def test_writing_again_changes_nothing(index: Index, tenant: TenantName) -
     await index.write(tenant, chunks)
     await index.write(tenant, chunks)
     assert await index.publications(tenant) == {publication: 1}
-    assert places(await index.find_by_vector(tenant, axis(0), ALL, 5)) == [0]
+    assert places(await index.find_by_vector(tenant, SPACE, axis(0), ALL, 5)) == [0]
     assert await index.document_frequencies(tenant, ["backup"]) == (1, {"backup": 1})
 
 
@@ -130,10 +132,10 @@ async def test_a_chunk_written_anew_replaces_the_old_one(index: Index, tenant: T
     """Shows that neither old words nor old vectors of a rewritten chunk are found."""
     publication = uuid4()
     await index.write(tenant, [chunk(publication, 0, "tapes", vector=axis(0))])
-    await index.find_by_vector(tenant, axis(0), ALL, 5)
+    await index.find_by_vector(tenant, SPACE, axis(0), ALL, 5)
     await index.write(tenant, [chunk(publication, 0, "disks", vector=axis(1))])
     assert await index.find_by_words(tenant, ["tape"], ALL, 5) == []
-    (hit,) = await index.find_by_vector(tenant, axis(1), ALL, 5)
+    (hit,) = await index.find_by_vector(tenant, SPACE, axis(1), ALL, 5)
     assert (hit.text, round(hit.score, 5)) == ("disks", 1.0)
 
 
@@ -175,24 +177,45 @@ async def test_vectors_rank_by_cosine_whatever_their_length(index: Index, tenant
     await index.write(
         tenant, [chunk(publication, place, "text", vector=vector) for place, vector in enumerate(vectors)]
     )
-    hits = await index.find_by_vector(tenant, [5.0, 0.0], ALL, 10)
+    hits = await index.find_by_vector(tenant, SPACE, [5.0, 0.0], ALL, 10)
     assert places(hits) == [0, 1, 2, 3]
     assert [hit.score for hit in hits] == pytest.approx([1.0, 0.70711, 0.0, -1.0], abs=1e-5)
-    assert places(await index.find_by_vector(tenant, [5.0, 0.0], ALL, 2)) == [0, 1]
+    assert places(await index.find_by_vector(tenant, SPACE, [5.0, 0.0], ALL, 2)) == [0, 1]
+
+
+async def test_vectors_of_two_spaces_are_never_compared(index: Index, tenant: TenantName) -> None:
+    """Shows that each space finds its own chunks, counts its own vectors, and may have its own length."""
+    ours, theirs = uuid4(), uuid4()
+    await index.write(tenant, [chunk(ours, place, "backup", vector=axis(place)) for place in range(3)])
+    longer = [chunk(theirs, place, "backup", vector=axis(place, 12), space=OTHER) for place in range(5)]
+    await index.write(tenant, longer)
+    await index.seal(tenant, ours, chunks=3, vectors=3, space=SPACE)
+    await index.seal(tenant, theirs, chunks=5, vectors=5, space=OTHER)
+    for publication, space in [(ours, OTHER), (theirs, SPACE), (ours, "never_used")]:
+        with pytest.raises(IncompletePublication):
+            await index.seal(tenant, publication, chunks=3, vectors=1, space=space)
+    for publication, space, dimensions in [(ours, SPACE, 8), (theirs, OTHER, 12), (ours, SPACE, 8)]:
+        hits = await index.find_by_vector(tenant, space, axis(1, dimensions), ALL, 20)
+        assert (hits[0].ordinal, {hit.publication for hit in hits}) == (1, {publication})
+    assert await index.find_by_vector(tenant, "never_used", axis(0, 3), ALL, 20) == []
+    assert len(await index.find_by_words(tenant, ["backup"], ALL, 20)) == 8
+    await index.remove(tenant, ours, 3)
+    assert await index.find_by_vector(tenant, SPACE, axis(1), ALL, 20) == []
+    assert len(await index.find_by_vector(tenant, OTHER, axis(1, 12), ALL, 20)) == 5
 
 
 async def test_chunks_without_vectors_answer_by_words_alone(index: Index, tenant: TenantName) -> None:
     """Shows that a tenant on the quick rung answers by words and has no vector hits, not an error."""
     await index.write(tenant, [chunk(uuid4(), 0, "backups")])
     assert places(await index.find_by_words(tenant, ["backup"], ALL, 5)) == [0]
-    assert await index.find_by_vector(tenant, axis(0), ALL, 5) == []
+    assert await index.find_by_vector(tenant, SPACE, axis(0), ALL, 5) == []
 
 
 async def test_vectors_written_later_are_found_at_once(index: Index, tenant: TenantName) -> None:
     """Shows that a question sees vectors added since the last question."""
     for place in range(3):
         await index.write(tenant, [chunk(uuid4(), place, "text", vector=axis(place))])
-        hits = await index.find_by_vector(tenant, axis(place), ALL, 10)
+        hits = await index.find_by_vector(tenant, SPACE, axis(place), ALL, 10)
         assert (hits[0].ordinal, len(hits)) == (place, place + 1)
 
 
@@ -214,7 +237,7 @@ async def test_filters_need_one_facet_of_each_group(index: Index, tenant: Tenant
     ]:
         chosen = Filters(groups)
         assert set(places(await index.find_by_words(tenant, ["backup"], chosen, 10))) == expected
-        assert set(places(await index.find_by_vector(tenant, axis(0), chosen, 10))) == expected
+        assert set(places(await index.find_by_vector(tenant, SPACE, axis(0), chosen, 10))) == expected
 
 
 async def test_hidden_publications_are_left_out_of_both_legs(index: Index, tenant: TenantName) -> None:
@@ -224,7 +247,7 @@ async def test_hidden_publications_are_left_out_of_both_legs(index: Index, tenan
     await index.write(tenant, [chunk(seen, 7, "backup of other things", vector=axis(1))])
     chosen = Filters(hidden=frozenset({hidden, uuid4()}))
     assert places(await index.find_by_words(tenant, ["backup"], chosen, 5)) == [7]
-    assert places(await index.find_by_vector(tenant, axis(0), chosen, 5)) == [7]
+    assert places(await index.find_by_vector(tenant, SPACE, axis(0), chosen, 5)) == [7]
 
 
 async def test_document_frequencies_count_chunks_not_occurrences(index: Index, tenant: TenantName) -> None:
@@ -244,11 +267,11 @@ async def test_a_seal_counts_chunks_and_vectors(index: Index, tenant: TenantName
     publication = uuid4()
     await index.write(tenant, [chunk(publication, place, "text", vector=axis(place)) for place in range(3)])
     await index.write(tenant, [chunk(publication, 3, "text without a vector")])
-    await index.seal(tenant, publication, chunks=4, vectors=3)
-    await index.seal(tenant, publication, chunks=4, vectors=3)
+    await index.seal(tenant, publication, chunks=4, vectors=3, space=SPACE)
+    await index.seal(tenant, publication, chunks=4, vectors=3, space=SPACE)
     for chunks, vectors in [(5, 3), (4, 4)]:
         with pytest.raises(IncompletePublication):
-            await index.seal(tenant, publication, chunks=chunks, vectors=vectors)
+            await index.seal(tenant, publication, chunks=chunks, vectors=vectors, space=SPACE)
     assert await index.publications(tenant) == {publication: 4}
     assert (await index.document_frequencies(tenant, ["text"]))[0] == 4
 
@@ -262,13 +285,13 @@ async def test_a_removed_publication_leaves_no_ghosts(index: Index, tenant: Tena
             for place in range(30)
         ]
         await index.write(tenant, chunks)
-        await index.seal(tenant, publication, chunks=30, vectors=30)
+        await index.seal(tenant, publication, chunks=30, vectors=30, space=SPACE)
     await index.remove(tenant, gone, 30)
     await index.remove(tenant, gone, 30)
     marked = Filters((frozenset({"a=b"}),))
     for hits in (
         await index.find_by_words(tenant, ["backup"], ALL, 100),
-        await index.find_by_vector(tenant, axis(0), ALL, 100),
+        await index.find_by_vector(tenant, SPACE, axis(0), ALL, 100),
         await index.find_by_words(tenant, ["backup"], marked, 100),
     ):
         assert (len(hits), {hit.publication for hit in hits}) == (30, {kept})
@@ -281,7 +304,7 @@ async def test_more_than_ten_thousand_chunks_seal_and_go(index: Index, tenant: T
     publication, chunks = uuid4(), 10_300
     written = [chunk(publication, place, "backup", vector=axis(place % 8)) for place in range(chunks)]
     await index.write(tenant, written)
-    await index.seal(tenant, publication, chunks=chunks, vectors=chunks)
+    await index.seal(tenant, publication, chunks=chunks, vectors=chunks, space=SPACE)
     assert await index.publications(tenant) == {publication: chunks}
     await index.remove(tenant, publication, chunks)
     assert await index.publications(tenant) == {}

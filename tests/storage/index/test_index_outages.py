@@ -12,7 +12,7 @@ from uuid import UUID, uuid4
 import numpy as np
 import pytest
 from engines.weaviate import RealWeaviate
-from index_samples import axis, chunk, new_tenant
+from index_samples import SPACE, axis, chunk, new_tenant
 
 from storage.errors import IncompletePublication, IndexUnavailable, SettingsError
 from storage.index.contract import Filters, Index, IndexedChunk
@@ -28,9 +28,9 @@ CALLS: dict[str, Call] = {
     "has_tenant": lambda index, tenant: index.has_tenant(tenant),
     "ensure_tenant": lambda index, tenant: index.ensure_tenant(tenant),
     "write": lambda index, tenant: index.write(tenant, [chunk(uuid4(), 0, "backup", vector=axis(0))]),
-    "seal": lambda index, tenant: index.seal(tenant, uuid4(), chunks=1, vectors=1),
+    "seal": lambda index, tenant: index.seal(tenant, uuid4(), chunks=1, vectors=1, space=SPACE),
     "find_by_words": lambda index, tenant: index.find_by_words(tenant, ["backup"], Filters(), 5),
-    "find_by_vector": lambda index, tenant: index.find_by_vector(tenant, axis(0), Filters(), 5),
+    "find_by_vector": lambda index, tenant: index.find_by_vector(tenant, SPACE, axis(0), Filters(), 5),
     "document_frequencies": lambda index, tenant: index.document_frequencies(tenant, ["backup"]),
     "remove": lambda index, tenant: index.remove(tenant, uuid4(), 3),
     "publications": lambda index, tenant: index.publications(tenant),
@@ -104,7 +104,7 @@ async def whole(index: Index, tenant: TenantName, publication: UUID) -> bool:
     """Whether all 100 chunks of a publication are found by words and by vector."""
     others = Filters()
     by_words = await index.find_by_words(tenant, ["backup"], others, 500)
-    by_vector = await index.find_by_vector(tenant, [1.0] * 384, others, 500)
+    by_vector = await index.find_by_vector(tenant, SPACE, [1.0] * 384, others, 500)
     return all(sum(hit.publication == publication for hit in leg) == 100 for leg in (by_words, by_vector))
 
 
@@ -121,11 +121,11 @@ async def test_a_kill_before_the_seal_shows_as_incomplete_or_lost_nothing(weavia
     await until_up(index)
     for tenant, publication in written.items():
         try:
-            await index.seal(tenant, publication, chunks=100, vectors=100)
+            await index.seal(tenant, publication, chunks=100, vectors=100, space=SPACE)
         except IncompletePublication:
             again = uuid4()
             await index.write(tenant, readings(again))
-            await index.seal(tenant, again, chunks=100, vectors=100)
+            await index.seal(tenant, again, chunks=100, vectors=100, space=SPACE)
             await index.remove(tenant, publication, 100)
             written[tenant] = again
         assert await whole(index, tenant, written[tenant])
@@ -141,12 +141,12 @@ async def test_a_kill_after_the_seal_loses_nothing(weaviate: RealWeaviate) -> No
     for tenant, publication in written.items():
         await index.ensure_tenant(tenant)
         await index.write(tenant, readings(publication))
-        await index.seal(tenant, publication, chunks=100, vectors=100)
+        await index.seal(tenant, publication, chunks=100, vectors=100, space=SPACE)
     weaviate.kill()
     weaviate.start()
     await until_up(index)
     for tenant, publication in written.items():
-        await index.seal(tenant, publication, chunks=100, vectors=100)
+        await index.seal(tenant, publication, chunks=100, vectors=100, space=SPACE)
         assert await whole(index, tenant, publication)
     await index.aclose()
 

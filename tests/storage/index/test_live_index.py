@@ -7,7 +7,7 @@ from collections.abc import Collection
 from uuid import UUID, uuid4
 
 import pytest
-from index_samples import axis, chunk, new_tenant
+from index_samples import SPACE, axis, chunk, new_tenant
 
 from storage.errors import IndexUnavailable
 from storage.index import live as live_module
@@ -66,7 +66,7 @@ async def write(index: Index, tenant: TenantName, publication: UUID, chunks: int
         chunk(publication, place, f"backup {place}", vector=axis(place % 8)) for place in range(chunks)
     ]
     await index.write(tenant, written)
-    await index.seal(tenant, publication, chunks=chunks, vectors=chunks)
+    await index.seal(tenant, publication, chunks=chunks, vectors=chunks, space=SPACE)
 
 
 def shown(found: Found) -> set[tuple[UUID, int]]:
@@ -82,7 +82,7 @@ async def test_only_live_publications_are_found(index: Index, channel: Channel) 
         publication = uuid4()
         await write(index, channel.tenant, publication)
         states.states |= {publication: state} if state else {}
-    found = await LiveIndex(index, states).find(channel, ["backup"], axis(0), limit=50)
+    found = await LiveIndex(index, states, SPACE).find(channel, ["backup"], axis(0), limit=50)
     (live,) = (one for one, state in states.states.items() if state == "live")
     assert shown(found) == {(live, 4)}
     assert {hit.publication for hit in found.vectors} == {live} == set(found.publications)
@@ -91,7 +91,7 @@ async def test_only_live_publications_are_found(index: Index, channel: Channel) 
 async def test_a_channel_without_a_tenant_finds_nothing(index: Index) -> None:
     """Shows that a channel nothing was ever published to is empty, not an error."""
     channel = Channel(1, new_tenant(), Platform.LOCAL, "new", 1)
-    live = LiveIndex(index, Publications())
+    live = LiveIndex(index, Publications(), SPACE)
     assert await live.find(channel, ["backup"], axis(0), limit=5) == Found()
     assert await live.document_frequencies(channel, ["backup"]) == (0, {"backup": 0})
 
@@ -104,7 +104,7 @@ async def test_hits_that_are_not_live_never_take_the_place_of_live_ones(
     await index.write(channel.tenant, [chunk(ghost, place, "backup") for place in range(40)])
     await index.write(channel.tenant, [chunk(live, place, f"backup {place} of more") for place in range(5)])
     states.states[live] = "live"
-    found = await LiveIndex(index, states).find(channel, ["backup"], None, limit=5)
+    found = await LiveIndex(index, states, SPACE).find(channel, ["backup"], None, limit=5)
     assert shown(found) == {(live, 5)}
 
 
@@ -118,7 +118,7 @@ async def test_thousands_of_hidden_publications_are_checked_after_the_query(
     states.states |= dict.fromkeys(retired, "retired") | {live: "live"}
     await index.write(channel.tenant, [chunk(one, 0, "backup") for one in retired])
     await index.write(channel.tenant, [chunk(live, 0, "backup of other things")])
-    found = await LiveIndex(index, states).find(channel, ["backup"], None, limit=3)
+    found = await LiveIndex(index, states, SPACE).find(channel, ["backup"], None, limit=3)
     assert shown(found) == {(live, 1)}
 
 
@@ -129,7 +129,7 @@ async def test_no_question_sees_both_neither_or_half_of_a_document_under_constan
     states, live_now = Publications(), uuid4()
     await write(index, channel.tenant, live_now)
     states.states[live_now] = "live"
-    live, ended = LiveIndex(index, states), asyncio.Event()
+    live, ended = LiveIndex(index, states, SPACE), asyncio.Event()
 
     async def replace_again_and_again() -> int:
         current, flips = live_now, 0
@@ -171,4 +171,4 @@ async def test_a_channel_that_never_rests_ends_in_an_error_not_in_a_loop(
     for _ in range(live_module.MOST_ROUNDS):
         await index.write(channel.tenant, [chunk(uuid4(), 0, "backup")])
     with pytest.raises(IndexUnavailable):
-        await LiveIndex(index, Restless()).find(channel, ["backup"], None, limit=1)
+        await LiveIndex(index, Restless(), SPACE).find(channel, ["backup"], None, limit=1)
