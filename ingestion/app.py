@@ -19,6 +19,7 @@ from ingestion.once import Batch, SingleRun
 from ingestion.progress import IngestProgress, IngestResult, result_of
 from ingestion.publishing import Publisher
 from ingestion.reading import PdfReader, Reader, VectorMaker
+from ingestion.reconciling import Reconciler, Repairs
 from ingestion.scanner import first_level
 from ingestion.schedule import Schedule
 from ingestion.settings import IngestionSettings
@@ -38,6 +39,7 @@ from storage.publication_work import PublicationWork
 from storage.purging import Purge
 from storage.reading_work import ReadingWork
 from storage.readings import ReadingFiles
+from storage.reconciling import Reconciling
 
 __all__ = ["IngestProgress", "IngestResult", "Ingestion"]
 
@@ -45,6 +47,8 @@ WORK_SECONDS = 1.0
 PLAN_SECONDS = 10.0
 PURGE_SECONDS = 60.0
 VERIFY_SECONDS = 10.0
+RECONCILE_SECONDS = 60.0
+"""Looks whether it is due; how often it is, ``reconciling.py`` says."""
 
 
 class Ingestion:
@@ -91,6 +95,14 @@ class Ingestion:
             read_workers=settings.read_workers,
         )
         self._verifier = Verifier(publication_work, index)
+        self._reconciler = Reconciler(
+            Reconciling(database, settings.delete_grace_seconds),
+            self._verifier,
+            index,
+            blobs,
+            files,
+            grace_seconds=settings.sweep_grace_seconds,
+        )
         self._schedule: Schedule | None = None
         self._worker: Worker[Any] | None = None
 
@@ -117,6 +129,7 @@ class Ingestion:
         schedule.every(self._settings.scan_seconds, "inbox", look_for_folders)
         schedule.every(PURGE_SECONDS, "purge", self.purge)
         schedule.every(VERIFY_SECONDS, "verify", self._verifier.look)
+        schedule.every(RECONCILE_SECONDS, "reconcile", self._reconciler.look)
 
     async def stop(self) -> None:
         """Stop watching and working; unfinished steps are given back for the next start."""
@@ -213,6 +226,14 @@ class Ingestion:
     async def _plan(self) -> None:
         async with self._database.transaction() as session:
             await plan(session, self.generations)
+
+    async def reconcile(self) -> Repairs | None:
+        """Compare SQL, index and disk now and mend what differs; None while another process does it.
+
+        Raises:
+            InfrastructureError: an engine is away.
+        """
+        return await self._reconciler.run()
 
     async def purge(self) -> None:
         """Erase for good the contents of documents whose time to be brought back is over."""

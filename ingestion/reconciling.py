@@ -75,19 +75,20 @@ class Reconciler:
         self._blobs = blobs
         self._files = files
         self._grace = grace_seconds
-        self._is_first = True
+        self._outages: int | None = None
 
     async def look(self) -> Repairs | None:
-        """Reconcile at the first look and every hour, unless another process does; None when not now.
+        """Reconcile at the first look, after an outage and every hour; None when it is another one's turn.
 
         Raises:
             InfrastructureError: an engine is away; the next look begins again.
         """
         await self._index.ping()
-        if not await self._sql.take_turn(TURN, at_once=self._is_first):
+        outages = self._index.outages
+        if not await self._sql.take_turn(TURN, at_once=outages != self._outages):
             return None
         repairs = await self._reconcile()
-        self._is_first = False
+        self._outages = outages
         await self._sql.end_turn(HOUR)
         return repairs
 
@@ -97,7 +98,7 @@ class Reconciler:
         Raises:
             InfrastructureError: an engine is away.
         """
-        self._is_first = True
+        self._outages = None
         return await self.look()
 
     async def _reconcile(self) -> Repairs:

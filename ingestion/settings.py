@@ -25,7 +25,7 @@ class IngestionSettings(FootnoteSettings):
     stop_at: str = Field("full", pattern="^(quick|full)$", description="Rung at which reading stops.")
     read_workers: int = Field(2, ge=1, le=64, description="PDFs read at the same time.")
     lease_seconds: float = Field(
-        30.0, ge=5, le=600, description="Seconds after which a dead worker's work is taken over."
+        15.0, ge=1, le=600, description="Seconds after which a dead worker's work is taken over."
     )
     retire_grace_seconds: float = Field(
         120.0,
@@ -35,6 +35,12 @@ class IngestionSettings(FootnoteSettings):
     )
     delete_grace_seconds: float = Field(
         86_400.0, ge=0, le=31_536_000, description="Seconds a deleted document can still be brought back."
+    )
+    sweep_grace_seconds: float = Field(
+        3600.0,
+        ge=0,
+        le=31_536_000,
+        description="Seconds a stored file that no document wants is left alone.",
     )
     ask_before_deleting_share: float = Field(
         0.5,
