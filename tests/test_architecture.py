@@ -33,7 +33,9 @@ HOMES = {
     "Stemmer": ("storage.analyzer",),
     "sqlmodel": ("storage",),
     "sqlalchemy": ("storage",),
-    "alembic": ("storage.database", "storage.migrations"),
+    "alembic": ("storage.migrations",),
+    "aiosqlite": ("storage.sql.steady",),
+    "psycopg": (),
     "pydantic_settings": ("storage.settings",),
     "dotenv": ("storage.settings",),
 }

@@ -299,13 +299,23 @@ async def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["mysql://host/db", "postgresql://u:p@host/db", "sqlite://", "sqlite:////home/a?b.db", "nonsense"]
+    "url",
+    [
+        "mysql://u:p@host/db",
+        "postgresql+asyncpg://u:p@host/db",
+        "postgresql://u:p@host",
+        "postgresql://u:p@host:port/db",
+        "sqlite://",
+        "sqlite:////home/a?b.db",
+        "nonsense",
+    ],
 )
 async def test_urls_of_other_databases_are_refused_without_their_secrets(url: str) -> None:
     """What is not an SQLite file is refused, and the message repeats nothing of the URL."""
     with pytest.raises(SettingsError) as caught:
         await Database.open(url)
     assert "u:p" not in str(caught.value)
+    assert "DATABASE_URL" in str(caught.value)
 
 
 def test_network_shares_are_told_from_local_disks() -> None:

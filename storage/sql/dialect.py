@@ -1,0 +1,72 @@
+"""What ``storage.database`` needs from an SQL engine, whichever it is."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Protocol
+
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession
+
+from storage.errors import DatabaseUnavailable
+
+QUEUE_SECONDS = 30
+"""How long a task waits for its turn in this process."""
+READERS = 8
+"""Snapshots that one process reads at the same time."""
+
+
+class Dialect(Protocol):
+    """One SQL engine, opened; it raises SQLAlchemy's errors, and says what they mean."""
+
+    async def migrate(self) -> None:
+        """Bring the schema up to date, while no other process does."""
+
+    def transaction(self, *, alone: bool) -> AbstractAsyncContextManager[AsyncSession]:
+        """A session whose work is durable when the context has ended without an error."""
+
+    def snapshot(self) -> AbstractAsyncContextManager[AsyncSession]:
+        """A session that cannot write and sees one moment."""
+
+    def cause(self, error: DBAPIError) -> str | None:
+        """What an admin should look at, as a sentence without secrets; None for a mistake of ours."""
+
+    async def aclose(self) -> None:
+        """Finish what is being committed and let go of every connection."""
+
+
+class Turns:
+    """One task at a time, in the order they came."""
+
+    def __init__(self) -> None:
+        self._lock = asyncio.Lock()
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """Wait for the turn and keep it.
+
+        Raises:
+            DatabaseUnavailable: others took too long.
+        """
+        try:
+            async with asyncio.timeout(QUEUE_SECONDS):
+                await self._lock.acquire()
+        except TimeoutError:
+            raise DatabaseUnavailable("too much work is waiting for the database") from None
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+
+async def migrate(engine: AsyncEngine) -> None:
+    """Bring the schema up to date in one transaction of an engine that is alone from its first line."""
+    from storage.migrations.upgrade import upgrade  # noqa: PLC0415 - Alembic is slow to import
+
+    try:
+        async with engine.begin() as connection:
+            await connection.run_sync(upgrade)
+    finally:
+        await engine.dispose()

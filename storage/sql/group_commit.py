@@ -1,0 +1,146 @@
+"""Group commit: SQLite transactions that wait at the same time become durable by one commit.
+
+Each runs in a savepoint, one after another, and is acknowledged when the commit of its group is on disk.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from sqlalchemy import ExceptionContext, event
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, AsyncSession
+
+from storage.sql.dialect import Turns
+from storage.sql.steady import to_the_end
+
+MOST_MEMBERS = 64
+LONGEST_SECONDS = 0.05
+"""How old a group may be when another transaction joins it: the first one waits for all of them."""
+
+
+class Group:
+    """Transactions on one connection that will be committed together."""
+
+    def __init__(self, connection: AsyncConnection) -> None:
+        """Begin with the connection's transaction already open."""
+        self.connection = connection
+        self.members = 0
+        self.settled = asyncio.Event()
+        self.failure: BaseException | None = None
+        """Why nothing of it was kept."""
+        self._full_at = time.monotonic() + LONGEST_SECONDS
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the next transaction has to begin another group."""
+        return self.members >= MOST_MEMBERS or time.monotonic() > self._full_at
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether SQLite still holds the transaction."""
+        if self.connection.closed or self.connection.invalidated:
+            return False
+        driver = self.connection.sync_connection.connection.driver_connection  # type: ignore[union-attr]
+        return bool(driver and driver.in_transaction)
+
+
+class GroupCommit:
+    """The only writer of a process."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        """Write through an engine of steady connections whose transactions begin with BEGIN IMMEDIATE."""
+        self._engine = engine
+        self._turns = Turns()
+        self._group: Group | None = None
+        self._closers: set[asyncio.Task[None]] = set()
+        event.listen(engine.sync_engine, "handle_error", self._note)
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[AsyncSession]:
+        """A session that is alone; when the context has ended, what it wrote is on disk."""
+        async with self._turns.turn():
+            group = await self._join()
+            async with AsyncSession(
+                group.connection, expire_on_commit=False, join_transaction_mode="create_savepoint"
+            ) as session:
+                try:
+                    yield session
+                    await asyncio.sleep(0)  # a cancellation during the last statement is felt here
+                    await session.commit()
+                except BaseException as error:
+                    await self._undo(session, group)
+                    if group.failure is not None and isinstance(error, SQLAlchemyError):
+                        raise group.failure from error
+                    raise
+        await group.settled.wait()
+        if group.failure is not None:
+            raise group.failure
+
+    async def aclose(self) -> None:
+        """Commit what is open, then let go of the file."""
+        async with self._turns.turn():
+            await self._commit()
+        await asyncio.gather(*self._closers, return_exceptions=True)
+        await self._engine.dispose()
+
+    async def _join(self) -> Group:
+        """The group to write into; a new one is closed after all those who are waiting by now."""
+        if self._group is not None and self._group.is_full:
+            await self._commit()
+        if self._group is None:
+            self._group = Group(await to_the_end(self._begin()))
+            closer = asyncio.create_task(self._close(self._group))
+            self._closers.add(closer)
+            closer.add_done_callback(self._closers.discard)
+        self._group.members += 1
+        return self._group
+
+    async def _begin(self) -> AsyncConnection:
+        connection = await self._engine.connect()
+        try:
+            await connection.begin()
+        except BaseException:
+            await connection.close()
+            raise
+        return connection
+
+    async def _close(self, group: Group) -> None:
+        """Turns go by arrival, so this one comes after everybody who waited when the group began."""
+        async with self._turns.turn():
+            if self._group is group:
+                await self._commit()
+
+    async def _commit(self) -> None:
+        if self._group is not None:
+            group, self._group = self._group, None
+            await to_the_end(_settle(group))
+
+    async def _undo(self, session: AsyncSession, group: Group) -> None:
+        """Take back what one transaction wrote; a group that cannot be kept without it is lost."""
+        try:
+            await session.rollback()
+        except SQLAlchemyError as error:
+            group.failure = group.failure or error
+        if group.failure is not None:
+            await self._commit()
+
+    def _note(self, context: ExceptionContext) -> None:
+        """After some faults, such as a full disk, SQLite has rolled back the whole group."""
+        if self._group is not None and self._group.failure is None and not self._group.is_whole:
+            self._group.failure = context.sqlalchemy_exception
+
+
+async def _settle(group: Group) -> None:
+    """Commit a group and tell its members; a lost one is rolled back."""
+    try:
+        if group.failure is None:
+            await group.connection.commit()
+    except SQLAlchemyError as error:
+        group.failure = error
+    finally:
+        await group.connection.close()  # rolls back what is not committed
+        group.settled.set()

@@ -1,0 +1,123 @@
+"""SQLite: one file on a local disk, one writer at a time, readers beside it.
+
+Transactions start with BEGIN IMMEDIATE, because SQLite loses updates silently when a transaction
+reads first and writes later.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import URL, Connection, event
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, create_async_engine
+
+from storage.errors import DatabaseUnavailable, SettingsError
+from storage.mounts import is_network_share
+from storage.sql.dialect import QUEUE_SECONDS, READERS, migrate
+from storage.sql.group_commit import GroupCommit
+from storage.sql.steady import connect
+
+_CAUSES = {
+    sqlite3.SQLITE_BUSY: "another program keeps the database locked",
+    sqlite3.SQLITE_LOCKED: "another program keeps the database locked",
+    sqlite3.SQLITE_PERM: "the database may not be read or written: check its owner and permissions",
+    sqlite3.SQLITE_READONLY: "the database is read-only: check its owner and permissions",
+    sqlite3.SQLITE_IOERR: "the disk under the database does not answer as it should",
+    sqlite3.SQLITE_FULL: "the disk under the database is full",
+    sqlite3.SQLITE_CANTOPEN: "the database file cannot be opened: check its folder and permissions",
+    sqlite3.SQLITE_PROTOCOL: "another program keeps the database locked",
+    sqlite3.SQLITE_CORRUPT: "the database file is damaged: restore it from a backup",
+    sqlite3.SQLITE_NOTADB: "the database file is not a database: restore it from a backup",
+}
+"""What an admin should look at, by SQLite's primary result code; all else is a mistake of ours."""
+
+
+class SqliteDialect:
+    """One file and its connections."""
+
+    def __init__(self, url: URL, busy_seconds: float) -> None:
+        """Prepare the connections of ``sqlite:////path/of/file.db``; none is made yet.
+
+        Args:
+            url: names the file.
+            busy_seconds: how long a writer waits for another process's transaction.
+
+        Raises:
+            SettingsError: the URL names no file, or one on a network share.
+            DatabaseUnavailable: the file's folder cannot be made.
+        """
+        self._file, self._busy_seconds = _file_of(url), busy_seconds
+        self._writer = GroupCommit(self._engine())
+        self._readers = self._engine("BEGIN", pool_size=READERS, query_only="ON")
+
+    async def migrate(self) -> None:
+        """With foreign keys off, as SQLite's own recipe for changing tables says."""
+        await migrate(self._engine(foreign_keys="OFF"))
+
+    @asynccontextmanager
+    async def transaction(self, *, alone: bool) -> AsyncIterator[AsyncSession]:
+        """Alone in any case: SQLite knows no row locks."""
+        async with self._writer.transaction() as session:
+            yield session
+
+    @asynccontextmanager
+    async def snapshot(self) -> AsyncIterator[AsyncSession]:
+        """What was committed before its first statement; writers do not wait for it."""
+        async with AsyncSession(self._readers, expire_on_commit=False) as session:
+            yield session
+
+    def cause(self, error: DBAPIError) -> str | None:
+        """By the result code."""
+        return _CAUSES.get(getattr(error.orig, "sqlite_errorcode", 0) & 0xFF)
+
+    async def aclose(self) -> None:
+        """Commit, then close."""
+        await self._readers.dispose()
+        await self._writer.aclose()
+
+    def _engine(self, begin: str = "BEGIN IMMEDIATE", *, pool_size: int = 1, **pragmas: str) -> AsyncEngine:
+        """An engine whose driver never begins by itself: ``begin`` is what a transaction starts with."""
+        engine = create_async_engine(
+            URL.create("sqlite+aiosqlite", database=str(self._file)),
+            async_creator=partial(connect, self._file, self._busy_seconds),
+            pool_size=pool_size,
+            max_overflow=0,
+            pool_timeout=QUEUE_SECONDS,
+            hide_parameters=True,  # errors are logged, and parameters are people's words
+        )
+        settings = {"journal_mode": "WAL", "synchronous": "FULL", "foreign_keys": "ON", **pragmas}
+
+        def set_pragmas(connection: Any, _record: Any) -> None:
+            cursor = connection.cursor()
+            for name, value in settings.items():
+                cursor.execute(f"PRAGMA {name} = {value}")
+            cursor.close()
+
+        def start(connection: Connection) -> None:
+            connection.exec_driver_sql(begin)
+
+        event.listen(engine.sync_engine, "connect", set_pragmas)
+        event.listen(engine.sync_engine, "begin", start)
+        return engine
+
+
+def _file_of(url: URL) -> Path:
+    """The database's file, once its folder exists and is fit for it."""
+    if not url.database:
+        raise SettingsError(
+            "DATABASE_URL must name an SQLite file, as in sqlite:////srv/footnote/footnote.db"
+        )
+    file = Path(url.database).absolute()
+    if is_network_share(file):
+        raise SettingsError(f"{file} lies on a network share, where SQLite loses data: use a local disk")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise DatabaseUnavailable(f"{file.parent} cannot be made: {error.strerror}") from error
+    return file

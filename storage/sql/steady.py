@@ -1,0 +1,49 @@
+"""An aiosqlite connection that several tasks use in turn: none of them can break it off in the middle."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Coroutine
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import aiosqlite
+
+T = TypeVar("T")
+
+
+class SteadyConnection(aiosqlite.Connection):
+    """Every statement runs to its end, even when its task is cancelled meanwhile.
+
+    SQLAlchemy throws a connection away when a statement is broken off, and with it the work of all
+    tasks that share its transaction.
+    """
+
+    async def _execute(self, fn: Any, *args: Any, **kwargs: Any) -> Any:
+        return await to_the_end(super()._execute(fn, *args, **kwargs))  # type: ignore[no-untyped-call]
+
+
+async def connect(file: Path, busy_seconds: float) -> aiosqlite.Connection:
+    """A connection in driver-level autocommit: whoever uses it writes BEGIN."""
+    opened = partial(sqlite3.connect, file, isolation_level=None, timeout=busy_seconds)
+    connection = SteadyConnection(opened, iter_chunk_size=64)
+    connection._thread.daemon = True  # as SQLAlchemy has it: a forgotten connection must not hold the exit up
+    return await connection
+
+
+async def to_the_end(step: Coroutine[Any, Any, T]) -> T:
+    """What a step returns; a cancellation that comes meanwhile is felt where the task waits next."""
+    running = asyncio.ensure_future(step)
+    is_cancelled = False
+    while not running.done():
+        try:
+            await asyncio.wait([running])
+        except asyncio.CancelledError:
+            is_cancelled = True
+    task = asyncio.current_task()
+    if is_cancelled and task is not None:
+        task.uncancel()  # asked for once more in the next line, and not twice: timeouts count requests
+        task.cancel()
+    return running.result()
