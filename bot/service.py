@@ -39,6 +39,7 @@ from storage.facts import first_space, hold_index
 from storage.index.contract import Index
 from storage.index.embedded import EmbeddedIndex
 from storage.index.live import LiveIndex
+from storage.models import Rung
 from storage.pdf.process import PdfProcess
 from storage.readings import ReadingFiles
 from storage.settings import StorageSettings, load, refuse_unknown
@@ -113,7 +114,7 @@ async def open_storage(settings: Settings) -> AsyncIterator[Storage]:
             settings,
             database,
             Channels(database),
-            Catalog(database),
+            Catalog(database, Rung(settings.ingestion.stop_at)),
             Citations(database),
             Blobs(home / "blobs"),
             ReadingFiles(home / "readings"),
@@ -167,7 +168,7 @@ async def _connect(
         server = await WeaviateServer.start_or_attach(settings.home_path, settings.weaviate_binary)
         stack.push_async_callback(server.stop)
         index = await WeaviateIndex.connect(server.url, server.api_key, server.grpc_port, timeout, first)
-        server.on_return = index.note_outage
+        server.on_return, index.is_ours_alone = index.note_outage, True
         return index
     secret = key.get_secret_value() if key else None
     rest = 1.0

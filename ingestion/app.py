@@ -16,7 +16,7 @@ from ingestion.generations import generations_of
 from ingestion.inbox import WatchedInbox, channel_of_folder
 from ingestion.intake import Intake
 from ingestion.once import Batch, SingleRun
-from ingestion.progress import IngestProgress, IngestResult, result_of
+from ingestion.outcome import IngestResult, result_of
 from ingestion.publishing import Publisher
 from ingestion.reading import PdfReader, Reader, VectorMaker
 from ingestion.reconciling import Reconciler, Repairs
@@ -35,13 +35,14 @@ from storage.index.contract import Index
 from storage.leases import Leases
 from storage.models import Channel, Rung
 from storage.planning import plan
+from storage.progress import Progress
 from storage.publication_work import PublicationWork
 from storage.purging import Purge
 from storage.reading_work import ReadingWork
 from storage.readings import ReadingFiles
 from storage.reconciling import Reconciling
 
-__all__ = ["IngestProgress", "IngestResult", "Ingestion"]
+__all__ = ["IngestResult", "Ingestion"]
 
 WORK_SECONDS = 1.0
 PLAN_SECONDS = 10.0
@@ -145,7 +146,7 @@ class Ingestion:
         path: Path,
         channel: Channel,
         wait: Rung,
-        on_progress: Callable[[IngestProgress], None],
+        on_progress: Callable[[Progress], None],
     ) -> IngestResult:
         """Ingest one folder or one file into a channel, once, until everything has reached ``wait``.
 
@@ -159,7 +160,7 @@ class Ingestion:
         return await self._finish(run, [await run.batch(path, channel)], wait, on_progress)
 
     async def ingest_root(
-        self, root: Path, wait: Rung, on_progress: Callable[[IngestProgress], None]
+        self, root: Path, wait: Rung, on_progress: Callable[[Progress], None]
     ) -> IngestResult:
         """Ingest each first-level folder of ``root`` into the channel of its name; as ``ingest``.
 
@@ -183,7 +184,7 @@ class Ingestion:
         run: SingleRun,
         batches: list[Batch],
         wait: Rung,
-        on_progress: Callable[[IngestProgress], None],
+        on_progress: Callable[[Progress], None],
     ) -> IngestResult:
         rung = wait if self.generations.full else Rung.QUICK
         async with self._working(rung) as worker:

@@ -10,7 +10,6 @@ from pathlib import Path
 from uuid import UUID
 
 from ingestion.intake import Intake
-from ingestion.progress import IngestProgress, Pace
 from ingestion.settings import IngestionSettings
 from ingestion.settling import Settling, settling_of
 from ingestion.sources import open_source
@@ -20,6 +19,7 @@ from storage.errors import BlobsUnavailable, SettingsError
 from storage.folders import Folder, Folders
 from storage.models import Channel, Rung
 from storage.planning import Generations
+from storage.progress import Progress, in_folder, measure_progress
 from storage.standing import Standing, standings
 
 LOOK_SECONDS = 0.25
@@ -36,6 +36,8 @@ class Batch:
     documents: set[UUID] = field(default_factory=set)
     unfinished: int = 0
     """Files that are still being written, as of the last look."""
+    arriving: int = 0
+    """Those of them that are new, and so nobody's document yet."""
 
 
 class SingleRun:
@@ -69,7 +71,7 @@ class SingleRun:
         self,
         batches: list[Batch],
         wait: Rung,
-        on_progress: Callable[[IngestProgress], None],
+        on_progress: Callable[[Progress], None],
         wake: Callable[[], None],
     ) -> list[Standing]:
         """Take every file and return how each stands once all have reached ``wait`` or never will.
@@ -77,7 +79,6 @@ class SingleRun:
         Raises:
             InfrastructureError: the folder, or a disk, does not work.
         """
-        pace = Pace(wait)
         is_first = True
         while True:
             for batch in batches:
@@ -86,9 +87,8 @@ class SingleRun:
                     wake()
             is_first = False
             found = [one for batch in batches for one in await self._standings(batch)]
-            unfinished = sum(batch.unfinished for batch in batches)
-            on_progress(pace.progress(found, unfinished))
-            if not unfinished and all(one.has_reached(wait) for one in found):
+            on_progress(await self._progress(batches))
+            if not any(batch.unfinished for batch in batches) and all(one.has_reached(wait) for one in found):
                 return found
             await asyncio.sleep(LOOK_SECONDS)
 
@@ -105,6 +105,15 @@ class SingleRun:
         unchanged = seen.files.keys() - taken.keys() - {one.file for one in unfinished}
         batch.documents.update(taken.values(), (known[file].id for file in unchanged))
         batch.unfinished = len(unfinished)
+        batch.arriving = sum(one.file not in known for one in unfinished)
+
+    async def _progress(self, batches: list[Batch]) -> Progress:
+        scopes = [in_folder(batch.folder.id, batch.only) for batch in batches]
+        async with self._database.snapshot() as session:
+            progress = await measure_progress(
+                session, scopes, Rung.FULL if self._generations.full else Rung.QUICK
+            )
+        return progress.with_arriving(sum(batch.arriving for batch in batches))
 
     async def _standings(self, batch: Batch) -> list[Standing]:
         found = await standings(self._database, batch.folder.id, self._generations)

@@ -14,16 +14,19 @@ from sqlalchemy.orm import aliased
 from sqlmodel import col
 
 from storage.database import Database
-from storage.models import DocumentStatus, LivePublication, Progress, Rung, VersionSource
+from storage.models import DocumentStatus, LivePublication, Rung, VersionSource
 from storage.overview import overview, status_of
+from storage.progress import Progress, in_channel, measure_progress
 from storage.tables import DocumentRow, PublicationRow, ReadingRow, VersionRow
 
 
 class Catalog:
     """Reads the state of documents."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, stops_at: Rung = Rung.FULL) -> None:
+        """Read from the database of a home whose readings climb to this rung."""
         self._database = database
+        self._stops_at = stops_at
 
     async def hidden(self, channel_id: int) -> frozenset[UUID]:
         """Publications that the index may hold and nobody may see: pending, retired, or of a deleted file."""
@@ -78,20 +81,9 @@ class Catalog:
 
     async def progress(self, channel_id: int | None = None) -> Progress:
         """How far one channel has come, or all of them; deleted documents do not count."""
-        seen = overview()
-        full, quarantined = seen.c.live_rung == Rung.FULL, seen.c.state == "quarantined"
-        query = select(
-            func.count(),
-            func.count(seen.c.live_rung),
-            func.count().filter(full),
-            func.count().filter(quarantined),
-            func.coalesce(func.sum(seen.c.live_pages), 0),
-            func.coalesce(func.sum(seen.c.live_pages).filter(full), 0),
-        ).where(seen.c.state != "deleted")
-        if channel_id is not None:
-            query = query.where(seen.c.channel_id == channel_id)
+        scopes = None if channel_id is None else [in_channel(channel_id)]
         async with self._database.snapshot() as session:
-            return Progress(*(await session.execute(query)).one())
+            return await measure_progress(session, scopes, self._stops_at)
 
 
 def _live_rows() -> Select[PublicationRow, VersionRow, DocumentRow, ReadingRow]:

@@ -260,22 +260,3 @@ class InboxItem:
     """What names the placeholder, once it is known."""
     answer: dict[str, Any] | None
     """The answer, once it is known."""
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a channel, or all of them, has come."""
-
-    files: int
-    files_quick: int
-    """Files that answer by words (or better)."""
-    files_full: int
-    quarantined: int
-    pages_quick: int
-    """Pages that answer by words (or better)."""
-    pages_full: int
-
-    @property
-    def waiting(self) -> int:
-        """Files that do not answer yet but will."""
-        return self.files - self.files_quick - self.quarantined

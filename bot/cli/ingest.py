@@ -17,7 +17,7 @@ async def ingest(options: argparse.Namespace) -> int:
     if options.channel is None and options.path.is_file():
         print("footnote: name the channel that gets this file with --channel", file=sys.stderr)
         return 2
-    with ProgressLine() as progress:
+    with ProgressLine(wait) as progress:
         async with open_ingestion(load_settings()) as (storage, ingestion):
             if options.channel is None:
                 result = await ingestion.ingest_root(options.path, wait, progress.show)

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import time
 from types import TracebackType
 
-from ingestion.app import IngestProgress
+from storage.models import Rung
+from storage.progress import Progress, RungProgress
 
 SECONDS_BETWEEN_LINES = 5.0
+
+_log = logging.getLogger(__name__)
 
 
 class ProgressLine:
     """Shows how far an ingestion has come; leaves the terminal clean behind it."""
 
-    def __init__(self) -> None:
+    def __init__(self, rung: Rung) -> None:
+        """Speak of the rungs up to this one."""
+        self._rung = rung
         self._rewrites = sys.stderr.isatty()
         self._shown_at = 0.0
         self._shown = ""
@@ -28,30 +34,62 @@ class ProgressLine:
         if self._rewrites and self._shown:
             print(file=sys.stderr)
 
-    def show(self, progress: IngestProgress) -> None:
+    def show(self, progress: Progress) -> None:
         """Show this state, unless it is too soon or nothing changed."""
-        text = describe(progress)
+        text = describe(progress, self._rung)
         now = time.monotonic()
         pause = 0.1 if self._rewrites else SECONDS_BETWEEN_LINES
-        if text == self._shown or (now - self._shown_at < pause and progress.files_done < progress.files):
+        is_early = now - self._shown_at < pause and not progress.has_reached(self._rung)
+        if text == self._shown or is_early:
             return
         self._shown, self._shown_at = text, now
-        print(
-            f"\r\x1b[K{text}" if self._rewrites else text, end="" if self._rewrites else "\n", file=sys.stderr
-        )
-        sys.stderr.flush()
+        start, end = ("\r\x1b[K", "") if self._rewrites else ("", "\n")
+        print(f"{start}{text}", end=end, file=sys.stderr, flush=True)
 
 
-def describe(progress: IngestProgress) -> str:
-    """``quick: 4 of 6 files, 180 pages, 95 pages/s, 1 s left``."""
-    parts = [
-        f"{progress.rung.value}: {progress.files_done} of {progress.files} files",
-        f"{progress.pages_done} pages",
-    ]
-    if progress.pages_per_second:
-        parts.append(f"{progress.pages_per_second:.0f} pages/s")
-    if progress.seconds_left is not None:
-        parts.append(f"{progress.seconds_left:.0f} s left")
+class ProgressLog:
+    """Writes into the log of ``serve`` how far everything has come: while work goes on, and when it ended."""
+
+    def __init__(self) -> None:
+        self._said: str | None = None
+
+    def tell(self, progress: Progress) -> None:
+        """Log this state when it is news."""
+        text = describe(progress)
+        if text == self._said or not progress.files:
+            return
+        self._said = text
+        if sys.stderr.isatty():
+            print(text, file=sys.stderr)
+        else:
+            _log.info(text)
+
+
+def describe(progress: Progress, up_to: Rung = Rung.FULL) -> str:
+    """``quick: 4 of 6 files, 180 of 260 pages, 95 pages/s, 1 s left``, rung by rung, then what failed."""
+    rungs = progress.rungs if up_to is Rung.FULL else progress.rungs[:1]
+    parts = [_describe_rung(one, progress) for one in rungs]
+    if progress.waiting:
+        parts.append(f"{progress.waiting} waiting")
     if progress.quarantined:
         parts.append(f"{progress.quarantined} could not be read")
+    return "; ".join(parts)
+
+
+def _describe_rung(one: RungProgress, progress: Progress) -> str:
+    parts = [
+        f"{one.rung.value}: {one.files_done} of {progress.files} files",
+        f"{one.pages_done} of {progress.pages} pages",
+    ]
+    if one.pages_per_second is not None:
+        parts.append(f"{one.pages_per_second:.{0 if one.pages_per_second >= 10 else 1}f} pages/s")
+    if one.seconds_left:
+        parts.append(f"{describe_seconds(one.seconds_left)} left")
     return ", ".join(parts)
+
+
+def describe_seconds(seconds: float) -> str:
+    """``40 s``, ``12 min`` or ``3.5 h``: no more precise than an estimate can be."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    return f"{round(seconds / 60)} min" if seconds < 90 * 60 else f"{seconds / 3600:.1f} h"

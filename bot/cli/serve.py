@@ -8,12 +8,10 @@ import contextlib
 import signal
 import sys
 
+from bot.cli.progress import SECONDS_BETWEEN_LINES, ProgressLog
 from bot.service import load_settings
 from bot.serving import Service, open_service
 from storage.errors import DatabaseUnavailable
-from storage.models import Progress
-
-SECONDS_BETWEEN_LOOKS = 1.0
 
 
 async def serve(options: argparse.Namespace) -> int:
@@ -42,28 +40,9 @@ async def _serve(options: argparse.Namespace) -> None:
 
 
 async def _narrate(service: Service) -> None:
-    """Say on stderr how far reading has come, whenever that changed."""
-    said: Progress | None = None
+    """Say every few seconds how far reading has come, while it goes on and when it ended."""
+    spoken = ProgressLog()
     while True:
-        progress = await _progress(service)
-        if progress and progress.files and progress != said:
-            print(describe(progress), file=sys.stderr)
-            said = progress
-        await asyncio.sleep(SECONDS_BETWEEN_LOOKS)
-
-
-async def _progress(service: Service) -> Progress | None:
-    """How far everything has come; None while the database does not tell."""
-    try:
-        return await service.storage.catalog.progress(None)
-    except DatabaseUnavailable:
-        return None
-
-
-def describe(progress: Progress) -> str:
-    """``6 files: 4 answer by words (180 pages), 2 with vectors; 1 could not be read``."""
-    text = (
-        f"{progress.files} files: {progress.files_quick} answer by words ({progress.pages_quick} pages), "
-        f"{progress.files_full} with vectors"
-    )
-    return f"{text}; {progress.quarantined} could not be read" if progress.quarantined else text
+        with contextlib.suppress(DatabaseUnavailable):
+            spoken.tell(await service.storage.catalog.progress())
+        await asyncio.sleep(SECONDS_BETWEEN_LINES)

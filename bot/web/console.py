@@ -20,7 +20,8 @@ from bot.web.guard import require_own_page, require_this_machine
 from bot.web.pages import Pages
 from bot.web.ports import Stores
 from storage.errors import UnknownChannel
-from storage.models import Channel, DocumentStatus, Platform, Progress
+from storage.models import Channel, DocumentStatus, Platform
+from storage.progress import Progress, RungProgress
 
 LARGEST_ID = 999_999_999
 
@@ -179,13 +180,25 @@ def _document_view(document: DocumentStatus) -> dict[str, Any]:
     }
 
 
-def _progress_view(progress: Progress) -> dict[str, int]:
+def _progress_view(progress: Progress) -> dict[str, Any]:
     return {
         "files": progress.files,
-        "quick": progress.files_quick,
-        "full": progress.files_full,
+        "answering": progress.files_answering,
+        "pages": progress.pages,
         "waiting": progress.waiting,
         "quarantined": progress.quarantined,
+        "rungs": [_rung_view(one) for one in progress.rungs],
+    }
+
+
+def _rung_view(progress: RungProgress) -> dict[str, Any]:
+    return {
+        "rung": progress.rung,
+        "files": progress.files_done,
+        "failed": progress.files_failed,
+        "pages": progress.pages_done,
+        "pages_per_second": progress.pages_per_second,
+        "seconds_left": progress.seconds_left,
     }
 
 

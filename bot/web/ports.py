@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Protocol
 from uuid import UUID
 
-from storage.models import Channel, CitationRecord, DocumentStatus, Page, Platform, Progress, VersionSource
+from storage.models import Channel, CitationRecord, DocumentStatus, Page, Platform, VersionSource
+from storage.progress import Progress
 
 
 class Channels(Protocol):

@@ -13,7 +13,7 @@ from typing import Any
 from faulty_index import FaultyIndex
 from sqlalchemy import select
 
-from ingestion.app import Ingestion, IngestProgress, IngestResult
+from ingestion.app import Ingestion, IngestResult
 from ingestion.reading import PdfReader
 from ingestion.scanner import scan
 from ingestion.settings import IngestionSettings
@@ -27,6 +27,7 @@ from storage.folders import Arrival, Folders
 from storage.index.contract import Filters
 from storage.models import Channel, ChannelKey, DocumentStatus, LivePublication, Platform, Rung
 from storage.pdf.process import PdfProcess
+from storage.progress import Progress
 from storage.readings import ReadingFiles
 
 QUICK_SETTINGS = {"scan_seconds": 0.2, "rest_seconds": 30, "lease_seconds": 5, "retire_grace_seconds": 1}
@@ -103,7 +104,7 @@ class Home:
         self, path: Path, channel: str, wait: Rung = Rung.QUICK, **settings: Any
     ) -> IngestResult:
         """Ingest once into a local channel."""
-        seen: list[IngestProgress] = []
+        seen: list[Progress] = []
         return await self.ingestion(**settings).ingest(path, await self.channel(channel), wait, seen.append)
 
     async def find(self, channel: str, words: str) -> dict[str, LivePublication]:

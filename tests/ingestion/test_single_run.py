@@ -7,9 +7,9 @@ import pytest
 from ingestion_home import Home
 from paper import pdf
 
-from ingestion.app import IngestProgress
 from storage.errors import BlobsUnavailable, SettingsError
 from storage.models import Rung
+from storage.progress import Progress
 from storage.tables import ReadingRow
 
 LEAVE = pdf("Leave\nEmployees get twenty five days of marzipan leave a year.")
@@ -26,13 +26,14 @@ def put(folder: Path, **files: bytes) -> Path:
 
 async def test_a_folder_is_ingested_until_it_answers_and_progress_is_told(home: Home, tmp_path: Path) -> None:
     """Shows the numbers a person watches, from nothing to everything."""
-    told: list[IngestProgress] = []
+    told: list[Progress] = []
     docs = put(tmp_path / "docs", leave=LEAVE, travel=TRAVEL)
     result = await home.ingestion().ingest(docs, await home.channel("hr"), Rung.QUICK, told.append)
     assert (result.files, result.live, result.pages, result.quarantined) == (2, 2, 3, ())
-    assert (told[0].files, told[0].files_done, told[0].seconds_left) == (2, 0, None)
-    assert (told[-1].files_done, told[-1].pages_done, told[-1].seconds_left) == (2, 3, 0.0)
-    assert told[-1].pages_per_second > 0
+    first, last = told[0], told[-1]
+    assert (first.files, first.quick.files_done, first.quick.seconds_left) == (2, 0, None)
+    assert (last.quick.files_done, last.quick.pages_done, last.quick.seconds_left) == (2, 3, 0.0)
+    assert (last.waiting, last.pages, last.has_reached(Rung.QUICK)) == (0, 3, True)
     assert set(await home.find("hr", "zeppelin")) == {"travel.pdf"}
     assert {row.rung for row in await home.rows(ReadingRow)} == {"quick", "full"}
 

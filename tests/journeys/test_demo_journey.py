@@ -37,7 +37,7 @@ def run_demo(docs: Path, log: Path) -> str:
     with log.open("wb") as output:
         demo = subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=output, start_new_session=True)
     try:
-        wait_for(log, "2 with vectors", demo)
+        wait_for(log, "full: 2 of 2 files", demo)
         signal_all(demo, signal.SIGINT)
         # make itself ends by the signal, once what it started has ended.
         assert demo.wait(60) in (0, -signal.SIGINT), log.read_text()

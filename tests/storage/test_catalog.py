@@ -12,7 +12,7 @@ from sqlmodel import SQLModel, col
 from storage.catalog import Catalog
 from storage.channels import Channels
 from storage.database import Database
-from storage.models import ChannelKey, DocumentStatus, Platform, Progress, Rung
+from storage.models import ChannelKey, DocumentStatus, Platform, Rung
 from storage.tables import (
     BlobRow,
     DocumentRow,
@@ -268,7 +268,8 @@ async def test_a_failed_full_reading_leaves_the_quick_one_live(catalog: Catalog,
 
 async def test_progress_counts_what_people_see(catalog: Catalog, shelf: Shelf) -> None:
     """Files and pages by rung; quarantined apart; deleted ones not at all; nothing is zero everywhere."""
-    assert await catalog.progress(shelf.channel_id) == Progress(0, 0, 0, 0, 0, 0)
+    nothing = await catalog.progress(shelf.channel_id)
+    assert (nothing.files, nothing.is_at_work, nothing.quick.seconds_left) == (0, False, 0.0)
     await shelf.live("quick.pdf")
     await shelf.live("full.pdf", Rung.FULL)
     await shelf.document("waiting.pdf")
@@ -276,9 +277,11 @@ async def test_progress_counts_what_people_see(catalog: Catalog, shelf: Shelf) -
     deleted, _ = await shelf.live("deleted.pdf")
     await shelf.set(deleted, state="deleted")
     progress = await catalog.progress(shelf.channel_id)
-    assert progress == Progress(
-        files=4, files_quick=2, files_full=1, quarantined=1, pages_quick=14, pages_full=7
-    )
+    assert (progress.files, progress.files_answering, progress.quarantined, progress.pages) == (4, 2, 1, 14)
+    assert [(one.files_done, one.files_failed, one.pages_done) for one in progress.rungs] == [
+        (2, 1, 14),
+        (1, 1, 7),
+    ]
     assert progress.waiting == 1
 
 
@@ -329,7 +332,7 @@ async def test_ten_thousand_documents_are_counted_and_listed_in_seconds(
         )
     async with asyncio.timeout(2):
         assert await catalog.hidden(shelf.channel_id) == frozenset()
-        assert (await catalog.progress(shelf.channel_id)).files_quick == 5_000
+        assert (await catalog.progress(shelf.channel_id)).quick.files_done == 5_000
         assert (await catalog.progress()).files == 10_000
     async with asyncio.timeout(3):
         assert len(await catalog.documents(shelf.channel_id)) == 10_000

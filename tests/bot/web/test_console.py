@@ -155,7 +155,9 @@ async def test_each_channel_shows_its_own_documents(client: TestClient, house: H
     (document,) = shown["documents"]
     assert (document["title"], document["pages"], document["state"]) == ("Of alpha", 2, "live")
     assert shown["folder"] == str(house.home / "inbox" / "alpha")
-    assert shown["progress"] == {"files": 1, "quick": 1, "full": 1, "waiting": 0, "quarantined": 0}
+    rungs = [(one["rung"], one["files"], one["pages"]) for one in shown["progress"].pop("rungs")]
+    assert rungs == [("quick", 1, 2), ("full", 1, 2)]
+    assert shown["progress"] == {"files": 1, "answering": 1, "pages": 2, "waiting": 0, "quarantined": 0}
 
 
 async def test_a_question_is_asked_in_the_chosen_channel(client: TestClient, house: House) -> None:

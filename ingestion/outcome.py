@@ -1,0 +1,33 @@
+"""What became of an ingestion: the last thing that ``footnote ingest`` says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from storage.standing import Standing
+
+
+@dataclass(frozen=True, slots=True)
+class IngestResult:
+    """What became of an ingestion."""
+
+    files: int
+    live: int
+    """Files that answer."""
+    pages: int
+    """Pages that answer."""
+    quarantined: tuple[tuple[str, str], ...]
+    """(file, sentence for an admin) of every file that could not be read."""
+    skipped: tuple[str, ...] = ()
+    """Loose PDFs that no channel was named for."""
+
+
+def result_of(standings: Sequence[Standing]) -> IngestResult:
+    """What became of these documents."""
+    return IngestResult(
+        files=len(standings),
+        live=sum(one.rung is not None for one in standings),
+        pages=sum(one.pages for one in standings),
+        quarantined=tuple((one.file, one.reason) for one in standings if one.reason is not None),
+    )
