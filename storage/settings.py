@@ -124,7 +124,7 @@ class StorageSettings(FootnoteSettings):
     database_url: SecretStr | None = Field(
         None,
         validation_alias="DATABASE_URL",
-        description="postgresql://user:password@host/database, or sqlite:////path/of/file; unset: a file in the home.",
+        description="postgresql://user:password@host/database or sqlite:////path; unset: a file in the home.",
     )
     weaviate_url: str | None = Field(
         None,

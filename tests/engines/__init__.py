@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import os
 import socket
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, cast
@@ -59,6 +60,27 @@ def cache() -> Path:
 def load(name: str) -> Engine:
     """The module of an engine."""
     return cast(Engine, importlib.import_module(f"engines.{name}"))
+
+
+def apt_install(package: str) -> None:
+    """Install a package of Debian's; nobody is asked, and another installation is waited for.
+
+    Raises:
+        FetchError: only root can, or it went wrong.
+    """
+    if os.geteuid() != 0:
+        raise FetchError(f"only root can install {package}: sudo apt-get install -y {package}")
+    patient = ["apt-get", "-q", "-o", "DPkg::Lock::Timeout=300"]
+    for command in ([*patient, "update"], [*patient, "install", "-y", package]):
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            check=False,
+            env=os.environ | {"DEBIAN_FRONTEND": "noninteractive"},
+        )
+        if done.returncode:
+            raise FetchError(f"{' '.join(command)} failed: {done.stderr.strip()[-500:]}")
 
 
 def is_loopback_only() -> bool:

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 from playwright.async_api import Browser, async_playwright
 
-from engines import FetchError
+from engines import apt_install
 
 NAME = "chromium"
 REMEDY = "sudo apt-get install -y chromium"
@@ -43,14 +42,8 @@ def missing() -> str | None:
 
 def fetch() -> None:
     """Install it, which needs root."""
-    if program():
-        return
-    if os.geteuid() != 0:
-        raise FetchError(f"only root can install chromium: {REMEDY}")
-    for command in (["apt-get", "update", "-q"], ["apt-get", "install", "-y", "-q", "chromium"]):
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise FetchError(f"{' '.join(command)} failed: {done.stderr.strip()[-500:]}")
+    if not program():
+        apt_install("chromium")
 
 
 @pytest.fixture

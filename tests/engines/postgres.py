@@ -1,0 +1,154 @@
+"""postgres: Debian's own server on a cluster of this run, which tests may kill and start again.
+
+It listens on a socket in its own folder only, and syncs to disk as a real one does. Every test gets a
+database of its own, copied from an empty one.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+from uuid import uuid4
+
+import pytest
+
+from engines import apt_install
+
+NAME = "postgres"
+REMEDY = "sudo apt-get install -y postgresql"
+BINDS_EVERYWHERE = False
+START_SECONDS = 60
+USER, PASSWORD = "footnote", "cast-iron"
+
+
+def programs() -> Path | None:
+    """The folder of the newest server that is installed."""
+    found = Path("/usr/lib/postgresql").glob("*/bin/initdb")
+    return max((file.parent for file in found), key=lambda folder: float(folder.parent.name), default=None)
+
+
+def missing() -> str | None:
+    """Whether it is installed."""
+    return None if programs() else "Debian's PostgreSQL is not installed"
+
+
+def fetch() -> None:
+    """Install it, which needs root."""
+    if not programs():
+        apt_install("postgresql")
+
+
+class RealPostgres:
+    """A server that can be stopped, killed and started again on the same data."""
+
+    def __init__(self, folder: Path) -> None:
+        """Make a cluster in an empty folder that belongs to ``account()``."""
+        self._folder = folder
+        self._server: subprocess.Popen[bytes] | None = None
+        secret = folder / "password"
+        secret.write_text(PASSWORD)
+        self._run("initdb", "-D", str(self._data), "-U", USER, "-A", "scram-sha-256", "-E", "UTF8",
+                  "--locale=C.UTF-8", f"--pwfile={secret}")  # fmt: skip
+
+    @property
+    def _data(self) -> Path:
+        return self._folder / "data"
+
+    def url(self, database: str = "postgres") -> str:
+        """``DATABASE_URL`` of one of its databases."""
+        return f"postgresql://{USER}:{PASSWORD}@/{database}?host={quote(str(self._folder), safe='')}"
+
+    def start(self) -> None:
+        """Start it and wait until it takes connections."""
+        command = ["-D", str(self._data), "-k", str(self._folder), "-c", "listen_addresses="]
+        with (self._folder / "log.txt").open("ab") as log:
+            self._server = subprocess.Popen(
+                [str(_program("postgres")), *command], stdout=log, stderr=log, cwd=self._folder, **account()
+            )
+        end = time.monotonic() + START_SECONDS
+        while subprocess.run([_program("pg_isready"), "-q", "-h", self._folder], check=False).returncode:
+            assert self._server.poll() is None, f"PostgreSQL ended, see {self._folder}/log.txt"
+            assert time.monotonic() < end, f"PostgreSQL is not ready, see {self._folder}/log.txt"
+            time.sleep(0.05)
+
+    def kill(self) -> None:
+        """``kill -9`` of every process of it: nothing is flushed or said goodbye to."""
+        os.killpg(self._running.pid, signal.SIGKILL)
+        self._running.wait(10)
+
+    def stop(self) -> None:
+        """End it as an administrator who does not wait for its clients."""
+        if self._server is not None and self._server.poll() is None:
+            self._server.send_signal(signal.SIGINT)
+            self._server.wait(60)
+
+    def make_database(self) -> str:
+        """URL of a fresh database."""
+        name = f"home_{uuid4().hex}"
+        self.say(f"CREATE DATABASE {name}")
+        return self.url(name)
+
+    def say(self, statement: str, database: str = "postgres") -> str:
+        """What a statement answers, run as its administrator in a connection of its own."""
+        return self._run("psql", "-qAtX", "-v", "ON_ERROR_STOP=1", "-d", self.url(database), "-c", statement)
+
+    @property
+    def _running(self) -> subprocess.Popen[bytes]:
+        assert self._server is not None, "not started"
+        return self._server
+
+    def _run(self, name: str, *arguments: str) -> str:
+        done = subprocess.run(
+            [str(_program(name)), *arguments], capture_output=True, text=True, check=False, cwd=self._folder,
+            env={**os.environ, "LC_ALL": "C.UTF-8"}, **account(is_leader=False),
+        )  # fmt: skip
+        assert not done.returncode, done.stderr
+        return done.stdout.strip()
+
+
+def _program(name: str) -> Path:
+    folder = programs()
+    assert folder is not None, REMEDY
+    return folder / name
+
+
+def account(*, is_leader: bool = True) -> dict[str, object]:
+    """How its processes are started: it refuses to run as root, then it runs as Debian's own user."""
+    started: dict[str, object] = {"start_new_session": is_leader}
+    if os.geteuid() == 0:
+        owner = pwd.getpwnam("postgres")
+        started |= {"user": owner.pw_uid, "group": owner.pw_gid, "extra_groups": []}
+    return started
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[RealPostgres]:
+    """One server for all tests; a test that stops it starts it again."""
+    folder = Path(tempfile.mkdtemp(prefix="footnote-pg-"))  # short: a socket's path has at most 107 bytes
+    owner = account().get("user")
+    if isinstance(owner, int):
+        os.chown(folder, owner, owner)
+    server = RealPostgres(folder)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop()
+        shutil.rmtree(folder)
+
+
+@pytest.fixture
+def postgres_url(postgres: RealPostgres) -> Iterator[str]:
+    """``DATABASE_URL`` of an empty database of this test's own."""
+    url = postgres.make_database()
+    yield url
+    name = url.partition("@/")[2].partition("?")[0]
+    postgres.say(f"DROP DATABASE {name} WITH (FORCE)")
