@@ -11,10 +11,15 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
+from bot.core.announcing import Announcing
 from bot.core.answering import Answering
+from bot.core.citation_desk import CitationDesk
 from bot.core.conversation import Conversation
 from bot.core.links import Links
-from bot.core.ports import Messenger
+from bot.core.ports import Announcer, Messenger
+from bot.core.receipt_desk import ReceiptDesk
+from bot.core.routing import Routes
+from bot.core.trying import QuestionTrial
 from bot.listening import Listening
 from bot.service import (
     Settings,
@@ -33,7 +38,8 @@ from bot.web.ports import PageRenderer, Stores
 from storage.errors import IndexUnavailable
 from storage.inbox import Inbox
 from storage.index.contract import Index
-from storage.models import Platform
+from storage.models import Platform, TenantName
+from storage.notices import Notices
 
 if TYPE_CHECKING:
     from bot.slack.door import SlackDoor
@@ -79,6 +85,7 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
             )
         )
         await doors.start()
+        await stack.enter_async_context(_open_announcing(storage, answering, links, doors))
         yield Service(storage, _greeting(settings, listening.url, doors))
 
 
@@ -98,10 +105,11 @@ class Doors:
         )
         self.slack = _slack_door(settings, self._conversation)
         self.teams = _teams_door(settings, self._conversation)
+        self.announcers: dict[Platform, Announcer] = {}
         if self.slack:
-            messengers[Platform.SLACK] = self.slack.messenger
+            messengers[Platform.SLACK] = self.announcers[Platform.SLACK] = self.slack.messenger
         if self.teams:
-            messengers[Platform.TEAMS] = self.teams.messenger
+            messengers[Platform.TEAMS] = self.announcers[Platform.TEAMS] = self.teams.messenger
         self._working: asyncio.Task[None] | None = None
 
     def add_routes(self, app: web.Application) -> None:
@@ -159,6 +167,29 @@ async def _open_doors(storage: Storage, answering: Answering) -> AsyncIterator[D
         yield doors
     finally:
         await doors.stop()
+
+
+@asynccontextmanager
+async def _open_announcing(
+    storage: Storage, answering: Answering, links: Links, doors: Doors
+) -> AsyncIterator[None]:
+    """Tell channels and admins of their files until the context ends; a message in work is then finished."""
+    settings, notices = storage.settings.bot, Notices(storage.database)
+    admin = settings.admin_channel
+    routes = Routes(
+        settings.receipts, await storage.channels.ensure_tenant(TenantName(admin)) if admin else None
+    )
+    trial = QuestionTrial(answering, storage.readings)
+    desk = ReceiptDesk(notices, storage.channels, trial, CitationDesk(storage.citations, links))
+    announcing = Announcing(notices, storage.channels, desk, routes=routes, announcers=doors.announcers)
+    running = asyncio.create_task(announcing.run(), name="announcing")
+    try:
+        yield
+    finally:
+        announcing.stop()
+        await asyncio.wait([running], timeout=DRAIN_SECONDS)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
 
 
 @asynccontextmanager

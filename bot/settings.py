@@ -47,6 +47,17 @@ class BotSettings(FootnoteSettings):
         4000, ge=100, le=100_000, description="Longest question that is read, in characters."
     )
 
+    receipts: str = Field(
+        "channel",
+        pattern="^(channel|admin|off)$",
+        description="Who hears of new and unreadable PDFs: their channel, the admin channel, nobody.",
+    )
+    admin_channel: str | None = Field(
+        None,
+        pattern="^(sl_[A-Z0-9]{2,24}_[A-Z0-9]{2,24}|ms_[a-z2-7]{52})$",
+        description="Tenant name of the Slack or Teams channel that hears of folders' problems.",
+    )
+
     openai_api_key: SecretStr | None = Field(
         None,
         validation_alias="OPENAI_API_KEY",

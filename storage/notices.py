@@ -40,8 +40,8 @@ class Batch:
     """Notices that one message tells."""
 
     id: str
-    told_in: int | None
-    """The channel it is told in; None while nobody has decided."""
+    told_in: int
+    """The channel it is told in."""
     began_at: datetime
     """When its oldest notice was made: nothing of the message is older."""
 

@@ -33,8 +33,17 @@ class CitationDesk:
             storage.errors.InfrastructureError: citations cannot be kept.
         """
         publication, page = passage.publication, passage.first_page
-        record = await self._store.add(channel.id, publication.version_id, page, "", ())
-        return NearestPage(publication.file, page, self._links.page_url(channel, record))
+        url = await self.open_page(channel, publication.version_id, page)
+        return NearestPage(publication.file, page, url)
+
+    async def open_page(self, channel: Channel, version_id: int, page: int) -> str:
+        """A link to one page of a version of this channel; it marks nothing.
+
+        Raises:
+            storage.errors.InfrastructureError: citations cannot be kept.
+        """
+        record = await self._store.add(channel.id, version_id, page, "", ())
+        return self._links.page_url(channel, record)
 
     async def _cite(self, channel: Channel, number: int, quote: LocatedQuote) -> Citation:
         publication = quote.passage.publication

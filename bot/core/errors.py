@@ -7,7 +7,8 @@
     │   ├── ModelUnavailable     down, late, refusing, rate-limited
     │   └── ModelReplyUnusable   cut off, empty, not what was asked for
     ├── DeliveryError            the chat platform did not take a message
-    │   └── DeliveryUnclear      nobody knows whether it did: look before posting again
+    │   ├── DeliveryUnclear      nobody knows whether it did: look before posting again
+    │   └── ChannelClosed        nothing of ours can be posted in that channel
     └── LinkError
         ├── LinkForged           always the same 404, whatever is wrong with it
         └── LinkEnded            a good signature that expired, was revoked or lost its document: 410
@@ -42,6 +43,10 @@ class DeliveryError(BotError):
 
 class DeliveryUnclear(DeliveryError):
     """The connection broke before the platform said whether it took the message."""
+
+
+class ChannelClosed(DeliveryError):
+    """The channel is archived or gone, or the bot is not in it."""
 
 
 class LinkError(BotError):

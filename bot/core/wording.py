@@ -98,3 +98,83 @@ def source_label(page: int, title: str) -> str:
 def more_sources(count: int) -> str:
     """The control behind which the further sources lie."""
     return f"{count} more source{'' if count == 1 else 's'}"
+
+
+def receipt_lead(live: int, failed: int) -> str:
+    """Opens a receipt for several files."""
+    told = [f"{live} PDF{' is' if live == 1 else 's are'} new here and can be asked about."] if live else []
+    if failed:
+        told.append(f"{failed} file{'' if failed == 1 else 's'} could not be read.")
+    return " ".join(told)
+
+
+FOLDERS_LEAD = "Something changed with the watched folders."
+
+TRY_ASKING = "Try asking:"
+
+
+def receipt(title: str, file: str, pages: int, channel: str, *, is_replacement: bool) -> str:
+    """One file that can be asked about; ``channel`` is '' in that channel itself."""
+    named = file if title == file else f"{title} ({file})"
+    fresh = "new version, " if is_replacement else ""
+    place = f" in {channel}" if channel else ""
+    return f"{named}{place}: {fresh}{pages} page{'' if pages == 1 else 's'}"
+
+
+def unreadable(file: str, channel: str) -> str:
+    """One file that could not be read; ``channel`` is '' in that channel itself."""
+    return f"{file}{f' in {channel}' if channel else ''} could not be read."
+
+
+EARLIER_ANSWERS = "Until then its earlier version answers."
+
+
+def pages_without_text(pages: Sequence[int]) -> str:
+    """Pages that are probably pictures."""
+    return (
+        f"{_pages(pages)} {'holds' if len(pages) == 1 else 'hold'} no text, probably because scanned, and "
+        "cannot be asked about. Run OCR over the file and drop it again."
+    )
+
+
+def pages_unread(pages: Sequence[int]) -> str:
+    """Pages that the reader gave up."""
+    return f"{_pages(pages)} could not be read: print the file into a new PDF and drop it again."
+
+
+REPAIRED = "The file is damaged and was repaired for reading: better replace it by a sound copy."
+
+
+def _pages(pages: Sequence[int]) -> str:
+    named = ", ".join(map(str, pages[:5]))
+    more = f" and {len(pages) - 5} more" if len(pages) > 5 else ""
+    return f"Page{'' if len(pages) == 1 else 's'} {named}{more}"
+
+
+def more_files(count: int) -> str:
+    """Files of a receipt that are not named."""
+    return f"and {count} more"
+
+
+def more_unreadable(count: int) -> str:
+    """Unreadable files of a receipt that are not named."""
+    return f"and {count} more that could not be read: see footnote documents"
+
+
+def folder_problem(location: str, channel: str, problem: str) -> str:
+    """Something that an admin must know of a folder."""
+    return f"Folder {location} of {channel}: {problem}"
+
+
+def folder_well(location: str, channel: str) -> str:
+    """The end of a folder's problem."""
+    return f"Folder {location} of {channel}: all is well again."
+
+
+QUESTIONS_ABOUT = {
+    "en": "What does the document say about {}?",
+    "de": "Was ist mit „{}“?",
+    "fr": "Qu’en est-il de « {} » ?",
+    "es": "¿Qué es «{}»?",
+}
+"""How a person might ask about a heading, by language."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from datetime import datetime
 from typing import Any
 
 import aiohttp
@@ -11,9 +12,11 @@ from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.core import wording
-from bot.core.errors import DeliveryError, DeliveryUnclear
+from bot.core.announcement import Announcement
+from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
 from bot.core.models import Answer
-from bot.slack.render import render
+from bot.slack.render import render, render_announcement
+from storage.models import Channel
 
 Json = dict[str, Any]
 
@@ -21,6 +24,10 @@ TRIES = 3
 PATIENCE = 20.0
 """Longest wait that a rate limit may impose on us; beyond it the outbox comes back later."""
 PLACEHOLDER = "footnote_reply"
+ANNOUNCEMENT = "footnote_announcement"
+PAGES_SEARCHED = 5
+CLOSED = {"not_in_channel", "channel_not_found", "is_archived", "restricted_action", "no_permission"}
+"""Refusals that no repetition turns into a message."""
 PLAIN = {"parse": "none", "link_names": False, "unfurl_links": False, "unfurl_media": False}
 
 
@@ -30,7 +37,7 @@ def web_client(token: str, api_url: str) -> AsyncWebClient:
 
 
 class SlackMessenger:
-    """Satisfies ``bot.core.ports.Messenger``; an address is what ``events.read_event`` made."""
+    """Satisfies the core's ``Messenger`` and ``Announcer``; an address is what ``events.read_event`` made."""
 
     def __init__(self, client: AsyncWebClient, sources_shown: int = 5) -> None:
         self.client = client
@@ -74,6 +81,38 @@ class SlackMessenger:
             **PLAIN,
         )
 
+    def announcing_place(self, channel: Channel, address: Json | None) -> Json:
+        """The conversation that the tenant is named after."""
+        return {"channel": channel.tenant.rsplit("_", 1)[1]}
+
+    async def announce(self, place: Json, announcement: Announcement) -> None:
+        """Post it; its metadata names it, for ``has_announced``."""
+        rendered = render_announcement(announcement)
+        await _call(
+            self.client.chat_postMessage,
+            channel=place["channel"],
+            text=rendered.text,
+            blocks=list(rendered.blocks),
+            metadata={"event_type": ANNOUNCEMENT, "event_payload": {"announcement": announcement.id}},
+            **PLAIN,
+        )
+
+    async def has_announced(self, place: Json, announcement: str, since: datetime) -> bool:
+        """Look through what was posted since for a message that names it."""
+        where = {"channel": place["channel"], "include_all_metadata": True, "limit": 200}
+        cursor = ""
+        for _ in range(PAGES_SEARCHED):
+            reply = await _call(
+                self.client.conversations_history, oldest=str(since.timestamp()), cursor=cursor, **where
+            )
+            payloads = [(message.get("metadata") or {}).get("event_payload") for message in reply["messages"]]
+            if {"announcement": announcement} in payloads:
+                return True
+            cursor = (reply.get("response_metadata") or {}).get("next_cursor") or ""
+            if not cursor:
+                break
+        return False
+
 
 def _metadata(address: Json) -> Json:
     return {"event_type": PLACEHOLDER, "event_payload": {"message_key": address["key"]}}
@@ -107,7 +146,8 @@ def _refusal(error: SlackApiError) -> DeliveryError:
         return DeliveryError("Slack asked us to wait", retry_after=_seconds(error.response.headers))
     if status >= 500:
         return DeliveryUnclear(f"Slack answered {status}")
-    return DeliveryError(f"Slack refused: {error.response.get('error')}")
+    cause = error.response.get("error")
+    return (ChannelClosed if cause in CLOSED else DeliveryError)(f"Slack refused: {cause}")
 
 
 def _seconds(headers: Json) -> float:

@@ -13,6 +13,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from bot.core import wording
+from bot.core.announcement import Announcement, announcement_paragraphs
 from bot.core.models import Answer, CitedPage, NearestPage
 from bot.core.plaintext import shorten, tame
 from bot.core.sources import cited_pages, split_sources
@@ -45,6 +46,16 @@ def render(answer: Answer, sources_shown: int) -> SlackMessage:
         _section(part) for part in _parts(words, MESSAGE - len(json.dumps(sources, ensure_ascii=False)))
     ]
     return SlackMessage(_fallback(words, pages), (*sections, *sources))
+
+
+def render_announcement(announcement: Announcement) -> SlackMessage:
+    """A paragraph per named file, and one URL button each that opens its first page."""
+    sources = _source_blocks(announcement.sources, len(announcement.sources))
+    words = tame("\n\n".join(announcement_paragraphs(announcement)))
+    budget = MESSAGE - len(json.dumps(sources, ensure_ascii=False))
+    return SlackMessage(
+        _fallback(words, announcement.sources), (*map(_section, _parts(words, budget)), *sources)
+    )
 
 
 def escape(text: str) -> str:

@@ -14,7 +14,7 @@ from botbuilder.core import CardFactory, MessageFactory
 from botbuilder.schema import Activity, ActivityTypes, Entity
 from yarl import URL
 
-from bot.core.errors import DeliveryError, DeliveryUnclear
+from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
 from bot.teams.render import TeamsMessage
 from bot.teams.service_urls import ServiceUrlCheck
 
@@ -24,6 +24,8 @@ TRIES = 4
 PATIENCE = 20.0
 RETRIED = {412, 429, 502, 504}
 """Statuses after which Microsoft asks bots to send again."""
+CLOSED = {403, 404}
+"""Statuses of a conversation that the bot was removed from."""
 AUTHORITY = "https://login.microsoftonline.com"
 SCOPE = "https://api.botframework.com/.default"
 
@@ -207,7 +209,8 @@ def _url(address: Json, *activity: str) -> URL:
 def _refusal(status: int, retry_after: float | None) -> DeliveryError:
     if status >= 500:
         return DeliveryUnclear(f"Teams answered {status}", retry_after=retry_after)
-    return DeliveryError(f"Teams refused: status {status}", retry_after=retry_after)
+    kind = ChannelClosed if status in CLOSED else DeliveryError
+    return kind(f"Teams refused: status {status}", retry_after=retry_after)
 
 
 def _seconds(header: str | None) -> float | None:

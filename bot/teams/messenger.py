@@ -5,9 +5,11 @@ from __future__ import annotations
 import logging
 from collections import OrderedDict
 from contextlib import suppress
+from datetime import datetime
 from typing import Any
 
 from bot.core import wording
+from bot.core.announcement import Announcement
 from bot.core.errors import DeliveryError, DeliveryUnclear
 from bot.core.models import Answer
 from bot.teams.connector import (
@@ -17,7 +19,8 @@ from bot.teams.connector import (
     text_activity,
     typing_activity,
 )
-from bot.teams.render import TeamsMessage, render
+from bot.teams.render import TeamsMessage, render, render_announcement
+from storage.models import Channel
 
 Json = dict[str, Any]
 
@@ -27,7 +30,7 @@ log = logging.getLogger(__name__)
 
 
 class TeamsMessenger:
-    """Satisfies ``bot.core.ports.Messenger``; an address is what ``activities.read_activity`` made.
+    """The core's ``Messenger`` and ``Announcer``; an address is what ``activities.read_activity`` made.
 
     The text is written over the placeholder and so never shows twice. The card is a message of its
     own that Teams gives no name to beforehand: it is posted once and then updated, and one whose
@@ -56,6 +59,20 @@ class TeamsMessenger:
         await self.connector.put(address, message["id"], text_activity(rendered))
         if rendered.card:
             await self._show_sources(address, message["id"], rendered)
+
+    def announcing_place(self, channel: Channel, address: Json | None) -> Json | None:
+        """The channel itself, not the thread of its newest question, whose service URL it needs."""
+        if address is None:
+            return None
+        return address | {"conversation": address["conversation"].split(";messageid=", 1)[0]}
+
+    async def announce(self, place: Json, announcement: Announcement) -> None:
+        """Post one card: a message of its own."""
+        card, summary = render_announcement(announcement)
+        await self.connector.post(place, card_activity(card, summary))
+
+    async def has_announced(self, place: Json, announcement: str, since: datetime) -> None:
+        """Teams lets a bot read no messages: nobody can say."""
 
     async def _show_sources(self, address: Json, placeholder: str, rendered: TeamsMessage) -> None:
         activity = card_activity(rendered.card or {}, rendered.card_summary)

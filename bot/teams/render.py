@@ -12,6 +12,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from bot.core import wording
+from bot.core.announcement import Announcement, announcement_paragraphs
 from bot.core.models import Answer, Citation, CitedPage, NearestPage
 from bot.core.plaintext import shorten, tame
 from bot.core.sources import cited_pages, split_sources
@@ -53,6 +54,26 @@ def render(answer: Answer, sources_shown: int) -> TeamsMessage:
         card=_card(pages, sources_shown) if pages else None,
         card_summary="\n".join(tame(page.fallback) for page in pages),
     )
+
+
+def render_announcement(announcement: Announcement) -> tuple[Json, str]:
+    """(an Adaptive Card with a paragraph per named file and a button to its first page, its words)."""
+    paragraphs = [tame(paragraph) for paragraph in announcement_paragraphs(announcement)]
+    body = [line for paragraph in paragraphs for line in _lines(paragraph)]
+    card = _adaptive(body + [_row(_opening(page)) for page in announcement.sources])
+    return card, _cut("\n\n".join(paragraphs))
+
+
+def _lines(paragraph: str) -> list[Json]:
+    """A block per line. Text runs know no markup, so nothing in them needs an escape."""
+    return [
+        {
+            "type": "RichTextBlock",
+            "spacing": "None" if place else "Medium",
+            "inlines": [{"type": "TextRun", "text": line}],
+        }
+        for place, line in enumerate(paragraph.splitlines())
+    ]
 
 
 def escape(text: str) -> str:

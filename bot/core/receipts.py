@@ -1,0 +1,118 @@
+"""Writes the announcement of a batch of notices: pure, and bounded whatever the batch holds.
+
+Failures come first, at most five files are named, the rest is counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
+
+from bot.core import wording
+from bot.core.announcement import Announcement, Entry
+from bot.core.models import CitedPage
+from bot.core.plaintext import shorten
+from storage.notice_rows import Notice
+
+NAMED = 5
+NAME = 90
+"""Characters of a title, a file's name or a folder's location."""
+REASON = 500
+
+Contents = Mapping[str, tuple[int, Sequence[Notice]]]
+"""By kind: how many there are, and the first of them."""
+
+
+def named_notices(contents: Contents) -> tuple[list[Notice], list[Notice], list[Notice]]:
+    """(failed files, files that can be asked about, folders) that the message will name."""
+    failed, live, folders = (list(contents[kind][1]) for kind in ("failed", "live", "folder"))
+    failed = failed[:NAMED]
+    return failed, live[: NAMED - len(failed)], folders[:NAMED]
+
+
+def write_receipt(
+    id: str,
+    contents: Contents,
+    questions: Mapping[int, Sequence[str]],
+    first_pages: Mapping[int, str],
+    *,
+    is_elsewhere: bool,
+) -> Announcement | None:
+    """What one message says of a batch; None when nothing of it is true any more.
+
+    Args:
+        id: names the message.
+        contents: the batch.
+        questions: tried ones, by notice.
+        first_pages: links to first pages, by notice.
+        is_elsewhere: it is not told in the documents' own channel, which is named then.
+    """
+    failed, live, folders = named_notices(contents)
+    if not (failed or live or folders):
+        return None
+    entries = [
+        *(_failure(notice, is_elsewhere) for notice in failed),
+        *(_success(notice, questions.get(notice.id, ()), is_elsewhere) for notice in live),
+        *(_folder(notice) for notice in folders),
+    ]
+    sources = [_source(notice, first_pages[notice.id]) for notice in live if notice.id in first_pages]
+    return Announcement(id, _lead(contents), tuple(entries), tuple(_more(contents)), tuple(sources))
+
+
+def _lead(contents: Contents) -> str:
+    told = [wording.receipt_lead(contents["live"][0], contents["failed"][0])]
+    told += [wording.FOLDERS_LEAD] if contents["folder"][0] else []
+    return " ".join(filter(None, told))
+
+
+def _more(contents: Contents) -> Iterator[str]:
+    failed, live, folders = named_notices(contents)
+    if (unnamed := contents["failed"][0] - len(failed)) > 0:
+        yield wording.more_unreadable(unnamed)
+    unnamed = contents["live"][0] + contents["folder"][0] - len(live) - len(folders)
+    if unnamed > 0:
+        yield wording.more_files(unnamed)
+
+
+def _failure(notice: Notice, is_elsewhere: bool) -> Entry:
+    headline = wording.unreadable(shorten(notice.file, NAME), _place(notice, is_elsewhere))
+    reasons = [shorten(notice.text or "", REASON), wording.EARLIER_ANSWERS if notice.has_live else ""]
+    return Entry(headline, tuple(filter(None, reasons)))
+
+
+def _success(notice: Notice, questions: Sequence[str], is_elsewhere: bool) -> Entry:
+    headline = wording.receipt(
+        shorten(notice.title, NAME),
+        shorten(PurePosixPath(notice.file).name, NAME),
+        notice.pages,
+        _place(notice, is_elsewhere),
+        is_replacement=notice.number > 1,
+    )
+    return Entry(headline, tuple(_gaps(notice)), tuple(questions))
+
+
+def _gaps(notice: Notice) -> Iterator[str]:
+    """What could not be read of a file that answers, and what to do."""
+    silent = [page for page in notice.pages_without_text if page not in notice.unread_pages]
+    if notice.unread_pages:
+        yield wording.pages_unread(notice.unread_pages)
+    if silent:
+        yield wording.pages_without_text(silent)
+    if notice.is_repaired:
+        yield wording.REPAIRED
+
+
+def _folder(notice: Notice) -> Entry:
+    location, channel = shorten(notice.location, NAME), shorten(notice.channel, NAME)
+    if notice.text is None:
+        return Entry(wording.folder_well(location, channel))
+    return Entry(wording.folder_problem(location, channel, shorten(notice.text, REASON)))
+
+
+def _source(notice: Notice, url: str) -> CitedPage:
+    name = PurePosixPath(notice.file).name
+    return CitedPage((), wording.source_label(1, notice.title), wording.page_of(1, name), url)
+
+
+def _place(notice: Notice, is_elsewhere: bool) -> str:
+    return shorten(notice.channel, NAME) if is_elsewhere else ""
