@@ -15,7 +15,7 @@ from sqlmodel import col
 
 from storage.database import Database
 from storage.models import DocumentStatus, LivePublication, Rung, VersionSource
-from storage.overview import overview, status_of
+from storage.overview import folder_states, overview, status_of
 from storage.progress import Progress, in_channel, measure_progress
 from storage.tables import DocumentRow, PublicationRow, ReadingRow, VersionRow
 
@@ -61,7 +61,8 @@ class Catalog:
         seen = overview()
         query = select(seen).where(seen.c.channel_id == channel_id).order_by(seen.c.file)
         async with self._database.snapshot() as session:
-            return [status_of(row) for row in await session.execute(query)]
+            folders = await folder_states(session, channel_id)
+            return [status_of(row, folders.get(row.folder_id)) for row in await session.execute(query)]
 
     async def source(self, version_id: int) -> VersionSource | None:
         """What a link to this version opens, or None when there never was one."""

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, Row, ScalarSelect, Subquery, case, exists, func, null, select
+from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import aliased
 from sqlmodel import col
 
 from storage.clock import utc_now
 from storage.models import DocumentStatus, Rung
-from storage.tables import ChannelRow, DocumentRow, PublicationRow, ReadingRow, VersionRow
+from storage.remarks import remarks_of
+from storage.tables import ChannelRow, DocumentRow, FolderRow, PublicationRow, ReadingRow, VersionRow
 
 _newest = aliased(VersionRow, name="newest")
 """The version with the highest number, whether or not anything of it answers."""
@@ -48,6 +52,7 @@ def _columns() -> list[ColumnElement[Any]]:
         col(DocumentRow.id).label("document_id"),
         col(DocumentRow.channel_id).label("channel_id"),
         col(ChannelRow.name).label("channel"),
+        col(DocumentRow.folder_id).label("folder_id"),
         col(DocumentRow.file).label("file"),
         func.coalesce(_live_version.sha256, _newest.sha256, "").label("version"),
         col(_live_reading.rung).label("live_rung"),
@@ -58,11 +63,29 @@ def _columns() -> list[ColumnElement[Any]]:
         func.coalesce(col(_newest.number) > _live_version.number, False).label("is_newer_coming"),
         failed.label("has_failed"),
         func.coalesce(*reason).label("reason"),
+        _live_details().label("details"),
+        (_exists_reading("waiting") & (col(_live_reading.rung) == Rung.FULL.value)).label("is_read_again"),
     ]
 
 
-def status_of(row: Row[Any]) -> DocumentStatus:
-    """A row of the overview as people see it."""
+@dataclass(frozen=True, slots=True)
+class FolderState:
+    """What of a folder concerns its documents."""
+
+    id: int
+    problem: str | None
+    asked: frozenset[str]
+    """Ids of the documents whose deletion waits for an admin's word."""
+
+
+async def folder_states(session: AsyncSession, channel_id: int) -> dict[int, FolderState]:
+    """The folders of a channel, by id."""
+    rows = await session.scalars(select(FolderRow).where(col(FolderRow.channel_id) == channel_id))
+    return {row.id: FolderState(row.id, row.problem, frozenset(row.asked or ())) for row in rows}
+
+
+def status_of(row: Row[Any], folder: FolderState | None = None) -> DocumentStatus:
+    """A row of the overview as people see it, in the light of its folder's state."""
     return DocumentStatus(
         channel=row.channel,
         document=row.document_id,
@@ -72,8 +95,21 @@ def status_of(row: Row[Any]) -> DocumentStatus:
         pages=row.pages,
         state=row.state,
         rung=Rung(row.live_rung) if row.state == "live" else None,
-        reason=_reason(row),
+        reason="; ".join(filter(None, _reasons(row, folder))) or None,
     )
+
+
+def _reasons(row: Row[Any], folder: FolderState | None) -> Iterator[str | None]:
+    yield _reason(row)
+    if row.state == "deleted":
+        return
+    if folder and str(row.document_id) in folder.asked:
+        yield f"its file vanished, and its deletion waits for your word: footnote folders approve {folder.id}"
+    elif folder and folder.problem:
+        yield f"its folder cannot be trusted: {folder.problem}"
+    if row.state == "live" and not row.is_newer_coming:
+        yield "it is being read anew, and answers meanwhile" if row.is_read_again else None
+        yield from remarks_of(row.details or {})
 
 
 def _reason(row: Row[Any]) -> str | None:
@@ -133,6 +169,19 @@ def _of_newest(name: str, *states: str) -> ScalarSelect[Any]:
         .order_by(col(ReadingRow.created_at).desc())
         .limit(1)
         .correlate(_newest)
+        .scalar_subquery()
+    )
+
+
+def _live_details() -> ScalarSelect[Any]:
+    """The details of the quick reading behind what answers: it is the one that opened the file."""
+    return (
+        select(col(ReadingRow.details))
+        .where(col(ReadingRow.sha256) == _live_version.sha256, col(ReadingRow.state) == "done")
+        .where(col(ReadingRow.rung) == Rung.QUICK.value)
+        .order_by(col(ReadingRow.created_at).desc())
+        .limit(1)
+        .correlate(_live_version)
         .scalar_subquery()
     )
 

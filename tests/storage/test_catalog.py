@@ -285,6 +285,51 @@ async def test_progress_counts_what_people_see(catalog: Catalog, shelf: Shelf) -
     assert progress.waiting == 1
 
 
+async def test_a_live_document_tells_what_of_it_could_not_be_read(catalog: Catalog, shelf: Shelf) -> None:
+    """Pages without text, unread pages and a repaired file are named although the document answers."""
+    document = await shelf.document("a.pdf")
+    version = await shelf.version(document)
+    details = {"pages_without_text": [1, 3, 4, 5, 9], "unread_pages": [9], "is_repaired": True}
+    await shelf.reading(version, details=details)
+    await shelf.publication(version, await shelf.reading(version, Rung.FULL, details={"milliseconds": 5}))
+    status = await only_status(catalog, shelf)
+    assert (status.state, status.reason) == (
+        "live",
+        "page 9 could not be read; "
+        "pages 1, 3-5 hold no text: if they are scanned, run OCR over the file and drop it again; "
+        "the file is damaged and was read as far as it could be repaired",
+    )
+
+
+async def test_a_document_tells_what_is_wrong_with_its_folder(
+    catalog: Catalog, shelf: Shelf, database: Database
+) -> None:
+    """An outage concerns all documents of a folder, a question only those it asks about."""
+    vanished, _ = await shelf.live("a.pdf")
+    await shelf.live("b.pdf")
+    async with database.transaction() as session:
+        folder = await session.get_one(FolderRow, vanished.folder_id)
+        folder.problem, folder.asked = "The folder is missing.", [str(vanished.id)]
+    first, second = await catalog.documents(shelf.channel_id)
+    assert first.reason is not None
+    assert "waits for your word: footnote folders approve" in first.reason
+    assert second.reason == "its folder cannot be trusted: The folder is missing."
+
+
+async def test_a_document_that_is_read_anew_says_so(catalog: Catalog, shelf: Shelf) -> None:
+    """A new generation is visible while the old reading answers."""
+    document, publication = await shelf.live("a.pdf", Rung.FULL)
+    sha256 = (await only_status(catalog, shelf)).version
+    version = VersionRow(id=publication.version_id, document_id=document.id, number=1, sha256=sha256)
+    await shelf.add(ReadingRow(sha256=version.sha256, generation="2", rung="quick", state="waiting"))
+    status = await only_status(catalog, shelf)
+    assert (status.state, status.rung, status.reason) == (
+        "live",
+        Rung.FULL,
+        "it is being read anew, and answers meanwhile",
+    )
+
+
 async def test_a_source_knows_its_newest_reading_and_newer_versions(catalog: Catalog, shelf: Shelf) -> None:
     """A link's version tells its file, its best reading, and whether a newer version answers by now."""
     document, old = await shelf.live("a.pdf")

@@ -1,0 +1,38 @@
+"""What an admin should know of a document although it answers: what of it could not be read, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+MOST_RANGES = 6
+
+
+def remarks_of(details: Mapping[str, Any]) -> Iterator[str]:
+    """Phrases about a reading, from the details that were kept with it."""
+    unread = details.get("unread_pages") or []
+    silent = [page for page in details.get("pages_without_text") or [] if page not in unread]
+    if unread:
+        yield f"{_pages(unread)} could not be read"
+    if silent:
+        holds, are = ("holds", "it is") if len(silent) == 1 else ("hold", "they are")
+        yield f"{_pages(silent)} {holds} no text: if {are} scanned, run OCR over the file and drop it again"
+    if details.get("is_repaired"):
+        yield "the file is damaged and was read as far as it could be repaired"
+
+
+def _pages(numbers: Sequence[int]) -> str:
+    """``page 3`` or ``pages 1-4, 7, 9``, with no more ranges than a person reads."""
+    ranges = list(_ranges(sorted(numbers)))
+    shown = ", ".join(ranges[:MOST_RANGES])
+    more = f" and {len(ranges) - MOST_RANGES} more places" if len(ranges) > MOST_RANGES else ""
+    return f"page{'s' if len(numbers) > 1 else ''} {shown}{more}"
+
+
+def _ranges(numbers: Sequence[int]) -> Iterator[str]:
+    start = numbers[0]
+    for last, following in pairwise([*numbers, numbers[-1] + 2]):
+        if following > last + 1:
+            yield str(start) if start == last else f"{start}-{last}"
+            start = following
