@@ -23,6 +23,7 @@ from ingestion.reconciling import Reconciler, Repairs
 from ingestion.scanner import first_level
 from ingestion.schedule import Schedule
 from ingestion.settings import IngestionSettings
+from ingestion.side_process import SideProcesses
 from ingestion.steps import Steps
 from ingestion.verifying import Verifier
 from ingestion.watching import FolderWatch
@@ -34,7 +35,7 @@ from storage.folders import Folder, Folders
 from storage.index.contract import Index
 from storage.leases import Leases
 from storage.models import Channel, Rung
-from storage.planning import plan
+from storage.planning import plan, put_in_force
 from storage.progress import Progress
 from storage.publication_work import PublicationWork
 from storage.purging import Purge
@@ -90,9 +91,10 @@ class Ingestion:
         )
         reading_work = ReadingWork(database, self._leases, self.generations)
         publication_work = PublicationWork(database, self._leases)
+        self._side = side = SideProcesses(settings.read_workers)
         self._steps = Steps(
-            Reader(reading_work, blobs, files, pdf, embedder, chunk_tokens=settings.chunk_tokens),
-            Publisher(publication_work, self._purge, files, index),
+            Reader(reading_work, blobs, files, pdf, embedder, side=side, chunk_tokens=settings.chunk_tokens),
+            Publisher(publication_work, self._purge, files, index, side),
             read_workers=settings.read_workers,
         )
         self._verifier = Verifier(publication_work, index)
@@ -119,6 +121,8 @@ class Ingestion:
         known = await watched.known()
         if not known:
             await asyncio.to_thread(root.mkdir, parents=True, exist_ok=True)
+        async with self._database.transaction() as session:
+            await put_in_force(session, self.generations)
         _, schedule = self._begin(Rung.FULL)
         for folder in known:
             self._watch(schedule, folder)
@@ -140,6 +144,7 @@ class Ingestion:
             await schedule.stop()
         if worker is not None:
             await worker.stop()
+        await self._side.aclose()
 
     async def ingest(
         self,
@@ -238,7 +243,9 @@ class Ingestion:
 
     async def purge(self) -> None:
         """Erase for good the contents of documents whose time to be brought back is over."""
-        for reading in await self._purge.drop_contents(self._blobs.remove):
+        dropped = await self._purge.drop_contents(self._blobs.remove)
+        dropped += await self._purge.drop_older_generations(self.generations)
+        for reading in dropped:
             await self._files.remove(reading)
         await asyncio.to_thread(self._blobs.sweep)
 

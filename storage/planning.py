@@ -1,7 +1,8 @@
 """Says which readings and publications are still missing, and adds their rows.
 
-It looks at what there is, not at what just happened, so a crash between two steps loses nothing:
-the next plan finds the gap.
+It looks at what there is, not at what just happened, so a crash between two steps loses nothing: the
+next plan finds the gap. A new generation reads every content again; what answers keeps answering until
+the new reading of the same rung, or a better one, takes its place.
 """
 
 from __future__ import annotations
@@ -11,13 +12,16 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, exists, func, or_, select, tuple_
+from sqlalchemy import ColumnElement, Select, case, exists, func, or_, select, tuple_, update
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import aliased
 from sqlmodel import col
 
 from storage.models import Rung
-from storage.tables import DocumentRow, PublicationRow, ReadingRow, VersionRow
+from storage.tables import DocumentRow, FactRow, PublicationRow, ReadingRow, VersionRow
+
+IN_FORCE = "generations"
+"""Name of the fact that says which generations the home is read in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +39,11 @@ class Generations:
     def pairs(self) -> list[tuple[str, str]]:
         """(generation, rung) of every reading that is wanted."""
         return [(made, rung.value) for rung in Rung if (made := self.of(rung)) is not None]
+
+    @property
+    def key(self) -> str:
+        """Both in one text, to be compared."""
+        return f"{self.quick} {self.full or ''}"
 
 
 class _Wanted(NamedTuple):
@@ -56,41 +65,67 @@ async def plan(
         generations: the readings wanted.
         contents: only versions with one of these sha256, or None for all of them.
     """
-    added = await _plan_readings(session, generations, contents)
-    return added + await _plan_publications(session, generations, contents)
+    wanted = _wanted_versions(generations)
+    if contents is not None:
+        wanted = wanted.where(col(VersionRow.sha256).in_(contents))
+    elif not await are_in_force(session, generations):
+        wanted = wanted.where(~_is_answered())
+    added = await _plan_readings(session, generations, wanted)
+    if contents is not None:
+        await _hurry(session, wanted)
+    return added + await _plan_publications(session, generations, wanted)
 
 
-async def _plan_readings(
-    session: AsyncSession, generations: Generations, contents: Collection[str] | None
-) -> int:
-    wanted = _wanted_versions(generations, contents).with_only_columns(col(VersionRow.sha256)).distinct()
-    missing = [
-        (sha256, generations.quick, Rung.QUICK)
-        for sha256 in await _without_reading(session, wanted, generations.quick, Rung.QUICK)
-    ]
+async def put_in_force(session: AsyncSession, generations: Generations) -> None:
+    """Say that the home is read in these generations from now on.
+
+    Of two processes with different settings only the one that began last reads again what answers
+    already: else each would undo what the other has done, for ever.
+    """
+    fact = await session.get(FactRow, IN_FORCE) or FactRow(name=IN_FORCE, value="")
+    fact.value = generations.key
+    session.add(fact)
+
+
+async def are_in_force(session: AsyncSession, generations: Generations) -> bool:
+    """Whether the home is read in these generations, as far as anybody has said."""
+    fact = await session.get(FactRow, IN_FORCE, populate_existing=True)
+    return fact is None or fact.value == generations.key
+
+
+async def _plan_readings(session: AsyncSession, generations: Generations, wanted: Select[Any]) -> int:
+    missing = await _missing(session, wanted, generations.quick, Rung.QUICK)
     if generations.full is not None:
         is_read = _has_reading(generations.quick, Rung.QUICK, state="done")
-        missing += [
-            (sha256, generations.full, Rung.FULL)
-            for sha256 in await _without_reading(session, wanted.where(is_read), generations.full, Rung.FULL)
-        ]
-    session.add_all(ReadingRow(sha256=sha256, generation=made, rung=rung) for sha256, made, rung in missing)
+        missing += await _missing(session, wanted.where(is_read), generations.full, Rung.FULL)
+    session.add_all(missing)
     await session.flush()
     return len(missing)
 
 
-async def _without_reading(
+async def _missing(
     session: AsyncSession, wanted: Select[Any], generation: str, rung: Rung
-) -> list[str]:
-    return list((await session.execute(wanted.where(~_has_reading(generation, rung)))).scalars())
+) -> list[ReadingRow]:
+    """The contents that no reading of this kind was made of; those that answer otherwise can wait."""
+    answers = _is_answered() if rung is Rung.QUICK else _is_answered(Rung.FULL)
+    query = wanted.where(~_has_reading(generation, rung)).group_by(col(VersionRow.sha256))
+    columns = query.with_only_columns(col(VersionRow.sha256), func.min(case((answers, 1), else_=0)))
+    return [
+        ReadingRow(sha256=sha256, generation=generation, rung=rung, again=bool(again))
+        for sha256, again in (await session.execute(columns)).all()
+    ]
 
 
-async def _plan_publications(
-    session: AsyncSession, generations: Generations, contents: Collection[str] | None
-) -> int:
+async def _hurry(session: AsyncSession, wanted: Select[Any]) -> None:
+    """What was only to be read again has come once more, as something that does not answer yet."""
+    fresh = wanted.where(~_is_answered()).with_only_columns(col(VersionRow.sha256))
+    waiting = update(ReadingRow).where(col(ReadingRow.again), col(ReadingRow.state) == "waiting")
+    await session.execute(waiting.where(col(ReadingRow.sha256).in_(fresh)).values(again=False))
+
+
+async def _plan_publications(session: AsyncSession, generations: Generations, wanted: Select[Any]) -> int:
     query = (
-        _wanted_versions(generations, contents)
-        .join(ReadingRow, col(ReadingRow.sha256) == VersionRow.sha256)
+        wanted.join(ReadingRow, col(ReadingRow.sha256) == VersionRow.sha256)
         .where(col(ReadingRow.state) == "done")
         .where(tuple_(col(ReadingRow.generation), col(ReadingRow.rung)).in_(generations.pairs()))
         .where(~_is_served())
@@ -100,9 +135,9 @@ async def _plan_publications(
     )
     best: dict[int, _Wanted] = {}
     for row in (await session.execute(query)).all():
-        wanted = _Wanted(*row)
-        if wanted.version_id not in best or wanted.rung == Rung.FULL:
-            best[wanted.version_id] = wanted
+        one = _Wanted(*row)
+        if one.version_id not in best or one.rung == Rung.FULL:
+            best[one.version_id] = one
     session.add_all(
         PublicationRow(channel_id=one.channel_id, version_id=one.version_id, reading_id=one.reading_id)
         for one in best.values()
@@ -110,10 +145,10 @@ async def _plan_publications(
     return len(best)
 
 
-def _wanted_versions(generations: Generations, contents: Collection[str] | None) -> Select[Any]:
-    """Per document that is not deleted, its newest version whose quick reading did not fail."""
+def _wanted_versions(generations: Generations) -> Select[Any]:
+    """Per document that is not deleted, its newest version that answers or whose quick reading may."""
     other = aliased(VersionRow)
-    failed = exists().where(
+    failed = ~_is_live(other) & exists().where(
         col(ReadingRow.sha256) == other.sha256,
         col(ReadingRow.generation) == generations.quick,
         col(ReadingRow.state) == "failed",
@@ -124,12 +159,29 @@ def _wanted_versions(generations: Generations, contents: Collection[str] | None)
         .correlate(VersionRow)
         .scalar_subquery()
     )
-    query = (
+    return (
         select(VersionRow)
         .join(DocumentRow, col(DocumentRow.id) == VersionRow.document_id)
         .where(col(DocumentRow.state) != "deleted", col(VersionRow.number) == newest)
     )
-    return query if contents is None else query.where(col(VersionRow.sha256).in_(contents))
+
+
+def _is_live(version: Any) -> ColumnElement[bool]:
+    """Whether some generation's reading of a version answers."""
+    return exists().where(col(PublicationRow.version_id) == version.id, col(PublicationRow.state) == "live")
+
+
+def _is_answered(rung: Rung | None = None) -> ColumnElement[bool]:
+    """Whether the version answers, by a reading of this rung or of any."""
+    if rung is None:
+        return _is_live(VersionRow)
+    answering = aliased(ReadingRow)
+    return exists().where(
+        col(PublicationRow.version_id) == VersionRow.id,
+        col(PublicationRow.state) == "live",
+        col(PublicationRow.reading_id) == answering.id,
+        col(answering.rung) == rung.value,
+    )
 
 
 def _has_reading(generation: str, rung: Rung, state: str | None = None) -> ColumnElement[bool]:
@@ -143,7 +195,7 @@ def _has_reading(generation: str, rung: Rung, state: str | None = None) -> Colum
 
 
 def _is_served() -> ColumnElement[bool]:
-    """Whether this reading of this version, or a full one instead of a quick one, is on its way or live."""
+    """Whether this reading of this version is on its way or live, or any full one instead of a quick one."""
     served = aliased(ReadingRow)
     return (
         exists()

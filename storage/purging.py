@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, delete, exists, or_, select
+from sqlalchemy import ColumnElement, delete, exists, or_, select, tuple_
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import aliased
 from sqlmodel import col
@@ -15,6 +15,7 @@ from storage.clock import utc_now
 from storage.crash_points import reach
 from storage.database import Database
 from storage.leases import Leases, held, release
+from storage.planning import Generations, are_in_force
 from storage.publication_work import PublicationClaim, claim_of
 from storage.tables import DocumentRow, PublicationRow, ReadingRow, VersionRow
 
@@ -83,6 +84,27 @@ class Purge:
         reach("after-purge")
         return readings
 
+    async def drop_older_generations(self, generations: Generations) -> list[UUID]:
+        """Drop the readings of generations that are not wanted any more and that nothing needs.
+
+        They are kept while anything that other generations made of the same content is in the index,
+        so that settings that are changed back find them again.
+
+        Returns:
+            The readings whose files may be removed now.
+        """
+        is_older = tuple_(col(ReadingRow.generation), col(ReadingRow.rung)).not_in(generations.pairs())
+        is_free = or_(col(ReadingRow.lease_until).is_(None), col(ReadingRow.lease_until) < utc_now())
+        is_idle = (col(ReadingRow.state) != "done") & ~_is_published()
+        query = select(col(ReadingRow.id)).where(is_older, is_free, or_(is_idle, ~_is_indexed(generations)))
+        async with self._database.transaction() as session:
+            if not await are_in_force(session, generations):
+                return []
+            readings = list(await session.scalars(query.limit(500)))
+            await session.execute(delete(PublicationRow).where(col(PublicationRow.reading_id).in_(readings)))
+            await session.execute(delete(ReadingRow).where(col(ReadingRow.id).in_(readings)))
+        return readings
+
     async def _dead_contents(self, session: AsyncSession, limit: datetime) -> list[str]:
         """Contents with readings that no document wants and no publication holds in the index."""
         query = select(col(ReadingRow.sha256)).where(~_is_wanted(limit), ~_is_indexed()).distinct().limit(100)
@@ -97,10 +119,21 @@ def _is_wanted(limit: datetime) -> ColumnElement[bool]:
     )
 
 
-def _is_indexed() -> ColumnElement[bool]:
-    other = aliased(ReadingRow)
+def _is_published() -> ColumnElement[bool]:
+    """Whether the index may hold anything of this very reading."""
     return exists().where(
+        col(PublicationRow.reading_id) == ReadingRow.id, col(PublicationRow.state) != "removed"
+    )
+
+
+def _is_indexed(wanted: Generations | None = None) -> ColumnElement[bool]:
+    """Whether the index may hold anything of the content, made by other generations than the wanted ones."""
+    other = aliased(ReadingRow)
+    found = exists().where(
         col(other.sha256) == ReadingRow.sha256,
         col(PublicationRow.reading_id) == other.id,
         col(PublicationRow.state) != "removed",
     )
+    if wanted is None:
+        return found
+    return found.where(tuple_(col(other.generation), col(other.rung)).not_in(wanted.pairs()))

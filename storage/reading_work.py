@@ -68,12 +68,12 @@ class ReadingWork:
         self._generations = generations
 
     async def claim(self, rung: Rung) -> ReadingClaim | None:
-        """Take the oldest reading of this rung that waits, or None."""
+        """Take the oldest reading of this rung that waits, or None; what is only read again comes last."""
         query = (
             select(ReadingRow)
             .where(col(ReadingRow.state) == "waiting", col(ReadingRow.rung) == rung.value)
             .where(col(ReadingRow.generation) == self._generations.of(rung))
-            .order_by(col(ReadingRow.created_at), col(ReadingRow.id))
+            .order_by(col(ReadingRow.again), col(ReadingRow.created_at), col(ReadingRow.id))
         )
         async with self._database.transaction() as session:
             taken = await self._leases.take(session, ReadingRow, query)

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid4
 
-from sqlalchemy import JSON, BigInteger, DateTime, Index, Integer, UniqueConstraint, text
+from sqlalchemy import JSON, BigInteger, DateTime, Index, Integer, UniqueConstraint, false, text
 from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator
 from sqlmodel import Field, SQLModel
@@ -180,6 +180,8 @@ class ReadingRow(Leased, table=True):
     generation: str
     rung: str
     state: str = Field(default="waiting", index=True)
+    again: bool = Field(default=False, sa_column_kwargs={"server_default": false()})
+    """Another generation's reading of the content answers meanwhile: it waits behind what is new."""
     title: str = ""
     pages: int = 0
     chunks: int = 0

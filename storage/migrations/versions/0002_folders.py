@@ -53,6 +53,7 @@ def _free_names_of_deleted_documents() -> None:
 def _name_spaces() -> None:
     """A full reading's generation ends with the embedder that made its vectors."""
     op.add_column("reading", sa.Column("space", sa.String(), nullable=True))
+    op.add_column("reading", sa.Column("again", sa.Boolean(), nullable=False, server_default=sa.false()))
     bind = op.get_bind()
     made = (
         bind.execute(sa.text("SELECT DISTINCT generation FROM reading WHERE rung = 'full'")).scalars().all()
