@@ -105,6 +105,7 @@ class Ingestion:
             blobs,
             files,
             grace_seconds=settings.sweep_grace_seconds,
+            lease_seconds=settings.lease_seconds,
         )
         self._schedule: Schedule | None = None
         self._worker: Worker[Any] | None = None

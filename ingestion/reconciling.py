@@ -9,21 +9,21 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 
 from ingestion.verifying import Verifier
 from storage.blobs import SHELVES, Blobs, Kept
 from storage.crash_points import reach
-from storage.errors import UnknownTenant
+from storage.errors import InfrastructureError, UnknownTenant
 from storage.index.contract import Index
 from storage.models import TenantName
 from storage.readings import ReadingFiles
 from storage.reconciling import KeptReading, Reconciling
 
 HOUR = timedelta(hours=1)
-TURN = timedelta(minutes=2)
-"""How long a process that reconciles and dies keeps the others from it; a slice takes far less."""
 GHOSTS = 200
 """Ordinals removed beyond the number counted: a crash leaves some that no filter finds."""
 
@@ -67,6 +67,7 @@ class Reconciler:
         files: ReadingFiles,
         *,
         grace_seconds: float,
+        lease_seconds: float,
     ) -> None:
         """Sweep nothing from the disk that is younger than the grace: it may be on its way into SQL."""
         self._sql = sql
@@ -75,6 +76,7 @@ class Reconciler:
         self._blobs = blobs
         self._files = files
         self._grace = grace_seconds
+        self._lease = timedelta(seconds=lease_seconds)
         self._outages: int | None = None
 
     async def look(self) -> Repairs | None:
@@ -85,9 +87,10 @@ class Reconciler:
         """
         await self._index.ping()
         outages = self._index.outages
-        if not await self._sql.take_turn(TURN, at_once=outages != self._outages):
+        if not await self._sql.take_turn(self._lease, at_once=outages != self._outages):
             return None
-        repairs = await self._reconcile()
+        async with self._keeping_turn():
+            repairs = await self._reconcile()
         self._outages = outages
         await self._sql.end_turn(HOUR)
         return repairs
@@ -101,14 +104,27 @@ class Reconciler:
         self._outages = None
         return await self.look()
 
+    @asynccontextmanager
+    async def _keeping_turn(self) -> AsyncIterator[None]:
+        """Nobody else begins while we are at it; should we die, somebody does once the lease is over."""
+        heart = asyncio.create_task(self._keep_turn())
+        try:
+            yield
+        finally:
+            heart.cancel()
+
+    async def _keep_turn(self) -> None:
+        while True:
+            await asyncio.sleep(self._lease.total_seconds() / 3)
+            with suppress(InfrastructureError):
+                await self._sql.keep_turn(self._lease)
+
     async def _reconcile(self) -> Repairs:
         repairs, started = Repairs(), time.monotonic()
         await self._compare_index(repairs)
         for shelf in SHELVES:
             await self._compare_blobs(shelf, repairs)
             await self._compare_readings(shelf, repairs)
-            if int(shelf, 16) % 32 == 0:
-                await self._sql.keep_turn(TURN)
         spent = round((time.monotonic() - started) * 1000)
         log = _log.warning if repairs else _log.info
         log("reconciled %s milliseconds=%d", repairs, spent)
@@ -119,7 +135,6 @@ class Reconciler:
         channels = await self._sql.tenants()
         for tenant, channel_id in channels.items():
             await self._compare_tenant(tenant, channel_id, repairs)
-            await self._sql.keep_turn(TURN)
             reach("amid-reconcile")
         if self._index.is_ours_alone:
             for tenant in held - channels.keys():
