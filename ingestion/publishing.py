@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterable
 from pathlib import PurePosixPath
+from typing import Any
 
-from storage.analyzer import index_terms
+from ingestion.side_process import SideProcesses
 from storage.crash_points import reach
-from storage.errors import InfrastructureError, UnknownTenant
+from storage.errors import InfrastructureError, LostReading, UnknownTenant
 from storage.index.contract import Index, IndexedChunk
 from storage.leases import pause
-from storage.models import Chunk, Rung
+from storage.models import Rung
 from storage.publication_work import PublicationClaim, PublicationWork
 from storage.purging import Purge
 from storage.readings import ReadingFiles, Vectors
@@ -29,11 +28,14 @@ _log = logging.getLogger(__name__)
 class Publisher:
     """Carries out claimed publications and removals."""
 
-    def __init__(self, work: PublicationWork, purge: Purge, files: ReadingFiles, index: Index) -> None:
+    def __init__(
+        self, work: PublicationWork, purge: Purge, files: ReadingFiles, index: Index, side: SideProcesses
+    ) -> None:
         self._work = work
         self._purge = purge
         self._files = files
         self._index = index
+        self._side = side
 
     async def claim_quick(self) -> PublicationClaim | None:
         """Take the next publication of a quick reading, if one waits."""
@@ -57,12 +59,15 @@ class Publisher:
         try:
             await self._index.ping()
             await self._index.ensure_tenant(claim.tenant)
-            chunks = await self._files.chunks(claim.reading_id)
+            first = await self._analysed(claim, 0)
             vectors = await self._files.vectors(claim.reading_id) if claim.rung is Rung.FULL else None
+        except LostReading as error:
+            await self._work.wait_for_reading(claim, str(error))
+            return _log_postponed(claim, error)
         except InfrastructureError as error:
             await self._work.give_back(claim, _WAITS.format(type(error).__name__), pause(claim.lease.fence))
             return _log_postponed(claim, error)
-        await self._write(claim, chunks, vectors)
+        await self._write(claim, first, vectors)
         is_live = await self._work.go_live(claim)
         reach("after-flip")
         _log.info(
@@ -74,21 +79,37 @@ class Publisher:
             claim.id,
             claim.rung,
             claim.pages,
-            len(chunks),
+            claim.chunks,
             0 if vectors is None else len(vectors),
             round((time.monotonic() - started) * 1000),
             "live" if is_live else "overtaken",
         )
 
-    async def _write(self, claim: PublicationClaim, chunks: Sequence[Chunk], vectors: Vectors | None) -> None:
+    async def _analysed(self, claim: PublicationClaim, start: int) -> list[list[Any]]:
+        """The batch of chunks that begins with number ``start``, ready for the index.
+
+        The file's name can be searched like a title.
+        """
+        job = {
+            "do": "analyse",
+            "root": str(self._files.root),
+            "reading": str(claim.reading_id),
+            "first": start,
+            "end": min(start + BATCH, claim.chunks),
+            "title": f"{claim.title} {PurePosixPath(claim.file).stem}",
+        }
+        analysed: list[list[Any]] = await self._side.run(job)
+        return analysed
+
+    async def _write(self, claim: PublicationClaim, batch: list[list[Any]], vectors: Vectors | None) -> None:
         reach("before-write")
-        for batch in _batches(range(len(chunks))):
-            indexed = await asyncio.to_thread(_indexed, claim, chunks, vectors, batch)
-            await self._index.write(claim.tenant, indexed)
+        for start in range(0, claim.chunks, BATCH):
+            batch = batch if start == 0 else await self._analysed(claim, start)
+            await self._index.write(claim.tenant, _indexed(claim, batch, vectors))
             reach("after-batch")
         count = 0 if vectors is None else len(vectors)
         reach("before-seal")
-        await self._index.seal(claim.tenant, claim.id, chunks=len(chunks), vectors=count, space=claim.space)
+        await self._index.seal(claim.tenant, claim.id, chunks=claim.chunks, vectors=count, space=claim.space)
         reach("after-seal")
 
     async def fail(self, claim: PublicationClaim, error: Exception) -> None:
@@ -121,31 +142,24 @@ class Publisher:
 
 
 def _indexed(
-    claim: PublicationClaim, chunks: Sequence[Chunk], vectors: Vectors | None, batch: Iterable[int]
+    claim: PublicationClaim, analysed: Iterable[list[Any]], vectors: Vectors | None
 ) -> list[IndexedChunk]:
-    """Chunks as the engines keep them; the file's name can be searched like a title."""
-    title = f"{claim.title} {PurePosixPath(claim.file).stem}"
+    """Chunks as the engines keep them."""
     return [
         IndexedChunk(
             publication=claim.id,
-            ordinal=chunk.ordinal,
-            terms=index_terms(title, chunk.heading_path, chunk.text),
-            text=chunk.text,
-            first_page=chunk.first_page,
-            last_page=chunk.last_page,
-            heading_path=chunk.heading_path,
+            ordinal=ordinal,
+            terms=terms,
+            text=text,
+            first_page=first_page,
+            last_page=last_page,
+            heading_path=tuple(path),
             facets=(f"document={claim.document_id}",),
-            vector=None if vectors is None else vectors[chunk.ordinal].tolist(),
+            vector=None if vectors is None else vectors[ordinal].tolist(),
             space=None if vectors is None else claim.space,
         )
-        for chunk in (chunks[number] for number in batch)
+        for ordinal, terms, text, first_page, last_page, path in analysed
     ]
-
-
-def _batches(numbers: Iterable[int]) -> Iterator[list[int]]:
-    left = iter(numbers)
-    while batch := list(islice(left, BATCH)):
-        yield batch
 
 
 def _log_postponed(claim: PublicationClaim, error: Exception) -> None:

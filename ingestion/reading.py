@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -11,13 +10,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ingestion.chunker import ChunkedDocument, chunk_document
+from ingestion.side_process import SideProcesses
 from storage.blobs import Blobs
 from storage.crash_points import reach
-from storage.errors import BlobsUnavailable, DocumentError, InfrastructureError, NoPages, ReaderKilled
+from storage.errors import BlobsUnavailable, DocumentError, InfrastructureError, ReaderKilled
 from storage.leases import pause
 from storage.models import Rung
-from storage.pdf.models import ReadPdf
 from storage.reading_work import Made, ReadingClaim, ReadingWork
 from storage.readings import ReadingFiles, Vectors
 
@@ -31,8 +29,8 @@ _log = logging.getLogger(__name__)
 class PdfReader(Protocol):
     """Opens PDFs outside this process."""
 
-    async def read(self, path: Path) -> ReadPdf:
-        """Text, words and lines of every page; raises DocumentError or EngineStartError."""
+    async def fetch(self, path: Path) -> bytes:
+        """Every page as ``storage.pdf.wire`` reads it; raises DocumentError or EngineStartError."""
 
 
 class VectorMaker(Protocol):
@@ -50,8 +48,9 @@ class VectorMaker(Protocol):
     def space(self) -> str:
         """Where its vectors lie: those of two spaces are never compared."""
 
-    def count(self, text: str) -> int:
-        """Pieces of a text."""
+    @property
+    def tokenizer(self) -> Path | None:
+        """The file that cuts a text into pieces; None when pieces are cl100k tokens."""
 
     async def aembed(self, texts: Sequence[str]) -> Vectors:
         """(texts, dimensions) float32, each row of length 1."""
@@ -68,6 +67,7 @@ class Reader:
         pdf: PdfReader,
         embedder: VectorMaker,
         *,
+        side: SideProcesses,
         chunk_tokens: int,
     ) -> None:
         """Cut chunks of at most ``chunk_tokens`` that fit the embedder's window."""
@@ -76,6 +76,7 @@ class Reader:
         self._files = files
         self._pdf = pdf
         self._embedder = embedder
+        self._side = side
         self._chunk_tokens = chunk_tokens
 
     async def claim_quick(self) -> ReadingClaim | None:
@@ -96,25 +97,24 @@ class Reader:
         if claim.is_spent:
             raise ReaderKilled("Reading this file ended the whole program three times; it is left alone now.")
         started = time.monotonic()
-        pdf = await self._pdf.read(self._blobs.path(claim.sha256))
+        pages = await self._pdf.fetch(self._blobs.path(claim.sha256))
         reach("after-parse")
-        document = await asyncio.to_thread(self._chunk, pdf)
-        if not document.chunks:
-            raise NoPages(
-                f"None of its {len(pdf.pages)} pages holds text; they are probably scanned pictures. "
-                "Run OCR over the file and drop it again."
-            )
-        await self._files.write(claim.id, pdf.pages, document.chunks, None)
+        made = await self._side.run(self._cut(claim), pages)
         reach("after-reading-file")
-        details = _details(pdf, started)
-        await self._work.finish(claim, Made(document.title, len(pdf.pages), len(document.chunks), details))
+        details = {"milliseconds": _milliseconds(started), **made["details"]}
+        await self._work.finish(claim, Made(made["title"], made["pages"], made["chunks"], details))
 
-    def _chunk(self, pdf: ReadPdf) -> ChunkedDocument:
-        """Chunks without the file's name, because one reading serves files of any name and channel."""
-        embedder = self._embedder
-        return chunk_document(
-            pdf, "", limit=self._chunk_tokens, pieces=embedder.count, window=embedder.window
-        )
+    def _cut(self, claim: ReadingClaim) -> dict[str, Any]:
+        """The job of a side process; without the file's name, for a reading serves files of any name."""
+        tokenizer, window = self._embedder.tokenizer, self._embedder.window
+        return {
+            "do": "cut",
+            "root": str(self._files.root),
+            "reading": str(claim.id),
+            "limit": self._chunk_tokens,
+            "tokenizer": str(tokenizer) if tokenizer else None,
+            "window": window,
+        }
 
     async def embed(self, claim: ReadingClaim, wait_for_quiet: Callable[[], Awaitable[object]]) -> None:
         """A full reading: the quick one's pages and chunks, with vectors.
@@ -166,16 +166,6 @@ class Reader:
     async def let_go(self, claim: ReadingClaim) -> None:
         """We are stopping: another worker may start it at once."""
         await self._work.give_back(claim, None, None)
-
-
-def _details(pdf: ReadPdf, started: float) -> dict[str, Any]:
-    return {
-        "milliseconds": _milliseconds(started),
-        "hidden_words": pdf.hidden_words,
-        "is_repaired": pdf.is_repaired,
-        "unread_pages": list(pdf.unread_pages),
-        "pages_without_text": [page.number for page in pdf.pages if not page.words],
-    }
 
 
 def _milliseconds(started: float) -> int:

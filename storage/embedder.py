@@ -42,7 +42,7 @@ class Embedder:
         space: the id as a name that any index takes for its vectors.
         dimensions: length of a vector.
         window: word pieces of a text that are seen, the special ones included.
-        pieces: counts the word pieces of a text; it may be sent to another process.
+        tokenizer: the file that says how a text is cut into pieces.
     """
 
     def __init__(
@@ -62,7 +62,8 @@ class Embedder:
         self.space = space_of(identity)
         self.dimensions = int(session.get_outputs()[0].shape[-1])
         self.window = WINDOW
-        self.pieces = pieces
+        self.tokenizer = pieces.file
+        self._pieces = pieces
 
     @classmethod
     def load(cls, folder: Path | None = None, threads: int = 2) -> Embedder:
@@ -84,7 +85,7 @@ class Embedder:
 
     def count(self, text: str) -> int:
         """Word pieces of ``text``, the special ones included."""
-        return self.pieces(text)
+        return self._pieces(text)
 
     def embed(self, texts: Sequence[str]) -> Vector:
         """Vectors of length one, shape (len(texts), dimensions); what exceeds the window is not seen."""

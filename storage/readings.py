@@ -12,7 +12,8 @@ import os
 import shutil
 from array import array
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 from uuid import UUID, uuid4
@@ -22,12 +23,12 @@ import numpy.typing as npt
 
 from storage.blobs import Kept, list_shelf
 from storage.errors import BlobsUnavailable, LostReading
-from storage.models import Box, Chunk, Page, PlacedWord
+from storage.models import Chunk, Page
+from storage.reading_lines import chunk_of, chunk_values, page_of, page_values, wordless_chunk
 
 Vectors = npt.NDArray[np.float32]
 T = TypeVar("T")
 
-SCALE = 10_000
 KEPT_IN_MEMORY = 512
 """Chunks and pages held in memory: some megabytes, and the passages of the questions just asked."""
 
@@ -40,23 +41,23 @@ class ReadingFiles:
     """
 
     def __init__(self, root: Path) -> None:
-        self._root = root
+        self.root = root.absolute()
         self._recent: OrderedDict[tuple[UUID, str, int], Any] = OrderedDict()
 
     async def write(
         self, reading_id: UUID, pages: Sequence[Page], chunks: Sequence[Chunk], vectors: Vectors | None
     ) -> None:
         """Keep a reading, durably; writing the same id again replaces it."""
-        await _in_thread(self._write, reading_id, pages, chunks, vectors)
+        await asyncio.to_thread(self.write_here, reading_id, pages, chunks, vectors)
         await self._forget(reading_id)
 
     async def chunks(self, reading_id: UUID) -> list[Chunk]:
         """All chunks in order."""
-        return await _in_thread(self._read_all, reading_id, "chunks", _chunk)
+        return await _in_thread(self._read_all, reading_id, "chunks", chunk_of)
 
     async def pages(self, reading_id: UUID) -> list[Page]:
         """All pages in order."""
-        return await _in_thread(self._read_all, reading_id, "pages", _page)
+        return await _in_thread(self._read_all, reading_id, "pages", page_of)
 
     async def chunk(self, reading_id: UUID, ordinal: int) -> Chunk:
         """One chunk.
@@ -64,7 +65,7 @@ class ReadingFiles:
         Raises:
             LookupError: the reading has no chunk of this number.
         """
-        return await self._one(reading_id, "chunks", ordinal, _chunk)
+        return await self._one(reading_id, "chunks", ordinal, chunk_of)
 
     async def page(self, reading_id: UUID, number: int) -> Page:
         """One page, counted from 1.
@@ -72,7 +73,7 @@ class ReadingFiles:
         Raises:
             LookupError: the reading has no page of this number.
         """
-        return await self._one(reading_id, "pages", number - 1, _page)
+        return await self._one(reading_id, "pages", number - 1, page_of)
 
     async def vectors(self, reading_id: UUID) -> Vectors | None:
         """The vectors, shape (chunks, dimensions); None for a reading without."""
@@ -85,11 +86,11 @@ class ReadingFiles:
 
     async def shelf(self, prefix: str) -> dict[str, Kept]:
         """What lies where the readings go whose ids begin with these two digits, drafts included."""
-        return await _in_thread(list_shelf, self._root / prefix)
+        return await _in_thread(list_shelf, self.root / prefix)
 
     async def remove_entry(self, prefix: str, name: str) -> None:
         """Erase one entry of a shelf: a draft, or a reading that SQL does not know."""
-        await _in_thread(shutil.rmtree, self._root / prefix / name, ignore_errors=True)
+        await _in_thread(shutil.rmtree, self.root / prefix / name, ignore_errors=True)
 
     async def is_whole(self, reading_id: UUID, *, pages: int, chunks: int, has_vectors: bool) -> bool:
         """Whether every file is there and as long as it was when it was written; none is read through."""
@@ -104,7 +105,7 @@ class ReadingFiles:
             return False
 
     def _folder(self, reading_id: UUID) -> Path:
-        return self._root / reading_id.hex[:2] / str(reading_id)
+        return self.root / reading_id.hex[:2] / str(reading_id)
 
     async def _forget(self, reading_id: UUID) -> None:
         for key in [key for key in self._recent if key[0] == reading_id]:
@@ -120,6 +121,29 @@ class ReadingFiles:
             self._recent.popitem(last=False)
         return found
 
+    def write_here(
+        self, reading_id: UUID, pages: Sequence[Page], chunks: Sequence[Chunk], vectors: Vectors | None
+    ) -> None:
+        """``write`` in this very thread, for a process that has no loop."""
+        with _translated_errors():
+            self._write(reading_id, pages, chunks, vectors)
+
+    def wordless_here(self, reading_id: UUID, first: int, end: int) -> list[Chunk]:
+        """Chunks ``first`` to ``end`` - 1 without their words, which are most of their weight.
+
+        Raises:
+            LostReading: the reading has fewer, or its files are gone.
+        """
+        folder = self._folder(reading_id)
+        with _translated_errors(), (folder / "chunks.index").open("rb") as starts:
+            try:
+                begin, stop = _bounds(starts.fileno(), first)[0], _bounds(starts.fileno(), end - 1)[1]
+            except LookupError as error:
+                raise LostReading("the files of a reading are gone or damaged") from error
+            with (folder / "chunks.jsonl").open("rb") as lines:
+                found = os.pread(lines.fileno(), stop - begin, begin).splitlines()
+            return [wordless_chunk(json.loads(line)) for line in found]
+
     def _write(
         self, reading_id: UUID, pages: Sequence[Page], chunks: Sequence[Chunk], vectors: Vectors | None
     ) -> None:
@@ -127,8 +151,8 @@ class ReadingFiles:
         temporary = final.with_name(f".{final.name}.{uuid4().hex}")
         temporary.mkdir(parents=True)
         try:
-            _write_lines(temporary / "pages", map(_page_values, pages))
-            _write_lines(temporary / "chunks", map(_chunk_values, chunks))
+            _write_lines(temporary / "pages", map(page_values, pages))
+            _write_lines(temporary / "chunks", map(chunk_values, chunks))
             if vectors is not None:
                 _write_vectors(temporary / "vectors.npy", vectors)
             _sync_folder(temporary)
@@ -157,8 +181,14 @@ class ReadingFiles:
 
 
 async def _in_thread(work: Callable[..., T], *arguments: Any, **options: Any) -> T:
-    try:
+    with _translated_errors():
         return await asyncio.to_thread(work, *arguments, **options)
+
+
+@contextmanager
+def _translated_errors() -> Iterator[None]:
+    try:
+        yield
     except (FileNotFoundError, NotADirectoryError, ValueError, EOFError) as error:
         raise LostReading("the files of a reading are gone or damaged") from error
     except OSError as error:
@@ -226,47 +256,3 @@ def _has_lines(path: Path, number: int) -> bool:
         return path.with_suffix(".jsonl").stat().st_size == end and os.fstat(starts.fileno()).st_size == 8 * (
             number + 1
         )
-
-
-def _page_values(page: Page) -> list[Any]:
-    return [page.number, page.label, page.width, page.height, page.text, _flat(page.words)]
-
-
-def _page(values: list[Any]) -> Page:
-    number, label, width, height, text, words = values
-    return Page(number, label, width, height, text, _placed(words))
-
-
-def _chunk_values(chunk: Chunk) -> list[Any]:
-    words = _flat(chunk.words)
-    return [chunk.ordinal, chunk.text, chunk.tokens, chunk.heading_path, words, chunk.page_starts]
-
-
-def _chunk(values: list[Any]) -> Chunk:
-    ordinal, text, tokens, path, words, starts = values
-    page_starts = tuple((offset, page) for offset, page in starts)
-    return Chunk(ordinal, text, tokens, tuple(path), _placed(words), page_starts)
-
-
-def _flat(words: Sequence[PlacedWord]) -> list[int]:
-    """Eight whole numbers per word: half the size of nested lists, and parsed twice as fast."""
-    flat: list[int] = []
-    for start, end, page, line, (x0, y0, x1, y1) in words:
-        flat += (
-            start,
-            end,
-            page,
-            line,
-            round(x0 * SCALE),
-            round(y0 * SCALE),
-            round(x1 * SCALE),
-            round(y1 * SCALE),
-        )
-    return flat
-
-
-def _placed(flat: list[int]) -> tuple[PlacedWord, ...]:
-    return tuple(
-        PlacedWord(start, end, page, line, Box(x0 / SCALE, y0 / SCALE, x1 / SCALE, y1 / SCALE))
-        for start, end, page, line, x0, y0, x1, y1 in zip(*[iter(flat)] * 8, strict=True)
-    )

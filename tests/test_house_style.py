@@ -28,6 +28,7 @@ BROAD_EXCEPTS = {
     "bot/cli/main.py": "the last edge before a person",
     "bot/core/conversation.py": "one question of many",
     "ingestion/schedule.py": "a tick",
+    "ingestion/side_program.py": "one job of many",
     "ingestion/worker.py": "one document of many",
 }
 """Where ``except Exception`` may stand, and what it keeps going."""

@@ -54,13 +54,21 @@ class PdfProcess:
 
         Raises:
             DocumentError: this file cannot be read as it is; the message is for an admin.
+            EngineStartError, OSError: as ``fetch``.
+        """
+        return await asyncio.to_thread(wire.reading, await self.fetch(path))
+
+    async def fetch(self, path: Path) -> bytes:
+        """The same as it comes from the child: ``wire.reading`` understands it, and finds the file's faults.
+
+        Raises:
+            DocumentError: the child was stopped at a limit, or the file is larger than allowed.
             EngineStartError: the parent program cannot be started, or ended twice meanwhile.
             OSError: ``path`` cannot be opened.
         """
         job = {"do": "read", "max_pages": self._settings.max_pages}
         async with self._readers:
-            data = await self._run(job, path, self._settings.read_seconds)
-        return await asyncio.to_thread(wire.reading, data)
+            return await self._run(job, path, self._settings.read_seconds)
 
     async def render(self, path: Path, page: int, dpi: int) -> RenderedPage:
         """One page (from 1) as PNG, or JPEG where that is much smaller; at most 3,000 pixels long.

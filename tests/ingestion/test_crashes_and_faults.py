@@ -12,7 +12,6 @@ from ingestion.app import Ingestion
 from storage.errors import EngineStartError, ReaderKilled
 from storage.leases import Leases
 from storage.models import Rung
-from storage.pdf.models import ReadPdf
 from storage.planning import Generations, plan
 from storage.publication_work import PublicationWork
 from storage.reading_work import ReadingWork
@@ -29,12 +28,12 @@ class StubbornReader:
         self.errors = errors
         self.reads = 0
 
-    async def read(self, path: Path) -> ReadPdf:
+    async def fetch(self, path: Path) -> bytes:
         """Fail, or read."""
         self.reads += 1
         if self.errors:
             raise self.errors.pop(0)
-        return await self._real.read(path)
+        return await self._real.fetch(path)
 
 
 def generations(home: Home) -> Generations:
@@ -178,7 +177,7 @@ class HangingReader:
     def __init__(self) -> None:
         self.is_reading = asyncio.Event()
 
-    async def read(self, path: Path) -> ReadPdf:
+    async def fetch(self, path: Path) -> bytes:
         """Hang."""
         self.is_reading.set()
         await asyncio.Event().wait()

@@ -1,0 +1,100 @@
+"""Processes beside the service for the computing that reading needs, so that no question waits for it.
+
+Python computes in one thread at a time: a service that cuts and analyses in its own threads answers
+questions several times slower meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from contextlib import suppress
+from typing import Any
+
+from storage import errors
+from storage.errors import DocumentError, EngineStartError, ReaderKilled
+
+LONGEST_ANSWER = 256 * 1024 * 1024
+SECONDS = 900
+"""Wall clock that a job may take; a dense document of 5,000 pages takes a twentieth."""
+
+_FAULT = "This file runs into a fault of this program ({})."
+_KEPT = ("PATH", "LANG", "TMPDIR")
+"""What a side process sees of our environment: none of our secrets."""
+
+
+class SideProcesses:
+    """At most so many side processes; each is started when it is first needed, and does one job at a time."""
+
+    def __init__(self, most: int) -> None:
+        self._turns = asyncio.Semaphore(most)
+        self._idle: list[asyncio.subprocess.Process] = []
+
+    async def run(self, job: dict[str, Any], data: bytes = b"") -> Any:
+        """What comes of a job of ``side_program``.
+
+        Raises:
+            StorageError: as the job raised it.
+            ReaderKilled: the process died of the job, or the job took too long.
+            EngineStartError: a side process cannot be started.
+        """
+        async with self._turns:
+            process = self._idle.pop() if self._idle else await _start()
+            try:
+                async with asyncio.timeout(SECONDS):
+                    told = await _ask(process, {**job, "bytes": len(data)}, data)
+            except TimeoutError:
+                await _end(process)
+                raise ReaderKilled("the file takes too long to be cut into chunks; split it") from None
+            except BaseException:
+                await _end(process)
+                raise
+            self._idle.append(process)
+        return _checked(told)
+
+    async def aclose(self) -> None:
+        """End the processes that have nothing to do; a later job starts new ones."""
+        while self._idle:
+            await _end(self._idle.pop())
+
+
+async def _start() -> asyncio.subprocess.Process:
+    environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    try:
+        return await asyncio.create_subprocess_exec(
+            sys.executable, "-I", "-m", "ingestion.side_program", str(os.getpid()),
+            env=environment, limit=LONGEST_ANSWER,
+            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+    except OSError as error:
+        raise EngineStartError(f"a process for reading cannot be started: {error.strerror}") from error
+
+
+async def _ask(process: asyncio.subprocess.Process, job: dict[str, Any], data: bytes) -> dict[str, Any]:
+    if process.stdin is None or process.stdout is None:
+        raise EngineStartError("a process for reading was started without its pipes")
+    with suppress(ConnectionError):  # it has died: the empty answer says so
+        process.stdin.writelines((json.dumps(job).encode() + b"\n", data))
+        await process.stdin.drain()
+    line = await process.stdout.readline()
+    if not line:
+        raise ReaderKilled("the system stopped the reader, most likely for want of memory; free some memory")
+    told: dict[str, Any] = json.loads(line)
+    return told
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    with suppress(ProcessLookupError):
+        process.kill()
+    await process.communicate()
+
+
+def _checked(told: dict[str, Any]) -> Any:
+    """What a job made, or the error it ended with."""
+    if "error" in told:
+        raise getattr(errors, told["error"])(told["message"])
+    if "fault" in told:
+        raise DocumentError(_FAULT.format(told["fault"]))
+    return told["done"]

@@ -1,0 +1,106 @@
+"""What a side process does: cut a read PDF into pages and chunks, and analyse chunks for the index.
+
+``python -I -m ingestion.side_program PARENT``: a job is a line of JSON and the bytes it announces, the
+answer is a line of JSON. It runs at low priority, so that the threads which answer questions come first.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from ingestion.chunker import chunk_document
+from storage.analyzer import index_terms
+from storage.errors import NoPages, StorageError
+from storage.pdf import limits, wire
+from storage.pieces import PieceCounter
+from storage.readings import ReadingFiles
+from storage.tokens import count_tokens
+
+NICENESS = 10
+
+
+def cut(job: dict[str, Any], data: bytes) -> dict[str, Any]:
+    """Make a quick reading of what the limited child wrote, and keep its files.
+
+    Raises:
+        DocumentError: the file is at fault.
+        BlobsUnavailable: a disk is.
+    """
+    pdf = wire.reading(data)
+    pieces = PieceCounter(Path(job["tokenizer"])) if job["tokenizer"] else count_tokens
+    document = chunk_document(pdf, "", limit=job["limit"], pieces=pieces, window=job["window"])
+    if not document.chunks:
+        raise NoPages(
+            f"None of its {len(pdf.pages)} pages holds text; they are probably scanned pictures. "
+            "Run OCR over the file and drop it again."
+        )
+    ReadingFiles(Path(job["root"])).write_here(UUID(job["reading"]), pdf.pages, document.chunks, None)
+    return {
+        "title": document.title,
+        "pages": len(pdf.pages),
+        "chunks": len(document.chunks),
+        "details": {
+            "hidden_words": pdf.hidden_words,
+            "is_repaired": pdf.is_repaired,
+            "unread_pages": list(pdf.unread_pages),
+            "pages_without_text": [page.number for page in pdf.pages if not page.words],
+        },
+    }
+
+
+def analyse(job: dict[str, Any], _data: bytes) -> list[list[Any]]:
+    """Chunks as an index takes them: [ordinal, terms, text, first page, last page, heading path] each.
+
+    Raises:
+        BlobsUnavailable: the reading's files are gone, damaged or out of reach.
+    """
+    chunks = ReadingFiles(Path(job["root"])).wordless_here(UUID(job["reading"]), job["first"], job["end"])
+    return [
+        [
+            chunk.ordinal,
+            index_terms(job["title"], chunk.heading_path, chunk.text),
+            chunk.text,
+            chunk.first_page,
+            chunk.last_page,
+            chunk.heading_path,
+        ]
+        for chunk in chunks
+    ]
+
+
+JOBS = {"cut": cut, "analyse": analyse}
+
+
+def answer(job: dict[str, Any], data: bytes) -> dict[str, Any]:
+    """What came of a job; whatever goes wrong in one, the next one is done."""
+    try:
+        return {"done": JOBS[job["do"]](job, data)}
+    except StorageError as error:
+        return {"error": type(error).__name__, "message": str(error)}
+    except Exception as error:
+        return {"fault": type(error).__name__}
+
+
+def main() -> None:
+    """Do jobs until the owner ends."""
+    limits.die_with(int(sys.argv[1]))
+    os.nice(NICENESS)
+    count_tokens("")
+    gc.freeze()
+    gc.disable()  # what a job makes has no cycles; looking for some would double its time
+    jobs, answers = sys.stdin.buffer, sys.stdout.buffer
+    while line := jobs.readline():
+        job = json.loads(line)
+        answers.write(json.dumps(answer(job, jobs.read(job["bytes"]))).encode() + b"\n")
+        answers.flush()
+        gc.collect()
+
+
+if __name__ == "__main__":
+    main()
