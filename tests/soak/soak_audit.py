@@ -1,0 +1,117 @@
+"""Once everything is still: is each file there with its newest content, and nothing else, anywhere?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from soak_tally import Tally
+from soak_witness import Witness
+from soak_world import Paper, World
+from sqlalchemy import select
+
+from storage.database import Database
+from storage.errors import IncompletePublication, StorageError
+from storage.index.contract import Index
+from storage.models import TenantName
+from storage.readings import ReadingFiles
+from storage.reconciling import Reconciling
+from storage.tables import ChannelRow, PublicationRow, ReadingRow
+
+
+@dataclass
+class Audit:
+    """Everything that is compared; ``faults`` says in words what ``tally`` counts."""
+
+    world: World
+    witness: Witness
+    database: Database
+    index: Index
+    home: Path
+    tally: Tally = field(default_factory=Tally)
+    faults: list[str] = field(default_factory=list)
+
+    async def is_still(self) -> str | None:
+        """What is still on its way, or None when there is nothing left to do."""
+        async with self.database.snapshot() as session:
+            readings = Counter(await session.scalars(select(ReadingRow.state)))
+            publications = Counter(await session.scalars(select(PublicationRow.state)))
+        moving = readings["waiting"] + publications["pending"] + publications["retired"]
+        if moving:
+            return f"{readings['waiting']} readings, {publications['pending']} publications wait"
+        for channel, papers in self.world.papers.items():
+            if (known := await self._answering(channel)) != {f: p.sha256 for f, p in papers.items()}:
+                return f"{channel}: {len(known)} of {len(papers)} files are as they should be"
+        return None
+
+    async def _answering(self, channel: str) -> dict[str, str]:
+        """Content of every file that answers in full."""
+        where = await self.witness.channels.by_name(channel)
+        documents = await self.witness.catalog.documents(where.id)
+        return {one.file: one.version for one in documents if one.state == "live" and one.rung == "full"}
+
+    async def compare(self) -> None:
+        """Compare the folders with what answers, SQL with the index, and SQL with the disk."""
+        for channel, papers in self.world.papers.items():
+            await self._compare_files(channel, papers)
+        async with self.database.snapshot() as session:
+            tenants = {one.id: TenantName(one.tenant) for one in await session.scalars(select(ChannelRow))}
+        for channel_id, tenant in tenants.items():
+            await self._compare_tenant(channel_id, tenant)
+        await self._compare_blobs()
+        await self._compare_readings()
+
+    async def _compare_files(self, channel: str, papers: dict[str, Paper]) -> None:
+        known = await self._answering(channel)
+        for file, paper in papers.items():
+            found = await self.witness.find(channel, paper.word)
+            live = [one for one in found.publications.values() if one.file == file]
+            hits = [hit for hit in found.words if hit.publication in {one.id for one in live}]
+            flaws = self.witness.flaws(live, hits)
+            if known.get(file) != paper.sha256 or flaws or not all(paper.version in hit.text for hit in hits):
+                self._note("lost", 1, f"{channel}/{file} does not answer as it is now: {flaws}")
+        for file in known.keys() - papers.keys():
+            self._note("orphans", 1, f"{channel}/{file} answers and is not there")
+
+    async def _compare_tenant(self, channel_id: int, tenant: TenantName) -> None:
+        live = await Reconciling(self.database, 0).live(channel_id)
+        try:
+            held = await self.index.publications(tenant)
+        except StorageError:
+            held = {}
+        for one in live:
+            extra = held.pop(one.id, 0) - one.chunks
+            self._note("duplicates" if extra > 0 else "lost", abs(extra), f"{one.id}: {extra:+d} chunks")
+            try:
+                await self.index.seal(tenant, one.id, chunks=one.chunks, vectors=one.vectors, space=one.space)
+            except IncompletePublication as lost:
+                self._note("lost", 1, str(lost))
+        self._note("orphans", sum(held.values()), f"chunks of {len(held)} unknown publications")
+
+    async def _compare_blobs(self) -> None:
+        held = {path.name for path in (self.home / "blobs").glob("??/*")}
+        wanted = {paper.sha256 for papers in self.world.papers.values() for paper in papers.values()}
+        known: set[str] = set()
+        for shelf in {name[:2] for name in held | wanted}:
+            known |= (await Reconciling(self.database, 0).wanted_blobs(shelf)).keys()
+        self._note("orphans", len(held - known), "blobs that nobody wants")
+        self._note("lost", len((known | wanted) - held), "blobs that are gone")
+
+    async def _compare_readings(self) -> None:
+        held = {path.name for path in (self.home / "readings").glob("??/*")}
+        async with self.database.snapshot() as session:
+            rows = list(await session.scalars(select(ReadingRow)))
+        known = {str(row.id) for row in rows if row.state == "done"}
+        self._note("orphans", len(held - known), "readings' files that nobody knows")
+        files = ReadingFiles(self.home / "readings")
+        for row in [row for row in rows if row.state == "done"]:
+            if not await files.is_whole(
+                row.id, pages=row.pages, chunks=row.chunks, has_vectors=row.rung == "full"
+            ):
+                self._note("lost", 1, f"reading {row.id} is not whole")
+
+    def _note(self, kind: str, number: int, fault: str) -> None:
+        if number:
+            setattr(self.tally, kind, getattr(self.tally, kind) + number)
+            self.faults.append(f"{kind} {number}: {fault}")

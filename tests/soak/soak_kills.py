@@ -1,0 +1,33 @@
+"""Rounds of kills on one pair, until there were enough; called by the test and by ``make soak``."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from soak_pairs import Pair
+from soak_round import open_round
+from soak_tally import Table
+
+REPORT = Path(__file__).parents[2] / "build" / "kill-table.txt"
+
+
+async def kill_often(
+    pair: Pair, folder: Path, *, seed: int, kills: int, tell: Callable[[Table, list[str]], None]
+) -> None:
+    """Kill ``kills`` times in one fresh home, and tell the table and what was wrong.
+
+    Raises:
+        AssertionError: a process ended by itself; its log is kept.
+    """
+    home = folder / f"{pair.name.replace('/', '-')} {seed}"
+    shutil.rmtree(home, ignore_errors=True)
+    async with open_round(pair, home, seed) as one:
+        await one.run(kills)
+        table = Table()
+        one.count(table)
+        faults = [*one.audit.faults, *one.witness.faults]
+    tell(table, [f"{home.name}: {fault}" for fault in faults])
+    if not faults:
+        shutil.rmtree(home)

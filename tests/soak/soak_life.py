@@ -1,0 +1,77 @@
+"""One life of the program that keeps an index equal to its folders: started to be killed.
+
+It is ``serve`` without doors and console, put together by the same composition root. A line on
+standard input has it purge and reconcile at once; the end of the input ends it in good order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from soak_start import start
+
+from bot.cli.logs import set_up_logging
+from bot.service import (
+    build_ingestion,
+    load_settings,
+    open_embedder,
+    open_index,
+    open_pdf_process,
+    open_storage,
+)
+from ingestion.app import Ingestion
+from storage.index.contract import Index, IndexedChunk
+from storage.models import TenantName
+
+
+class LosingIndex:
+    """The sabotage: an index that loses the last chunk of every write and says that all is there."""
+
+    def __init__(self, real: Index) -> None:
+        self._real = real
+
+    async def write(self, tenant: TenantName, chunks: Sequence[IndexedChunk]) -> None:
+        """Write less than was given."""
+        await self._real.write(tenant, chunks[:-1])
+
+    async def seal(self, tenant: TenantName, publication: UUID, **counts: Any) -> None:
+        """Count nothing."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+
+async def live() -> None:
+    """Run until the input ends or somebody kills us."""
+    settings = load_settings()
+    set_up_logging(verbose=True, for_machines=True)
+    logging.getLogger("httpx").setLevel(logging.WARNING)
+    async with (
+        open_storage(settings) as storage,
+        open_embedder(storage) as embedder,
+        open_index(storage, patiently=True) as index,
+        open_pdf_process(settings) as pdf,
+    ):
+        seen: Any = LosingIndex(index) if "SOAK_SABOTAGE" in os.environ else index
+        ingestion = build_ingestion(storage, embedder, seen, pdf)
+        try:
+            await start(ingestion, settings)
+            await _obey(ingestion)
+        finally:
+            await ingestion.stop()
+
+
+async def _obey(ingestion: Ingestion) -> None:
+    while await asyncio.to_thread(sys.stdin.readline):
+        await ingestion.purge()
+        print(await ingestion.reconcile(), flush=True)
+
+
+if __name__ == "__main__":
+    asyncio.run(live())

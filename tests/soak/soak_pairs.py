@@ -1,0 +1,67 @@
+"""The engines under the harness: an index and a database, and what a home on them is told of both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from engines.postgres import RealPostgres
+from engines.weaviate import RealWeaviate
+
+from storage.index.contract import Index
+from storage.index.embedded import EmbeddedIndex
+
+PAIRS = ("embedded/SQLite", "Weaviate/SQLite", "embedded/PostgreSQL", "Weaviate/PostgreSQL")
+
+HASTE = {
+    "FOOTNOTE_SCAN_SECONDS": "0.3",
+    "FOOTNOTE_REST_SECONDS": "1",
+    "FOOTNOTE_LEASE_SECONDS": "3",
+    "FOOTNOTE_RETIRE_GRACE_SECONDS": "1",
+    "FOOTNOTE_DELETE_GRACE_SECONDS": "2",
+    "FOOTNOTE_SWEEP_GRACE_SECONDS": "3",
+    "FOOTNOTE_ASK_BEFORE_DELETING_SHARE": "1",
+    "FOOTNOTE_CHUNK_TOKENS": "60",
+    "FOOTNOTE_EMBED_THREADS": "1",
+}
+"""Everything that waits waits as briefly as it may, so that a kill can meet every step."""
+
+
+@dataclass
+class Pair:
+    """One of ``PAIRS`` with its servers; None where the engine needs none."""
+
+    name: str
+    weaviate: RealWeaviate | None
+    postgres: RealPostgres | None
+
+    def place(self, home: Path) -> Place:
+        """A fresh home on these engines."""
+        home.mkdir(parents=True)
+        url = self.postgres.make_database() if self.postgres else f"sqlite:///{home / 'footnote.db'}"
+        return Place(home, url, self.weaviate)
+
+
+@dataclass
+class Place:
+    """A home and where its engines are."""
+
+    home: Path
+    database_url: str
+    weaviate: RealWeaviate | None
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The settings of a process on this home."""
+        told = {**HASTE, "FOOTNOTE_HOME": str(self.home), "DATABASE_URL": self.database_url}
+        if self.weaviate:
+            told |= {
+                "WEAVIATE_URL": self.weaviate.url,
+                "WEAVIATE_API_KEY": self.weaviate.api_key,
+                "FOOTNOTE_WEAVIATE_GRPC_PORT": str(self.weaviate.grpc_port),
+            }
+        return told
+
+    async def open_index(self) -> Index:
+        """The index, seen from outside of any life."""
+        return await self.weaviate.connect() if self.weaviate else EmbeddedIndex(self.home / "index")

@@ -1,0 +1,103 @@
+"""Asks without a pause, from another process than the one that is killed, and writes down what is wrong.
+
+A document that answered once answers until its file is taken away: always with one content, whole,
+and never with an older one than before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from soak_world import World
+
+from storage.analyzer import analyze
+from storage.catalog import Catalog
+from storage.channels import Channels
+from storage.errors import InfrastructureError, UnknownChannel
+from storage.index.contract import Hit
+from storage.index.live import Found, LiveIndex
+from storage.models import LivePublication
+
+REST_SECONDS = 0.06
+MOST_CHUNKS = 1000
+
+
+@dataclass
+class Witness:
+    """One reader of a home."""
+
+    world: World
+    channels: Channels
+    catalog: Catalog
+    index: LiveIndex
+    answered: set[tuple[str, str]] = field(default_factory=set)
+    """(channel, word) of what answered and must not stop."""
+    asked: int = 0
+    faults: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._newest: dict[tuple[str, str], int] = {}
+        self._chance = random.Random(1)
+
+    def forget(self, channel: str, word: str) -> None:
+        """The file is being taken away: from now on silence is right too."""
+        self.answered.discard((channel, word))
+        self._newest.pop((channel, word), None)
+
+    async def watch(self) -> None:
+        """Ask for ever; an index that is away is no answer, and no fault either."""
+        while True:
+            places = [(c, p.word) for c, papers in self.world.papers.items() for p in papers.values()]
+            if places:
+                await self._ask(*self._chance.choice(places))
+            await asyncio.sleep(REST_SECONDS)
+
+    async def _ask(self, channel: str, word: str) -> None:
+        must_answer = (channel, word) in self.answered
+        try:
+            found = await self.find(channel, word)
+        except (InfrastructureError, UnknownChannel):
+            return
+        self.asked += 1
+        if found.words:
+            self._check(channel, word, found)
+        elif must_answer and (channel, word) in self.answered:
+            self.faults.append(f"{channel} {word}: nothing answers any more")
+
+    async def find(self, channel: str, word: str) -> Found:
+        """Every chunk that a person in the channel finds by this word.
+
+        Raises:
+            InfrastructureError: an engine is away.
+            UnknownChannel: the channel has not begun.
+        """
+        where = await self.channels.by_name(channel)
+        return await self.index.find(where, analyze(word), None, limit=MOST_CHUNKS)
+
+    def _check(self, channel: str, word: str, found: Found) -> None:
+        documents: defaultdict[object, list[LivePublication]] = defaultdict(list)
+        for publication in found.publications.values():
+            documents[publication.document_id].append(publication)
+        for live in documents.values():
+            hits = [hit for hit in found.words if hit.publication in {one.id for one in live}]
+            self.faults += [f"{channel} {word}: {fault}" for fault in self.flaws(live, hits)]
+        newest = max(one.version_id for one in found.publications.values())
+        if newest < self._newest.get((channel, word), 0):
+            self.faults.append(f"{channel} {word}: an older version answers again")
+        self._newest[channel, word] = newest
+        self.answered.add((channel, word))
+
+    def flaws(self, live: list[LivePublication], hits: list[Hit]) -> list[str]:
+        """What is wrong with the chunks that one document answered with."""
+        contents = {version for version in self.world.versions for hit in hits if version in hit.text}
+        flaws = []
+        if len(live) > 1:
+            flaws.append(f"{len(live)} publications of one document answer")
+        if len(contents) != 1:
+            flaws.append(f"{len(contents)} contents are mixed")
+        if len(hits) != sum(one.chunks for one in live):
+            flaws.append(f"{len(hits)} of {sum(one.chunks for one in live)} chunks answer")
+        return flaws
