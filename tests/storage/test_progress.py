@@ -176,7 +176,7 @@ async def test_a_live_document_that_is_read_anew_is_work_again(library: Library)
     assert (await library.progress()).has_reached(Rung.FULL)
     await library.version(document, 2, live=Rung.FULL, readings={Rung.QUICK: "waiting", Rung.FULL: "done"})
     progress = await library.progress()
-    assert (progress.files_answering, progress.quick.files_done, progress.on(Rung.FULL).files_done) == (
+    assert (progress.files_answering, progress.quick.files_done, progress.rungs[1].files_done) == (
         1,
         0,
         0,
