@@ -26,7 +26,7 @@ class Citations:
             quote=quote,
             boxes=[list(Box(*box)) for box in boxes],
         )
-        async with self._database.transaction() as session:
+        async with self._database.transaction(alone=False) as session:
             session.add(row)
             await session.flush()
         return _citation(row)

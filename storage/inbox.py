@@ -10,7 +10,8 @@ from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, case, or_, select, update
+from sqlalchemy import ColumnElement, or_, select, update
+from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
@@ -50,11 +51,11 @@ class Inbox:
             text=text,
             address=address,
         )
-        async with self._database.transaction() as session:
-            if await session.scalar(select(col(InboxRow.id)).where(_same_message(row))):
-                return False
-            session.add(row)
-        return True
+        # SQLite takes PostgreSQL's words here; a twin that is being kept right now is waited for.
+        new = insert(InboxRow).values(row.model_dump(exclude={"id"}))
+        kept = new.on_conflict_do_nothing().returning(col(InboxRow.id))
+        async with self._database.transaction(alone=False) as session:
+            return await session.scalar(kept) is not None
 
     async def claim(
         self, owner: str, lease_seconds: float, platforms: Collection[Platform]
@@ -64,22 +65,16 @@ class Inbox:
         A lease that ran out without being let go ended with its worker: that counts as an attempt.
         """
         now = utc_now()
-        ended = case((col(InboxRow.lease_owner).is_not(None), 1), else_=0)
-        due = select(col(InboxRow.id)).where(_is_due(now), col(InboxRow.platform).in_(platforms))
-        taken = (
-            update(InboxRow)
-            .where(col(InboxRow.id) == due.order_by(col(InboxRow.id)).limit(1).scalar_subquery())
-            .values(
-                fence=InboxRow.fence + 1,
-                attempts=InboxRow.attempts + ended,
-                lease_owner=owner,
-                lease_until=now + timedelta(seconds=lease_seconds),
-            )
-            .returning(InboxRow)
-        )
-        async with self._database.transaction() as session:
-            row = await session.scalar(taken)
-            return _item(row, await session.get(OutboxRow, row.id)) if row else None
+        due = select(InboxRow).where(_is_due(now), col(InboxRow.platform).in_(platforms))
+        oldest = due.order_by(col(InboxRow.id)).limit(1).with_for_update(skip_locked=True)
+        async with self._database.transaction(alone=False) as session:
+            row = await session.scalar(oldest)
+            if row is None:
+                return None
+            row.fence += 1
+            row.attempts += row.lease_owner is not None
+            row.lease_owner, row.lease_until = owner, now + timedelta(seconds=lease_seconds)
+            return _item(row, await session.get(OutboxRow, row.id))
 
     async def renew(self, item: InboxItem, lease_seconds: float) -> None:
         """Keep a question for ``lease_seconds`` from now.
@@ -95,7 +90,7 @@ class Inbox:
         Raises:
             LeaseLost: another worker has the question.
         """
-        async with self._database.transaction() as session:
+        async with self._database.transaction(alone=False) as session:
             await _check(session, item)
             await session.merge(OutboxRow(inbox_id=item.id, state="posting"))
 
@@ -121,7 +116,7 @@ class Inbox:
         Raises:
             LeaseLost: another worker has the question.
         """
-        async with self._database.transaction() as session:
+        async with self._database.transaction(alone=False) as session:
             await _check(session, item, state="done", reason=None, **_FREE)
             reply = await session.get_one(OutboxRow, item.id)
             reply.state, reply.delivered_at = "delivered", utc_now()
@@ -161,21 +156,15 @@ class Inbox:
         await self._set(item, state="failed", reason=reason, **_FREE)
 
     async def _set(self, item: InboxItem, **values: Any) -> None:
-        async with self._database.transaction() as session:
+        async with self._database.transaction(alone=False) as session:
             await _check(session, item, **values)
 
     async def _set_reply(self, item: InboxItem, **values: Any) -> None:
-        async with self._database.transaction() as session:
+        async with self._database.transaction(alone=False) as session:
             await _check(session, item)
             await session.execute(
                 update(OutboxRow).where(col(OutboxRow.inbox_id) == item.id).values(**values)
             )
-
-
-def _same_message(row: InboxRow) -> ColumnElement[bool]:
-    """The same event delivered again, or the same message as another event."""
-    same = or_(col(InboxRow.event_key) == row.event_key, col(InboxRow.message_key) == row.message_key)
-    return same & (col(InboxRow.platform) == row.platform)
 
 
 def _is_due(now: datetime) -> ColumnElement[bool]:

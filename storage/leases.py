@@ -73,7 +73,7 @@ class Leases:
 
     async def renew(self, lease: Lease) -> bool:
         """Hold the row for longer; False when it is not ours any more and the step must end."""
-        async with self._database.transaction() as session:
+        async with self._database.transaction(alone=False) as session:
             table: Any = lease.table
             row = await held(session, lease, table)
             if row is not None:

@@ -165,7 +165,7 @@ class Notices:
 
     async def _run(self, statement: Update, **values: Any) -> int:
         """Change notices; returns how many."""
-        async with self._database.transaction() as session:
+        async with self._database.transaction(alone=False) as session:
             changed = await session.scalars(statement.values(**values).returning(col(NoticeRow.id)))
             return len(changed.all())
 

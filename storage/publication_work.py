@@ -74,7 +74,7 @@ class PublicationWork:
             .where(col(ReadingRow.state) == "done")
             .order_by(col(PublicationRow.created_at), col(PublicationRow.id))
         )
-        async with self._database.transaction() as session:
+        async with self._database.transaction(alone=False) as session:
             taken = await self._leases.take(session, PublicationRow, query)
             if taken is None:
                 return None
@@ -115,7 +115,7 @@ class PublicationWork:
 
     async def give_back(self, claim: PublicationClaim, reason: str | None, wait: timedelta | None) -> None:
         """Nothing was written: the same row may be taken again after ``wait``."""
-        async with self._database.transaction() as session:
+        async with self._database.transaction(alone=False) as session:
             row = await held(session, claim.lease, PublicationRow)
             if row is not None:
                 release(row, reason, wait)

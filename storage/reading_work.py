@@ -75,7 +75,7 @@ class ReadingWork:
             .where(col(ReadingRow.generation) == self._generations.of(rung))
             .order_by(col(ReadingRow.again), col(ReadingRow.created_at), col(ReadingRow.id))
         )
-        async with self._database.transaction() as session:
+        async with self._database.transaction(alone=False) as session:
             taken = await self._leases.take(session, ReadingRow, query)
             if taken is None:
                 return None
@@ -126,7 +126,7 @@ class ReadingWork:
 
     async def give_back(self, claim: ReadingClaim, reason: str | None, wait: timedelta | None) -> None:
         """Not the document's fault: the try does not count."""
-        async with self._database.transaction() as session:
+        async with self._database.transaction(alone=False) as session:
             row = await held(session, claim.lease, ReadingRow)
             if row is not None:
                 release(row, reason, wait)
