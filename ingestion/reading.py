@@ -95,7 +95,7 @@ class Reader:
             InfrastructureError, OSError: an engine or a disk is.
         """
         if claim.is_spent:
-            raise ReaderKilled("Reading this file ended the whole program three times; it is left alone now.")
+            raise ReaderKilled("Reading this file ended the whole program ten times; it is left alone now.")
         started = time.monotonic()
         pages = await self._pdf.fetch(self._blobs.path(claim.sha256))
         reach("after-parse")

@@ -25,6 +25,8 @@ from storage.tables import ReadingRow
 from storage.telling import tell_failed
 
 MOST_ATTEMPTS = 3
+MOST_DEATHS = 10
+"""Tries that may end with the whole process: a machine that goes down thrice is no fault of the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ class ReadingClaim:
     @property
     def is_spent(self) -> bool:
         """Whether all tries are used up already."""
-        return self.attempt > MOST_ATTEMPTS
+        return self.attempt > MOST_DEATHS
 
 
 @dataclass(frozen=True, slots=True)

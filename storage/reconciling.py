@@ -148,12 +148,12 @@ class Reconciling:
             return len(documents)
 
     async def readings(self, shelf: str) -> tuple[set[UUID], list[KeptReading]]:
-        """(every reading of a shelf that SQL knows, those of them that are done)."""
+        """(every reading of a shelf that has files or will, those of them that are done)."""
         query = select(ReadingRow).where(
             col(ReadingRow.id) >= UUID(f"{shelf}{30 * '0'}"), col(ReadingRow.id) <= UUID(f"{shelf}{30 * 'f'}")
         )
         async with self._database.snapshot() as session:
-            rows = list(await session.scalars(query))
+            rows = list(await session.scalars(query.where(col(ReadingRow.state) != "failed")))
         done = [
             KeptReading(row.id, row.pages, row.chunks, row.rung == Rung.FULL)
             for row in rows

@@ -14,7 +14,7 @@ from storage.leases import Leases
 from storage.models import Rung
 from storage.planning import Generations, plan
 from storage.publication_work import PublicationWork
-from storage.reading_work import ReadingWork
+from storage.reading_work import MOST_DEATHS, ReadingWork
 from storage.tables import PublicationRow, ReadingRow
 
 LEAVE = pdf("Leave\nEmployees get twenty five days of marzipan leave a year.")
@@ -74,17 +74,17 @@ async def test_a_publication_whose_worker_died_is_published_under_a_new_id(home:
     await home.until(lambda: _is_removed(home, before.id))
 
 
-async def test_a_file_that_kills_its_whole_process_three_times_is_left_alone(home: Home) -> None:
+async def test_a_file_that_kills_its_whole_process_ten_times_is_left_alone(home: Home) -> None:
     """Shows that tries are counted before the file is opened."""
     await home.store("hr", "leave.pdf", LEAVE)
     dying = ReadingWork(home.database, Leases(home.database, "dying", 0.05), generations(home))
-    for _ in range(3):
+    for _ in range(MOST_DEATHS):
         assert await dying.claim(Rung.QUICK) is not None
         await asyncio.sleep(0.1)
     await home.serve(stop_at="quick")
     await home.until(lambda: _has_state(home, "failed"))
     (row,) = await home.rows(ReadingRow)
-    assert "three times" in row.reason
+    assert "ten times" in row.reason
 
 
 async def test_an_engines_fault_never_uses_up_the_tries_of_a_file(home: Home) -> None:
