@@ -28,7 +28,8 @@ CANARY = "Zanzibarium"
 def slack_settings(slack: SlackDouble, transport: str) -> dict[str, str]:
     """What an admin sets."""
     events = {"SLACK_SIGNING_SECRET": SECRET} if transport == "events" else {"SLACK_APP_TOKEN": APP_TOKEN}
-    return {"SLACK_BOT_TOKEN": BOT_TOKEN, "SLACK_API_URL": slack.api_url, **events}
+    quiet = {"FOOTNOTE_RECEIPTS": "off"}
+    return {"SLACK_BOT_TOKEN": BOT_TOKEN, "SLACK_API_URL": slack.api_url, **events, **quiet}
 
 
 async def read(url: str) -> tuple[int, str]:
@@ -117,7 +118,7 @@ async def test_a_question_in_teams_gets_an_answer_whose_button_opens_the_page(
 ) -> None:
     """The same in a Teams channel, with native citations; the personal chat knows nothing of it."""
     playground = await start_playground(f"{program.url}/api/messages")
-    program.environment = {"FOOTNOTE_TEAMS_DEVELOPMENT": "true"}
+    program.environment = {"FOOTNOTE_TEAMS_DEVELOPMENT": "true", "FOOTNOTE_RECEIPTS": "off"}
     channel = ChannelKey(Platform.TEAMS, TENANT, OPERATIONS).tenant
     async with program.serving():
         program.drop(channel, sop)
