@@ -39,7 +39,7 @@ async def kept(files: ReadingFiles) -> UUID:
 
 async def test_what_was_written_is_read_back(files: ReadingFiles, kept: UUID) -> None:
     """Pages, chunks, maps and vectors come back equal, alone and together, from memory and from disk."""
-    for reader in (files, files, ReadingFiles(files._root)):
+    for reader in (files, files, ReadingFiles(files.root)):
         assert await reader.chunks(kept) == CHUNKS
         assert [await reader.chunk(kept, number) for number in range(3)] == CHUNKS
         assert [await reader.page(kept, number) for number in (1, 2)] == PAGES
@@ -83,7 +83,7 @@ async def test_writing_again_replaces_and_removing_forgets(files: ReadingFiles, 
     assert await files.vectors(kept) is None
     await files.remove(kept)
     await files.remove(kept)
-    assert not [path for path in files._root.rglob("*") if path.is_file()]
+    assert not [path for path in files.root.rglob("*") if path.is_file()]
     with pytest.raises(BlobsUnavailable):
         await files.chunk(kept, 0)
     with pytest.raises(BlobsUnavailable):
@@ -95,7 +95,7 @@ async def test_a_write_that_fails_leaves_nothing(files: ReadingFiles) -> None:
     reading = uuid4()
     with pytest.raises(TypeError):
         await files.write(reading, PAGES, [Chunk(0, {1}, 1, (), (), ())], None)  # type: ignore[arg-type]
-    assert not [path for path in files._root.rglob("*") if path.is_file()]
+    assert not [path for path in files.root.rglob("*") if path.is_file()]
 
 
 @pytest.mark.parametrize(
