@@ -1,4 +1,4 @@
-"""The command line: ``footnote serve|ingest|ask|documents|channels``.
+"""The command line: ``footnote serve|ingest|ask|documents|channels|folders|restore``.
 
 Results go to stdout, progress and logs to stderr. Exit status: 0 done or answered, 1 failed or
 something quarantined, 2 usage.

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from typing import Any
 
 from bot.core.models import Answer, Citation, Figure, Passage
+from storage.folder_status import DeletedDocument, FolderStatus
 from storage.models import Box, Channel, DocumentStatus
 
 METADATA_KEYS = ("sop_id", "version", "department", "effective", "last_updated")
@@ -86,6 +88,35 @@ def document_line(document: DocumentStatus) -> dict[str, Any]:
         "rung": document.rung.value if document.rung else None,
         "reason": document.reason,
         "metadata": dict.fromkeys(METADATA_KEYS),
+    }
+
+
+def deleted_line(document: DeletedDocument, channel: str, until: datetime) -> dict[str, Any]:
+    """One deleted document as ``footnote documents --deleted --json`` prints it."""
+    return {
+        "channel": channel,
+        "document": str(document.id),
+        "version": document.sha256,
+        "file": document.file,
+        "location": document.location,
+        "deleted_at": document.deleted_at.isoformat(timespec="seconds"),
+        "until": until.isoformat(timespec="seconds"),
+    }
+
+
+def folder_line(folder: FolderStatus) -> dict[str, Any]:
+    """One folder as ``footnote folders --json`` prints it."""
+    return {
+        "folder": folder.id,
+        "location": folder.location,
+        "channel": folder.channel_name,
+        "tenant": folder.channel,
+        "origin": folder.origin,
+        "watched": folder.watched,
+        "documents": folder.documents,
+        "deleted": folder.deleted,
+        "problem": folder.problem,
+        "asked": [file for _, file in folder.asked],
     }
 
 

@@ -31,6 +31,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_ingest(commands)
     _add_ask(commands)
     _add_listings(commands)
+    _add_folders(commands)
     return parser
 
 
@@ -77,9 +78,32 @@ def _add_listings(commands: Any) -> None:
     documents.add_argument("--channel", required=True, help="a local channel's name, or a tenant name")
     documents.add_argument("--json", action="store_true", help="one JSON line per document")
     documents.set_defaults(run="bot.cli.listing:list_documents")
+    documents.add_argument(
+        "--deleted",
+        action="store_const",
+        dest="run",
+        const="bot.cli.deleted:list_deleted",
+        help="what was deleted and can still be brought back",
+    )
+    restore = commands.add_parser("restore", help="save a deleted PDF while it is still kept")
+    restore.add_argument("file", help="its path as `footnote documents --deleted` prints it")
+    restore.add_argument("--channel", required=True, help="the channel it was deleted from")
+    restore.add_argument("--to", required=True, type=Path, metavar="DIR", help="where to save it")
+    restore.set_defaults(run="bot.cli.deleted:restore")
     channels = commands.add_parser("channels", help="all channels with their tenant names")
     channels.add_argument("--json", action="store_true", help="one JSON line per channel")
     channels.set_defaults(run="bot.cli.listing:list_channels")
+
+
+def _add_folders(commands: Any) -> None:
+    folders = commands.add_parser("folders", help="every watched place, its state, and what waits for you")
+    folders.add_argument("--json", action="store_true", help="one JSON line per folder")
+    folders.set_defaults(run="bot.cli.folders:list_folders")
+    actions = folders.add_subparsers(metavar="[ACTION]")
+    approve = actions.add_parser("approve", help="let the files that vanished from a folder go")
+    approve.add_argument("id", type=int, help="the folder's number, as `footnote folders` prints it")
+    approve.add_argument("--yes", action="store_true", help="do not ask")
+    approve.set_defaults(run="bot.cli.folders:approve")
 
 
 def _existing_path(text: str) -> Path:

@@ -1,0 +1,88 @@
+"""``footnote folders``: every watched place with its state, and an admin's word on what may be deleted."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Sequence
+
+from bot.cli.json_lines import dump, folder_line
+from bot.service import load_settings, open_storage
+from storage.folder_status import FolderStatus
+
+MOST_NAMED = 20
+
+
+async def list_folders(options: argparse.Namespace) -> int:
+    """Print every folder; 1 when one of them has a problem."""
+    async with open_storage(load_settings()) as storage:
+        folders = await storage.folders.status()
+    for folder in folders:
+        print(dump(folder_line(folder)) if options.json else _row(folder))
+    return 1 if any(folder.problem for folder in folders) else 0
+
+
+async def approve(options: argparse.Namespace) -> int:
+    """Let the files that vanished from a folder go, exactly those that were shown."""
+    async with open_storage(load_settings()) as storage:
+        folder = next((one for one in await storage.folders.status() if one.id == options.id), None)
+        if folder is None:
+            print(f"footnote: there is no folder {options.id}; see footnote folders", file=sys.stderr)
+            return 2
+        if not folder.asked:
+            print("Nothing in this folder waits for a word.", file=sys.stderr)
+            return 0
+        _show_question(folder)
+        if not options.yes and not await _is_confirmed():
+            print("Nothing is deleted.", file=sys.stderr)
+            return 1
+        allowed = await storage.folders.approve(folder.id, [document for document, _ in folder.asked])
+    print(f"{allowed} documents go with the next scan, unless their files are back by then.", file=sys.stderr)
+    return 0
+
+
+def _show_question(folder: FolderStatus) -> None:
+    print(f"Vanished from {folder.location}, which feeds {folder.channel_name}:", file=sys.stderr)
+    print(*_names(folder.asked), sep="\n", file=sys.stderr)
+
+
+def _names(asked: Sequence[tuple[object, str]]) -> list[str]:
+    named = [f"  {file}" for _, file in asked[:MOST_NAMED]]
+    return [*named, f"  and {len(asked) - MOST_NAMED} more"] if len(asked) > MOST_NAMED else named
+
+
+async def _is_confirmed() -> bool:
+    if not sys.stdin.isatty():
+        print("footnote: nobody is here to be asked; add --yes", file=sys.stderr)
+        return False
+    answer = await asyncio.to_thread(input, "Delete them? Nothing else is deleted. [y/N] ")
+    return answer.strip().lower() in ("y", "yes")
+
+
+def _row(folder: FolderStatus) -> str:
+    name = folder.channel_name
+    channel = name if name == folder.channel else f"{name} ({folder.channel})"
+    lines = [
+        f"{folder.id:>4}  {state_of(folder):<9} {folder.documents:>6} files  {folder.location} -> {channel}"
+    ]
+    if folder.problem:
+        lines.append(f"{'':<6}{folder.problem}")
+    if folder.asked:
+        lines.append(
+            f"{'':<6}{len(folder.asked)} of them wait for your word: footnote folders approve {folder.id}"
+        )
+    if folder.deleted:
+        lines.append(
+            f"{'':<6}{folder.deleted} deleted: footnote documents --deleted --channel {folder.channel}"
+        )
+    return "\n".join(lines)
+
+
+def state_of(folder: FolderStatus) -> str:
+    """One word: well, asking (an admin), problem, or unwatched (ingested by hand, or mapped no longer)."""
+    if folder.asked:
+        return "asking"
+    if folder.problem:
+        return "problem"
+    return "well" if folder.watched else "unwatched"
