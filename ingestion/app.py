@@ -12,25 +12,29 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from ingestion.embedding import FullReader
 from ingestion.generations import generations_of
 from ingestion.inbox import WatchedInbox, channel_of_folder
 from ingestion.intake import Intake
 from ingestion.once import Batch, SingleRun
 from ingestion.outcome import IngestResult, result_of
 from ingestion.publishing import Publisher
-from ingestion.reading import PdfReader, Reader, VectorMaker
+from ingestion.reading import PdfReader, Reader
 from ingestion.reconciling import Reconciler, Repairs
-from ingestion.scanner import first_level
 from ingestion.schedule import Schedule
 from ingestion.settings import IngestionSettings
 from ingestion.side_process import SideProcesses
+from ingestion.sources import open_source
+from ingestion.sources.listing import first_level
 from ingestion.steps import Steps
 from ingestion.verifying import Verifier
-from ingestion.watching import FolderWatch
+from ingestion.watching import PlaceWatch, WatchedFolder
 from ingestion.worker import Worker
+from storage.arrivals import Arrivals
 from storage.blobs import Blobs
 from storage.channels import Channels
 from storage.database import Database
+from storage.embedding import Embedder
 from storage.folders import Folder, Folders
 from storage.index.contract import Index
 from storage.leases import Leases
@@ -42,6 +46,7 @@ from storage.purging import Purge
 from storage.reading_work import ReadingWork
 from storage.readings import ReadingFiles
 from storage.reconciling import Reconciling
+from storage.vector_cache import VectorCache
 
 __all__ = ["IngestResult", "Ingestion"]
 
@@ -65,7 +70,7 @@ class Ingestion:
         blobs: Blobs,
         files: ReadingFiles,
         pdf: PdfReader,
-        embedder: VectorMaker,
+        embedder: Embedder,
         index: Index,
         channels: Channels,
     ) -> None:
@@ -84,16 +89,18 @@ class Ingestion:
         self.generations = generations_of(settings, embedder)
         """The readings that are wanted."""
         self._leases = Leases(database, _owner(), settings.lease_seconds)
-        self._folders = Folders(database, self.generations)
-        self._intake = Intake(self._folders, blobs, max_file_mb * 1024 * 1024)
+        self._folders = Folders(database)
+        self._intake = Intake(Arrivals(database, self.generations), blobs, max_file_mb * 1024 * 1024)
         self._purge = Purge(
             database, self._leases, settings.retire_grace_seconds, settings.delete_grace_seconds
         )
         reading_work = ReadingWork(database, self._leases, self.generations)
         publication_work = PublicationWork(database, self._leases)
         self._side = side = SideProcesses(settings.read_workers)
+        self._vectors = VectorCache(database)
         self._steps = Steps(
             Reader(reading_work, blobs, files, pdf, embedder, side=side, chunk_tokens=settings.chunk_tokens),
+            FullReader(reading_work, files, embedder, self._vectors),
             Publisher(publication_work, self._purge, files, index, side),
             read_workers=settings.read_workers,
         )
@@ -222,7 +229,8 @@ class Ingestion:
         return worker, schedule
 
     def _watch(self, schedule: Schedule, folder: Folder) -> None:
-        watch = FolderWatch(folder, self._folders, self._intake, self._settings)
+        watch = PlaceWatch(open_source(folder.location), self._intake, self._settings)
+        watch.feed([WatchedFolder(folder, self._folders, self._settings.ask_before_deleting_share)])
 
         async def look() -> None:
             if await watch.look() and self._worker is not None:
@@ -249,6 +257,7 @@ class Ingestion:
         for reading in dropped:
             await self._files.remove(reading)
         await asyncio.to_thread(self._blobs.sweep)
+        await self._vectors.prune()
 
 
 def _owner() -> str:

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Iterable
 from pathlib import Path
 
-from ingestion.scanner import first_level
+from ingestion.sources.listing import first_level
 from storage.channels import Channels
 from storage.errors import UnknownChannel
 from storage.folders import Folder, Folders
@@ -52,7 +52,7 @@ class WatchedInbox:
             _log.warning("a folder of the inbox is passed over: its name is not valid UTF-8")
             self._known.add(name)
             return None
-        folder = await self._folders.ensure(channel.id, str(self._root / name), watched=True)
+        folder = await self._folders.ensure(channel.id, str(self._root / name), watched=True, origin="inbox")
         self._known.add(name)
         return folder
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from uuid import UUID
 
 from ingestion.intake import Intake
+from ingestion.known import KnownFolder
 from ingestion.settings import IngestionSettings
 from ingestion.settling import Settling, settling_of
 from ingestion.sources import open_source
@@ -98,14 +99,15 @@ class SingleRun:
         seen = await asyncio.to_thread(look)
         if seen.problem is not None:
             raise BlobsUnavailable(seen.problem)
-        known = await self._folders.documents(batch.folder.id)
-        taken, unfinished = await self._intake.take_settled(
-            batch.folder, seen, known, batch.settling, sees_all=batch.only is None
-        )
-        unchanged = seen.files.keys() - taken.keys() - {one.file for one in unfinished}
-        batch.documents.update(taken.values(), (known[file].id for file in unchanged))
-        batch.unfinished = len(unfinished)
-        batch.arriving = sum(one.file not in known for one in unfinished)
+        known = KnownFolder(batch.folder, self._folders)
+        await known.load()
+        taken = await self._intake.take_settled([known], seen, batch.settling, sees_all=batch.only is None)
+        documents = taken.documents.get(batch.folder.id, {})
+        unchanged = seen.files.keys() - documents.keys() - taken.unfinished.keys()
+        await known.load()
+        batch.documents.update(documents.values(), (known.documents[file].document for file in unchanged))
+        batch.unfinished = len(taken.unfinished)
+        batch.arriving = sum(file not in known.documents for file in taken.unfinished)
 
     async def _progress(self, batches: list[Batch]) -> Progress:
         scopes = [in_folder(batch.folder.id, batch.only) for batch in batches]

@@ -1,97 +1,110 @@
-"""Watches one folder: every look takes what has settled and deletes what is surely gone."""
+"""Watches one place: every look takes what has settled, and deletes what is surely gone."""
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import Mapping
+import time
+from collections.abc import Collection, Iterable
 
+from ingestion.aside import run_for
 from ingestion.intake import Intake
+from ingestion.known import KnownFolder
 from ingestion.settings import IngestionSettings
 from ingestion.settling import settling_of
-from ingestion.sources import Scan, SeenFile, open_source
-from storage.folders import Folder, Folders, KnownDocument
+from ingestion.sources import Scan, SeenFile, Source
+from ingestion.vanishing import Vanishing
+from storage.folders import Folder, Folders
 
+REMEMBERED_SECONDS = 300.0
+"""How long a place trusts what it remembers of SQL, which another process may have mended."""
 _log = logging.getLogger(__name__)
 
 
-class FolderWatch:
-    """One watched folder and what its last look left open."""
+class WatchedFolder:
+    """One channel's share of a place."""
 
-    def __init__(self, folder: Folder, folders: Folders, intake: Intake, settings: IngestionSettings) -> None:
-        self.folder = folder
+    def __init__(self, folder: Folder, folders: Folders, ask_from_share: float) -> None:
+        """Watch a folder; an admin is asked when more than this share of its channel vanished."""
+        self.known = KnownFolder(folder, folders)
+        self._vanishing = Vanishing(self.known, folders, ask_from_share)
         self._folders = folders
+        self._problem: str | None = folder.problem
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether SQL holds nothing that the next equal look could change."""
+        return self._problem is None and self._vanishing.is_settled
+
+    async def finish_look(self, scan: Scan, arriving: Collection[int]) -> None:
+        """Delete what is surely gone, and write down what keeps the folder from being trusted.
+
+        Raises:
+            DatabaseUnavailable: the database does not work.
+        """
+        asked, problem = self._vanishing.asked, scan.problem
+        if problem is None:
+            await self.known.load()
+            problem = await self._vanishing.judge(scan, arriving)
+        if problem == self._problem and self._vanishing.asked == asked:
+            return
+        await self._folders.report(self.known.folder.id, problem, self._vanishing.asked)
+        if problem is None:
+            _log.info("folder=%d is well again", self.known.folder.id)
+        elif problem != self._problem:
+            _log.warning("folder=%d %s", self.known.folder.id, problem)
+        self._problem = problem
+
+
+class PlaceWatch:
+    """A place that is scanned and copied from once, however many channels it feeds."""
+
+    def __init__(self, source: Source, intake: Intake, settings: IngestionSettings) -> None:
+        """Watch a source; it feeds nobody yet."""
+        self._source = source
         self._intake = intake
-        self._most_deleted = settings.ask_before_deleting_share
-        self._source = open_source(folder.location)
-        self._settling = settling_of(self._source, settings)
-        self._problem = folder.problem
-        self._missed: set[str] = set()
+        self._settling = settling_of(source, settings)
+        self._folders: list[WatchedFolder] = []
         self._settled_as: dict[str, SeenFile] | None = None
+        self._loaded_at = 0.0
+
+    def feed(self, folders: Iterable[WatchedFolder]) -> None:
+        """Feed these folders from the next look on, and no others."""
+        self._folders = list(folders)
+        self.look_afresh()
+
+    def look_afresh(self) -> None:
+        """Believe nothing that was remembered: the next look asks SQL."""
+        self._settled_as = None
+        self._loaded_at = time.monotonic()
+        for folder in self._folders:
+            folder.known.forget()
 
     async def look(self) -> bool:
-        """Make SQL equal to the folder as far as that is safe; returns whether anything was taken.
+        """Make SQL equal to the place as far as that is safe; returns whether anything was taken.
 
-        A folder that looks as after the last complete look costs one scan and nothing else.
+        A place that looks as after the last complete look costs one scan and nothing else.
 
         Raises:
             InfrastructureError: the database, or one of the disks, does not work.
         """
-        seen = await asyncio.to_thread(self._source.scan)
-        if seen.problem is None and self._problem is None and seen.files == self._settled_as:
+        if time.monotonic() - self._loaded_at > REMEMBERED_SECONDS:
+            self.look_afresh()
+        scan = await run_for(self._source, self._source.scan)
+        is_settled = scan.problem is None and all(folder.is_settled for folder in self._folders)
+        if is_settled and scan.files == self._settled_as:
             return False
         self._settled_as = None
-        known = await self._folders.documents(self.folder.id)
-        taken, unfinished = await self._intake.take_settled(
-            self.folder, seen, known, self._settling, sees_all=True
-        )
-        if taken:
-            known = await self._folders.documents(self.folder.id)
-        problem = seen.problem or await self._delete_gone(seen, known, unfinished)
-        await self._report(problem)
-        if problem is None and not unfinished and not self._missed:
-            self._settled_as = seen.files
-        return bool(taken)
+        for folder in self._folders:
+            await folder.known.load()
+        known = [folder.known for folder in self._folders]
+        taken = await self._intake.take_settled(known, scan, self._settling, sees_all=True)
+        arriving = {seen.look.size for seen in taken.unfinished.values()}
+        for folder in self._folders:
+            await folder.finish_look(scan, arriving)
+        if scan.problem is None and not arriving:
+            self._settled_as = scan.files
+        return any(taken.documents.values())
 
-    async def _delete_gone(
-        self, seen: Scan, known: Mapping[str, KnownDocument], unfinished: list[SeenFile]
-    ) -> str | None:
-        """Delete documents whose file two looks in a row missed; returns why that has to wait, if so.
-
-        A file of the same size that has not settled yet may be the missing one under a new name.
-        """
-        present = {file: document for file, document in known.items() if not document.is_deleted}
-        missing = present.keys() - seen.files.keys()
-        arriving = {file.look.size for file in unfinished}
-        gone = {
-            present[file].id
-            for file in missing & self._missed
-            if (present[file].look or {}).get("size") not in arriving
-        }
-        self._missed = set(missing)
-        if not gone:
-            return None
-        if not seen.files or len(missing) > self._most_deleted * len(present):
-            return _question(len(missing), len(present))
-        await self._folders.delete(gone)
-        self._missed -= {file for file in missing if present[file].id in gone}
-        for document in gone:
-            _log.info("document=%s outcome=deleted", document)
-        return None
-
-    async def _report(self, problem: str | None) -> None:
-        if problem == self._problem:
-            return
-        await self._folders.report(self.folder.id, problem)
-        self._problem = problem
-        if problem is None:
-            _log.info("folder=%d is well again", self.folder.id)
-        else:
-            _log.warning("folder=%d %s", self.folder.id, problem)
-
-
-def _question(missing: int, present: int) -> str:
-    return (
-        f"{missing} of {present} files vanished from the folder at once, so nothing was deleted. "
-        "Put them back; if they are to go, take away fewer at a time."
-    )
+    def close(self) -> None:
+        """Let go of the source."""
+        self._source.close()

@@ -1,27 +1,39 @@
-"""Folders, documents and versions: what the scans saw, written down in small transactions.
+"""Watched folders and their documents: what the scans saw go, and what an admin said about it.
 
-Nothing here decides whether a file is settled or gone; ``ingestion`` does, this module records it.
+Nothing here decides whether a file is gone; ``ingestion`` does, this module records it. What came is
+recorded by ``storage/arrivals.py``.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import func, select, update
+from sqlalchemy import func, select, text, update
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
 from storage.clock import utc_now
 from storage.crash_points import reach
 from storage.database import Database
-from storage.planning import Generations, plan
-from storage.publication_work import republish
-from storage.tables import BlobRow, DocumentRow, FolderRow, PublicationRow, VersionRow
-from storage.telling import tell_failed, tell_folder, tell_refused
+from storage.folder_status import (
+    DeletedDocument,
+    FolderStatus,
+    batches,
+    files_of,
+    read_deleted,
+    read_status,
+)
+from storage.tables import (
+    IS_PRESENT,
+    DocumentRow,
+    FolderRow,
+    PublicationRow,
+    VersionRow,
+)
+from storage.telling import tell_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +45,8 @@ class Folder:
     location: str
     watched: bool
     problem: str | None
+    origin: str
+    """Who wants it: inbox, map or hand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,39 +56,25 @@ class KnownDocument:
     id: UUID
     file: str
     look: dict[str, Any] | None
-    is_deleted: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Arrival:
-    """Bytes of a file that are safe in the blob store's temporary place."""
+class Question:
+    """Documents of a folder whose files vanished, as far as that is an admin's business."""
 
-    folder: Folder
-    file: str
-    look: dict[str, Any]
-    sha256: str
-    size: int
-
-
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """What an arrival turned out to be."""
-
-    document: UUID
-    version: int
-    outcome: str
-    """new, version, renamed, back or same."""
+    asked: frozenset[UUID] = frozenset()
+    """They wait for a word."""
+    approved: frozenset[UUID] = frozenset()
+    """They may go, if their files are still away."""
 
 
 class Folders:
     """The wish as the scans saw it."""
 
-    def __init__(self, database: Database, generations: Generations) -> None:
-        """Record arrivals, and plan these readings of them in the same transaction."""
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self._generations = generations
 
-    async def ensure(self, channel_id: int, location: str, *, watched: bool) -> Folder:
+    async def ensure(self, channel_id: int, location: str, *, watched: bool, origin: str = "hand") -> Folder:
         """The folder of a channel at a location, made when it is new; once watched, it stays so."""
         async with self._database.transaction() as session:
             found = select(FolderRow).where(
@@ -85,163 +85,138 @@ class Folders:
                 row = FolderRow(channel_id=channel_id, location=location, watched=watched)
                 session.add(row)
             row.watched = row.watched or watched
+            row.origin = origin if watched else row.origin
             await session.flush()
             return _folder(row)
 
-    async def watched(self) -> list[Folder]:
+    async def watched(self, origin: str | None = None) -> list[Folder]:
         """Every watched folder, the ones that are not there any more included."""
+        query = select(FolderRow).where(col(FolderRow.watched)).order_by(col(FolderRow.id))
+        if origin is not None:
+            query = query.where(col(FolderRow.origin) == origin)
         async with self._database.snapshot() as session:
-            rows = await session.scalars(select(FolderRow).where(col(FolderRow.watched)))
-            return [_folder(row) for row in rows]
+            return [_folder(row) for row in await session.scalars(query)]
+
+    async def unmap(self, folders: Collection[int]) -> int:
+        """Watch these folders no longer, because an admin said so: their documents are deleted.
+
+        Mapped again within the grace, everything in them comes back. Returns how many were deleted.
+        """
+        here = (
+            select(col(DocumentRow.id))
+            .where(col(DocumentRow.folder_id).in_(folders))
+            .where(text(f"document.{IS_PRESENT}"))
+        )
+        async with self._database.transaction() as session:
+            documents = list(await session.scalars(here))
+            await _delete(session, documents)
+            left = update(FolderRow).where(col(FolderRow.id).in_(folders))
+            await session.execute(left.values(watched=False, problem=None, asked=None, approved=None))
+        return len(documents)
 
     async def documents(self, folder_id: int) -> dict[str, KnownDocument]:
-        """All documents that the folder ever had, by file."""
-        query = select(
-            col(DocumentRow.id), col(DocumentRow.file), col(DocumentRow.look), col(DocumentRow.state)
-        ).where(col(DocumentRow.folder_id) == folder_id)
+        """The folder's documents that are not deleted, by file."""
+        query = select(col(DocumentRow.id), col(DocumentRow.file), col(DocumentRow.look)).where(
+            col(DocumentRow.folder_id) == folder_id, text(IS_PRESENT)
+        )
         async with self._database.snapshot() as session:
             rows = (await session.execute(query)).all()
-        return {row.file: KnownDocument(row.id, row.file, row.look, row.state == "deleted") for row in rows}
+        return {row.file: KnownDocument(row.id, row.file, row.look) for row in rows}
 
-    async def report(self, folder_id: int, problem: str | None) -> None:
-        """Record why the folder's scans cannot be trusted from now on; None when they can again."""
-        async with self._database.transaction() as session:
-            await tell_folder(session, folder_id, problem)
-            seen = update(FolderRow).where(col(FolderRow.id) == folder_id)
-            await session.execute(seen.values(problem=problem))
+    async def count(self, channel_id: int) -> int:
+        """Documents of a channel that are not deleted, in all its folders."""
+        query = select(func.count()).select_from(DocumentRow)
+        query = query.where(col(DocumentRow.channel_id) == channel_id, text(IS_PRESENT))
+        async with self._database.snapshot() as session:
+            return await session.scalar(query) or 0
 
-    async def store(
-        self, arrival: Arrival, keep_blob: Callable[[], object], present: Collection[str] | None
-    ) -> Stored:
-        """Make the arrival a new document, a new version, a renamed or a returned document.
+    async def report(self, folder_id: int, problem: str | None, asked: Collection[UUID] = ()) -> None:
+        """Record why the folder's scans cannot be trusted from now on; None when they can again.
 
         Args:
-            arrival: the bytes and where they came from.
-            keep_blob: moves the bytes into the blob store; called inside the transaction, so that
-                a purge of the same content cannot come between.
-            present: the files that the scan saw, or None when it did not see the whole folder: a
-                document with this content whose file is not among them was renamed.
+            folder_id: the folder.
+            problem: a sentence for an admin.
+            asked: the documents whose deletion the problem asks about.
         """
         async with self._database.transaction() as session:
-            await asyncio.to_thread(keep_blob)
-            reach("after-adopt")
-            if await session.get(BlobRow, arrival.sha256) is None:
-                session.add(BlobRow(sha256=arrival.sha256, size=arrival.size))
-                await session.flush()
-            document, outcome = await _document_for(session, arrival, present)
-            if document.state == "deleted":
-                outcome = "back" if outcome == "same" else outcome
-                await _bring_back(session, document, arrival.sha256)
-            document.file, document.look = arrival.file, arrival.look
-            document.state, document.reason, document.deleted_at = "present", None, None
-            number, is_new = await _version_of(session, document.id, arrival.sha256)
-            if outcome == "renamed":
-                await republish(session, document.id)
-            elif is_new and number > 1:
-                outcome = "version"
-            await session.flush()
-            await plan(session, self._generations, {arrival.sha256})
-            await tell_failed(session, arrival.sha256)
-            return Stored(document.id, number, outcome)
+            await tell_folder(session, folder_id, problem)
+            row = await session.get_one(FolderRow, folder_id)
+            row.problem, row.asked = problem, sorted(map(str, asked)) or None
 
-    async def refuse(self, folder: Folder, file: str, look: dict[str, Any], reason: str) -> UUID:
-        """Record that a file's bytes cannot be stored; what it was before stays as it is.
+    async def question(self, folder_id: int) -> Question:
+        """What waits for an admin's word in this folder, and what has it."""
+        async with self._database.snapshot() as session:
+            row = await session.get_one(FolderRow, folder_id)
+            return Question(frozenset(map(UUID, row.asked or ())), frozenset(map(UUID, row.approved or ())))
 
-        A deleted document stays deleted: its old words must not answer again.
+    async def approve(self, folder_id: int, shown: Collection[UUID] | None = None) -> int:
+        """An admin's word: what was asked about may go if it is still missing at the next scan.
+
+        Args:
+            folder_id: the folder.
+            shown: what the admin saw; what was asked since goes on waiting. None: all that was asked.
+
+        Returns:
+            How many documents that are; none when nothing was asked.
         """
         async with self._database.transaction() as session:
-            document = await _at(session, folder.id, file)
-            if document is None:
-                document = DocumentRow(channel_id=folder.channel_id, folder_id=folder.id, file=file)
-                session.add(document)
-            document.look, document.reason = look, reason
-            if document.state != "deleted":
-                document.state = "quarantined"
-            await tell_refused(session, document, reason)
-            return document.id
+            row = await session.get(FolderRow, folder_id)
+            if row is None or not row.asked:
+                return 0
+            allowed = {one for one in row.asked if shown is None or UUID(one) in shown}
+            row.approved = sorted({*(row.approved or ()), *allowed}) or None
+            row.asked = sorted({*row.asked} - allowed) or None
+            return len(allowed)
 
-    async def delete(self, documents: Collection[UUID]) -> None:
+    async def delete(
+        self, folder_id: int, gone: Mapping[UUID, str], settled: Collection[UUID] = ()
+    ) -> list[UUID]:
         """Make documents invisible now; all that is theirs stays until a purge.
 
-        What was live is retired with the very moment of the deletion, so that it can come back.
+        Args:
+            folder_id: the folder whose scan misses them.
+            gone: document -> file; one that has moved to another name or folder meanwhile is spared.
+            settled: approved documents whose files are back: the word about them is used up.
+
+        Returns:
+            The documents that were deleted.
         """
-        now = utc_now()
         reach("before-delete")
-        versions = select(col(VersionRow.id)).where(col(VersionRow.document_id).in_(documents))
         async with self._database.transaction() as session:
-            gone = update(DocumentRow).where(col(DocumentRow.id).in_(documents))
-            await session.execute(gone.values(state="deleted", deleted_at=now))
-            shown = update(PublicationRow).where(
-                col(PublicationRow.version_id).in_(versions),
-                col(PublicationRow.state).in_(("pending", "live")),
-            )
-            await session.execute(shown.values(state="retired", retired_at=now))
+            files = await files_of(session, list(gone), folder_id)
+            deleted = [one for one, file in files.items() if file == gone[one]]
+            await _delete(session, deleted)
+            folder = await session.get_one(FolderRow, folder_id)
+            used_up = {str(one) for one in (*gone, *settled)}
+            folder.approved = [one for one in folder.approved or () if one not in used_up] or None
         reach("after-delete")
+        return deleted
+
+    async def deleted(self, channel_id: int) -> list[DeletedDocument]:
+        """What was deleted from a channel and could still be brought back, the newest first."""
+        async with self._database.snapshot() as session:
+            return await read_deleted(session, channel_id)
+
+    async def status(self) -> list[FolderStatus]:
+        """Every folder that is watched, or was ingested by hand, by location."""
+        async with self._database.snapshot() as session:
+            return await read_status(session)
 
 
-async def _document_for(
-    session: AsyncSession, arrival: Arrival, present: Collection[str] | None
-) -> tuple[DocumentRow, str]:
-    """(the document these bytes belong to, how they came): known by name, else renamed, else new."""
-    document = await _at(session, arrival.folder.id, arrival.file)
-    if document is not None:
-        return document, "same"
-    if present is not None:
-        renamed = await _renamed(session, arrival, present)
-        if renamed is not None:
-            return renamed, "renamed"
-    folder = arrival.folder
-    document = DocumentRow(channel_id=folder.channel_id, folder_id=folder.id, file=arrival.file)
-    session.add(document)
-    await session.flush()
-    return document, "new"
-
-
-async def _at(session: AsyncSession, folder_id: int, file: str) -> DocumentRow | None:
-    query = select(DocumentRow).where(col(DocumentRow.folder_id) == folder_id, col(DocumentRow.file) == file)
-    return (await session.scalars(query)).first()
-
-
-async def _renamed(session: AsyncSession, arrival: Arrival, present: Collection[str]) -> DocumentRow | None:
-    """The folder's document with this content whose file is gone; the same inode wins over others."""
-    newest = select(func.max(VersionRow.number)).where(col(VersionRow.document_id) == DocumentRow.id)
-    query = (
-        select(DocumentRow)
-        .join(VersionRow, col(VersionRow.document_id) == DocumentRow.id)
-        .where(col(DocumentRow.folder_id) == arrival.folder.id, col(VersionRow.sha256) == arrival.sha256)
-        .where(col(VersionRow.number) == newest.correlate(DocumentRow).scalar_subquery())
-    )
-    gone = [row for row in await session.scalars(query) if row.file not in present]
-    inode = arrival.look["inode"]
-    return min(gone, key=lambda row: ((row.look or {}).get("inode") != inode, str(row.id)), default=None)
-
-
-async def _version_of(session: AsyncSession, document: UUID, sha256: str) -> tuple[int, bool]:
-    """(number of the newest version, whether these bytes had to be made a version)."""
-    query = select(VersionRow).where(col(VersionRow.document_id) == document)
-    newest = (await session.scalars(query.order_by(col(VersionRow.number).desc()).limit(1))).first()
-    if newest is not None and newest.sha256 == sha256:
-        return newest.number, False
-    number = newest.number + 1 if newest else 1
-    session.add(VersionRow(document_id=document, number=number, sha256=sha256))
-    return number, True
-
-
-async def _bring_back(session: AsyncSession, document: DocumentRow, sha256: str) -> None:
-    """Undo a deletion: what it retired is live again, unless a purge has begun on it."""
-    query = (
-        select(PublicationRow)
-        .join(VersionRow, col(VersionRow.id) == PublicationRow.version_id)
-        .where(col(VersionRow.document_id) == document.id, col(VersionRow.sha256) == sha256)
-        .where(col(PublicationRow.state) == "retired", col(PublicationRow.live_at).is_not(None))
-        .where(col(PublicationRow.retired_at) == document.deleted_at)
-        .where(col(PublicationRow.lease_owner).is_(None))
-    )
-    for row in await session.scalars(query):
-        row.state, row.retired_at = "live", None
+async def _delete(session: AsyncSession, documents: Sequence[UUID]) -> None:
+    """What was live is retired with the very moment of the deletion, so that it can come back."""
+    now = utc_now()
+    for some in batches(documents):
+        gone = update(DocumentRow).where(col(DocumentRow.id).in_(some))
+        await session.execute(gone.values(state="deleted", deleted_at=now))
+        versions = select(col(VersionRow.id)).where(col(VersionRow.document_id).in_(some))
+        shown = update(PublicationRow).where(
+            col(PublicationRow.version_id).in_(versions), col(PublicationRow.state).in_(("pending", "live"))
+        )
+        await session.execute(shown.values(state="retired", retired_at=now))
 
 
 def _folder(row: FolderRow) -> Folder:
     if row.id is None:
         raise ValueError("a folder that was never stored")
-    return Folder(row.id, row.channel_id, row.location, row.watched, row.problem)
+    return Folder(row.id, row.channel_id, row.location, row.watched, row.problem, row.origin)

@@ -1,0 +1,61 @@
+"""What SQL knows of one folder, kept in memory between two looks at it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+from uuid import UUID
+
+from ingestion.sources.port import Look, SeenFile
+from storage.arrivals import Stored
+from storage.folders import Folder, Folders
+
+
+class Known(NamedTuple):
+    """A document and how its file looked when it was last stored or refused."""
+
+    document: UUID
+    look: Look | None
+
+
+class KnownFolder:
+    """The documents of one folder that are not deleted, by file; SQL stays the truth."""
+
+    def __init__(self, folder: Folder, folders: Folders) -> None:
+        self.folder = folder
+        self._folders = folders
+        self._documents: dict[str, Known] | None = None
+
+    @property
+    def documents(self) -> Mapping[str, Known]:
+        """The documents as of the last load and what was noted since."""
+        return self._documents or {}
+
+    async def load(self) -> None:
+        """Ask SQL, unless nothing was forgotten.
+
+        Raises:
+            DatabaseUnavailable: the database does not work.
+        """
+        if self._documents is None:
+            rows = await self._folders.documents(self.folder.id)
+            self._documents = {
+                file: Known(row.id, Look(**row.look) if row.look else None) for file, row in rows.items()
+            }
+
+    def forget(self) -> None:
+        """Ask SQL at the next load."""
+        self._documents = None
+
+    def is_unchanged(self, seen: SeenFile) -> bool:
+        """Whether a file looks as it did when it was last stored or refused."""
+        known = self.documents.get(seen.file)
+        return known is not None and known.look == seen.look
+
+    def note(self, stored: Iterable[Stored], seen: Mapping[str, SeenFile]) -> None:
+        """Remember what was stored just now; after a move SQL must be asked, for a name was left."""
+        for one in stored:
+            if one.outcome in ("renamed", "back"):
+                self.forget()
+            if self._documents is not None:
+                self._documents[one.file] = Known(one.document, seen[one.file].look)
