@@ -1,4 +1,4 @@
-"""Fixtures of the storage room's tests."""
+"""Fixtures of the storage room's tests: what needs only a database runs on both engines."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -9,9 +9,16 @@ from storage.database import Database
 
 
 @pytest.fixture
-def database_url(tmp_path: Path) -> str:
+def sqlite_url(tmp_path: Path) -> str:
     """Where a fresh SQLite database of this test lies."""
     return f"sqlite:///{tmp_path}/home/footnote.db"
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.engine("postgres"))])
+def database_url(request: pytest.FixtureRequest) -> str:
+    """A database that is empty yet, on each engine in turn."""
+    url: str = request.getfixturevalue(f"{request.param}_url")
+    return url
 
 
 @pytest.fixture

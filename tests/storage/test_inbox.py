@@ -224,12 +224,13 @@ async def test_a_question_given_up_stays_for_the_admin(
 
 
 async def test_what_cannot_be_kept_is_not_acknowledged(database_url: str, database: Database) -> None:
-    """While another program holds the lock, receiving raises instead of returning."""
+    """While another program holds what a question needs, receiving raises instead of returning."""
     impatient = await Database.open(database_url, busy_seconds=0.1)
     channel = await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C1ABC"))
+    await receive(Inbox(database), channel, "e0", "m0")
     async with database.transaction() as session:
-        await session.execute(update(InboxRow).values(attempts=0))
-        with pytest.raises(DatabaseUnavailable):
+        await session.execute(update(InboxRow).values(event_key="e1"))
+        with pytest.raises(DatabaseUnavailable, match="locked"):
             await receive(Inbox(impatient), channel)
-    assert await receive(Inbox(impatient), channel)
+    assert not await receive(Inbox(impatient), channel)
     await impatient.aclose()
