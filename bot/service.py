@@ -33,7 +33,8 @@ from storage.catalog import Catalog
 from storage.channels import Channels
 from storage.citations import Citations
 from storage.database import Database
-from storage.embedder import Embedder
+from storage.embedder import BundledEmbedder
+from storage.embedding import Embedder, PunctualEmbedder
 from storage.errors import IndexUnavailable, SettingsError
 from storage.facts import first_space, hold_index
 from storage.index.contract import Index
@@ -123,15 +124,37 @@ async def open_storage(settings: Settings) -> AsyncIterator[Storage]:
 
 @asynccontextmanager
 async def open_embedder(storage: Storage) -> AsyncIterator[Embedder]:
-    """Load the embedder.
+    """The embedder that the settings choose: an endpoint's, or one of our own.
 
     Raises:
-        EngineStartError: its files are missing.
+        EngineStartError: the files of our own are missing.
+        SettingsError: the settings do not say enough of the endpoint.
     """
-    settings = storage.settings.storage
-    embedder = await asyncio.to_thread(Embedder.load, settings.embedder, settings.embed_threads)
-    with contextlib.closing(embedder):
+    embedder = await asyncio.to_thread(_load_embedder, storage.settings)
+    async with contextlib.aclosing(embedder):
         yield embedder
+
+
+def _load_embedder(settings: Settings) -> Embedder:
+    chosen = settings.storage
+    if chosen.embed_model is None and chosen.embed_base_url is None:
+        return BundledEmbedder.load(chosen.embedder, chosen.embed_threads)
+    if chosen.embedder is not None:
+        raise SettingsError("FOOTNOTE_EMBEDDER and FOOTNOTE_EMBED_MODEL: choose one of them")
+    from storage.embedding_endpoint import EndpointEmbedder
+
+    return EndpointEmbedder.connect(chosen, _embedding_key(settings))
+
+
+def _embedding_key(settings: Settings) -> str | None:
+    """The key of the embeddings endpoint; the model's own is sent to no other host than the model's."""
+    from storage.embedding_endpoint import OPENAI
+
+    chosen, bot = settings.storage, settings.bot
+    models = bot.openai_base_url or OPENAI
+    is_trusted = (chosen.embed_base_url or OPENAI).rstrip("/") in (OPENAI, models.rstrip("/"))
+    key = chosen.embed_api_key or (bot.openai_api_key if is_trusted else None)
+    return key.get_secret_value() if key else None
 
 
 @asynccontextmanager
@@ -202,15 +225,16 @@ async def build_answering(
     """Put the use case together; a model's connections are closed at the end."""
     settings = storage.settings.bot
     search = LiveIndex(index, storage.catalog, embedder.space)
+    asking = PunctualEmbedder(embedder, storage.settings.storage.embed_question_seconds)
     async with AsyncExitStack() as stack:
         model = _model(settings)
         if model:
             stack.push_async_callback(model.aclose)
         yield Answering(
             retriever=HybridRetriever(
-                search, embedder, candidates=settings.candidates, words_weight=settings.words_weight
+                search, asking, candidates=settings.candidates, words_weight=settings.words_weight
             ),
-            quoting=ExtractiveAnswerer(embedder),
+            quoting=ExtractiveAnswerer(asking),
             model=model,
             gate=CoverageGate(),
             chunks=storage.readings,

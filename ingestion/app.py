@@ -21,16 +21,14 @@ from ingestion.outcome import IngestResult, result_of
 from ingestion.publishing import Publisher
 from ingestion.reading import PdfReader, Reader
 from ingestion.reconciling import Reconciler, Repairs
+from ingestion.scanner import first_level
 from ingestion.schedule import Schedule
 from ingestion.settings import IngestionSettings
 from ingestion.side_process import SideProcesses
-from ingestion.sources import open_source
-from ingestion.sources.listing import first_level
 from ingestion.steps import Steps
 from ingestion.verifying import Verifier
-from ingestion.watching import PlaceWatch, WatchedFolder
+from ingestion.watching import FolderWatch
 from ingestion.worker import Worker
-from storage.arrivals import Arrivals
 from storage.blobs import Blobs
 from storage.channels import Channels
 from storage.database import Database
@@ -45,8 +43,8 @@ from storage.publication_work import PublicationWork
 from storage.purging import Purge
 from storage.reading_work import ReadingWork
 from storage.readings import ReadingFiles
-from storage.reconciling import Reconciling
 from storage.vector_cache import VectorCache
+from storage.reconciling import Reconciling
 
 __all__ = ["IngestResult", "Ingestion"]
 
@@ -89,8 +87,8 @@ class Ingestion:
         self.generations = generations_of(settings, embedder)
         """The readings that are wanted."""
         self._leases = Leases(database, _owner(), settings.lease_seconds)
-        self._folders = Folders(database)
-        self._intake = Intake(Arrivals(database, self.generations), blobs, max_file_mb * 1024 * 1024)
+        self._folders = Folders(database, self.generations)
+        self._intake = Intake(self._folders, blobs, max_file_mb * 1024 * 1024)
         self._purge = Purge(
             database, self._leases, settings.retire_grace_seconds, settings.delete_grace_seconds
         )
@@ -229,8 +227,7 @@ class Ingestion:
         return worker, schedule
 
     def _watch(self, schedule: Schedule, folder: Folder) -> None:
-        watch = PlaceWatch(open_source(folder.location), self._intake, self._settings)
-        watch.feed([WatchedFolder(folder, self._folders, self._settings.ask_before_deleting_share)])
+        watch = FolderWatch(folder, self._folders, self._intake, self._settings)
 
         async def look() -> None:
             if await watch.look() and self._worker is not None:

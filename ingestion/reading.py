@@ -1,26 +1,22 @@
-"""Makes readings: a PDF becomes pages and chunks (quick), and the chunks get vectors (full)."""
+"""The quick rung: a PDF becomes pages and chunks."""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Protocol
-
-import numpy as np
 
 from ingestion.side_process import SideProcesses
 from storage.blobs import Blobs
 from storage.crash_points import reach
-from storage.errors import BlobsUnavailable, DocumentError, InfrastructureError, ReaderKilled
+from storage.embedding import Embedder
+from storage.errors import DocumentError, InfrastructureError, ReaderKilled
 from storage.leases import pause
 from storage.models import Rung
 from storage.reading_work import Made, ReadingClaim, ReadingWork
-from storage.readings import ReadingFiles, Vectors
-
-BATCH = 16
-"""Chunks embedded at once: small, so that documents take turns and quick work can come between."""
+from storage.readings import ReadingFiles
 
 _FAULT = "This file runs into a fault of this program ({})."
 _log = logging.getLogger(__name__)
@@ -33,29 +29,6 @@ class PdfReader(Protocol):
         """Every page as ``storage.pdf.wire`` reads it; raises DocumentError or EngineStartError."""
 
 
-class VectorMaker(Protocol):
-    """Makes vectors of texts."""
-
-    @property
-    def window(self) -> int:
-        """Most pieces of a text that it looks at."""
-
-    @property
-    def id(self) -> str:
-        """Changes with the model: vectors of two ids never compare."""
-
-    @property
-    def space(self) -> str:
-        """Where its vectors lie: those of two spaces are never compared."""
-
-    @property
-    def tokenizer(self) -> Path | None:
-        """The file that cuts a text into pieces; None when pieces are cl100k tokens."""
-
-    async def aembed(self, texts: Sequence[str]) -> Vectors:
-        """(texts, dimensions) float32, each row of length 1."""
-
-
 class Reader:
     """Carries out claimed readings and writes down how they ended."""
 
@@ -65,7 +38,7 @@ class Reader:
         blobs: Blobs,
         files: ReadingFiles,
         pdf: PdfReader,
-        embedder: VectorMaker,
+        embedder: Embedder,
         *,
         side: SideProcesses,
         chunk_tokens: int,
@@ -82,10 +55,6 @@ class Reader:
     async def claim_quick(self) -> ReadingClaim | None:
         """Take the next quick reading, if one waits."""
         return await self._work.claim(Rung.QUICK)
-
-    async def claim_full(self) -> ReadingClaim | None:
-        """Take the next full reading, if one waits."""
-        return await self._work.claim(Rung.FULL)
 
     async def read(self, claim: ReadingClaim) -> None:
         """A quick reading: pages, chunks and their offset -> box map.
@@ -116,40 +85,14 @@ class Reader:
             "window": window,
         }
 
-    async def embed(self, claim: ReadingClaim, wait_for_quiet: Callable[[], Awaitable[object]]) -> None:
-        """A full reading: the quick one's pages and chunks, with vectors.
-
-        Args:
-            claim: the reading to make.
-            wait_for_quiet: returns when nothing more urgent runs; awaited before every batch.
-
-        Raises:
-            InfrastructureError: an engine or a disk is at fault.
-        """
-        quick = claim.quick
-        if quick is None:
-            raise BlobsUnavailable("the quick reading it starts from is gone")
-        started = time.monotonic()
-        chunks = await self._files.chunks(quick.id)
-        batches = []
-        for start in range(0, len(chunks), BATCH):
-            await wait_for_quiet()
-            batches.append(await self._embedder.aembed([c.text for c in chunks[start : start + BATCH]]))
-            reach("after-vectors")
-        await self._files.write(claim.id, await self._files.pages(quick.id), chunks, np.concatenate(batches))
-        details = {"milliseconds": _milliseconds(started)}
-        await self._work.finish(
-            claim, Made(quick.title, quick.pages, len(chunks), details, self._embedder.space)
-        )
-
     async def fail(self, claim: ReadingClaim, error: Exception) -> None:
         """A step ended with an error: the engines' faults never count against the file, all others do."""
         cause = type(error).__name__
         if isinstance(error, InfrastructureError | OSError):
-            reason = (
-                str(error) if isinstance(error, InfrastructureError) else "a stored file cannot be opened"
-            )
-            await self._work.give_back(claim, reason, pause(claim.lease.fence))
+            reason, rest = "a stored file cannot be opened", pause(claim.lease.fence)
+            if isinstance(error, InfrastructureError):
+                reason, rest = str(error), max(rest, timedelta(seconds=error.retry_after))
+            await self._work.give_back(claim, reason, rest)
             outcome = "postponed"
         else:
             reason = str(error) if isinstance(error, DocumentError) else _FAULT.format(cause)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from ingestion.embedding import FullReader
 from ingestion.publishing import Publisher
 from ingestion.reading import Reader
 from ingestion.worker import Lane
@@ -18,9 +19,12 @@ EMBEDDED_AT_ONCE = 4
 class Steps:
     """Makes the lanes of a worker."""
 
-    def __init__(self, reader: Reader, publisher: Publisher, *, read_workers: int) -> None:
+    def __init__(
+        self, reader: Reader, full_reader: FullReader, publisher: Publisher, *, read_workers: int
+    ) -> None:
         """Read ``read_workers`` PDFs at the same time."""
         self._reader = reader
+        self._full_reader = full_reader
         self._publisher = publisher
         self._read_workers = read_workers
 
@@ -40,12 +44,12 @@ class Steps:
         return Lane(reader.claim_quick, reader.read, reader.fail, reader.let_go, slots, is_background=False)
 
     def _embedding(self, quiet: asyncio.Event) -> Lane[Any]:
-        reader, slots = self._reader, EMBEDDED_AT_ONCE
+        reader, full_reader, slots = self._reader, self._full_reader, EMBEDDED_AT_ONCE
 
         async def embed(claim: ReadingClaim) -> None:
-            await reader.embed(claim, quiet.wait)
+            await full_reader.read(claim, quiet.wait)
 
-        return Lane(reader.claim_full, embed, reader.fail, reader.let_go, slots, is_background=True)
+        return Lane(full_reader.claim, embed, reader.fail, reader.let_go, slots, is_background=True)
 
     def _publishing(self, rung: Rung, slots: int) -> Lane[Any]:
         publisher, is_background = self._publisher, rung is Rung.FULL

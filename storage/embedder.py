@@ -20,6 +20,7 @@ import onnxruntime
 from tokenizers import Tokenizer
 
 from storage.bundled import MODEL, TOKENIZER, bundled
+from storage.embedding import space_of
 from storage.errors import EngineStartError
 from storage.pieces import PieceCounter, open_tokenizer
 
@@ -28,19 +29,22 @@ Vector = npt.NDArray[np.float32]
 WINDOW = 256
 """Word pieces that the model was trained on, its two special ones included."""
 
+BATCH = 16
+
 QUESTION_LENGTH = 400
 """Texts up to this many characters may be a question, and people ask the same again."""
 
 QUESTIONS_KEPT = 256
 
 
-class Embedder:
+class BundledEmbedder:
     """A sentence encoder: texts in, vectors of length one out; any thread may use it.
 
     Attributes:
         id: changes with the model, its tokenizer and its window; vectors of two ids never compare.
         space: the id as a name that any index takes for its vectors.
         dimensions: length of a vector.
+        batch: texts that are best given at once: few, so that others can come between.
         window: word pieces of a text that are seen, the special ones included.
         tokenizer: the file that says how a text is cut into pieces.
     """
@@ -61,12 +65,13 @@ class Embedder:
         self.id = identity
         self.space = space_of(identity)
         self.dimensions = int(session.get_outputs()[0].shape[-1])
+        self.batch = BATCH
         self.window = WINDOW
         self.tokenizer = pieces.file
         self._pieces = pieces
 
     @classmethod
-    def load(cls, folder: Path | None = None, threads: int = 2) -> Embedder:
+    def load(cls, folder: Path | None = None, threads: int = 2) -> BundledEmbedder:
         """Load ``model.onnx`` and ``tokenizer.json`` of ``folder``; None: the bundled ones.
 
         Raises:
@@ -140,10 +145,9 @@ class Embedder:
         """Let the running texts end and drop what waits."""
         self._workers.shutdown(wait=True, cancel_futures=True)
 
-
-def space_of(identity: str) -> str:
-    """The vector space of an embedder's id, whose only mark is the hyphen."""
-    return identity.replace("-", "_")
+    async def aclose(self) -> None:
+        """The same without holding up the loop."""
+        await asyncio.to_thread(self.close)
 
 
 def _options() -> onnxruntime.SessionOptions:
@@ -155,9 +159,9 @@ def _options() -> onnxruntime.SessionOptions:
     return options
 
 
-def _identity(*contents: bytes) -> str:
-    """Name of an embedder by what it is made of."""
+def _identity(model: bytes, words: bytes) -> str:
+    """The window counts too: a text that is cut elsewhere is another text."""
     hasher = hashlib.sha256(str(WINDOW).encode())
-    for content in contents:
+    for content in (model, words):
         hasher.update(hashlib.sha256(content).digest())
     return f"onnx-{hasher.hexdigest()[:16]}"

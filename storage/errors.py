@@ -8,6 +8,7 @@
     │   ├── DatabaseUnavailable   SQL is locked, full or gone
     │   ├── BlobsUnavailable      the blob store is full or unreachable
     │   │   └── LostReading       the files of a reading are gone or damaged: its PDF is read again
+    │   ├── EmbedderUnavailable   the endpoint that makes vectors is down, late, refusing, or sends none
     │   └── EngineStartError      an engine of our own (Weaviate child, PDF process) could not start
     ├── LeaseLost                 another worker has taken the work over: drop it, change nothing
     ├── IncompletePublication     the index holds less than was written: publish anew under a new id
@@ -36,6 +37,9 @@ class StorageError(Exception):
 class InfrastructureError(StorageError):
     """An engine failed, not a document: the caller retries and no file's attempts are used up."""
 
+    retry_after = 0.0
+    """Seconds that the engine asked to be left alone."""
+
 
 class IndexUnavailable(InfrastructureError):
     """The index is down, or did not answer within its deadline."""
@@ -51,6 +55,14 @@ class BlobsUnavailable(InfrastructureError):
 
 class LostReading(BlobsUnavailable):
     """The files of a reading are gone or damaged; its PDF has to be read again."""
+
+
+class EmbedderUnavailable(InfrastructureError):
+    """The endpoint that makes vectors is down, late or refusing, or sends something else."""
+
+    def __init__(self, message: str, *, retry_after: float = 0.0) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
 
 
 class EngineStartError(InfrastructureError):

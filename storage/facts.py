@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from storage.database import Database
-from storage.embedder import space_of
+from storage.embedding import space_of
 from storage.errors import ChangedIndex
 from storage.tables import FactRow
 

@@ -146,6 +146,32 @@ class StorageSettings(FootnoteSettings):
     embedder: Path | None = Field(
         None, description="Folder with model.onnx and tokenizer.json; unset: the bundled MiniLM."
     )
+    embed_model: str | None = Field(
+        None,
+        min_length=1,
+        description="Model that makes vectors at an OpenAI-compatible endpoint; unset: FOOTNOTE_EMBEDDER.",
+    )
+    embed_base_url: str | None = Field(
+        None, pattern="^https?://", description="Endpoint of FOOTNOTE_EMBED_MODEL; unset: OpenAI's own."
+    )
+    embed_api_key: SecretStr | None = Field(
+        None,
+        description="Its key; unset: OPENAI_API_KEY, if it is OpenAI's own endpoint or OPENAI_BASE_URL.",
+    )
+    embed_dimensions: int | None = Field(
+        None, ge=1, le=16_384, description="Length of its vectors; known for OpenAI's own models."
+    )
+    embed_window: int = Field(
+        512, ge=32, le=65_536, description="Most tokens (cl100k_base) of a text that it takes."
+    )
+    embed_batch_items: int = Field(64, ge=1, le=2048, description="Most texts that it takes at once.")
+    embed_batch_tokens: int = Field(
+        32_768, ge=32, le=1_000_000, description="Most tokens (cl100k_base) that it takes at once."
+    )
+    embed_seconds: float = Field(60, gt=0, le=600, description="Seconds it may take for one batch.")
+    embed_question_seconds: float = Field(
+        10, gt=0, le=120, description="Seconds the embedder may take for one question."
+    )
     embed_threads: int = Field(2, ge=1, le=64, description="Threads the embedder may use.")
     max_file_mb: int = Field(200, ge=1, le=4096, description="Largest PDF that is read, in MB.")
     max_pages: int = Field(5000, ge=1, le=100_000, description="Most pages of a PDF that is read.")

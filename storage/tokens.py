@@ -24,6 +24,13 @@ def count_tokens(text: str) -> int:
     return len(_encoding().encode_ordinary(text))
 
 
+def cut_tokens(text: str, limit: int) -> str:
+    """The beginning of ``text`` that is at most ``limit`` tokens; a character cut in two is left out."""
+    encoding = _encoding()
+    tokens = encoding.encode_ordinary(text)
+    return text if len(tokens) <= limit else encoding.decode(tokens[:limit], errors="ignore")
+
+
 @functools.cache
 def _encoding() -> tiktoken.Encoding:
     """cl100k_base from the bundled file: tiktoken itself would fetch it at its first use."""

@@ -22,7 +22,7 @@ HOMES = {
     "jwt": ("bot.teams",),
     "aiohttp": ("bot.slack", "bot.teams", "bot.web", *ROOTS),
     "jinja2": ("bot.web",),
-    "openai": ("bot.generator",),
+    "openai": ("bot.generator", "storage.embedding_endpoint"),
     "apscheduler": ("ingestion.schedule",),
     "weaviate": ("storage.index.weaviate_*",),
     "pymupdf": ("storage.pdf",),

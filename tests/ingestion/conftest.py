@@ -11,7 +11,7 @@ from storage.blobs import Blobs
 from storage.catalog import Catalog
 from storage.channels import Channels
 from storage.database import Database
-from storage.embedder import Embedder
+from storage.embedder import BundledEmbedder
 from storage.index.embedded import EmbeddedIndex
 from storage.pdf.process import PdfProcess
 from storage.readings import ReadingFiles
@@ -19,15 +19,15 @@ from storage.settings import StorageSettings
 
 
 @pytest.fixture(scope="session")
-def embedder() -> Iterator[Embedder]:
+def embedder() -> Iterator[BundledEmbedder]:
     """The bundled embedder."""
-    loaded = Embedder.load(None, 2)
+    loaded = BundledEmbedder.load(None, 2)
     yield loaded
     loaded.close()
 
 
 @pytest.fixture
-async def home(tmp_path: Path, embedder: Embedder) -> AsyncIterator[Home]:
+async def home(tmp_path: Path, embedder: BundledEmbedder) -> AsyncIterator[Home]:
     """A fresh home with real engines."""
     path = tmp_path / "home"
     database = await Database.open(f"sqlite:///{path}/footnote.db")

@@ -20,7 +20,7 @@ from storage.blobs import Blobs
 from storage.catalog import Catalog
 from storage.channels import Channels
 from storage.database import Database
-from storage.embedder import Embedder
+from storage.embedder import BundledEmbedder
 from storage.errors import IndexUnavailable
 from storage.index.contract import Filters, IndexedChunk, object_id
 from storage.index.weaviate_collection import COLLECTION, make_client
@@ -72,7 +72,9 @@ async def killed_index(weaviate: RealWeaviate) -> AsyncIterator[KilledIndex]:
 
 
 @pytest.fixture
-async def weaviate_home(weaviate: RealWeaviate, tmp_path: Path, embedder: Embedder) -> AsyncIterator[Home]:
+async def weaviate_home(
+    weaviate: RealWeaviate, tmp_path: Path, embedder: BundledEmbedder
+) -> AsyncIterator[Home]:
     """A fresh home whose index is a real Weaviate; its channels are named by the test."""
     path = tmp_path / "home"
     database = await Database.open(f"sqlite:///{path}/footnote.db")

@@ -13,20 +13,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from storage.bundled import bundled
-from storage.embedder import Embedder
+from storage.embedder import BundledEmbedder
 from storage.errors import EngineStartError
 from storage.tokens import count_tokens
 
 
 @pytest.fixture(scope="module")
-def embedder() -> Iterator[Embedder]:
+def embedder() -> Iterator[BundledEmbedder]:
     """The bundled embedder, loaded once."""
-    embedder = Embedder.load()
+    embedder = BundledEmbedder.load()
     yield embedder
     embedder.close()
 
 
-def test_meaning_decides_which_texts_are_near(embedder: Embedder) -> None:
+def test_meaning_decides_which_texts_are_near(embedder: BundledEmbedder) -> None:
     """A paraphrase is nearer than another subject, and every vector has length one."""
     vectors = embedder.embed(
         ["How do I get a new password?", "Resetting your login credentials", "The cat sleeps on the mat"]
@@ -37,7 +37,7 @@ def test_meaning_decides_which_texts_are_near(embedder: Embedder) -> None:
     assert vectors[0] @ vectors[1] > 0.4 > vectors[0] @ vectors[2]
 
 
-def test_the_window_is_256_and_nothing_is_cut_or_padded_before(embedder: Embedder) -> None:
+def test_the_window_is_256_and_nothing_is_cut_or_padded_before(embedder: BundledEmbedder) -> None:
     """As shipped the tokenizer cuts at 128: a word after that still counts, one after 256 does not."""
     words = "backup " * 200
     assert embedder.count("backup") == 3
@@ -48,14 +48,14 @@ def test_the_window_is_256_and_nothing_is_cut_or_padded_before(embedder: Embedde
     assert np.allclose(full, beyond)
 
 
-async def test_awaiting_gives_the_same_vectors_in_the_same_order(embedder: Embedder) -> None:
+async def test_awaiting_gives_the_same_vectors_in_the_same_order(embedder: BundledEmbedder) -> None:
     """Threads change nothing about the result, and no text gives no vector."""
     texts = [f"Step {number} of the procedure" * (1 + number % 3) for number in range(12)]
     assert np.allclose(await embedder.aembed(texts), embedder.embed(texts))
     assert (await embedder.aembed([])).shape == (0, 384)
 
 
-async def test_a_question_does_not_wait_for_documents(embedder: Embedder) -> None:
+async def test_a_question_does_not_wait_for_documents(embedder: BundledEmbedder) -> None:
     """While many long texts are embedded, a question comes back long before they are done."""
     documents = asyncio.create_task(embedder.aembed([f"{number} " + "backup " * 250 for number in range(60)]))
     await asyncio.sleep(0.05)
@@ -67,21 +67,21 @@ async def test_a_question_does_not_wait_for_documents(embedder: Embedder) -> Non
     assert asked < (time.monotonic() - started) / 4
 
 
-def test_the_same_question_is_embedded_once(embedder: Embedder) -> None:
+def test_the_same_question_is_embedded_once(embedder: BundledEmbedder) -> None:
     """A repeated question comes from memory, unchanged."""
     first = embedder.embed(["What is covered by dental?"])
     assert np.array_equal(first, embedder.embed(["What is covered by dental?"]))
     assert "What is covered by dental?" in embedder._recent
 
 
-def test_an_embedder_is_named_by_its_content(embedder: Embedder, tmp_path: Path) -> None:
+def test_an_embedder_is_named_by_its_content(embedder: BundledEmbedder, tmp_path: Path) -> None:
     """The same files elsewhere are the same embedder; a changed tokenizer is another."""
     for name in ("model.onnx", "tokenizer.json"):
         (tmp_path / name).write_bytes(bundled(name).read_bytes())
-    copy = Embedder.load(tmp_path, threads=1)
+    copy = BundledEmbedder.load(tmp_path, threads=1)
     copy.close()
     (tmp_path / "tokenizer.json").write_bytes(bundled("tokenizer.json").read_bytes() + b"\n")
-    changed = Embedder.load(tmp_path)
+    changed = BundledEmbedder.load(tmp_path)
     changed.close()
     assert copy.id == embedder.id != changed.id
 
@@ -89,11 +89,11 @@ def test_an_embedder_is_named_by_its_content(embedder: Embedder, tmp_path: Path)
 def test_a_missing_or_broken_model_gives_a_sentence(tmp_path: Path) -> None:
     """Neither a stack trace nor a download: the message says what is wrong."""
     with pytest.raises(EngineStartError, match=r"model\.onnx cannot be read"):
-        Embedder.load(tmp_path)
+        BundledEmbedder.load(tmp_path)
     (tmp_path / "model.onnx").write_bytes(b"no model")
     (tmp_path / "tokenizer.json").write_bytes(b"{}")
     with pytest.raises(EngineStartError, match="cannot be loaded"):
-        Embedder.load(tmp_path)
+        BundledEmbedder.load(tmp_path)
     with pytest.raises(EngineStartError, match="make install"):
         bundled("no such file")
 

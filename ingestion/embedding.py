@@ -1,0 +1,65 @@
+"""The full rung: a quick reading's pages and chunks, with vectors."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+
+import numpy as np
+
+from storage.crash_points import reach
+from storage.embedding import Embedder, Vectors
+from storage.errors import BlobsUnavailable
+from storage.models import Chunk, Rung
+from storage.reading_work import Made, ReadingClaim, ReadingWork
+from storage.readings import ReadingFiles
+from storage.vector_cache import VectorCache
+
+
+class FullReader:
+    """Carries out claimed full readings; one that is killed goes on where its last batch was kept."""
+
+    def __init__(
+        self, work: ReadingWork, files: ReadingFiles, embedder: Embedder, vectors: VectorCache
+    ) -> None:
+        self._work = work
+        self._files = files
+        self._embedder = embedder
+        self._vectors = vectors
+
+    async def claim(self) -> ReadingClaim | None:
+        """Take the next full reading, if one waits."""
+        return await self._work.claim(Rung.FULL)
+
+    async def read(self, claim: ReadingClaim, wait_for_quiet: Callable[[], Awaitable[object]]) -> None:
+        """Make the vectors of a content.
+
+        Args:
+            claim: the reading to make.
+            wait_for_quiet: returns when nothing more urgent runs; awaited before every batch.
+
+        Raises:
+            InfrastructureError: an engine or a disk is at fault.
+        """
+        quick = claim.quick
+        if quick is None:
+            raise BlobsUnavailable("the quick reading it starts from is gone")
+        started = time.monotonic()
+        chunks = await self._files.chunks(quick.id)
+        vectors = await self._embed(chunks, wait_for_quiet)
+        await self._files.write(claim.id, await self._files.pages(quick.id), chunks, vectors)
+        details = {"milliseconds": round((time.monotonic() - started) * 1000)}
+        space = self._embedder.space
+        await self._work.finish(claim, Made(quick.title, quick.pages, len(chunks), details, space))
+
+    async def _embed(
+        self, chunks: Sequence[Chunk], wait_for_quiet: Callable[[], Awaitable[object]]
+    ) -> Vectors:
+        """Batch by batch, so that documents take turns and quick work can come between."""
+        batches = []
+        for start in range(0, len(chunks), self._embedder.batch):
+            await wait_for_quiet()
+            texts = [chunk.text for chunk in chunks[start : start + self._embedder.batch]]
+            batches.append(await self._vectors.embed(self._embedder, texts))
+            reach("after-vectors")
+        return np.concatenate(batches)

@@ -1,0 +1,101 @@
+"""What an embedder is, whoever makes the vectors; and one that keeps to a deadline when somebody waits."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from storage.errors import EmbedderUnavailable
+
+Vectors = npt.NDArray[np.float32]
+
+SHORTEST_PAUSE, LONGEST_PAUSE = 0.1, 0.5
+"""Seconds between the two tries of a question; one that is told to wait longer is not tried again."""
+_CHANCE = random.SystemRandom()
+
+
+class Embedder(Protocol):
+    """Texts in, vectors of length one out."""
+
+    @property
+    def id(self) -> str:
+        """Changes with the model: vectors of two ids are never compared."""
+
+    @property
+    def space(self) -> str:
+        """The id as a name that any index takes for its vectors."""
+
+    @property
+    def dimensions(self) -> int:
+        """Length of a vector."""
+
+    @property
+    def window(self) -> int:
+        """Most pieces of a text that are seen."""
+
+    @property
+    def batch(self) -> int:
+        """Texts that are best given at once."""
+
+    @property
+    def tokenizer(self) -> Path | None:
+        """The file that cuts a text into pieces; None when pieces are cl100k tokens."""
+
+    def count(self, text: str) -> int:
+        """Pieces of a text."""
+
+    async def aembed(self, texts: Sequence[str]) -> Vectors:
+        """(texts, dimensions) float32, each row of length one.
+
+        Raises:
+            EmbedderUnavailable: another machine makes them, and it does not.
+        """
+
+    async def aclose(self) -> None:
+        """Let go of threads and connections."""
+
+
+class PunctualEmbedder:
+    """An embedder for questions: it ends in time, and forgives one short fault."""
+
+    def __init__(self, embedder: Embedder, seconds: float) -> None:
+        """Every call ends within ``seconds``."""
+        self._embedder = embedder
+        self._seconds = seconds
+
+    @property
+    def space(self) -> str:
+        """Where the vectors lie."""
+        return self._embedder.space
+
+    async def aembed(self, texts: Sequence[str]) -> Vectors:
+        """As ``Embedder.aembed``.
+
+        Raises:
+            EmbedderUnavailable: it failed twice, or would be late.
+        """
+        try:
+            async with asyncio.timeout(self._seconds):
+                return await self._embed(texts)
+        except TimeoutError as error:
+            raise EmbedderUnavailable(f"the embedder took over {self._seconds:g} s") from error
+
+    async def _embed(self, texts: Sequence[str]) -> Vectors:
+        try:
+            return await self._embedder.aembed(texts)
+        except EmbedderUnavailable as error:
+            if error.retry_after > LONGEST_PAUSE:
+                raise
+        await asyncio.sleep(_CHANCE.uniform(SHORTEST_PAUSE, LONGEST_PAUSE))
+        return await self._embedder.aembed(texts)
+
+
+def space_of(identity: str) -> str:
+    """The vector space of an embedder's id, whose only mark is the hyphen."""
+    return identity.replace("-", "_")

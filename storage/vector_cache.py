@@ -1,0 +1,87 @@
+"""Vectors that were already paid for, by embedder and text: no text is embedded twice, a kill loses none."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Sequence
+from datetime import timedelta
+
+import numpy as np
+import numpy.typing as npt
+from sqlalchemy import CursorResult, delete, select, update
+from sqlmodel import col
+
+from storage.clock import utc_now
+from storage.database import Database
+from storage.embedding import Embedder, Vectors
+from storage.tables import CachedVectorRow
+
+KEPT_UNUSED = timedelta(days=30)
+TOUCHED_EVERY = timedelta(days=1)
+"""A use is written down at most so often: else every question to the cache would be a write."""
+
+Vector = npt.NDArray[np.float32]
+
+
+class VectorCache:
+    """Keeps each vector under its space and the hash of its text.
+
+    A vector tells something of its text, so it counts as document content: those of erased documents
+    are erased as unused ones are, 30 days after their last use.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def embed(self, embedder: Embedder, texts: Sequence[str]) -> Vectors:
+        """Vectors of ``texts``, at least one, as ``Embedder.aembed``; what is new is kept at once.
+
+        Raises:
+            EmbedderUnavailable: the embedder's own machine fails.
+            DatabaseUnavailable: the database does.
+        """
+        hashes = [_hash(text) for text in texts]
+        vectors = await self._find(embedder, set(hashes))
+        missing = {key: text for key, text in zip(hashes, texts, strict=True) if key not in vectors}
+        if missing:
+            made = dict(zip(missing, await embedder.aembed(list(missing.values())), strict=True))
+            await self._keep(embedder.space, made)
+            vectors |= made
+        return np.stack([vectors[key] for key in hashes])
+
+    async def prune(self) -> int:
+        """Erase what nobody has used for 30 days; returns how many vectors that were."""
+        unused = delete(CachedVectorRow).where(col(CachedVectorRow.used_at) < utc_now() - KEPT_UNUSED)
+        async with self._database.transaction() as session:
+            done = await session.execute(unused)
+            return done.rowcount if isinstance(done, CursorResult) else 0
+
+    async def _find(self, embedder: Embedder, hashes: Collection[str]) -> dict[str, Vector]:
+        """Those that are kept; what has another length than the embedder's is none of its vectors."""
+        query = select(
+            col(CachedVectorRow.text_hash), col(CachedVectorRow.vector), col(CachedVectorRow.used_at)
+        ).where(col(CachedVectorRow.space) == embedder.space, col(CachedVectorRow.text_hash).in_(hashes))
+        async with self._database.snapshot() as session:
+            rows = (await session.execute(query)).all()
+        if any(used_at < utc_now() - TOUCHED_EVERY for _, _, used_at in rows):
+            await self._touch(embedder.space, hashes)
+        found = {key: np.frombuffer(vector, "<f4") for key, vector, _ in rows}
+        return {key: vector for key, vector in found.items() if vector.size == embedder.dimensions}
+
+    async def _touch(self, space: str, hashes: Collection[str]) -> None:
+        used = update(CachedVectorRow).where(
+            col(CachedVectorRow.space) == space, col(CachedVectorRow.text_hash).in_(hashes)
+        )
+        async with self._database.transaction() as session:
+            await session.execute(used.values(used_at=utc_now()))
+
+    async def _keep(self, space: str, vectors: dict[str, Vector]) -> None:
+        """Keep new ones; another worker may have made the same meanwhile."""
+        async with self._database.transaction() as session:
+            for key, vector in vectors.items():
+                data = np.asarray(vector, "<f4").tobytes()
+                await session.merge(CachedVectorRow(space=space, text_hash=key, vector=data))
+
+
+def _hash(text: str) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
