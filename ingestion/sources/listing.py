@@ -7,39 +7,58 @@ from contextlib import suppress
 from pathlib import Path
 from stat import S_ISREG
 
+from ingestion.sources.findings import Findings
 from ingestion.sources.names import is_foreign_folder, safe_name, why_passed_over
-from ingestion.sources.port import Look, Scan, SeenFile
+from ingestion.sources.patience import Beat
+from ingestion.sources.port import Look, Scan
+from ingestion.sources.share import Parts
+
+_MISSING = "The folder, or a part of it, is missing: is its disk or share connected?"
+_UNMOUNTED = "A disk or share that was connected inside the folder is gone: connect it again."
 
 
-def scan(root: Path) -> Scan:
+def scan(root: Path, devices: dict[Parts, int], beat: Beat) -> Scan:
     """See every PDF below ``root``; symlinks, pipes, devices and temporary files are passed over.
 
     Blocks: call it in a thread. Never raises for what it finds; a folder that cannot be listed
-    makes the scan incomplete.
+    makes the scan incomplete, and the others are seen all the same.
+
+    Args:
+        root: the folder.
+        devices: folder -> the device it lay on at the scans before, kept up to date: a disk that is
+            connected inside the folder and goes away leaves an empty folder, or none.
+        beat: called with every folder.
     """
-    files: dict[str, SeenFile] = {}
-    folders: list[tuple[str, ...]] = [()]
-    problem = None
+    findings = Findings()
+    folders: list[Parts] = [()]
+    found: dict[Parts, int] = {}
     while folders:
+        parts = folders.pop()
         try:
-            folders += _list(root, folders.pop(), files)
+            found[parts] = root.joinpath(*parts).stat(follow_symlinks=not parts).st_dev
+            folders += _list(root, parts, findings)
         except FileNotFoundError:
-            problem = problem or "The folder, or a part of it, is missing: is its disk or share connected?"
+            findings.add_problem(_MISSING)
         except OSError as error:
-            problem = problem or f"The folder, or a part of it, cannot be listed: {error.strerror}."
-    return Scan(files, problem)
+            findings.add_problem(f"The folder, or a part of it, cannot be listed: {error.strerror}.")
+        beat()
+    if _is_unmounted(devices, found):
+        findings.add_problem(_UNMOUNTED)
+    else:
+        devices.update(found)
+    return findings.scan()
 
 
 def scan_file(root: Path, name: str) -> Scan:
     """See one file that lies directly in ``root``, without a look at what lies beside it; as ``scan``."""
-    files: dict[str, SeenFile] = {}
+    findings = Findings()
     try:
-        _see(root.joinpath(name).lstat(), (name,), files)
+        _see(root.joinpath(name).lstat(), (name,), findings)
     except FileNotFoundError:
         return Scan()
     except OSError as error:
-        return Scan(problem=f"The file cannot be looked at: {error.strerror}.")
-    return Scan(files)
+        findings.add_problem(f"The file cannot be looked at: {error.strerror}.")
+    return findings.scan()
 
 
 def first_level(root: Path) -> tuple[list[str], list[str]]:
@@ -54,8 +73,8 @@ def first_level(root: Path) -> tuple[list[str], list[str]]:
     return folders, [safe_name((entry.name,)) for entry in listed if _is_pdf(entry)]
 
 
-def _list(root: Path, parts: tuple[str, ...], files: dict[str, SeenFile]) -> list[tuple[str, ...]]:
-    """Put one folder's PDFs into ``files`` and return the folders in it."""
+def _list(root: Path, parts: Parts, findings: Findings) -> list[Parts]:
+    """Put one folder's PDFs into ``findings`` and return the folders in it."""
     deeper = []
     with os.scandir(root.joinpath(*parts)) as entries:
         for entry in entries:
@@ -64,14 +83,22 @@ def _list(root: Path, parts: tuple[str, ...], files: dict[str, SeenFile]) -> lis
                 deeper.append(inside)
             elif _is_pdf(entry):
                 with suppress(FileNotFoundError):
-                    _see(entry.stat(follow_symlinks=False), inside, files)
+                    _see(entry.stat(follow_symlinks=False), inside, findings)
     return deeper
 
 
-def _see(status: os.stat_result, parts: tuple[str, ...], files: dict[str, SeenFile]) -> None:
+def _see(status: os.stat_result, parts: Parts, findings: Findings) -> None:
     if S_ISREG(status.st_mode):
-        name = safe_name(parts)
-        files[name] = SeenFile(name, parts, Look.of(status))
+        findings.add(parts, Look.of(status), links=status.st_nlink)
+
+
+def _is_unmounted(before: dict[Parts, int], now: dict[Parts, int]) -> bool:
+    """Whether a folder that lay on another device than the one above it no longer does."""
+    return any(
+        device != before[parts[:-1]] and now.get(parts) in (None, now.get(parts[:-1]))
+        for parts, device in before.items()
+        if parts and parts[:-1] in before
+    )
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

@@ -3,48 +3,89 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
-from ingestion.errors import NotAFile, NotSettled
+from ingestion.errors import NotAFile
 from ingestion.sources.listing import scan, scan_file
 from ingestion.sources.opening import copy, open_beneath
+from ingestion.sources.patience import Beat, Patience, Unanswered
 from ingestion.sources.port import Scan, SeenFile
+from storage.errors import BlobsUnavailable
 from storage.mounts import is_network_share
+
+T = TypeVar("T")
+MOUNT_SECONDS = 2.0
 
 
 class LocalSource:
-    """Implements ``Source`` through the kernel's own calls."""
+    """Implements ``Source`` through the kernel's own calls; those on a share may hang and are given up."""
 
-    def __init__(self, location: str) -> None:
-        """A source of the folder at this absolute path; it need not exist."""
+    def __init__(self, location: str, seconds: float = 20.0) -> None:
+        """A source of the folder at this absolute path, which need not exist.
+
+        Args:
+            location: the path.
+            seconds: how long a network share may be silent; a disk of this machine is trusted to answer.
+        """
         self.location = location
         self._root = Path(location)
-        self.is_remote = is_network_share(self._root)
+        self.is_remote = _is_share(self._root)
+        self._patience = Patience(seconds)
+        self._devices: dict[tuple[str, ...], int] = {}
 
     def scan(self) -> Scan:
         """See every PDF in it."""
-        return scan(self._root)
+        try:
+            return self._call(partial(scan, self._root, self._devices))
+        except Unanswered as error:
+            return Scan(problem=str(error))
 
     def scan_file(self, name: str) -> Scan:
         """See one file that lies directly in it."""
-        return scan_file(self._root, name)
+        try:
+            return self._call(lambda _beat: scan_file(self._root, name))
+        except Unanswered as error:
+            return Scan(problem=str(error))
 
     def tail(self, seen: SeenFile, size: int) -> bytes:
         """The last bytes of a file."""
         try:
-            descriptor = open_beneath(self._root, seen.parts)
-        except (NotAFile, NotSettled, OSError):
+            return self._call(lambda _beat: _tail(self._root, seen, size))
+        except (NotAFile, Unanswered, OSError):
             return b""
-        try:
-            return os.pread(descriptor, size, max(0, seen.look.size - size))
-        except OSError:
-            return b""
-        finally:
-            os.close(descriptor)
 
     def copy(self, seen: SeenFile, target: Path, max_bytes: int) -> str:
         """Copy a file while hashing it."""
-        return copy(self._root, seen, target, max_bytes)
+        try:
+            return self._call(partial(copy, self._root, seen, target, max_bytes))
+        except Unanswered as error:
+            raise BlobsUnavailable(str(error)) from error
 
     def close(self) -> None:
         """Nothing is kept open."""
+
+    def _call(self, work: Callable[[Beat], T]) -> T:
+        return self._patience.call(work) if self.is_remote else work(_nothing)
+
+
+def _nothing() -> None:
+    """The beat of calls that nobody watches."""
+
+
+def _is_share(root: Path) -> bool:
+    """Whether a folder lies on a share; one that does not even say so lies on a share that hangs."""
+    try:
+        return Patience(MOUNT_SECONDS).call(lambda _beat: is_network_share(root))
+    except Unanswered:
+        return True
+
+
+def _tail(root: Path, seen: SeenFile, size: int) -> bytes:
+    descriptor = open_beneath(root, seen.parts)
+    try:
+        return os.pread(descriptor, size, max(0, seen.look.size - size))
+    finally:
+        os.close(descriptor)

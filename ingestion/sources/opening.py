@@ -9,6 +9,7 @@ from pathlib import Path
 from stat import S_ISREG
 
 from ingestion.errors import NotAFile, NotSettled, Refused
+from ingestion.sources.patience import Beat
 from ingestion.sources.port import Look, SeenFile
 from storage.errors import BlobsUnavailable
 
@@ -49,10 +50,23 @@ def _open(root: Path, parts: tuple[str, ...]) -> int:
         os.close(folder)
 
 
-def copy(root: Path, seen: SeenFile, target: Path, max_bytes: int) -> str:
+def refuse_large(seen: SeenFile, max_bytes: int) -> None:
+    """Refuse a file by its size alone.
+
+    Raises:
+        Refused: it is too large.
+    """
+    if seen.look.size > max_bytes:
+        raise Refused(
+            f"This file has {seen.look.size / 1e6:,.0f} MB; the limit is {max_bytes / 1e6:,.0f} MB "
+            "(FOOTNOTE_MAX_FILE_MB)."
+        )
+
+
+def copy(root: Path, seen: SeenFile, target: Path, max_bytes: int, beat: Beat) -> str:
     """Copy a file through one descriptor while hashing it; returns the sha256 as hex digits.
 
-    Blocks: call it in a thread.
+    Blocks: call it in a thread; ``beat`` is called with every block.
 
     Raises:
         NotAFile: there is no such regular file any more.
@@ -60,11 +74,7 @@ def copy(root: Path, seen: SeenFile, target: Path, max_bytes: int) -> str:
         Refused: it is too large, or may not be read.
         BlobsUnavailable: the copy could not be written, or the source's disk does not answer.
     """
-    if seen.look.size > max_bytes:
-        raise Refused(
-            f"This file has {seen.look.size / 1e6:,.0f} MB; the limit is {max_bytes / 1e6:,.0f} MB "
-            "(FOOTNOTE_MAX_FILE_MB)."
-        )
+    refuse_large(seen, max_bytes)
     try:
         descriptor = open_beneath(root, seen.parts)
     except PermissionError as error:
@@ -72,20 +82,21 @@ def copy(root: Path, seen: SeenFile, target: Path, max_bytes: int) -> str:
     except OSError as error:
         raise BlobsUnavailable(f"the folder's disk does not answer: {error.strerror}") from error
     try:
-        return _copy_unchanged(descriptor, seen.look, target)
+        return _copy_unchanged(descriptor, seen.look, target, beat)
     except OSError as error:
         raise BlobsUnavailable(f"a file could not be copied: {error.strerror}") from error
     finally:
         os.close(descriptor)
 
 
-def _copy_unchanged(descriptor: int, look: Look, target: Path) -> str:
+def _copy_unchanged(descriptor: int, look: Look, target: Path, beat: Beat) -> str:
     """Copy between two looks at the same descriptor that must both equal ``look``."""
     if Look.of(os.fstat(descriptor)) != look:
         raise NotSettled
     digest = hashlib.sha256()
     with target.open("wb") as copied:
         while block := os.read(descriptor, BLOCK_BYTES):
+            beat()
             digest.update(block)
             copied.write(block)
     if Look.of(os.fstat(descriptor)) != look:

@@ -5,7 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from ingestion.scanner import Scan, first_level, safe_name, scan, scan_file
+from ingestion.sources.listing import first_level, scan_file
+from ingestion.sources.local import LocalSource
+from ingestion.sources.names import safe_name
+from ingestion.sources.port import Scan
+
+
+def scan(root: Path) -> Scan:
+    """One complete look at a folder."""
+    return LocalSource(str(root)).scan()
 
 
 def test_a_scan_sees_every_pdf_at_any_depth_whatever_the_case_of_its_ending(tmp_path: Path) -> None:

@@ -8,9 +8,8 @@ import pytest
 
 from ingestion.errors import NotAFile, NotSettled, Refused
 from ingestion.settling import Settling
-from ingestion.sources.listing import scan
 from ingestion.sources.local import LocalSource
-from ingestion.sources.opening import copy, open_beneath
+from ingestion.sources.opening import open_beneath
 from ingestion.sources.port import Look, SeenFile
 
 
@@ -24,9 +23,14 @@ class Clock:
         return self.now
 
 
+def copy(root: Path, file: SeenFile, target: Path, max_bytes: int) -> str:
+    """Copy a file of a folder of this machine."""
+    return LocalSource(str(root)).copy(file, target, max_bytes)
+
+
 def seen(root: Path, name: str) -> SeenFile:
     """One file as a scan sees it now."""
-    return scan(root).files[name]
+    return LocalSource(str(root)).scan().files[name]
 
 
 def test_a_file_is_taken_after_two_equal_looks_a_second_apart(tmp_path: Path) -> None:

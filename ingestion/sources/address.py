@@ -1,0 +1,78 @@
+"""Reads the URL of a folder; no sentence about a URL repeats it, because it may hold a password."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from storage.errors import SettingsError
+
+_VARIABLES = {
+    "s3": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+    "sftp": "FOOTNOTE_SFTP_PASSWORD or FOOTNOTE_SFTP_KEY",
+    "smb": "FOOTNOTE_SMB_PASSWORD",
+    "webdav": "FOOTNOTE_WEBDAV_PASSWORD",
+    "webdavs": "FOOTNOTE_WEBDAV_PASSWORD",
+}
+_PASSWORD = re.compile(r"://[^/]*:[^/]*@|://.*:.*@")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A URL in its parts."""
+
+    protocol: str
+    host: str
+    """The server's name, or the bucket."""
+    port: int | None
+    user: str | None
+    parts: tuple[str, ...]
+    """The path on the server, name by name, as it stands: nothing is percent-decoded."""
+
+    @property
+    def server(self) -> str:
+        """``host`` or ``host:port``, as accounts are named."""
+        return self.host if self.port is None else f"{self.host}:{self.port}"
+
+    def __str__(self) -> str:
+        """The URL again, in one spelling."""
+        user = f"{self.user}@" if self.user else ""
+        return "/".join([f"{self.protocol}://{user}{self.server}", *self.parts])
+
+
+def read_address(url: str) -> Address:
+    """Take a URL apart.
+
+    Raises:
+        SettingsError: it carries a password or a query, or is no URL of a folder.
+    """
+    protocol = url.partition("://")[0].lower()
+    if _PASSWORD.search(url):
+        variables = _VARIABLES.get(protocol, "what the fsspec package of this protocol names")
+        raise SettingsError(
+            "The URL of a folder carries a password: take it out, and give it in the environment "
+            f"({variables}, or FOOTNOTE_SHARE_ACCOUNTS for several servers)."
+        )
+    if "?" in url or "#" in url:
+        raise SettingsError(
+            "The URL of a folder ends in ?... or #...: take that away; credentials belong to the environment."
+        )
+    if "::" in url or any(unicodedata.category(letter).startswith("C") for letter in url):
+        raise SettingsError("The URL of a folder is malformed: write protocol://server/path.")
+    return _take_apart(protocol, url)
+
+
+def _take_apart(protocol: str, url: str) -> Address:
+    try:
+        split = urlsplit(url)
+        host, port = split.hostname, split.port
+    except ValueError:
+        host = port = None
+    if not host:
+        raise SettingsError("The URL of a folder names no server: write protocol://server/path.")
+    parts = tuple(split.path.strip("/").split("/")) if split.path.strip("/") else ()
+    if not all(part not in ("", ".", "..") for part in parts):
+        raise SettingsError("The URL of a folder holds //, /./ or /../: write the plain path.")
+    return Address(protocol, host, port, split.username, parts)

@@ -1,0 +1,65 @@
+"""Collects what a scan finds, and what an admin should hear about single files."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
+from ingestion.sources.names import safe_name
+from ingestion.sources.port import Look, Scan, SeenFile
+
+EXAMPLES = 3
+
+
+class Findings:
+    """The files of one scan while it runs."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, SeenFile] = {}
+        self._problem: str | None = None
+        self._linked: list[str] = []
+        self._unusable: list[str] = []
+
+    def add(self, parts: tuple[str, ...], look: Look, links: int = 1) -> None:
+        """A PDF, and how many names of the file system lead to it."""
+        name = safe_name(parts)
+        self._files[name] = SeenFile(name, parts, look)
+        if links > 1:
+            self._linked.append(name)
+
+    def add_unusable(self, parts: tuple[str, ...]) -> None:
+        """A name that leads nowhere safe, so nobody reads the file."""
+        self._unusable.append(safe_name(parts))
+
+    def add_problem(self, sentence: str) -> None:
+        """Something that could not be seen; the first one is told."""
+        self._problem = self._problem or sentence
+
+    def scan(self) -> Scan:
+        """All of it."""
+        return Scan(self._files, self._problem, tuple(self._remarks()))
+
+    def _remarks(self) -> Iterator[str]:
+        if self._linked:
+            yield (
+                f"{_examples(self._linked)}: other names outside or inside the folder lead to the same "
+                "bytes (hard links); whoever writes there changes this document too."
+            )
+        for twins in _twins(self._files):
+            yield f"{_examples(twins)}: these names look the same and are kept as separate documents."
+        if self._unusable:
+            yield f"{_examples(self._unusable)}: passed over, because no path can have such a name."
+
+
+def _twins(names: Iterable[str]) -> Iterator[list[str]]:
+    """Names that differ only in how their letters are composed, or in case."""
+    folded: defaultdict[str, list[str]] = defaultdict(list)
+    for name in names:
+        folded[name.lower() if name.isascii() else unicodedata.normalize("NFC", name).casefold()].append(name)
+    return (sorted(twins) for twins in folded.values() if len(twins) > 1)
+
+
+def _examples(names: list[str]) -> str:
+    shown = ", ".join(f'"{name}"' for name in sorted(names)[:EXAMPLES])
+    return shown if len(names) <= EXAMPLES else f"{shown} and {len(names) - EXAMPLES} more"

@@ -1,0 +1,99 @@
+"""Calls to places that may hang: each runs in a thread that we stop waiting for when nothing moves."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Generic, NoReturn, TypeVar
+
+from ingestion.errors import IngestionError
+
+T = TypeVar("T")
+Beat = Callable[[], None]
+"""To be called whenever something moved; raises ``GivenUp`` when nobody waits any more."""
+
+
+class Unanswered(IngestionError):
+    """The place did not answer in time; the message is a sentence for an admin."""
+
+
+class GivenUp(IngestionError):
+    """Nobody waits for this call any more: end it."""
+
+
+class Patience:
+    """Lets one call at a time reach a place, and waits as long as something moves.
+
+    A call that hangs keeps its thread until the kernel or the SDK lets go of it; until then further
+    calls fail, so that threads do not pile up. The threads are daemons: they hold up no exit.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        """Wait for ``seconds`` after the last sign of life."""
+        self._seconds = seconds
+        self._free = threading.Lock()
+
+    def call(self, work: Callable[[Beat], T]) -> T:
+        """Do ``work`` and return its result, or raise its error; blocks.
+
+        Raises:
+            Unanswered: nothing moved for so long; the work ends at its next beat.
+        """
+        if not self._free.acquire(timeout=self._seconds):
+            raise self._unanswered()
+        call = _Call(work)
+        threading.Thread(target=call.run, args=(self._free,), name="source", daemon=True).start()
+        while not call.done.wait(max(0.0, self._seconds - call.silence())):
+            if call.silence() >= self._seconds:
+                call.is_given_up = True
+                raise self._unanswered()
+        return call.result()
+
+    def _unanswered(self) -> Unanswered:
+        return Unanswered(
+            f"It did not answer for {self._seconds:g} s: is its server up, and the way to it? "
+            "Nothing is deleted meanwhile, and we ask again by ourselves."
+        )
+
+
+class _Call(Generic[T]):
+    """One piece of work in its thread."""
+
+    def __init__(self, work: Callable[[Beat], T]) -> None:
+        self.done = threading.Event()
+        self.is_given_up = False
+        self._work = work
+        self._moved = time.monotonic()
+        self._outcome: Callable[[], T]
+
+    def silence(self) -> float:
+        """Seconds since something moved."""
+        return time.monotonic() - self._moved
+
+    def run(self, free: threading.Lock) -> None:
+        """Do the work, then let the next one in."""
+        try:
+            result = self._work(self._beat)
+            self._outcome = lambda: result
+        except Exception as error:
+            self._outcome = _raiser(error)
+        finally:
+            free.release()
+            self.done.set()
+
+    def result(self) -> T:
+        """What the work returned or raised."""
+        return self._outcome()
+
+    def _beat(self) -> None:
+        if self.is_given_up:
+            raise GivenUp
+        self._moved = time.monotonic()
+
+
+def _raiser(error: Exception) -> Callable[[], NoReturn]:
+    def fail() -> NoReturn:
+        raise error
+
+    return fail

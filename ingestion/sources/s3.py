@@ -1,0 +1,161 @@
+"""S3 and the stores that speak like it, through s3fs: listed flat, read as the very object that was seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+import s3fs
+from botocore import exceptions
+from fsspec.asyn import sync
+
+from ingestion.sources.address import Address
+from ingestion.sources.port import Look
+from ingestion.sources.settings import ShareSettings, secret
+from ingestion.sources.share import (
+    BUSY,
+    SILENT,
+    UNREACHABLE,
+    Busy,
+    Entry,
+    Forbidden,
+    Meanings,
+    Parts,
+    Stream,
+    Trouble,
+    trouble_by_type,
+    wrong_account,
+)
+
+ACCOUNT = "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+_NO_ACCOUNT = f"S3 wants an account: set {ACCOUNT} (or FOOTNOTE_SHARE_ACCOUNTS)."
+_NO_RIGHT = f"S3 does not let us read this: check {ACCOUNT}, and its right to list and to read."
+_BY_CODE: dict[str, Callable[[], Trouble]] = {
+    "InvalidAccessKeyId": partial(wrong_account, ACCOUNT),
+    "SignatureDoesNotMatch": partial(wrong_account, ACCOUNT),
+    "ExpiredToken": partial(wrong_account, ACCOUNT),
+    "InvalidToken": partial(wrong_account, ACCOUNT),
+    "NoSuchBucket": partial(Trouble, "There is no such bucket: is its name right?"),
+    "PreconditionFailed": partial(Busy, BUSY),
+    "412": partial(Busy, BUSY),
+    "InvalidRange": partial(Busy, BUSY),
+    "416": partial(Busy, BUSY),
+}
+_BY_TYPE: Meanings = (
+    ((exceptions.NoCredentialsError, exceptions.PartialCredentialsError), partial(Trouble, _NO_ACCOUNT)),
+    ((PermissionError,), partial(Forbidden, _NO_RIGHT)),
+    ((exceptions.ReadTimeoutError, exceptions.ConnectTimeoutError), partial(Trouble, SILENT)),
+    ((exceptions.HTTPClientError,), partial(Trouble, UNREACHABLE)),
+)
+
+
+def connect(address: Address, settings: ShareSettings) -> S3Share:
+    """Prepare a client for ``s3://bucket/prefix``; nothing is asked yet."""
+    account = settings.account(address)
+    store = s3fs.S3FileSystem(
+        key=account.user,
+        secret=secret(account.password),
+        token=secret(account.token),
+        endpoint_url=account.endpoint,
+        skip_instance_cache=True,  # an instance belongs to one source, whose trouble ends it
+        use_listings_cache=False,
+        config_kwargs={
+            "connect_timeout": settings.share_timeout,
+            "read_timeout": settings.share_timeout,
+            "retries": {"max_attempts": 1},
+        },
+    )
+    store.retries = 1  # the next scan is the retry
+    return S3Share(store, address.host, "".join(f"{part}/" for part in address.parts))
+
+
+class S3Share:
+    """Implements ``Share`` over the S3 API."""
+
+    def __init__(self, store: s3fs.S3FileSystem, bucket: str, prefix: str) -> None:
+        """The objects of a bucket whose keys begin with a prefix, empty or ending in ``/``."""
+        self._store = store
+        self._bucket = bucket
+        self._prefix = prefix
+
+    def list(self, folder: Parts) -> Iterator[Entry]:
+        """All objects, page by page; keys that end in ``/`` stand for folders and are none."""
+        more: dict[str, str] = {}
+        while True:
+            page = self._call("list_objects_v2", Prefix=self._prefix, **more)
+            for found in page.get("Contents", ()):
+                key = found["Key"][len(self._prefix) :]
+                if key and not key.endswith("/"):
+                    look = _look(found["Size"], found["LastModified"], found["ETag"])
+                    yield Entry(tuple(key.split("/")), look)
+            if not page.get("IsTruncated"):
+                return
+            more = {"ContinuationToken": page["NextContinuationToken"]}
+
+    def look(self, file: Parts) -> Look:
+        """One object."""
+        head = self._call("head_object", Key=self._key(file))
+        return _look(head["ContentLength"], head["LastModified"], head["ETag"])
+
+    @contextmanager
+    def open(self, file: Parts, look: Look, start: int) -> Iterator[Stream]:
+        """The bytes of exactly the object that looks like this."""
+        found = self._call("get_object", Key=self._key(file), IfMatch=look.tag, Range=f"bytes={start}-")
+        with _Body(self._store, found["Body"]) as body:
+            yield body
+
+    def trouble(self, error: Exception) -> Trouble:
+        """What an error of s3fs or botocore means."""
+        return _trouble(error)
+
+    def close(self) -> None:
+        """Let go of the client; its connections close with it."""
+        self._store = None
+
+    def _key(self, file: Parts) -> str:
+        return self._prefix + "/".join(file)
+
+    def _call(self, method: str, **arguments: Any) -> dict[str, Any]:
+        found: dict[str, Any] = self._store.call_s3(method, Bucket=self._bucket, **arguments)
+        return found
+
+
+class _Body:
+    """The stream of one object, which lives in the event loop of fsspec's thread."""
+
+    def __init__(self, store: s3fs.S3FileSystem, body: Any) -> None:
+        self._store = store
+        self._body = body
+
+    def read(self, size: int, /) -> bytes:
+        """At most so many bytes."""
+        block: bytes = sync(self._store.loop, self._body.read, size)
+        return block
+
+    def __enter__(self) -> _Body:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._body.close()
+
+
+def _look(size: int, modified: datetime, tag: str) -> Look:
+    """Whole seconds: listings may be finer than what is said of a single object."""
+    return Look(size, int(modified.timestamp()) * 10**9, 0, 0, tag)
+
+
+def _trouble(error: Exception) -> Trouble:
+    if (make := _BY_CODE.get(_code(error))) is not None:
+        return make()
+    return trouble_by_type(error, _BY_TYPE)
+
+
+def _code(error: Exception) -> str:
+    """S3's own word for what went wrong; s3fs keeps the first error as the cause of its own."""
+    cause = error if isinstance(error, exceptions.ClientError) else error.__cause__
+    return (
+        cause.response.get("Error", {}).get("Code", "") if isinstance(cause, exceptions.ClientError) else ""
+    )
