@@ -183,3 +183,37 @@ def _assembled(objects: list[bytes]) -> bytes:
     data += b"xref\n0 %d\n0000000000 65535 f \n%b" % (len(places) + 1, table)
     data += b"trailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (len(places) + 1, start)
     return bytes(data)
+
+
+PAGES = 100
+"""Pages of a usual document of the corpus."""
+
+CACHE = Path.home() / ".cache" / "footnote" / "bench-1"
+"""Raise the number when other bytes are made."""
+
+
+def pdfs(count: int, pages: int, first: int = 0) -> list[Path]:
+    """``count`` PDFs of so many pages each, made when they are not there yet."""
+    folder = CACHE / f"{pages}-pages"
+    folder.mkdir(parents=True, exist_ok=True)
+    files = [folder / f"SOP-{seed:05}-{pages}.pdf" for seed in range(first, first + count)]
+    for seed, file in enumerate(files, start=first):
+        if not file.exists():
+            draft = file.with_suffix(".new")
+            draft.write_bytes(make_pdf(seed, pages))
+            draft.replace(file)
+    return files
+
+
+def describe() -> str:
+    """What the corpus is made of, measured on one document."""
+    prose = Prose(0)
+    lines = _lines(prose)
+    text = [line.text for number in range(1, PAGES + 1) for line in _page(lines, prose, number)]
+    words = sum(len(line.split()) for line in text) / PAGES
+    size = pdfs(1, PAGES)[0].stat().st_size / PAGES
+    return (
+        f"synthetic A4 pages of prose, numbered sections, lists and tables in Helvetica, from a Markov chain "
+        f"over LICENSE: {words:.0f} words and {sum(map(len, text)) / PAGES:.0f} characters a page, "
+        f"{size / 1024:.1f} KiB compressed; documents of {PAGES} pages unless said"
+    )

@@ -1,0 +1,36 @@
+"""What the benchmarks measured, as one table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One row of the table."""
+
+    what: str
+    bar: str
+    """What is asked for; empty for a figure that is only reported."""
+    measured: str
+    raw: str
+    """The bare library, measured in the same run."""
+    ratio: str
+    is_met: bool | None
+    """None: nothing is asked for."""
+
+
+HEAD = ("what", "bar", "measured", "raw", "ratio", "")
+VERDICTS = {True: "pass", False: "FAIL", None: ""}
+
+
+def table(figures: Sequence[Figure]) -> str:
+    """The figures as lines of a Markdown table."""
+    rows = [HEAD, *((*astuple(figure)[:-1], VERDICTS[figure.is_met]) for figure in figures)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(HEAD))]
+    lines = [
+        "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |"
+        for row in rows
+    ]
+    return "\n".join([lines[0], "|" + "|".join("-" * (width + 2) for width in widths) + "|", *lines[1:]])

@@ -1,0 +1,59 @@
+"""The bare library beside our figures: ``rawdict`` of every page of the PDFs named, and nothing else.
+
+Run as a program of its own, because only the limited child may load PyMuPDF. Prints (pages, seconds, words).
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+
+def start_pass(files: Sequence[Path]) -> subprocess.Popen[str]:
+    """Begin a bare pass over these PDFs in a process of its own."""
+    program = [sys.executable, __file__]
+    started = subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    if started.stdin is None:
+        raise RuntimeError("started without its pipe")
+    started.stdin.write("\n".join(map(str, files)))
+    started.stdin.close()
+    return started
+
+
+def finish_pass(started: subprocess.Popen[str]) -> tuple[int, float]:
+    """(pages, seconds) of a pass, its start-up left out."""
+    if started.stdout is None or started.wait() != 0:
+        raise RuntimeError("the bare pass failed")
+    pages, seconds = json.loads(started.stdout.read())
+    started.stdout.close()
+    return pages, seconds
+
+
+def raw_seconds(files: Sequence[Path], processes: int) -> float:
+    """Wall clock of a bare pass over PDFs, shared out among so many processes at once."""
+    shares = [list(files)[number::processes] for number in range(processes)]
+    return max(finish_pass(one)[1] for one in [start_pass(share) for share in shares if share])
+
+
+def main() -> None:
+    """One pass."""
+    sys.modules["onnxruntime"] = None  # type: ignore[assignment]  # as our child does: no layout models
+    import pymupdf  # noqa: PLC0415  (the line above has to come first)
+
+    files = sys.stdin.read().splitlines()
+    flags = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_CLIP
+    pages, started = 0, time.perf_counter()
+    for file in files:
+        with pymupdf.open(file) as document:
+            for page in document:
+                page.get_text("rawdict", flags=flags)
+                pages += 1
+    print(json.dumps([pages, time.perf_counter() - started]))
+
+
+if __name__ == "__main__":
+    main()
