@@ -213,7 +213,15 @@ async def _open_web(
     settings = storage.settings
     app = build_web(
         answering=answering,
-        stores=Stores(storage.channels, storage.catalog, storage.citations, storage.readings, storage.blobs),
+        stores=Stores(
+            storage.channels,
+            storage.catalog,
+            storage.citations,
+            storage.readings,
+            storage.blobs,
+            storage.folders,
+            Notices(storage.database),
+        ),
         links=links,
         renderer=renderer,
         settings=settings.bot,

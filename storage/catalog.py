@@ -15,7 +15,7 @@ from sqlmodel import col
 
 from storage.database import Database
 from storage.models import DocumentStatus, LivePublication, Rung, VersionSource
-from storage.overview import folder_states, overview, status_of
+from storage.overview import folder_states, overview, recent_documents, status_of
 from storage.progress import Progress, in_channel, measure_progress
 from storage.tables import DocumentRow, PublicationRow, ReadingRow, VersionRow
 
@@ -63,6 +63,15 @@ class Catalog:
         async with self._database.snapshot() as session:
             folders = await folder_states(session, channel_id)
             return [status_of(row, folders.get(row.folder_id)) for row in await session.execute(query)]
+
+    async def recent(self, channel_id: int, limit: int) -> list[DocumentStatus]:
+        """What people look for first: files that cannot be read, then the newest; a few of each."""
+        query = recent_documents(channel_id, limit)
+        async with self._database.snapshot() as session:
+            folders = await folder_states(session, channel_id)
+            rows = (await session.execute(query)).all()
+        rows = sorted(rows, key=lambda row: (row.state != "quarantined", -(row.newest_id or 0), row.file))
+        return [status_of(row, folders.get(row.folder_id)) for row in rows]
 
     async def source(self, version_id: int) -> VersionSource | None:
         """What a link to this version opens, or None when there never was one."""

@@ -8,7 +8,19 @@ from pathlib import PurePosixPath
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Row, ScalarSelect, Subquery, case, exists, func, null, select
+from sqlalchemy import (
+    ColumnElement,
+    Row,
+    ScalarSelect,
+    Select,
+    Subquery,
+    case,
+    exists,
+    func,
+    null,
+    or_,
+    select,
+)
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import aliased
 from sqlmodel import col
@@ -45,6 +57,28 @@ def overview() -> Subquery:
     return rows.subquery("overview")
 
 
+def recent_documents(channel_id: int, limit: int) -> Select[Any]:
+    """The overview's rows that people look for first: what failed, and what came last.
+
+    At most ``limit`` of each; a channel may hold thousands.
+    """
+    here = col(DocumentRow.channel_id) == channel_id
+    of_versions = select(col(VersionRow.document_id)).join(
+        DocumentRow, (col(DocumentRow.id) == VersionRow.document_id) & here
+    )
+    refused = select(col(DocumentRow.id)).where(here, col(DocumentRow.state) == "quarantined").limit(limit)
+    failed = (
+        of_versions.join(ReadingRow, col(ReadingRow.sha256) == VersionRow.sha256)
+        .where(col(ReadingRow.state) == "failed")
+        .limit(limit)
+    )
+    newest = of_versions.order_by(col(VersionRow.id).desc()).limit(limit)
+    chosen = [select(some.subquery().c[0]) for some in (refused, failed, newest)]
+    seen = overview()
+    ids = or_(*(seen.c.document_id.in_(some) for some in chosen))
+    return select(seen).where(seen.c.channel_id == channel_id, seen.c.state != "deleted", ids)
+
+
 def _columns() -> list[ColumnElement[Any]]:
     failed = _exists_reading("failed") & ~_exists_reading("waiting", "done")
     reason = (DocumentRow.reason, _of_newest("reason", "waiting", "failed"), _publishing_reason())
@@ -52,6 +86,7 @@ def _columns() -> list[ColumnElement[Any]]:
         col(DocumentRow.id).label("document_id"),
         col(DocumentRow.channel_id).label("channel_id"),
         col(ChannelRow.name).label("channel"),
+        col(_newest.id).label("newest_id"),
         col(DocumentRow.folder_id).label("folder_id"),
         col(DocumentRow.file).label("file"),
         func.coalesce(_live_version.sha256, _newest.sha256, "").label("version"),

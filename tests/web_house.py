@@ -23,8 +23,10 @@ from storage.catalog import Catalog
 from storage.channels import Channels
 from storage.citations import Citations
 from storage.database import Database
+from storage.folders import Folders
 from storage.geometry import main_page, rectangles
 from storage.models import Channel, ChannelKey, CitationRecord, Page, Platform
+from storage.notices import Notices
 from storage.pdf.models import ReadPdf
 from storage.pdf.process import PdfProcess
 from storage.readings import ReadingFiles
@@ -110,6 +112,7 @@ class House:
         self.readings = ReadingFiles(home / "readings")
         self.citations = Citations(database)
         self.catalog = Catalog(database)
+        self.folders = Folders(database)
         self.now = datetime(2026, 3, 1, 12, tzinfo=UTC)
         self.keys = KeyRing(home / "link_keys.json")
         self.public_url = "http://127.0.0.1"
@@ -117,7 +120,15 @@ class House:
     @property
     def stores(self) -> Stores:
         """What links are checked against."""
-        return Stores(self.channels, self.catalog, self.citations, self.readings, self.blobs)
+        return Stores(
+            self.channels,
+            self.catalog,
+            self.citations,
+            self.readings,
+            self.blobs,
+            self.folders,
+            Notices(self.database),
+        )
 
     @property
     def links(self) -> Links:

@@ -18,7 +18,8 @@ from bot.web.headers import EVERYWHERE, HTTPS_ONLY
 from bot.web.pages import Pages
 
 _log = logging.getLogger(__name__)
-_quiet_routes = {"healthz", "readyz", "static"}
+_quiet_routes = {"healthz", "readyz", "static", "console_channel", "console_channels", "console_folders"}
+"""What machines and open pages ask again and again."""
 
 
 def add_headers(public_url: str) -> Callable[[web.Request, web.StreamResponse], Awaitable[None]]:

@@ -14,6 +14,7 @@ from bot.core.ports import QuestionAnswering
 from bot.settings import BotSettings
 from bot.web.access import add_headers, answer_failures, log_access
 from bot.web.console import Console
+from bot.web.folders import FolderPanel
 from bot.web.images import PageImages
 from bot.web.pages import Assets, Pages
 from bot.web.ports import PageRenderer, Stores
@@ -62,6 +63,7 @@ def build_web(
             question_chars=settings.question_chars,
         )
         app.add_routes(console.routes())
+        app.add_routes(FolderPanel(stores).routes())
     app.add_routes(extra_routes)
     return app
 

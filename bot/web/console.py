@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -21,9 +22,14 @@ from bot.web.pages import Pages
 from bot.web.ports import Stores
 from storage.errors import UnknownChannel
 from storage.models import Channel, DocumentStatus, Platform
+from storage.notice_rows import Notice
 from storage.progress import Progress, RungProgress
 
 LARGEST_ID = 999_999_999
+MOST_LISTED = 60
+"""Documents of each kind; the others are counted."""
+MOST_RECEIPTS = 12
+MOST_SUGGESTIONS = 6
 
 
 class Console:
@@ -78,7 +84,7 @@ class Console:
         """What one channel knows, and how far it has come."""
         require_this_machine(request)
         channel = await self._channel(int(request.match_info["id"]))
-        documents = await self._stores.catalog.documents(channel.id)
+        documents = await self._stores.catalog.recent(channel.id, MOST_LISTED)
         progress = await self._stores.catalog.progress(channel.id)
         return _json(
             {
@@ -86,6 +92,7 @@ class Console:
                 "folder": str(self._inbox / channel.name),
                 "documents": [_document_view(document) for document in documents],
                 "progress": _progress_view(progress),
+                "suggestions": _suggestions(await self._stores.notices.recent(channel.id, MOST_RECEIPTS)),
             }
         )
 
@@ -178,6 +185,16 @@ def _document_view(document: DocumentStatus) -> dict[str, Any]:
         "rung": document.rung,
         "reason": document.reason,
     }
+
+
+def _suggestions(notices: Sequence[Notice]) -> list[dict[str, str]]:
+    """Questions that were tried when their files came, the newest files' first, one of each in turn."""
+    asked = [notice for notice in notices if notice.questions]
+    turns = zip_longest(*([(notice, text) for text in notice.questions or ()] for notice in asked))
+    found = [one for turn in turns for one in turn if one is not None]
+    return [{"question": text, "title": notice.title or notice.file} for notice, text in found][
+        :MOST_SUGGESTIONS
+    ]
 
 
 def _progress_view(progress: Progress) -> dict[str, Any]:

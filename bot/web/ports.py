@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 from uuid import UUID
 
+from storage.folder_status import FolderStatus
 from storage.models import Channel, CitationRecord, DocumentStatus, Page, Platform, VersionSource
+from storage.notice_rows import Notice
 from storage.progress import Progress
 
 
@@ -29,14 +31,31 @@ class Channels(Protocol):
 class Catalog(Protocol):
     """Knows the documents."""
 
-    async def documents(self, channel_id: int) -> Sequence[DocumentStatus]:
-        """Every document of a channel."""
+    async def recent(self, channel_id: int, limit: int) -> Sequence[DocumentStatus]:
+        """What people look for first: files that cannot be read, then the newest."""
 
     async def source(self, version_id: int) -> VersionSource | None:
         """The version that a link opens, or None when nothing is known of it."""
 
     async def progress(self, channel_id: int | None) -> Progress:
         """How far a channel, or all of them, has come."""
+
+
+class Folders(Protocol):
+    """Knows the watched places."""
+
+    async def status(self) -> Sequence[FolderStatus]:
+        """Every folder, with what is wrong with it."""
+
+    async def approve(self, folder_id: int, shown: Collection[UUID] | None = None) -> int:
+        """Let the documents go that an admin was shown as vanished; returns how many."""
+
+
+class Notices(Protocol):
+    """Knows what people were told."""
+
+    async def recent(self, channel_id: int, limit: int) -> Sequence[Notice]:
+        """The newest notices of a channel that are still true."""
 
 
 class Citations(Protocol):
@@ -91,3 +110,5 @@ class Stores:
     citations: Citations
     readings: PageTexts
     blobs: BlobPaths
+    folders: Folders
+    notices: Notices

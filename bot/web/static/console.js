@@ -15,7 +15,8 @@
   const channel = at("channel");
   const question = at("question");
   const thread = at("thread");
-  let known = { documents: [], progress: { files: 0, quick: 0, full: 0, waiting: 0, quarantined: 0 } };
+  const nothing = { files: 0, answering: 0, pages: 0, waiting: 0, quarantined: 0, rungs: [] };
+  let known = { documents: [], suggestions: [], progress: nothing };
 
   // What the channel knows.
   const read = async (path) => {
@@ -24,34 +25,106 @@
     return response.json();
   };
   const describe = (doc) => {
-    if (doc.state === "waiting") return "waiting to be read";
-    if (doc.state === "reading") return "being read";
+    if (doc.state === "waiting") return doc.reason || "waiting to be read";
+    if (doc.state === "reading") return doc.reason || "being read";
     const pages = count(doc.pages, "page");
     if (doc.state !== "live") return doc.reason || doc.state;
-    return doc.rung === "full" ? pages : `${pages}, answers by words so far`;
+    const standing = doc.rung === "full" ? pages : `${pages}, answers by words so far`;
+    return doc.reason ? `${standing}; ${doc.reason}` : standing;
   };
   const showDocuments = () => {
-    const rows = known.documents.filter((doc) => doc.state !== "deleted").map((doc) => {
+    const rows = known.documents.map((doc) => {
       const row = make("li");
       row.append(make("b", "", doc.title || doc.file), make("span", `state ${doc.state}`, describe(doc)));
       row.title = doc.file;
       return row;
     });
+    const more = known.progress.files - rows.length;
+    if (more > 0) rows.push(make("li", "small", `and ${more.toLocaleString("en")} more`));
     at("documents").replaceChildren(...rows);
   };
   const showProgress = () => {
-    const { files, quick, full, waiting, quarantined } = known.progress;
+    const { files, answering, quarantined, rungs } = known.progress;
     const parts = [];
-    if (files) parts.push(waiting ? `${quick} of ${count(files, "document")} answer` : count(files - quarantined, "document"));
-    if (quick > full) parts.push(`${full} by meaning`);
+    if (files) parts.push(answering < files ? `${answering} of ${count(files, "document")} answer` : count(files, "document"));
     if (quarantined) parts.push(`${quarantined} could not be read`);
     at("progress").textContent = parts.join(" · ");
+    at("climb").replaceChildren(...rungs.filter((rung) => left(rung) > 0).map(showRung));
+  };
+  // How far each rung has come: the very numbers of the log and the command line.
+  const left = (rung) => known.progress.files - rung.files - rung.failed;
+  const inSeconds = (seconds) => {
+    if (seconds < 90) return `${Math.max(1, Math.round(seconds))} s`;
+    return seconds < 5400 ? `${Math.round(seconds / 60)} min` : `${(seconds / 3600).toFixed(1)} h`;
+  };
+  const showRung = (rung) => {
+    const row = at("rung").content.firstElementChild.cloneNode(true);
+    const { files, pages } = known.progress;
+    const parts = [`${rung.files} of ${count(files, "file")}`, `${rung.pages} of ${count(pages, "page")}`];
+    if (rung.pages_per_second) parts.push(`${rung.pages_per_second.toFixed(rung.pages_per_second < 10 ? 1 : 0)} pages/s`);
+    if (rung.seconds_left) parts.push(`${inSeconds(rung.seconds_left)} left`);
+    row.querySelector(".rung-name").textContent = rung.rung === "quick" ? "By words" : "By meaning";
+    row.querySelector(".rung-numbers").textContent = parts.join(" · ");
+    const bar = row.querySelector("progress");
+    bar.value = (rung.files + rung.failed) / files;
+    bar.setAttribute("aria-label", row.querySelector(".rung-name").textContent);
+    return row;
+  };
+
+  // Folders that need somebody.
+  const approve = async (folder, button) => {
+    button.disabled = true;
+    try { await send(`console/folders/${folder.id}/approve`, { documents: folder.asked }); } finally { refresh(); }
+  };
+  const showAlarm = (folder) => {
+    const row = at("alarm").content.firstElementChild.cloneNode(true);
+    const [title, text] = row.children;
+    title.textContent = folder.channel ? folder.location : `Folder ${folder.id} of a chat channel`;
+    text.textContent = folder.channel ? folder.problem : "It needs you. Run: footnote folders";
+    if (!folder.channel || !folder.asked.length) return row;
+    const { asked, vanished } = folder;
+    const names = row.querySelector("details");
+    names.hidden = false;
+    names.querySelector("summary").textContent = `Show ${asked.length === 1 ? "it" : "them"}`;
+    const more = asked.length > vanished.length ? [`and ${asked.length - vanished.length} more`] : [];
+    names.querySelector("ul").append(...[...vanished, ...more].map((file) => make("li", "", file)));
+    const button = row.querySelector("button");
+    button.hidden = false;
+    button.textContent = `Delete ${asked.length === 1 ? "it" : `these ${asked.length}`} here too`;
+    button.addEventListener("click", () => approve(folder, button));
+    return row;
+  };
+  let alarms = "";
+  const showAlarms = (folders) => {
+    const alarming = folders.filter(({ problem, asks }) => problem || asks);
+    if (JSON.stringify(alarming) === alarms) return;
+    alarms = JSON.stringify(alarming);
+    at("alarms").replaceChildren(...alarming.map(showAlarm));
+  };
+
+  // Questions that were tried when their files came.
+  let tried = "";
+  const showTries = () => {
+    const box = at("tries");
+    box.hidden = !known.suggestions.length;
+    if (JSON.stringify(known.suggestions) === tried) return;
+    tried = JSON.stringify(known.suggestions);
+    box.querySelector("ul").replaceChildren(...known.suggestions.map(({ question: text, title }) => {
+      const row = make("li");
+      const button = make("button", "try", text);
+      button.type = "button";
+      button.title = title;
+      button.addEventListener("click", () => { question.value = text; at("ask").requestSubmit(); });
+      row.append(button);
+      return row;
+    }));
   };
   const showOpening = () => {
     const opening = at("opening");
     opening.hidden = thread.childElementCount > 0;
     if (opening.hidden) { at("drop").hidden = false; return; }
-    const { quick, waiting } = known.progress;
+    const { answering: quick, waiting } = known.progress;
+    showTries();
     const headline = at("headline");
     headline.textContent = quick ? "Ask your documents" : waiting ? "Reading your documents" : "Drop a PDF to begin";
     headline.append(make("sup", "", "1"));
@@ -74,7 +147,8 @@
         known = await read(`console/channels/${channel.value}`);
         writePath(at("folder"), known.folder);
       }
-      if (!known.progress.files || known.progress.waiting || known.progress.quick > known.progress.full) pause = 1500;
+      showAlarms((await read("console/folders")).folders);
+      if (!known.progress.files || known.progress.rungs.some((rung) => left(rung) > 0)) pause = 1500;
     } catch { pause = 3000; }
     showDocuments(); showProgress(); showOpening();
     return pause;
@@ -169,15 +243,16 @@
     if (!answer.citations.length) closePage();
     else if (matchMedia("(min-width: 70rem)").matches) turn.querySelector(".source").click();
   };
-  const post = async (text) => {
-    const response = await fetch("console/ask", {
+  const send = async (path, body) => {
+    const response = await fetch(path, {
       method: "POST",
       headers: { "Content-Type": "application/json", "X-Footnote-Console": "1" },
-      body: JSON.stringify({ channel: Number(channel.value), question: text }),
+      body: JSON.stringify(body),
     });
     if (!response.ok) throw new Error(response.status);
     return response.json();
   };
+  const post = (text) => send("console/ask", { channel: Number(channel.value), question: text });
   const wait = (turn) => {
     const label = turn.querySelector(".working-text");
     const started = performance.now();

@@ -1,0 +1,238 @@
+"""The console's folders: whom they are shown to, what an admin's word allows, and what was tried."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Collection
+from uuid import uuid4
+
+import pytest
+from aiohttp.test_utils import TestClient
+from playwright.async_api import Browser, Page
+from sqlalchemy import select, update
+from sqlmodel import col
+from web_house import House, Shelved, make_pdf
+
+from storage.models import Channel, ChannelKey, Platform
+from storage.tables import BlobRow, DocumentRow, FolderRow, NoticeRow, ReadingRow, VersionRow
+
+OWN = {"X-Footnote-Console": "1"}
+VANISHED = "2 of 3 files vanished from the folder at once, so nothing was deleted."
+
+
+async def ask_about(house: House, channel: Channel, documents: Collection[Shelved]) -> int:
+    """Let the folder of the first document ask about these; returns the folder's id."""
+    async with house.database.transaction() as session:
+        folders = [(await session.get_one(DocumentRow, one.document)).folder_id for one in documents]
+        folder = await session.get_one(FolderRow, folders[0])
+        for one in documents:
+            (await session.get_one(DocumentRow, one.document)).folder_id = folder.id
+        folder.problem, folder.asked = VANISHED, [str(one.document) for one in documents]
+        return folder.id
+
+
+async def shelve_three(house: House, name: str = "alpha") -> tuple[Channel, list[Shelved]]:
+    """A channel with three documents."""
+    channel = await house.channel(name)
+    return channel, [
+        await house.shelve(channel, f"{one}.pdf", make_pdf([[f"Page of {one}"]]), f"About {one}")
+        for one in ("apples", "pears", "plums")
+    ]
+
+
+async def asked_and_approved(house: House, folder: int) -> tuple[object, object]:
+    """What waits for a word, and what has it."""
+    async with house.database.snapshot() as session:
+        row = await session.get_one(FolderRow, folder)
+        return row.asked, row.approved
+
+
+async def test_a_folder_tells_what_vanished_and_a_word_allows_exactly_what_was_shown(
+    client: TestClient, house: House
+) -> None:
+    """What is asked after the page was shown goes on waiting."""
+    channel, (apples, pears, plums) = await shelve_three(house)
+    folder = await ask_about(house, channel, [apples, pears])
+    (shown,) = [one for one in await folders_of(client) if one["problem"]]
+    assert (shown["id"], shown["problem"], shown["vanished"]) == (
+        folder,
+        VANISHED,
+        ["apples.pdf", "pears.pdf"],
+    )
+    await ask_about(house, channel, [apples, pears, plums])
+    response = await client.post(
+        f"/console/folders/{folder}/approve", json={"documents": shown["asked"]}, headers=OWN
+    )
+    assert (response.status, await response.json()) == (200, {"allowed": 2})
+    asked, approved = await asked_and_approved(house, folder)
+    assert asked == [str(plums.document)]
+    assert approved == sorted(str(one.document) for one in (apples, pears))
+
+
+async def folders_of(client: TestClient) -> list[dict[str, object]]:
+    """What the page is told of folders."""
+    told: list[dict[str, object]] = (await (await client.get("/console/folders")).json())["folders"]
+    return told
+
+
+async def test_a_chat_channels_folder_is_a_number_and_takes_no_word_here(
+    client: TestClient, house: House
+) -> None:
+    """Neither its name nor its files nor its location are shown, and nothing of it can be approved."""
+    slack = await house.channels.ensure(ChannelKey(Platform.SLACK, "T1", "C1"), "secret-plans")
+    canary = await house.shelve(slack, "canary.pdf", make_pdf([["CANARY"]]), "CANARY")
+    folder = await ask_about(house, slack, [canary])
+    assert await folders_of(client) == [{"id": folder, "channel": None, "problem": True, "asks": True}]
+    response = await client.post(
+        f"/console/folders/{folder}/approve", json={"documents": [str(canary.document)]}, headers=OWN
+    )
+    assert response.status == 404
+    assert (await asked_and_approved(house, folder))[1] is None
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 403),
+        (OWN | {"Origin": "http://evil.example"}, 403),
+        (OWN | {"Sec-Fetch-Site": "cross-site"}, 403),
+        (OWN | {"Host": "evil.example"}, 403),
+        (OWN | {"X-Forwarded-For": "203.0.113.7"}, 403),
+    ],
+)
+async def test_only_our_own_page_gives_an_admins_word(
+    client: TestClient, house: House, headers: dict[str, str], status: int
+) -> None:
+    """A foreign page, a rebound name or a proxied visitor deletes nothing."""
+    channel, (apples, *_) = await shelve_three(house)
+    folder = await ask_about(house, channel, [apples])
+    body = {"documents": [str(apples.document)]}
+    response = await client.post(f"/console/folders/{folder}/approve", json=body, headers=headers)
+    assert response.status == status
+    assert (await asked_and_approved(house, folder))[1] is None
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"[]", b"{}", b'{"documents": 3}', b'{"documents": ["x"]}', b'{"documents": [3]}']
+)
+async def test_a_word_about_nonsense_is_refused(client: TestClient, house: House, body: bytes) -> None:
+    """What our script would never send is a 400, not an error."""
+    headers = OWN | {"Content-Type": "application/json"}
+    assert (await client.post("/console/folders/1/approve", data=body, headers=headers)).status == 400
+
+
+async def test_what_was_tried_is_offered_and_failed_files_come_first(
+    client: TestClient, house: House
+) -> None:
+    """Questions of the newest receipts are suggestions; a file that cannot be read heads the list."""
+    channel, shelved = await shelve_three(house)
+    await tell(house, channel, shelved[0], ["How red is it?", "How round is it?"])
+    await fail(house, channel, "broken.pdf", "It is protected by a password.")
+    shown = await (await client.get(f"/console/channels/{channel.id}")).json()
+    assert [one["question"] for one in shown["suggestions"]] == ["How red is it?", "How round is it?"]
+    first = shown["documents"][0]
+    assert (first["file"], first["state"]) == ("broken.pdf", "quarantined")
+    assert first["reason"] == "It is protected by a password."
+    assert (shown["progress"]["files"], shown["progress"]["quarantined"]) == (4, 1)
+
+
+async def tell(house: House, channel: Channel, shelved: Shelved, questions: list[str]) -> None:
+    """A receipt whose questions were tried."""
+    notice = NoticeRow(
+        kind="live", channel_id=channel.id, document_id=shelved.document, version_id=shelved.version
+    )
+    notice.state, notice.questions = "posted", questions
+    async with house.database.transaction() as session:
+        session.add(notice)
+
+
+async def fail(house: House, channel: Channel, file: str, reason: str) -> None:
+    """A document that cannot be read."""
+    sha256 = uuid4().hex * 2
+    async with house.database.transaction() as session:
+        folder = (
+            await session.scalars(select(FolderRow).where(col(FolderRow.channel_id) == channel.id))
+        ).first()
+        assert folder is not None
+        document = DocumentRow(channel_id=channel.id, folder_id=folder.id, file=file)
+        session.add_all([document, BlobRow(sha256=sha256, size=1)])
+        await session.flush()
+        session.add(VersionRow(document_id=document.id, number=1, sha256=sha256))
+        session.add(ReadingRow(sha256=sha256, generation="test", rung="quick", state="failed", reason=reason))
+
+
+async def wait_in_line(house: House, channel: Channel, count: int) -> None:
+    """Documents that nobody has opened yet, beside some that were read within the last seconds."""
+    for number in range(count):
+        sha256 = uuid4().hex * 2
+        async with house.database.transaction() as session:
+            folder = (
+                await session.scalars(select(FolderRow).where(col(FolderRow.channel_id) == channel.id))
+            ).first()
+            assert folder is not None
+            document = DocumentRow(channel_id=channel.id, folder_id=folder.id, file=f"line/{number:03}.pdf")
+            session.add_all([document, BlobRow(sha256=sha256, size=5000)])
+            await session.flush()
+            session.add(VersionRow(document_id=document.id, number=1, sha256=sha256))
+            session.add(ReadingRow(sha256=sha256, generation="test", rung="quick"))
+
+
+@pytest.fixture
+async def page(browser: Browser) -> AsyncIterator[Page]:
+    """A page of the browser in which no script may fail."""
+    context = await browser.new_context(viewport={"width": 1280, "height": 860})
+    opened = await context.new_page()
+    complaints: list[str] = []
+    opened.on("pageerror", lambda error: complaints.append(str(error)))
+    opened.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+    yield opened
+    await context.close()
+    assert complaints == []
+
+
+@pytest.mark.engine("chromium")
+async def test_an_admin_sees_what_vanished_and_gives_a_word_in_the_browser(
+    page: Page, client: TestClient, house: House
+) -> None:
+    """The folder's problem stands there in plain words; one click allows what was shown, and it is gone."""
+    channel, (apples, pears, _) = await shelve_three(house)
+    folder = await ask_about(house, channel, [apples, pears])
+    await page.goto(str(client.make_url("/")))
+    alarm = page.locator(".alarm")
+    await alarm.get_by_text(VANISHED).wait_for()
+    await alarm.locator("summary").click()
+    assert await alarm.locator("li").all_inner_texts() == ["apples.pdf", "pears.pdf"]
+    async with house.database.transaction() as session:
+        await session.execute(update(FolderRow).values(problem=None))  # as the next scan finds
+    await alarm.get_by_role("button", name="Delete these 2 here too").click()
+    await alarm.wait_for(state="detached")
+    assert (await asked_and_approved(house, folder))[1] == sorted(
+        str(one.document) for one in (apples, pears)
+    )
+
+
+@pytest.mark.engine("chromium")
+async def test_a_suggestion_is_asked_by_a_click(page: Page, client: TestClient, house: House) -> None:
+    """A question that was tried when its file came is one click away."""
+    channel, shelved = await shelve_three(house)
+    await tell(house, channel, shelved[0], ["How red is <b>it</b>?"])
+    citation = await house.cite(channel, shelved[0], 1, "Page of apples")
+    cited = (channel, citation, "About apples", "apples.pdf")
+    house.answering.answers["How red is <b>it</b>?"] = house.answer("Very. [1]", cited)
+    await page.goto(str(client.make_url("/")))
+    await page.get_by_role("button", name="How red is <b>it</b>?").click()
+    await page.wait_for_selector(".answer >> text=Very.")
+
+
+@pytest.mark.engine("chromium")
+async def test_the_bars_show_the_numbers_of_the_catalog(page: Page, client: TestClient, house: House) -> None:
+    """A bar per rung with files and pages while work goes on, and none when it has ended."""
+    channel, _ = await shelve_three(house)
+    await wait_in_line(house, channel, 2)
+    await page.goto(str(client.make_url("/")))
+    await page.wait_for_selector(".rung")
+    progress = await house.catalog.progress(channel.id)
+    words, meaning = await page.locator(".rung-numbers").all_inner_texts()
+    assert words.startswith(f"{progress.quick.files_done} of {progress.files} files · 3 of 3 pages")
+    assert meaning.startswith("3 of 5 files")
+    bar = page.locator(".rung progress").first
+    assert float(await bar.get_attribute("value") or 0) == pytest.approx(3 / 5)
