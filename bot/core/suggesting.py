@@ -6,15 +6,19 @@ They are candidates only: ``trying.py`` offers those that came back with an answ
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, zip_longest
 
 from bot.core import wording
+from bot.core.sentence_questions import question_of
 from bot.core.sentences import split_units
 from storage.models import Chunk
 
-LONGEST = 110
+LONGEST = 140
 """Characters of a question."""
+LONGEST_TITLE = 60
+LEAST = 6
+"""Characters of a heading."""
 
 _COMMON_WORDS = {
     "en": "the and of to in is for with",
@@ -27,33 +31,34 @@ _NUMBERING = re.compile(
 )
 _EMPTY_HEADINGS = re.compile(
     r"(?:table of )?contents?|introduction|overview|appendix.*|references?|index|notes?|summary|abstract"
+    r"|purpose|scope(?: and application)?|acknowledg\w+|background|general|definitions?|records?|revision history|responsibilities|objectives?"
     r"|inhalt(?:sverzeichnis)?|einleitung|sommaire|índice|introducción",
     re.I,
 )
-_PLAIN_TOPIC = re.compile(r"[^\W_][\w\s'’,&/()+-]{3,69}")
-_DEFINITION = re.compile(
-    r"((?:the|an?|our|all|each|every)\s+[\w\s'’/-]{3,60}?)\s+(is|are)\s+(?!not\b)\w", re.I
-)
-_RULE = re.compile(
-    r"([A-Z][\w'’-]+(?:\s+[\w'’-]+){0,3}?)\s+(must|may|can|should)\s+(?!not\b)([^.:;!?]{8,80})\.?$"
-)
-_POINTS_ELSEWHERE = re.compile(
-    r"\b(?:it|this|that|these|those|they|there|we|you|he|she|which|who|following|above|below|page)\b", re.I
+_PLAIN_TOPIC = re.compile(r"[^\W_][\w\s'’,&/()+-]{3,138}")
+_ASKING = re.compile(r"(?:who|what|when|where|why|which)\s", re.I)
+_HANGING = re.compile(
+    r"(?:while|when|if|before|after|for|in|on|at|with|and|or|other|warning|caution)\b", re.I
 )
 
 
-def suggest_questions(chunks: Sequence[Chunk], most: int) -> list[str]:
+def suggest_questions(chunks: Sequence[Chunk], title: str, most: int) -> list[str]:
     """At most ``most`` questions: the document's own, then of its sentences and headings by turns."""
     text = "\n\n".join(chunk.text for chunk in chunks)
     language = language_of(text)
     headings = list(dict.fromkeys(heading for chunk in chunks for heading in chunk.heading_path[-1:]))
     asked = [heading for heading in headings if _is_question(heading)]
-    seen_lower = set(re.findall(r"\b[^\W\d_]+\b", text)) if language else set()
-    about = _about_headings(headings, language, seen_lower) if language else iter(())
-    told = _about_sentences(text, seen_lower) if language == "en" else iter(())
-    turns = chain.from_iterable(zip_longest(told, about))
+    soften = _Softening(text)
+    about = list(_about_headings(headings, title, language, soften)) if language else []
+    told = list(_about_sentences(text, soften)) if language == "en" else []
+    turns = chain.from_iterable(zip_longest(_spread(told, most), _spread(about, most)))
     distinct = dict.fromkeys(question for question in chain(asked, turns) if question)
     return [question for question in distinct if len(question) <= LONGEST][:most]
+
+
+def _spread(questions: Sequence[str], most: int) -> Sequence[str]:
+    """Some of them, from the whole of the document."""
+    return questions[:: max(1, len(questions) // most)]
 
 
 def language_of(text: str) -> str | None:
@@ -73,32 +78,53 @@ def _is_question(heading: str) -> bool:
     return heading.endswith("?") and len(words.split()) >= 3 and _is_plain(words)
 
 
-def _about_headings(headings: Sequence[str], language: str, seen_lower: set[str]) -> Iterator[str]:
+def _about_headings(
+    headings: Sequence[str], title: str, language: str, soften: Callable[[str], str]
+) -> Iterator[str]:
     for heading in headings:
         topic = _NUMBERING.sub("", " ".join(heading.split())).strip(" :.")
-        is_named = 1 <= len(topic.split()) <= 8 and _is_plain(topic) and not heading.endswith("?")
-        if is_named and not _EMPTY_HEADINGS.fullmatch(topic):
-            yield wording.QUESTIONS_ABOUT[language].format(_in_mid_sentence(topic, seen_lower))
+        if heading.endswith("?") or not _is_topic(topic) or topic == title:
+            continue
+        words = " ".join(map(soften, topic.split()))
+        if language == "en" and _ASKING.match(topic):
+            yield f"{topic[0].upper()}{words[1:]}?"
+        elif language == "en" and topic.lower().startswith("how to "):
+            yield wording.HOW_DO_I.format(words[len("how to ") :])
+        else:
+            is_plain = _is_plain(title) and len(title) <= LONGEST_TITLE
+            is_sentence = topic[1:] == topic[1:].lower()
+            yield wording.question_about(words if is_sentence else topic, title if is_plain else "", language)
 
 
-def _about_sentences(text: str, seen_lower: set[str]) -> Iterator[str]:
-    """English only: "The X is ..." asks "What is the X?", and "All Y must ..." asks "Must all Y ...?"."""
+def _is_topic(topic: str) -> bool:
+    """A heading that names something, without a code or a number of its own."""
+    is_short = len(topic) >= LEAST and len(topic.split()) <= 8
+    is_bare = _EMPTY_HEADINGS.fullmatch(topic) or _HANGING.match(topic) or re.search(r"\d", topic)
+    return is_short and _is_plain(topic) and not is_bare
+
+
+def _about_sentences(text: str, soften: Callable[[str], str]) -> Iterator[str]:
     for unit in split_units(text):
         sentence = " ".join(text[unit.start : unit.end].split())
-        if defined := _DEFINITION.match(sentence):
-            subject, verb = defined[1], defined[2].lower()
-            if _is_plain(subject) and len(subject.split()) <= 7:
-                yield f"What {verb} {_in_mid_sentence(subject, seen_lower)}?"
-        elif (rule := _RULE.match(sentence)) and _is_plain(rule[1]) and _is_plain(rule[3]):
-            yield f"{rule[2].capitalize()} {_in_mid_sentence(rule[1], seen_lower)} {rule[3]}?"
+        question = None if unit.is_row else question_of(sentence, soften)
+        if question and _is_plain(question.rstrip("?")):
+            yield question
 
 
-def _is_plain(topic: str) -> bool:
-    """Words alone: nothing that a chat takes for a link, a mention or markup, or that points elsewhere."""
-    return _PLAIN_TOPIC.fullmatch(topic) is not None and not _POINTS_ELSEWHERE.search(topic)
+def _is_plain(text: str) -> bool:
+    """Words alone: nothing that a chat takes for a link, a mention or markup."""
+    return _PLAIN_TOPIC.fullmatch(text) is not None
 
 
-def _in_mid_sentence(topic: str, seen_lower: set[str]) -> str:
-    """Without the capitals of a heading: a word that the text also writes small is no name."""
-    words = (word.lower() if word.lower() in seen_lower else word for word in topic.split())
-    return " ".join(words)
+class _Softening:
+    """Takes the capital off words that a heading or a sentence gave it, not off names."""
+
+    def __init__(self, text: str) -> None:
+        self._small = set(re.findall(r"\b[^\W\d_A-Z]+\b", text))
+        self._names = set(re.findall(r"(?<=[a-z,] )[A-Z][\w'’-]*", text))
+
+    def __call__(self, word: str) -> str:
+        """The word as it is written in the middle of a sentence."""
+        is_known = word.lower() in self._small
+        is_capital_alone = word[1:].islower() and word not in self._names
+        return word.lower() if is_known or is_capital_alone else word

@@ -40,7 +40,7 @@ class QuestionTrial:
             storage.errors.InfrastructureError: the reading cannot be reached.
         """
         passed: list[str] = []
-        for text in suggest_questions(await self._sample(notice), TRIED):
+        for text in suggest_questions(await self._sample(notice), notice.title, TRIED):
             if len(passed) < OFFERED and await self._is_answered(channel, notice, text):
                 passed.append(text)
         return tuple(passed)

@@ -171,10 +171,18 @@ def folder_well(location: str, channel: str) -> str:
     return f"Folder {location} of {channel}: all is well again."
 
 
-QUESTIONS_ABOUT = {
-    "en": "What does the document say about {}?",
-    "de": "Was ist mit „{}“?",
-    "fr": "Qu’en est-il de « {} » ?",
-    "es": "¿Qué es «{}»?",
+_QUESTIONS_ABOUT = {
+    "en": ("What does {} say about {}?", "“{}”", "the document"),
+    "de": ("Was steht in {} zu „{}“?", "„{}“", "dem Dokument"),
+    "fr": ("Que dit {} sur « {} » ?", "« {} »", "le document"),
+    "es": ("¿Qué dice {} sobre «{}»?", "«{}»", "el documento"),
 }
-"""How a person might ask about a heading, by language."""
+
+
+def question_about(topic: str, title: str, language: str) -> str:
+    """How a person might ask about a heading; ``title`` is '' for a document that has none to speak of."""
+    question, quoted, untitled = _QUESTIONS_ABOUT[language]
+    return question.format(quoted.format(title) if title else untitled, topic)
+
+
+HOW_DO_I = "How do I {}?"
