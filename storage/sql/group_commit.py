@@ -135,12 +135,14 @@ class GroupCommit:
 
 
 async def _settle(group: Group) -> None:
-    """Commit a group and tell its members; a lost one is rolled back."""
+    """Commit a group and tell its members; one that failed takes its connection with it, and is rolled back."""
     try:
         if group.failure is None:
             await group.connection.commit()
     except SQLAlchemyError as error:
         group.failure = error
     finally:
-        await group.connection.close()  # rolls back what is not committed
+        if group.failure is not None:
+            await group.connection.invalidate()
+        await group.connection.close()
         group.settled.set()
