@@ -15,13 +15,13 @@ from dataclasses import asdict, dataclass
 from datetime import timedelta
 
 from ingestion.verifying import Verifier
-from storage.blobs import SHELVES, Blobs, Kept
+from storage.blobs import Blobs, Kept
 from storage.crash_points import reach
 from storage.errors import InfrastructureError, UnknownTenant
 from storage.index.contract import Index
 from storage.models import TenantName
 from storage.readings import ReadingFiles
-from storage.reconciling import KeptReading, Reconciling
+from storage.reconciling import KeptReading, Reconciling, Shelves
 
 HOUR = timedelta(hours=1)
 GHOSTS = 200
@@ -122,9 +122,9 @@ class Reconciler:
     async def _reconcile(self) -> Repairs:
         repairs, started = Repairs(), time.monotonic()
         await self._compare_index(repairs)
-        for shelf in SHELVES:
-            await self._compare_blobs(shelf, repairs)
-            await self._compare_readings(shelf, repairs)
+        for shelves in await self._sql.slices():
+            await self._compare_blobs(shelves, repairs)
+            await self._compare_readings(shelves, repairs)
         spent = round((time.monotonic() - started) * 1000)
         log = _log.warning if repairs else _log.info
         log("reconciled %s milliseconds=%d", repairs, spent)
@@ -158,24 +158,24 @@ class Reconciler:
             await self._index.remove(tenant, stray, held[stray] + GHOSTS)
             repairs.strays_removed += 1
 
-    async def _compare_blobs(self, shelf: str, repairs: Repairs) -> None:
-        held = await asyncio.to_thread(self._blobs.shelf, shelf)
-        wanted = await self._sql.wanted_blobs(shelf)
+    async def _compare_blobs(self, shelves: Shelves, repairs: Repairs) -> None:
+        held = await asyncio.to_thread(self._blobs.listed, shelves)
+        wanted = await self._sql.wanted_blobs(shelves)
         for sha256 in [one for one, size in wanted.items() if one not in held or held[one].size != size]:
             repairs.copied_again += await self._sql.lose_blob(sha256, self._blobs.remove)
         strays = [name for name, kept in held.items() if name not in wanted and self._is_old(kept)]
         if strays:
             repairs.files_swept += await self._sql.drop_strays(strays, self._blobs.remove)
 
-    async def _compare_readings(self, shelf: str, repairs: Repairs) -> None:
-        held = await self._files.shelf(shelf)
-        known, done = await self._sql.readings(shelf)
+    async def _compare_readings(self, shelves: Shelves, repairs: Repairs) -> None:
+        held = await self._files.listed(shelves)
+        known, done = await self._sql.readings(shelves)
         for one in done:
             if not await self._is_whole(one):
                 repairs.read_again += await self._sql.read_again(one.id)
         names = {str(one) for one in known}
         for name in [name for name, kept in held.items() if name not in names and self._is_old(kept)]:
-            await self._files.remove_entry(shelf, name)
+            await self._files.remove_entry(name)
             repairs.files_swept += 1
 
     async def _is_whole(self, one: KeptReading) -> bool:

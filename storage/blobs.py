@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
@@ -33,22 +33,19 @@ class Kept:
 SHELVES = tuple(f"{number:02x}" for number in range(256))
 
 
-def list_shelf(folder: Path) -> dict[str, Kept]:
-    """What lies in a shelf, by name; nothing when there is no such shelf (yet).
+def list_shelves(root: Path, shelves: Iterable[str]) -> dict[str, Kept]:
+    """What lies on these shelves, by name; nothing where there is no such shelf (yet).
 
     Raises:
         OSError: the disk does not answer.
     """
-    if not folder.exists():
-        return {}
-    now = time.time()
-    with os.scandir(folder) as entries:
-        return {
-            one.name: Kept(
-                one.stat(follow_symlinks=False).st_size, now - one.stat(follow_symlinks=False).st_mtime
-            )
-            for one in entries
-        }
+    now, found = time.time(), {}
+    for shelf in shelves:
+        with suppress(FileNotFoundError), os.scandir(root / shelf) as entries:
+            for one in entries:
+                looked = one.stat(follow_symlinks=False)
+                found[one.name] = Kept(looked.st_size, now - looked.st_mtime)
+    return found
 
 
 class Blobs:
@@ -98,14 +95,14 @@ class Blobs:
             raise ValueError("not a sha256")
         return self._root / sha256[:2] / sha256
 
-    def shelf(self, prefix: str) -> dict[str, Kept]:
-        """The blobs whose sha256 begins with these two digits, as they lie on the disk.
+    def listed(self, shelves: Iterable[str]) -> dict[str, Kept]:
+        """The blobs whose sha256 begin with these pairs of digits, as they lie on the disk.
 
         Raises:
             BlobsUnavailable: the disk does not answer.
         """
         with _translated_errors():
-            return list_shelf(self._root / prefix)
+            return list_shelves(self._root, shelves)
 
     def remove(self, sha256: str) -> None:
         """Remove a blob; idempotent."""

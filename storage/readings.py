@@ -21,7 +21,7 @@ from uuid import UUID, uuid4
 import numpy as np
 import numpy.typing as npt
 
-from storage.blobs import Kept, list_shelf
+from storage.blobs import Kept, list_shelves
 from storage.errors import BlobsUnavailable, LostReading
 from storage.models import Chunk, Page
 from storage.reading_lines import chunk_of, chunk_values, page_of, page_values, wordless_chunk
@@ -84,12 +84,13 @@ class ReadingFiles:
         await _in_thread(shutil.rmtree, self._folder(reading_id), ignore_errors=True)
         await self._forget(reading_id)
 
-    async def shelf(self, prefix: str) -> dict[str, Kept]:
-        """What lies where the readings go whose ids begin with these two digits, drafts included."""
-        return await _in_thread(list_shelf, self.root / prefix)
+    async def listed(self, shelves: Iterable[str]) -> dict[str, Kept]:
+        """What lies where the readings go whose ids begin with these pairs of digits, drafts included."""
+        return await _in_thread(list_shelves, self.root, shelves)
 
-    async def remove_entry(self, prefix: str, name: str) -> None:
-        """Erase one entry of a shelf: a draft, or a reading that SQL does not know."""
+    async def remove_entry(self, name: str) -> None:
+        """Erase what was listed under this name: a draft, or a reading that SQL does not know."""
+        prefix = name.lstrip(".")[:2]
         await _in_thread(shutil.rmtree, self.root / prefix / name, ignore_errors=True)
 
     async def is_whole(self, reading_id: UUID, *, pages: int, chunks: int, has_vectors: bool) -> bool:

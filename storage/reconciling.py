@@ -1,12 +1,12 @@
 """What SQL says the index, the blobs and the readings should hold, and how a loss is written down.
 
-Everything is asked in slices: a tenant at a time, or one of the 256 shelves of the disk at a time.
+Everything is asked in slices: a tenant at a time, or so many shelves of the disk as hold some thousand files.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -15,6 +15,7 @@ from sqlalchemy import ColumnElement, exists, func, or_, select, update
 from sqlalchemy.orm import aliased
 from sqlmodel import col
 
+from storage.blobs import SHELVES
 from storage.clock import utc_now
 from storage.database import Database
 from storage.models import Rung, TenantName
@@ -22,6 +23,10 @@ from storage.publication_work import Published
 from storage.reading_work import lose_reading
 from storage.tables import BlobRow, ChannelRow, DocumentRow, FactRow, PublicationRow, ReadingRow, VersionRow
 
+Shelves = Sequence[str]
+"""Neighbouring shelves of blobs and readings, by the two digits that names on them begin with."""
+SLICE = 2000
+"""Contents compared at once."""
 _TURN = "reconcile"
 _MISSING = (
     "Its stored copy was lost: it is copied again from its folder; if it is not there, ingest it again."
@@ -105,10 +110,17 @@ class Reconciling:
         async with self._database.snapshot() as session:
             return set(held) - set(await session.scalars(known))
 
-    async def wanted_blobs(self, shelf: str) -> dict[str, int]:
-        """Size of every content on a shelf that a document wants, or that is still to be purged."""
+    async def slices(self) -> list[Shelves]:
+        """All shelves, in runs of neighbours that hold about ``SLICE`` contents each."""
+        async with self._database.snapshot() as session:
+            contents = await session.scalar(select(func.count()).select_from(BlobRow)) or 0
+        run = max(1, len(SHELVES) * SLICE // max(contents, SLICE))
+        return [SHELVES[start : start + run] for start in range(0, len(SHELVES), run)]
+
+    async def wanted_blobs(self, shelves: Shelves) -> dict[str, int]:
+        """Size of every content on these shelves that a document wants, or that is still to be purged."""
         query = select(col(BlobRow.sha256), col(BlobRow.size)).where(
-            _on_shelf(shelf), or_(self._is_wanted(), _has_reading())
+            col(BlobRow.sha256).between(shelves[0], f"{shelves[-1]}g"), or_(self._is_wanted(), _has_reading())
         )
         async with self._database.snapshot() as session:
             return {sha256: size for sha256, size in await session.execute(query)}
@@ -147,10 +159,10 @@ class Reconciling:
                 document.look, document.reason = None, _MISSING
             return len(documents)
 
-    async def readings(self, shelf: str) -> tuple[set[UUID], list[KeptReading]]:
-        """(every reading of a shelf that has files or will, those of them that are done)."""
+    async def readings(self, shelves: Shelves) -> tuple[set[UUID], list[KeptReading]]:
+        """(every reading of these shelves that has files or will, those of them that are done)."""
         query = select(ReadingRow).where(
-            col(ReadingRow.id) >= UUID(f"{shelf}{30 * '0'}"), col(ReadingRow.id) <= UUID(f"{shelf}{30 * 'f'}")
+            col(ReadingRow.id).between(UUID(f"{shelves[0]}{30 * '0'}"), UUID(f"{shelves[-1]}{30 * 'f'}"))
         )
         async with self._database.snapshot() as session:
             rows = list(await session.scalars(query.where(col(ReadingRow.state) != "failed")))
@@ -177,7 +189,3 @@ class Reconciling:
 
 def _has_reading() -> ColumnElement[bool]:
     return exists().where(col(ReadingRow.sha256) == BlobRow.sha256)
-
-
-def _on_shelf(shelf: str) -> ColumnElement[bool]:
-    return (col(BlobRow.sha256) >= shelf) & (col(BlobRow.sha256) < f"{shelf}g")

@@ -94,7 +94,7 @@ class Audit:
         wanted = {paper.sha256 for papers in self.world.papers.values() for paper in papers.values()}
         known: set[str] = set()
         for shelf in {name[:2] for name in held | wanted}:
-            known |= (await Reconciling(self.database, 0).wanted_blobs(shelf)).keys()
+            known |= (await Reconciling(self.database, 0).wanted_blobs([shelf])).keys()
         self._note("orphans", len(held - known), "blobs that nobody wants")
         self._note("lost", len((known | wanted) - held), "blobs that are gone")
 
