@@ -20,6 +20,12 @@ LONGEST_ANSWER = 256 * 1024 * 1024
 SECONDS = 900
 """Wall clock that a job may take; a dense document of 5,000 pages takes a twentieth."""
 
+START_SECONDS = 60
+READY = b"ready\n"
+"""Said once by a side process: one that ends before it failed to start, and no file is to blame."""
+
+PROGRAM = "ingestion.side_program"
+
 _FAULT = "This file runs into a fault of this program ({})."
 _KEPT = ("PATH", "LANG", "TMPDIR")
 """What a side process sees of our environment: none of our secrets."""
@@ -28,7 +34,8 @@ _KEPT = ("PATH", "LANG", "TMPDIR")
 class SideProcesses:
     """At most so many side processes; each is started when it is first needed, and does one job at a time."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, program: str = PROGRAM) -> None:
+        self._program = program
         self._turns = asyncio.Semaphore(most)
         self._idle: list[asyncio.subprocess.Process] = []
 
@@ -41,7 +48,7 @@ class SideProcesses:
             EngineStartError: a side process cannot be started.
         """
         async with self._turns:
-            process = self._idle.pop() if self._idle else await _start()
+            process = self._idle.pop() if self._idle else await _start(self._program)
             try:
                 async with asyncio.timeout(SECONDS):
                     told = await _ask(process, {**job, "bytes": len(data)}, data)
@@ -60,11 +67,27 @@ class SideProcesses:
             await _end(self._idle.pop())
 
 
-async def _start() -> asyncio.subprocess.Process:
+async def _start(program: str) -> asyncio.subprocess.Process:
+    process = await _spawn(program)
+    try:
+        async with asyncio.timeout(START_SECONDS):
+            is_ready = process.stdout is not None and await process.stdout.readline() == READY
+    except TimeoutError:
+        is_ready = False
+    except BaseException:
+        await _end(process)
+        raise
+    if not is_ready:
+        await _end(process)
+        raise EngineStartError("a process for reading did not start; the lines above in the log say why")
+    return process
+
+
+async def _spawn(program: str) -> asyncio.subprocess.Process:
     environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
     try:
         return await asyncio.create_subprocess_exec(
-            sys.executable, "-I", "-m", "ingestion.side_program", str(os.getpid()),
+            sys.executable, "-I", "-m", program, str(os.getpid()),
             env=environment, limit=LONGEST_ANSWER,
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
         )  # fmt: skip

@@ -15,6 +15,7 @@ from typing import Any
 from uuid import UUID
 
 from ingestion.chunker import chunk_document
+from ingestion.side_process import READY
 from storage.analyzer import index_terms
 from storage.errors import NoPages, StorageError
 from storage.pdf import limits, wire
@@ -95,6 +96,8 @@ def main() -> None:
     gc.freeze()
     gc.disable()  # what a job makes has no cycles; looking for some would double its time
     jobs, answers = sys.stdin.buffer, sys.stdout.buffer
+    answers.write(READY)
+    answers.flush()
     while line := jobs.readline():
         job = json.loads(line)
         answers.write(json.dumps(answer(job, jobs.read(job["bytes"]))).encode() + b"\n")

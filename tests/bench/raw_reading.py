@@ -6,11 +6,14 @@ Run as a program of its own, because only the limited child may load PyMuPDF. Pr
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+
+NICENESS = 10
 
 
 def start_pass(files: Sequence[Path]) -> subprocess.Popen[str]:
@@ -40,7 +43,8 @@ def raw_seconds(files: Sequence[Path], processes: int) -> float:
 
 
 def main() -> None:
-    """One pass."""
+    """One pass, at the priority that our own reading has."""
+    os.nice(NICENESS)
     sys.modules["onnxruntime"] = None  # type: ignore[assignment]  # as our child does: no layout models
     import pymupdf  # noqa: PLC0415  (the line above has to come first)
 

@@ -59,7 +59,5 @@ def _note(event: str, arguments: tuple[object, ...]) -> None:
 
 def _walk(root: Path) -> int:
     return sum(
-        os.stat(os.path.join(folder, file)).st_size
-        for folder, _, files in os.walk(root)
-        for file in files
+        os.stat(os.path.join(folder, file)).st_size for folder, _, files in os.walk(root) for file in files
     )

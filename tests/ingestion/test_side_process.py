@@ -1,0 +1,136 @@
+"""The processes that cut and analyse beside the service: what they give back, and how they end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from paper import pdf
+
+from ingestion.side_process import SideProcesses
+from storage.bundled import TOKENIZER, bundled
+from storage.errors import EngineStartError, LostReading, NoPages, ReaderKilled
+from storage.pdf.process import PdfProcess
+from storage.readings import ReadingFiles
+from storage.settings import StorageSettings
+
+OWNER = """
+import asyncio, os
+from ingestion.side_process import SideProcesses
+async def main():
+    side = SideProcesses(1)
+    try:
+        await side.run({"do": "analyse", "root": "/nowhere", "reading": str(__import__("uuid").uuid4()),
+                        "first": 0, "end": 1, "title": ""})
+    except Exception:
+        print(side._idle[0].pid, flush=True)
+    await asyncio.sleep(600)
+asyncio.run(main())
+"""
+
+
+@pytest.fixture
+async def side() -> AsyncIterator[SideProcesses]:
+    """One side process at most."""
+    made = SideProcesses(1)
+    yield made
+    await made.aclose()
+
+
+async def pages_of(path: Path, *pages: str) -> bytes:
+    """What the limited child tells of a PDF with these pages."""
+    path.write_bytes(pdf(*pages))
+    process = PdfProcess(StorageSettings())
+    try:
+        return await process.fetch(path)
+    finally:
+        await process.aclose()
+
+
+def cut(root: Path) -> dict[str, Any]:
+    """The job of making a reading below ``root``."""
+    tokenizer = str(bundled(TOKENIZER))
+    reading = str(uuid4())
+    return {
+        "do": "cut",
+        "root": str(root),
+        "reading": reading,
+        "limit": 400,
+        "window": 256,
+        "tokenizer": tokenizer,
+    }
+
+
+def analyse(job: dict[str, Any], end: int = 1) -> dict[str, Any]:
+    """The job of analysing what ``job`` made."""
+    made = {"root": job["root"], "reading": job["reading"]}
+    return {"do": "analyse", **made, "first": 0, "end": end, "title": "Leave"}
+
+
+async def test_a_reading_is_cut_kept_and_analysed(side: SideProcesses, tmp_path: Path) -> None:
+    """Shows the whole way of a document through a side process, its chunks found on the disk."""
+    job = cut(tmp_path)
+    made = await side.run(job, await pages_of(tmp_path / "a.pdf", "Employees get marzipan leave.", ""))
+    assert (made["pages"], made["chunks"], made["details"]["pages_without_text"]) == (2, 1, [2])
+    [[ordinal, terms, text, first, last, _path]] = await side.run(analyse(job))
+    assert (ordinal, text, first, last) == (0, "Employees get marzipan leave.", 1, 1)
+    assert terms.split().count("leav") == 3
+    assert [chunk.text for chunk in await ReadingFiles(tmp_path).chunks(UUID(job["reading"]))] == [text]
+
+
+async def test_errors_come_back_as_what_they_are(side: SideProcesses, tmp_path: Path) -> None:
+    """Shows that a fault of the file, and files that are gone, are told apart on this side, too."""
+    with pytest.raises(NoPages, match="Run OCR"):
+        await side.run(cut(tmp_path), await pages_of(tmp_path / "a.pdf", ""))
+    with pytest.raises(LostReading):
+        await side.run(analyse(cut(tmp_path)))
+    with pytest.raises(ReaderKilled, match="broke off"):
+        await side.run(cut(tmp_path), b"")
+
+
+async def test_a_killed_process_costs_its_job_only(side: SideProcesses, tmp_path: Path) -> None:
+    """Shows that the next job starts a new process."""
+    job, data = cut(tmp_path), await pages_of(tmp_path / "a.pdf", "Employees get marzipan leave.")
+    await side.run(job, data)
+    os.kill(side._idle[0].pid, signal.SIGKILL)
+    with pytest.raises(ReaderKilled):
+        await side.run(job, data)
+    assert (await side.run(job, data))["chunks"] == 1
+
+
+async def test_a_process_that_cannot_start_blames_no_file() -> None:
+    """Shows that the service's own fault is an engine's, which is retried for ever."""
+    with pytest.raises(EngineStartError):
+        await SideProcesses(1, program="ingestion.no_such_program").run({"do": "cut"})
+
+
+async def test_it_comes_last_and_knows_no_secret(side: SideProcesses, tmp_path: Path) -> None:
+    """Shows a low priority, and none of our environment but what programs need."""
+    with pytest.raises(LostReading):
+        await side.run(analyse(cut(tmp_path)))
+    pid = side._idle[0].pid
+    assert os.getpriority(os.PRIO_PROCESS, pid) >= 10
+    names = {line.split(b"=")[0] for line in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0") if line}
+    assert names <= {b"PATH", b"LANG", b"TMPDIR"}
+
+
+def test_it_ends_with_its_owner() -> None:
+    """Shows that a kill of the service leaves no process behind."""
+    owner = subprocess.Popen([sys.executable, "-c", OWNER], stdout=subprocess.PIPE, text=True)
+    assert owner.stdout is not None
+    pid = int(owner.stdout.readline())
+    owner.kill()
+    owner.wait()
+    owner.stdout.close()
+    end = time.monotonic() + 30
+    while Path(f"/proc/{pid}/cmdline").exists() and Path(f"/proc/{pid}/cmdline").read_bytes():
+        assert time.monotonic() < end, "it outlived its owner"
+        time.sleep(0.05)
