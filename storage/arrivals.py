@@ -84,6 +84,8 @@ class Arrivals:
         """
         contents = {one.sha256 for one in arrivals}
         async with self._database.transaction() as session:
+            if folder.watched and not (await session.get_one(FolderRow, folder.id)).watched:
+                return []  # an admin took it out of the map while its files were copied
             for one in arrivals:
                 await asyncio.to_thread(one.keep_blob)
             reach("after-adopt")
@@ -92,8 +94,7 @@ class Arrivals:
             stored = [await _store_one(session, folder, one, owners.get(one.file)) for one in arrivals]
             await session.flush()
             await plan(session, self._generations, contents)
-            for sha256 in contents:
-                await tell_failed(session, sha256)
+            await tell_failed(session, contents)
             return stored
 
     async def refuse(self, folder: Folder, file: str, look: dict[str, Any], reason: str) -> UUID:

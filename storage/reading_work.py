@@ -122,7 +122,7 @@ class ReadingWork:
             if row.attempts >= MOST_ATTEMPTS or claim.rung is Rung.FULL:
                 row.state, row.next_attempt_at = "failed", None
                 await session.flush()
-                await tell_failed(session, row.sha256)
+                await tell_failed(session, {row.sha256})
                 await plan(session, self._generations)
             return row.state == "failed"
 

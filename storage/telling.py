@@ -6,6 +6,7 @@ it, and where, is ``storage/notices.py``'s and the bot's business.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from hashlib import blake2b
 from typing import Any
 
@@ -33,15 +34,15 @@ async def tell_live(session: AsyncSession, publication: PublicationRow) -> None:
     )
 
 
-async def tell_failed(session: AsyncSession, sha256: str) -> None:
-    """A content cannot be read; told for every file that has it now, and once for each."""
+async def tell_failed(session: AsyncSession, contents: Collection[str]) -> None:
+    """Some of these contents cannot be read; told for every file that has one now, and once for each."""
     query = (
         select(VersionRow, DocumentRow, ReadingRow)
         .join(DocumentRow, col(DocumentRow.id) == VersionRow.document_id)
         .join(ReadingRow, col(ReadingRow.sha256) == VersionRow.sha256)
-        .where(col(VersionRow.sha256) == sha256, col(DocumentRow.state) != "deleted")
+        .where(col(VersionRow.sha256).in_(contents), col(DocumentRow.state) != "deleted")
         .where(col(ReadingRow.state) == "failed", col(ReadingRow.rung) == Rung.QUICK.value)
-        .where(~_has_newer(), ~_may_yet_be_read(sha256))
+        .where(~_has_newer(), ~_may_yet_be_read())
         .order_by(col(ReadingRow.created_at).desc())
     )
     for version, document, reading in (await session.execute(query)).all():
@@ -86,10 +87,12 @@ def _has_newer() -> ColumnElement[bool]:
     )
 
 
-def _may_yet_be_read(sha256: str) -> ColumnElement[bool]:
-    """Some generation has read this content, or is about to try."""
+def _may_yet_be_read() -> ColumnElement[bool]:
+    """Some generation has read the version's content, or is about to try."""
     reading = aliased(ReadingRow)
-    return exists().where(col(reading.sha256) == sha256, col(reading.state).in_(("waiting", "done")))
+    return exists().where(
+        col(reading.sha256) == VersionRow.sha256, col(reading.state).in_(("waiting", "done"))
+    )
 
 
 async def _tell(session: AsyncSession, **values: Any) -> None:

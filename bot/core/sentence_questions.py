@@ -24,6 +24,7 @@ _ROLES = r"approve|review|sign|check|manage|maintain|handle|coordinate|confirm|o
 _PATTERNS = tuple(
     (re.compile(pattern), question)
     for pattern, question in (
+        (rf"{_SUBJECT}\s+(?P<be>is|are)\s+{_PARTICIPLE}\s+(?:with|using)\s", "How {be} {subject} {done}?"),
         (
             rf"{_SUBJECT}\s+(?P<be>is|are)\s+{_PARTICIPLE}{_MIDDLE}\s+{_TIME}",
             "When {be} {subject} {done}{middle}?",
@@ -32,7 +33,6 @@ _PATTERNS = tuple(
             rf"{_SUBJECT}\s+(?P<be>is|are)\s+{_PARTICIPLE}{_MIDDLE}\s+{_SPAN}",
             "How long {be} {subject} {done}{middle}?",
         ),
-        (rf"{_SUBJECT}\s+(?P<be>is|are)\s+{_PARTICIPLE}\s+(?:with|using)\s", "How {be} {subject} {done}?"),
         (
             rf"{_SUBJECT}\s+(?P<modal>must|should)\s+(?P<do>(?!not\b|be\b){_WORDS}){_MIDDLE}\s+{_TIME}",
             "When {modal} {subject} {do}{middle}?",

@@ -31,7 +31,8 @@ _NUMBERING = re.compile(
 )
 _EMPTY_HEADINGS = re.compile(
     r"(?:table of )?contents?|introduction|overview|appendix.*|references?|index|notes?|summary|abstract"
-    r"|purpose|scope(?: and application)?|acknowledg\w+|background|general|definitions?|records?|revision history|responsibilities|objectives?"
+    r"|purpose|scope(?: and application)?|acknowledg\w+|background|general|definitions?"
+    r"|records?|revision history|responsibilities|objectives?"
     r"|inhalt(?:sverzeichnis)?|einleitung|sommaire|índice|introducción",
     re.I,
 )
