@@ -1,0 +1,150 @@
+"""s3: moto's server on loopback, which checks signatures; what it held is put back after a kill."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.request import Request, urlopen
+
+import boto3
+import pytest
+
+from engines._shares import HOST, SHARE_SECONDS, ShareServer, new_name, python
+from ingestion.sources.port import Source
+from ingestion.sources.protocols import open_share
+from ingestion.sources.settings import ShareSettings
+
+NAME = "s3"
+REMEDY = "make test"
+BINDS_EVERYWHERE = False
+CALLS_OF_SETUP = 3
+POLICY = '{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "s3:*", "Resource": "*"}]}'
+
+
+def missing() -> str | None:
+    """It comes with the development packages."""
+    return None
+
+
+def fetch() -> None:
+    """Nothing to do."""
+
+
+class RealS3(ShareServer):
+    """A server with one account, which has every right, and a bucket for each place."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self._buckets: dict[str, dict[str, bytes]] = {}
+        self.settings: dict[str, Any] = {}
+        self._store: Any = None
+
+    @property
+    def url(self) -> str:
+        """Its endpoint."""
+        return f"http://{HOST}:{self.port}"
+
+    def command(self) -> Sequence[str]:
+        """In the foreground."""
+        return [python(), "-m", "moto.server", "-H", HOST, "-p", str(self.port)]
+
+    def environment(self) -> dict[str, str]:
+        """Signatures are checked from the fourth call on; three calls make the account."""
+        return {"INITIAL_NO_AUTH_ACTION_COUNT": str(CALLS_OF_SETUP)}
+
+    def start(self) -> None:
+        """Start it, make the account anew, and put back what it held."""
+        super().start()
+        urlopen(Request(f"{self.url}/moto-api/seed?a=1", method="POST"), timeout=10).close()  # the same keys
+        accounts = self._client("iam", "setup", "setup")
+        accounts.create_user(UserName="footnote")
+        key = accounts.create_access_key(UserName="footnote")["AccessKey"]
+        accounts.put_user_policy(UserName="footnote", PolicyName="all", PolicyDocument=POLICY)
+        self.settings |= {
+            "aws_endpoint_url": self.url,
+            "aws_access_key_id": key["AccessKeyId"],
+            "aws_secret_access_key": key["SecretAccessKey"],
+        }
+        self._store = self._client("s3", key["AccessKeyId"], key["SecretAccessKey"])
+        for bucket, objects in self._buckets.items():
+            self._store.create_bucket(Bucket=bucket)
+            for key, data in objects.items():
+                self._store.put_object(Bucket=bucket, Key=key, Body=data)
+
+    def place(self) -> Bucket:
+        """A fresh bucket with a prefix."""
+        name = new_name()
+        self._buckets[name] = {}
+        self._store.create_bucket(Bucket=name)
+        return Bucket(self, name)
+
+    def put(self, bucket: str, key: str, data: bytes) -> None:
+        """Store an object."""
+        self._buckets[bucket][key] = data
+        self._store.put_object(Bucket=bucket, Key=key, Body=data)
+
+    def take(self, bucket: str, key: str) -> bytes:
+        """Delete an object and return what it held."""
+        self._store.delete_object(Bucket=bucket, Key=key)
+        return self._buckets[bucket].pop(key)
+
+    def drop(self, bucket: str) -> None:
+        """Delete a bucket."""
+        for key in list(self._buckets[bucket]):
+            self.take(bucket, key)
+        del self._buckets[bucket]
+        self._store.delete_bucket(Bucket=bucket)
+
+    def _client(self, service: str, key: str, secret: str) -> Any:
+        return boto3.client(
+            service,
+            endpoint_url=self.url,
+            region_name="us-east-1",
+            aws_access_key_id=key,
+            aws_secret_access_key=secret,
+        )
+
+
+class Bucket:
+    """A place in a bucket, below a prefix."""
+
+    def __init__(self, server: RealS3, bucket: str) -> None:
+        self.location = f"s3://{bucket}/team/papers"
+        self.bucket = bucket
+        self.server = server
+        self.pause, self.resume = server.pause, server.resume
+        self.kill, self.start = server.kill, server.start
+
+    def source(self, **settings: Any) -> Source:
+        """A source of it."""
+        return open_share(
+            self.location, ShareSettings(share_timeout=SHARE_SECONDS, **{**self.server.settings, **settings})
+        )
+
+    def put(self, name: str, data: bytes) -> None:
+        """Store an object."""
+        self.server.put(self.bucket, f"team/papers/{name}", data)
+
+    def remove(self, name: str) -> None:
+        """Delete an object."""
+        self.server.take(self.bucket, f"team/papers/{name}")
+
+    def rename(self, old: str, new: str) -> None:
+        """S3 has no renames: store again under another key, and delete."""
+        self.put(new, self.server.take(self.bucket, f"team/papers/{old}"))
+
+    def vanish(self) -> None:
+        """Take the bucket away."""
+        self.server.drop(self.bucket)
+
+
+@pytest.fixture(scope="session")
+def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealS3]:
+    """One server for all tests; a test that kills it starts it again."""
+    server = RealS3(tmp_path_factory.mktemp("s3"))
+    try:
+        server.start()
+        yield server
+    finally:
+        server.kill()
