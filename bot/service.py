@@ -173,7 +173,8 @@ async def open_index(storage: Storage, *, patiently: bool = False) -> AsyncItera
         first = await first_space(storage.database)
         index = await _connect(storage.settings.storage, first, stack, patiently)
         await stack.enter_async_context(contextlib.aclosing(index))
-        await hold_index(storage.database, index.identity)
+        address = storage.settings.storage.weaviate_url or "in the home"
+        await hold_index(storage.database, index, address)
         yield index
 
 

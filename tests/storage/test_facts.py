@@ -5,6 +5,7 @@ import pytest
 from storage.database import Database
 from storage.errors import ChangedIndex
 from storage.facts import first_space, hold_index
+from storage.models import TenantName
 from storage.tables import FactRow
 
 
@@ -16,9 +17,42 @@ async def test_the_embedder_of_the_first_release_names_the_first_space(database:
     assert await first_space(database) == "onnx_0123456789abcdef"
 
 
-async def test_another_index_is_refused_with_what_to_do(database: Database) -> None:
+class SomeIndex:
+    """An index of which only its name and its tenants matter."""
+
+    def __init__(self, identity: str, *tenants: str) -> None:
+        self.identity = identity
+        self._tenants = {TenantName(name) for name in tenants}
+
+    async def tenants(self) -> set[TenantName]:
+        """Those it was made with."""
+        return self._tenants
+
+
+OURS, OTHERS = SomeIndex("first"), "lo_" + 52 * "b"
+
+
+@pytest.mark.parametrize(
+    ("index", "address"),
+    [
+        (SomeIndex("second", OTHERS), "http://127.0.0.1:8080"),
+        (SomeIndex("second"), "http://127.0.0.1:9090"),
+    ],
+)
+async def test_another_index_is_refused_with_what_to_do(
+    database: Database, index: SomeIndex, address: str
+) -> None:
     """An index that never heard of the home's documents would find nothing and say so of them."""
-    await hold_index(database, "embedded")
+    await hold_index(database, OURS, "http://127.0.0.1:8080")
     with pytest.raises(ChangedIndex, match="set WEAVIATE_URL back"):
-        await hold_index(database, "The chunks of a Footnote, 1")
-    await hold_index(database, "embedded")
+        await hold_index(database, index, address)
+    await hold_index(database, OURS, "http://127.0.0.1:8080")
+
+
+async def test_an_index_that_was_emptied_where_it_stands_is_filled_again(database: Database) -> None:
+    """Shows that the loss of an index's disk costs time only, and that the new one is then the home's."""
+    await hold_index(database, OURS, "http://127.0.0.1:8080")
+    await hold_index(database, SomeIndex("second"), "http://127.0.0.1:8080")
+    await hold_index(database, SomeIndex("second", OTHERS), "http://127.0.0.1:8080")
+    with pytest.raises(ChangedIndex):
+        await hold_index(database, SomeIndex("third", OTHERS), "http://127.0.0.1:8080")
