@@ -70,7 +70,7 @@ def chunk_document(
     title = outline.title(file)
     chunker = _Chunker(pdf.pages, _Measure(limit, pieces, window))
     units = chunker.measured(_joined(_units(pdf, outline, title), pdf.pages))
-    parts = [part for run in _runs(units) for part in chunker.split(run)]
+    parts = (part for run in _runs(units) for part in chunker.split(run))
     return ChunkedDocument(title, tuple(chunker.chunk(ordinal, part) for ordinal, part in enumerate(parts)))
 
 
@@ -248,9 +248,10 @@ class _Chunker:
         if first and words[first - 1].end > span.start:
             first -= 1
         own = list(words[first : bisect_left(starts, span.end)])
-        if own:
-            own[0] = own[0]._replace(start=max(own[0].start, span.start))
-            own[-1] = own[-1]._replace(end=min(own[-1].end, span.end))
+        if own and own[0].start < span.start:
+            own[0] = own[0]._replace(start=span.start)
+        if own and own[-1].end > span.end:
+            own[-1] = own[-1]._replace(end=span.end)
         return own
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
 
 from tokenizers import Tokenizer
@@ -17,21 +17,19 @@ SPECIAL = 2
 """The pieces that stand around every text."""
 
 LONGEST_REMEMBERED = 40
+MOST_REMEMBERED = 100_000
 _WORD = re.compile(r"[\S\x0b\x0c\x1c-\x1f\x85]+")  # these are no spaces to the tokenizer: it drops them
 
 
 @dataclass(frozen=True, slots=True)
 class PieceCounter:
-    """Counts with the tokenizer in a file; small enough to be sent to another process."""
+    """Counts with the tokenizer in a file."""
 
     file: Path
 
     def __call__(self, text: str) -> int:
         """Word pieces of ``text``, the special ones included."""
-        return SPECIAL + sum(self._of_word(word) for word in _WORD.findall(text))
-
-    def _of_word(self, word: str) -> int:
-        return (_remembered if len(word) <= LONGEST_REMEMBERED else _cut)(self.file, word)
+        return SPECIAL + sum(map(_counts(self.file).__getitem__, _WORD.findall(text)))
 
 
 def open_tokenizer(data: bytes) -> Tokenizer:
@@ -42,13 +40,21 @@ def open_tokenizer(data: bytes) -> Tokenizer:
     return tokenizer
 
 
+class _Counts(dict[str, int]):
+    """Word -> its pieces, cut when first asked for; filled anew when it has grown too large."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+
+    def __missing__(self, word: str) -> int:
+        count = len(self._tokenizer.encode(word, add_special_tokens=False).ids)
+        if len(word) <= LONGEST_REMEMBERED:
+            if len(self) >= MOST_REMEMBERED:
+                self.clear()
+            self[word] = count
+        return count
+
+
 @cache
-def _tokenizer(file: Path) -> Tokenizer:
-    return open_tokenizer(file.read_bytes())
-
-
-def _cut(file: Path, word: str) -> int:
-    return len(_tokenizer(file).encode(word, add_special_tokens=False).ids)
-
-
-_remembered = lru_cache(maxsize=100_000)(_cut)
+def _counts(file: Path) -> _Counts:
+    return _Counts(open_tokenizer(file.read_bytes()))
