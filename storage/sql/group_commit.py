@@ -135,7 +135,7 @@ class GroupCommit:
 
 
 async def _settle(group: Group) -> None:
-    """Commit a group and tell its members; one that failed takes its connection with it, and is rolled back."""
+    """Commit a group and tell its members; one that failed is rolled back by closing its connection."""
     try:
         if group.failure is None:
             await group.connection.commit()

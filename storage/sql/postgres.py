@@ -53,7 +53,7 @@ _CAUSES = {
 """By SQLSTATE or its beginning, the longest that fits; all else is a mistake of ours."""
 
 _REFUSALS = {
-    "too many clients": _BUSY,
+    "too many": _BUSY,
     "connection slots": _BUSY,
     "authentication": _REFUSED,
     "does not exist": _ABSENT,

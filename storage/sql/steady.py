@@ -22,12 +22,20 @@ class SteadyConnection(aiosqlite.Connection):
     """
 
     async def _execute(self, fn: Any, *args: Any, **kwargs: Any) -> Any:
+        if fn == self._conn.cursor or _is_closing_cursor(fn):
+            return fn()  # touches no disk: not worth a way to the connection's thread and back
         return await to_the_end(super()._execute(fn, *args, **kwargs))  # type: ignore[no-untyped-call]
+
+
+def _is_closing_cursor(fn: Any) -> bool:
+    return isinstance(getattr(fn, "__self__", None), sqlite3.Cursor) and fn.__name__ == "close"
 
 
 async def connect(file: Path, busy_seconds: float) -> aiosqlite.Connection:
     """A connection in driver-level autocommit: whoever uses it writes BEGIN."""
-    opened = partial(sqlite3.connect, file, isolation_level=None, timeout=busy_seconds)
+    opened = partial(
+        sqlite3.connect, file, isolation_level=None, timeout=busy_seconds, check_same_thread=False
+    )
     connection = SteadyConnection(opened, iter_chunk_size=64)
     connection._thread.daemon = True  # as SQLAlchemy has it: a forgotten connection must not hold the exit up
     return await connection

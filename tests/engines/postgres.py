@@ -14,6 +14,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
 from uuid import uuid4
@@ -71,8 +72,9 @@ class RealPostgres:
         command = ["-D", str(self._data), "-k", str(self._folder), "-c", "listen_addresses="]
         with (self._folder / "log.txt").open("ab") as log:
             self._server = subprocess.Popen(
-                [str(_program("postgres")), *command], stdout=log, stderr=log, cwd=self._folder, **account()
-            )
+                [_program("postgres"), *command],
+                stdout=log, stderr=log, cwd=self._folder, user=account(), start_new_session=True,
+            )  # fmt: skip
         end = time.monotonic() + START_SECONDS
         while subprocess.run([_program("pg_isready"), "-q", "-h", self._folder], check=False).returncode:
             assert self._server.poll() is None, f"PostgreSQL ended, see {self._folder}/log.txt"
@@ -81,7 +83,11 @@ class RealPostgres:
 
     def kill(self) -> None:
         """``kill -9`` of every process of it: nothing is flushed or said goodbye to."""
-        os.killpg(self._running.pid, signal.SIGKILL)
+        main = self._running.pid
+        others = Path(f"/proc/{main}/task/{main}/children").read_text(encoding="ascii").split()
+        for process in (main, *map(int, others)):
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
         self._running.wait(10)
 
     def stop(self) -> None:
@@ -107,8 +113,8 @@ class RealPostgres:
 
     def _run(self, name: str, *arguments: str) -> str:
         done = subprocess.run(
-            [str(_program(name)), *arguments], capture_output=True, text=True, check=False, cwd=self._folder,
-            env={**os.environ, "LC_ALL": "C.UTF-8"}, **account(is_leader=False),
+            [_program(name), *arguments], capture_output=True, text=True, check=False,
+            cwd=self._folder, env={**os.environ, "LC_ALL": "C.UTF-8"}, user=account(),
         )  # fmt: skip
         assert not done.returncode, done.stderr
         return done.stdout.strip()
@@ -120,22 +126,17 @@ def _program(name: str) -> Path:
     return folder / name
 
 
-def account(*, is_leader: bool = True) -> dict[str, object]:
-    """How its processes are started: it refuses to run as root, then it runs as Debian's own user."""
-    started: dict[str, object] = {"start_new_session": is_leader}
-    if os.geteuid() == 0:
-        owner = pwd.getpwnam("postgres")
-        started |= {"user": owner.pw_uid, "group": owner.pw_gid, "extra_groups": []}
-    return started
+def account() -> int | None:
+    """Whom its processes run as: it refuses to run as root, which then gives way to Debian's own user."""
+    return pwd.getpwnam("postgres").pw_uid if os.geteuid() == 0 else None
 
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[RealPostgres]:
     """One server for all tests; a test that stops it starts it again."""
     folder = Path(tempfile.mkdtemp(prefix="footnote-pg-"))  # short: a socket's path has at most 107 bytes
-    owner = account().get("user")
-    if isinstance(owner, int):
-        os.chown(folder, owner, owner)
+    if (owner := account()) is not None:
+        os.chown(folder, owner, -1)
     server = RealPostgres(folder)
     try:
         server.start()

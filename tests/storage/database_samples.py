@@ -25,5 +25,5 @@ async def names_in(database: Database) -> set[str]:
 async def start(program: str, *arguments: str) -> asyncio.subprocess.Process:
     """Another Python process, whose warnings are errors too."""
     return await asyncio.create_subprocess_exec(
-        *(sys.executable, "-W", "error", "-c", program, *arguments), stdout=PIPE, stderr=PIPE
+        *(sys.executable, "-W", "error", "-c", program, *arguments), stdin=PIPE, stdout=PIPE, stderr=PIPE
     )
