@@ -35,6 +35,7 @@ from bot.service import (
 from bot.settings import BotSettings
 from bot.web.app import build_web, make_runner
 from bot.web.ports import PageRenderer, Stores
+from ingestion.mapping import MAP_NAME
 from storage.errors import IndexUnavailable
 from storage.inbox import Inbox
 from storage.index.contract import Index
@@ -77,7 +78,7 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         answering = await stack.enter_async_context(build_answering(storage, embedder, index, links))
         ingestion = build_ingestion(storage, embedder, index, pdf)
         stack.push_async_callback(ingestion.stop)
-        await ingestion.start(settings.inbox)
+        await ingestion.start(settings.inbox, settings.home / MAP_NAME)
         doors = await stack.enter_async_context(_open_doors(storage, answering))
         await stack.enter_async_context(
             _open_web(

@@ -3,37 +3,39 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 from ingestion.embedding import FullReader
 from ingestion.generations import generations_of
 from ingestion.inbox import WatchedInbox, channel_of_folder
 from ingestion.intake import Intake
+from ingestion.mapped import MappedFolders
 from ingestion.once import Batch, SingleRun
 from ingestion.outcome import IngestResult, result_of
+from ingestion.owner import is_surely_dead, own_name
+from ingestion.places import Place, Places
 from ingestion.publishing import Publisher
 from ingestion.reading import PdfReader, Reader
 from ingestion.reconciling import Reconciler, Repairs
-from ingestion.scanner import first_level
 from ingestion.schedule import Schedule
 from ingestion.settings import IngestionSettings
 from ingestion.side_process import SideProcesses
+from ingestion.sources.listing import first_level
 from ingestion.steps import Steps
 from ingestion.verifying import Verifier
-from ingestion.watching import FolderWatch
+from ingestion.wishes import Wishes
 from ingestion.worker import Worker
+from storage.arrivals import Arrivals
 from storage.blobs import Blobs
 from storage.channels import Channels
 from storage.database import Database
 from storage.embedding import Embedder
-from storage.folders import Folder, Folders
+from storage.folder_leases import FolderLeases
+from storage.folders import Folders
 from storage.index.contract import Index
 from storage.leases import Leases
 from storage.models import Channel, Rung
@@ -43,8 +45,8 @@ from storage.publication_work import PublicationWork
 from storage.purging import Purge
 from storage.reading_work import ReadingWork
 from storage.readings import ReadingFiles
-from storage.vector_cache import VectorCache
 from storage.reconciling import Reconciling
+from storage.vector_cache import VectorCache
 
 __all__ = ["IngestResult", "Ingestion"]
 
@@ -86,9 +88,10 @@ class Ingestion:
         self._channels = channels
         self.generations = generations_of(settings, embedder)
         """The readings that are wanted."""
-        self._leases = Leases(database, _owner(), settings.lease_seconds)
-        self._folders = Folders(database, self.generations)
-        self._intake = Intake(self._folders, blobs, max_file_mb * 1024 * 1024)
+        self._owner = own_name()
+        self._leases = Leases(database, self._owner, settings.lease_seconds)
+        self._folders = Folders(database)
+        self._intake = Intake(Arrivals(database, self.generations), blobs, max_file_mb * 1024 * 1024)
         self._purge = Purge(
             database, self._leases, settings.retire_grace_seconds, settings.delete_grace_seconds
         )
@@ -113,41 +116,57 @@ class Ingestion:
             lease_seconds=settings.lease_seconds,
         )
         self._schedule: Schedule | None = None
+        self._places: Places | None = None
         self._worker: Worker[Any] | None = None
 
-    async def start(self, inbox: Path) -> None:
-        """Watch an inbox: each folder in it is the channel of that name; new ones are found as they come.
+    async def start(self, inbox: Path, folder_map: Path | None = None) -> None:
+        """Watch an inbox, each folder in it being the channel of that name, and what a map names.
+
+        Both are followed while they change.
+
+        Args:
+            inbox: the folder that new channel folders appear in.
+            folder_map: ``folders.toml`` in its home; it need not exist.
 
         Raises:
             DatabaseUnavailable: the database does not work.
             OSError: the inbox is new and cannot be made.
         """
         root = await asyncio.to_thread(inbox.resolve)
-        watched = WatchedInbox(root, self._channels, self._folders)
-        known = await watched.known()
-        if not known:
-            await asyncio.to_thread(root.mkdir, parents=True, exist_ok=True)
+        mapped = MappedFolders(folder_map, root, self._channels, self._folders) if folder_map else None
+        wishes = Wishes(WatchedInbox(root, self._channels, self._folders), mapped)
+        wanted = await wishes.begin()
         async with self._database.transaction() as session:
             await put_in_force(session, self.generations)
-        _, schedule = self._begin(Rung.FULL)
-        for folder in known:
-            self._watch(schedule, folder)
+        worker, schedule = self._begin(Rung.FULL)
+        leases = FolderLeases(
+            self._database, self._owner, self._settings.lease_seconds, is_dead=is_surely_dead
+        )
+        self._places = places = Places(self._make_place, schedule, leases, worker.wake)
+        await places.arrange(wanted)
 
         async def look_for_folders() -> None:
-            for folder in await watched.new():
-                self._watch(schedule, folder)
+            if (changed := await wishes.follow()) is not None:
+                await places.arrange(changed)
+
+        async def reconcile() -> None:
+            if await self._reconciler.look():
+                places.look_afresh()
 
         schedule.every(self._settings.scan_seconds, "inbox", look_for_folders)
         schedule.every(PURGE_SECONDS, "purge", self.purge)
         schedule.every(VERIFY_SECONDS, "verify", self._verifier.look)
-        schedule.every(RECONCILE_SECONDS, "reconcile", self._reconciler.look)
+        schedule.every(RECONCILE_SECONDS, "reconcile", reconcile)
 
     async def stop(self) -> None:
         """Stop watching and working; unfinished steps are given back for the next start."""
         schedule, self._schedule = self._schedule, None
         worker, self._worker = self._worker, None
+        places, self._places = self._places, None
         if schedule is not None:
             await schedule.stop()
+        if places is not None:
+            await places.close()
         if worker is not None:
             await worker.stop()
         await self._side.aclose()
@@ -226,14 +245,8 @@ class Ingestion:
         schedule.every(WORK_SECONDS, "work", wake)
         return worker, schedule
 
-    def _watch(self, schedule: Schedule, folder: Folder) -> None:
-        watch = FolderWatch(folder, self._folders, self._intake, self._settings)
-
-        async def look() -> None:
-            if await watch.look() and self._worker is not None:
-                self._worker.wake()
-
-        schedule.every(self._settings.scan_seconds, f"folder {folder.id}", look)
+    def _make_place(self, location: str) -> Place:
+        return Place(location, self._folders, self._intake, self._settings)
 
     async def _plan(self) -> None:
         async with self._database.transaction() as session:
@@ -255,8 +268,3 @@ class Ingestion:
             await self._files.remove(reading)
         await asyncio.to_thread(self._blobs.sweep)
         await self._vectors.prune()
-
-
-def _owner() -> str:
-    """A name for this process's leases that no other process ever has."""
-    return f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"

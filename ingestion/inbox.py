@@ -29,10 +29,18 @@ class WatchedInbox:
 
     async def known(self) -> list[Folder]:
         """The folders watched here before; one that is gone now is an outage, not a deletion."""
-        watched = await self._folders.watched()
+        watched = await self._folders.watched(origin="inbox")
         here = [folder for folder in watched if Path(folder.location).parent == self._root]
         self._known = {Path(folder.location).name for folder in here}
         return here
+
+    async def make(self) -> None:
+        """Make the inbox, for people to find.
+
+        Raises:
+            OSError: it cannot be made.
+        """
+        await asyncio.to_thread(self._root.mkdir, parents=True, exist_ok=True)
 
     async def new(self) -> list[Folder]:
         """The folders that were not there at the last look."""

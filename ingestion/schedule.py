@@ -47,6 +47,10 @@ class Schedule:
             replace_existing=True,
         )
 
+    def drop(self, name: str) -> None:
+        """Never call this tick again; one that runs may end."""
+        self._scheduler.remove_job(name)
+
     async def stop(self) -> None:
         """Tick no more, once the ticks that run have ended or had their time."""
         if not self._scheduler.running:

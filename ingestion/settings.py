@@ -16,6 +16,9 @@ class IngestionSettings(FootnoteSettings):
         None, description="Watched folder; each folder in it is a channel. Unset: inbox/ in the home."
     )
     scan_seconds: float = Field(1.0, ge=0.2, le=3600, description="Seconds between two scans of a folder.")
+    share_scan_seconds: float = Field(
+        15.0, ge=0.2, le=86_400, description="The same for a folder on a network share or behind a URL."
+    )
     settle_seconds: float = Field(
         1.0, ge=1, le=600, description="Seconds a file must look the same before it is taken."
     )
@@ -46,6 +49,6 @@ class IngestionSettings(FootnoteSettings):
         0.5,
         gt=0,
         le=1,
-        description="Share of a folder's files that may vanish at once before an admin is asked.",
+        description="Share of a channel's documents that may vanish at once before an admin is asked.",
     )
     chunk_tokens: int = Field(400, ge=50, le=2000, description="Most tokens of a chunk (cl100k_base).")

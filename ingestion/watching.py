@@ -60,6 +60,9 @@ class PlaceWatch:
 
     def __init__(self, source: Source, intake: Intake, settings: IngestionSettings) -> None:
         """Watch a source; it feeds nobody yet."""
+        self.is_remote = source.is_remote
+        self.scan_seconds = 0.0
+        """How long the last scan took."""
         self._source = source
         self._intake = intake
         self._settling = settling_of(source, settings)
@@ -89,7 +92,9 @@ class PlaceWatch:
         """
         if time.monotonic() - self._loaded_at > REMEMBERED_SECONDS:
             self.look_afresh()
+        begun = time.monotonic()
         scan = await run_for(self._source, self._source.scan)
+        self.scan_seconds = time.monotonic() - begun
         is_settled = scan.problem is None and all(folder.is_settled for folder in self._folders)
         if is_settled and scan.files == self._settled_as:
             return False

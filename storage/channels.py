@@ -40,9 +40,12 @@ class Channels:
             return _channel(row)
 
     async def ensure_tenant(self, tenant: TenantName, name: str | None = None) -> Channel:
-        """The channel of a tenant name, for a chat channel's folder that is there before it ever spoke."""
+        """The channel of a tenant name, for a chat channel's folder that is there before it ever spoke.
+
+        A changed name is taken over.
+        """
         known = await self._find(col(ChannelRow.tenant) == tenant)
-        if known:
+        if known and name in (None, known.name):
             return _channel(known)
         async with self._database.transaction() as session:
             row = await _ensure_row(session, tenant)
@@ -50,11 +53,16 @@ class Channels:
             await session.flush()
             return _channel(row)
 
-    async def ensure_named(self, name: str) -> Channel:
-        """The channel that an admin's word means, made when it is new: a tenant's, else a local one."""
+    async def ensure_named(self, name: str, shown: str | None = None) -> Channel:
+        """The channel that an admin's word means, made when it is new: a tenant's, else a local one.
+
+        Args:
+            name: a tenant name, or the name of a local channel.
+            shown: what people call a tenant's channel; a changed one is taken over.
+        """
         tenant = named_tenant(name)
         if tenant == name:
-            return await self.ensure_tenant(tenant)
+            return await self.ensure_tenant(tenant, shown)
         if not is_folder_name(name):
             raise UnknownChannel(
                 f"{name!r} cannot be a channel: its name must be one that a folder can have, without a "

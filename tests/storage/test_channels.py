@@ -67,7 +67,9 @@ async def test_a_folder_may_be_there_before_its_channel_speaks(channels: Channel
     """A channel made from its tenant name is the same one that a verified event finds later."""
     tenant = TenantName("sl_T012AB_C034CD")
     early = await channels.ensure_tenant(tenant)
-    assert await channels.ensure_tenant(tenant, "ignored: it is there") == early
+    named = await channels.ensure_tenant(tenant, "#hr-questions")
+    assert (named.id, named.name) == (early.id, "#hr-questions")
+    assert await channels.ensure_tenant(tenant) == named
     spoken = await channels.ensure(SLACK, "general")
     assert (spoken.id, spoken.tenant) == (early.id, early.tenant)
 

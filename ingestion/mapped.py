@@ -1,0 +1,117 @@
+"""Keeps the folders of ``folders.toml`` in force: every change of the file, and never a mistake in it."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from ingestion.aside import run_aside
+from ingestion.mapping import InvalidMap, Mistake, read_map
+from ingestion.mapping_checks import Wish
+from storage.channels import Channels
+from storage.folders import Folder, Folders
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A folder that is to be watched, and how."""
+
+    folder: Folder
+    wish: Wish
+
+
+class MappedFolders:
+    """The folder map as it is in force."""
+
+    def __init__(self, path: Path, inbox: Path, channels: Channels, folders: Folders) -> None:
+        """Follow the map at ``path``, which leaves the inbox alone."""
+        self._path = path
+        self._inbox = inbox
+        self._channels = channels
+        self._folders = folders
+        self._in_force: bytes | None = None
+        self._last: bytes | None = None
+        self.wanted: list[Wanted] = []
+        """What the map asks for."""
+        self.mistakes: list[Mistake] = []
+        """Why the file as it is now is not in force."""
+
+    async def begin(self) -> None:
+        """Put the file in force as it is; after a mistake, what was in force before.
+
+        Raises:
+            DatabaseUnavailable: the database does not work.
+        """
+        known = await self._folders.watched(origin="map")
+        self.wanted = [Wanted(one, Wish(one.location, "")) for one in known]
+        with suppress(OSError):
+            self._last = await run_aside(self._read)
+        await self.follow()
+
+    async def follow(self) -> bool:
+        """Take over what changed, once two looks at the file were equal; returns whether anything did.
+
+        Raises:
+            DatabaseUnavailable: the database does not work; the next look tries again.
+        """
+        try:
+            data, before = await run_aside(self._read), self._last
+            self._last = data
+            if data != before or data == self._in_force:
+                return False
+            wishes = await run_aside(lambda: self._wishes(data))
+        except OSError as error:
+            self._say([Mistake(1, f"the file cannot be read: {error.strerror}")])
+            return False
+        except InvalidMap as invalid:
+            self._say(invalid.mistakes)
+            return False
+        await self._put_in_force(wishes)
+        self._in_force, self.mistakes = data, []
+        return True
+
+    def _read(self) -> bytes:
+        """The file's bytes; none when there is no file."""
+        try:
+            return self._path.read_bytes()
+        except FileNotFoundError:
+            return b""
+
+    def _wishes(self, data: bytes) -> list[Wish]:
+        if not data.strip() and self.wanted:
+            sentence = (
+                "the file is gone or empty, so all stays as it was; to unmap all, leave a comment in it"
+            )
+            raise InvalidMap([Mistake(1, sentence)])
+        return read_map(data, self._path.parent, self._inbox)
+
+    async def _put_in_force(self, wishes: list[Wish]) -> None:
+        wanted = []
+        for wish in wishes:
+            channel = await self._channels.ensure_named(wish.channel, wish.name)
+            folder = await self._folders.ensure(channel.id, wish.location, watched=True, origin="map")
+            wanted.append(Wanted(folder, wish))
+        before = {one.id for one in await self._folders.watched(origin="map")}
+        known = {one.folder.id for one in self.wanted}
+        self.wanted = wanted
+        for one in wanted:
+            if one.folder.id not in known:
+                _log.info("folder=%d is mapped to channel=%d", one.folder.id, one.folder.channel_id)
+        for unmapped in sorted(before - {one.folder.id for one in wanted}):
+            deleted = await self._folders.unmap([unmapped])
+            _log.info("folder=%d is mapped no longer; %d documents deleted", unmapped, deleted)
+
+    def _say(self, mistakes: list[Mistake]) -> None:
+        if mistakes != self.mistakes:
+            lines = ", ".join(str(one.line) for one in mistakes)
+            _log.warning(
+                "%d mistakes in the folder map (lines %s): the old mapping stays in force; "
+                "`footnote folders --check` names them",
+                len(mistakes),
+                lines,
+            )
+        self.mistakes = mistakes

@@ -1,0 +1,152 @@
+"""Reads ``folders.toml``, in which admins say which folders feed which channels.
+
+A file with a mistake is worth nothing as a whole: whoever watches keeps the mapping it has.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from ingestion.mapping_checks import Wish, faults, resolve_location
+from ingestion.mapping_lines import Lines, Place, line_of_syntax_error
+
+MAP_NAME = "folders.toml"
+_WORDS = {
+    "extra_forbidden": "is not known here; check its spelling",
+    "missing": "is missing",
+}
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Mistake:
+    """Something in the file that has to be put right."""
+
+    line: int
+    sentence: str
+
+    def __str__(self) -> str:
+        return f"{MAP_NAME}:{self.line}: {self.sentence}"
+
+
+class InvalidMap(Exception):
+    """The file says nothing that could be followed; ``mistakes`` says why."""
+
+    def __init__(self, mistakes: list[Mistake]) -> None:
+        super().__init__("\n".join(map(str, mistakes)))
+        self.mistakes = sorted(mistakes)
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class _Place(_Table):
+    """A folder and how it is watched."""
+
+    location: str = Field(min_length=1)
+    every: float | None = Field(None, ge=0.2, le=86_400)
+    pause: bool = False
+    ask_before_deleting_share: float | None = Field(None, gt=0, le=1)
+
+
+class _Folder(_Place):
+    channel: str = Field(min_length=1)
+    name: str | None = Field(None, min_length=1, max_length=80)
+
+
+class _Library(_Table):
+    channels: list[str] = Field(min_length=1)
+    folder: list[_Place] = Field(min_length=1)
+
+
+class _Map(_Table):
+    names: dict[str, str] = {}
+    folder: list[_Folder] = []
+    library: dict[str, _Library] = {}
+
+
+def check_map(path: Path, inbox: Path | None = None) -> list[Mistake]:
+    """Everything that is wrong in a map, by line; nothing is watched, written or asked over a network.
+
+    Args:
+        path: ``folders.toml`` in its home.
+        inbox: the watched inbox; by default the one in the home.
+    """
+    try:
+        read_map(path.read_bytes(), path.parent, inbox or path.parent / "inbox")
+    except InvalidMap as invalid:
+        return invalid.mistakes
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        return [Mistake(1, f"the file cannot be read: {error.strerror}")]
+    return []
+
+
+def read_map(data: bytes, home: Path, inbox: Path) -> list[Wish]:
+    """What a map asks for: one wish for each folder and channel.
+
+    Args:
+        data: the bytes of the file.
+        home: the folder that it lies in; relative locations start there.
+        inbox: the watched inbox, which the map has to leave alone.
+
+    Raises:
+        InvalidMap: with every mistake that could be found.
+    """
+    try:
+        text = data.decode("utf-8")
+        values = tomllib.loads(text)
+    except UnicodeDecodeError as error:
+        raise InvalidMap([Mistake(data[: error.start].count(b"\n") + 1, "this is not UTF-8")]) from None
+    except tomllib.TOMLDecodeError as error:
+        line = min(line_of_syntax_error(error), text.count("\n") + 1)
+        raise InvalidMap([Mistake(line, f"this is not TOML: {error}")]) from None
+    lines = Lines(text)
+    try:
+        asked = _Map.model_validate(values)
+    except ValidationError as error:
+        raise InvalidMap(
+            [_mistake(lines, one["loc"], one["type"], one["msg"]) for one in error.errors()]
+        ) from None
+    wishes = list(_wishes(asked, home))
+    found = [
+        Mistake(lines.of(place), sentence) for place, sentence in faults(wishes, asked.names, home, inbox)
+    ]
+    if found:
+        raise InvalidMap(found)
+    return wishes
+
+
+def _mistake(lines: Lines, place: Place, kind: str, message: str) -> Mistake:
+    key = next((part for part in reversed(place) if isinstance(part, str)), "this")
+    words = _WORDS.get(kind) or message[0].lower() + message[1:]
+    return Mistake(lines.of(place), f"{key}: {words}" if kind not in _WORDS else f"{key} {words}")
+
+
+def _wishes(asked: _Map, home: Path) -> Iterator[Wish]:
+    for index, folder in enumerate(asked.folder):
+        name = folder.name or asked.names.get(folder.channel)
+        yield _wish(folder, folder.channel, name, home, ("folder", index))
+    for title, library in asked.library.items():
+        for channel in library.channels:
+            for index, place in enumerate(library.folder):
+                where: Place = ("library", title, "folder", index)
+                yield _wish(place, channel, asked.names.get(channel), home, where)
+
+
+def _wish(place: _Place, channel: str, name: str | None, home: Path, where: Place) -> Wish:
+    return Wish(
+        location=resolve_location(place.location, home),
+        channel=channel,
+        name=name,
+        every=place.every,
+        is_paused=place.pause,
+        ask_from_share=place.ask_before_deleting_share,
+        place=where,
+    )

@@ -1,0 +1,79 @@
+"""Finds the line of a TOML file on which a table or a key stands, so that a mistake can name it."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+
+Place = tuple[str | int, ...]
+"""Keys and numbers that lead to a value: ``("folder", 1, "channel")``."""
+
+_HEADER = re.compile(r"\s*(\[\[?)([^\[\]].*?)\]\]?\s*(#.*)?$")
+_KEY = re.compile(r"""\s*((?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[A-Za-z0-9_-]+|"[^"]*"))*)\s*=""")
+_FENCES = ('"""', "'''")
+
+
+class Lines:
+    """The lines of one file."""
+
+    def __init__(self, text: str) -> None:
+        """Read a valid TOML text."""
+        self._numbers: dict[Place, int] = {}
+        counts: dict[Place, int] = {}
+        table: Place = ()
+        for number, line in _code_lines(text):
+            if header := _HEADER.match(line):
+                table = _resolve(_names(header[2]), counts)
+                if header[1] == "[[":
+                    counts[table] = counts.get(table, -1) + 1
+                    table = (*table, counts[table])
+                self._numbers.setdefault(table, number)
+            elif key := _KEY.match(line):
+                self._numbers.setdefault((*table, *_names(key[1])), number)
+
+    def of(self, place: Place) -> int:
+        """The line of a place, else of the nearest table around it, else 1."""
+        while place and place not in self._numbers:
+            place = place[:-1]
+        return self._numbers.get(place, 1)
+
+
+def line_of_syntax_error(error: tomllib.TOMLDecodeError) -> int:
+    """Where a text stops being TOML."""
+    found = re.search(r"at line (\d+)", str(error))
+    return int(found[1]) if found else 1
+
+
+def _code_lines(text: str) -> Iterator[tuple[int, str]]:
+    """The lines that do not begin inside a string of several lines, with their numbers from 1."""
+    fence = None
+    for number, line in enumerate(text.splitlines(), 1):
+        if fence is None:
+            yield number, line
+        for mark in _FENCES:
+            if fence in (None, mark) and line.count(mark) % 2:
+                fence = None if fence else mark
+
+
+def _names(dotted: str) -> tuple[str, ...]:
+    """The keys of a dotted name, as TOML itself reads it."""
+    names: list[str] = []
+    try:
+        value: object = tomllib.loads(f"{dotted} = 0")
+    except tomllib.TOMLDecodeError:
+        return (dotted,)
+    while isinstance(value, dict):
+        ((name, value),) = value.items()
+        names.append(name)
+    return tuple(names)
+
+
+def _resolve(names: tuple[str, ...], counts: dict[Place, int]) -> Place:
+    """A header's place: inside an array of tables it means the array's latest table."""
+    place: Place = ()
+    for index, name in enumerate(names):
+        place = (*place, name)
+        if index < len(names) - 1 and place in counts:
+            place = (*place, counts[place])
+    return place

@@ -1,0 +1,167 @@
+"""Looks at every watched place in its own rhythm: one that is slow or paused delays no other."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+
+from ingestion.aside import run_aside
+from ingestion.intake import Intake
+from ingestion.mapped import Wanted
+from ingestion.schedule import Schedule
+from ingestion.settings import IngestionSettings
+from ingestion.sources import open_source
+from ingestion.watching import PlaceWatch, WatchedFolder
+from storage.errors import DatabaseUnavailable
+from storage.folder_leases import FolderLeases
+from storage.folders import Folders
+
+REST_FACTOR = 10
+"""A place that takes long to scan rests this many times as long: scanning never takes over a tenth."""
+
+
+class Place:
+    """One location, the folders that it feeds, and when it is looked at."""
+
+    def __init__(self, location: str, folders: Folders, intake: Intake, settings: IngestionSettings) -> None:
+        """Prepare a place; nothing is opened before its first look."""
+        self.location = location
+        self.tick_seconds = 0.0
+        """Seconds between two ticks; a tick may find that it is too early for a look."""
+        self._folders = folders
+        self._intake = intake
+        self._settings = settings
+        self._fed: dict[int, tuple[Wanted, WatchedFolder]] = {}
+        self._every: float | None = None
+        self._watch: PlaceWatch | None = None
+        self._not_before = 0.0
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether an admin wants nobody to look at it now."""
+        return not self._active()
+
+    def feed(self, wanted: Sequence[Wanted]) -> None:
+        """Feed these folders from the next look on, each as its wish says."""
+        fed: dict[int, tuple[Wanted, WatchedFolder]] = {}
+        for one in wanted:
+            before = self._fed.get(one.folder.id)
+            fed[one.folder.id] = (
+                before if before and before[0].wish == one.wish else (one, self._watched(one))
+            )
+        self._every = min((one.wish.every for one in wanted if one.wish.every is not None), default=None)
+        self.tick_seconds = self._every or self._settings.scan_seconds
+        self._fed = fed
+        if self._watch is not None:
+            self._watch.feed(self._active())
+
+    async def look(self) -> bool:
+        """Look at the place if it is time; returns whether anything was taken.
+
+        Raises:
+            InfrastructureError: the database, or one of the disks, does not work.
+        """
+        if self.is_paused or time.monotonic() < self._not_before:
+            return False
+        if self._watch is None:
+            source = await run_aside(lambda: open_source(self.location))
+            self._watch = PlaceWatch(source, self._intake, self._settings)
+            self._watch.feed(self._active())
+        begun = time.monotonic()
+        try:
+            return await self._watch.look()
+        finally:
+            self._rest(begun, self._watch)
+
+    def look_afresh(self) -> None:
+        """Believe nothing that was remembered of SQL."""
+        if self._watch is not None:
+            self._watch.look_afresh()
+
+    def close(self) -> None:
+        """Let go of what was opened."""
+        if self._watch is not None:
+            self._watch.close()
+
+    def _rest(self, begun: float, watch: PlaceWatch) -> None:
+        pause = 0.0
+        if watch.is_remote and self._every is None:
+            pause = self._settings.share_scan_seconds
+        rested = begun + watch.scan_seconds + max(pause, REST_FACTOR * watch.scan_seconds)
+        self._not_before = rested - self.tick_seconds / 2  # the next tick comes a little early or late
+
+    def _active(self) -> list[WatchedFolder]:
+        return [watched for one, watched in self._fed.values() if not one.wish.is_paused]
+
+    def _watched(self, one: Wanted) -> WatchedFolder:
+        share = one.wish.ask_from_share or self._settings.ask_before_deleting_share
+        return WatchedFolder(one.folder, self._folders, share)
+
+
+class Places:
+    """All places that are watched now."""
+
+    def __init__(
+        self,
+        make_place: Callable[[str], Place],
+        schedule: Schedule,
+        leases: FolderLeases,
+        on_taken: Callable[[], None],
+    ) -> None:
+        """Tick with ``schedule``; call ``on_taken`` when a look took something."""
+        self._make_place = make_place
+        self._schedule = schedule
+        self._leases = leases
+        self._on_taken = on_taken
+        self._places: dict[str, tuple[str, Place]] = {}
+        schedule.every(leases.seconds / 3, "folder leases", leases.renew)
+
+    async def arrange(self, wanted: Iterable[Wanted]) -> None:
+        """Watch exactly this from now on.
+
+        Raises:
+            DatabaseUnavailable: the database does not work.
+        """
+        by_location: dict[str, list[Wanted]] = {}
+        for one in wanted:
+            by_location.setdefault(one.folder.location, []).append(one)
+        for location in self._places.keys() - by_location.keys():
+            name, place = self._places.pop(location)
+            self._schedule.drop(name)
+            place.close()
+            await self._leases.release(location)
+        for location, folders in by_location.items():
+            self._feed(location, folders)
+
+    def look_afresh(self) -> None:
+        """Ask SQL again at the next look at each place: somebody else has changed it."""
+        for _, place in self._places.values():
+            place.look_afresh()
+
+    async def close(self) -> None:
+        """Watch nothing any more; leases that cannot be given back run out by themselves."""
+        for _, place in self._places.values():
+            place.close()
+        with suppress(DatabaseUnavailable):
+            await self._leases.release()
+
+    def _feed(self, location: str, wanted: Sequence[Wanted]) -> None:
+        known = self._places.get(location)
+        name, place = known or (f"folder {wanted[0].folder.id}", self._make_place(location))
+        before = place.tick_seconds
+        place.feed(wanted)
+        self._places[location] = (name, place)
+        if place.tick_seconds != before:
+            self._schedule.every(place.tick_seconds, name, lambda: self._look(place))
+
+    async def _look(self, place: Place) -> None:
+        """One tick of a place: only the process that holds its lease looks at it."""
+        if place.is_paused:
+            return
+        if not self._leases.holds(place.location):
+            if not await self._leases.take(place.location):
+                return
+            place.look_afresh()
+        if await place.look():
+            self._on_taken()

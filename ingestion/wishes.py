@@ -1,0 +1,53 @@
+"""Everything that is to be watched: the folders of the inbox, and those of the map."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ingestion.inbox import WatchedInbox
+from ingestion.mapped import MappedFolders, Wanted
+from ingestion.mapping_checks import Wish
+from storage.folders import Folder
+
+
+class Wishes:
+    """What the admins want, as of the last look at the inbox and the map."""
+
+    def __init__(self, inbox: WatchedInbox, mapped: MappedFolders | None) -> None:
+        """Follow an inbox and, where there is one, a map."""
+        self._inbox = inbox
+        self._mapped = mapped
+        self._in_inbox: list[Wanted] = []
+
+    async def begin(self) -> list[Wanted]:
+        """What is wanted at the start.
+
+        Raises:
+            DatabaseUnavailable: the database does not work.
+            OSError: the inbox is new and cannot be made.
+        """
+        self._in_inbox = _plainly(await self._inbox.known())
+        if not self._in_inbox:
+            await self._inbox.make()
+        if self._mapped is not None:
+            await self._mapped.begin()
+        return self._all()
+
+    async def follow(self) -> list[Wanted] | None:
+        """What is wanted now; None when nothing has changed.
+
+        Raises:
+            DatabaseUnavailable: the database does not work; the next call tries again.
+        """
+        new = await self._inbox.new()
+        self._in_inbox += _plainly(new)
+        has_changed = self._mapped is not None and await self._mapped.follow()
+        return self._all() if new or has_changed else None
+
+    def _all(self) -> list[Wanted]:
+        return self._in_inbox + (self._mapped.wanted if self._mapped else [])
+
+
+def _plainly(folders: Iterable[Folder]) -> list[Wanted]:
+    """Folders of the inbox, watched as the settings say."""
+    return [Wanted(folder, Wish(folder.location, "")) for folder in folders]
