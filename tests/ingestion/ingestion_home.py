@@ -7,6 +7,7 @@ import hashlib
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +16,17 @@ from sqlalchemy import select
 
 from ingestion.app import Ingestion, IngestResult
 from ingestion.reading import PdfReader
-from ingestion.scanner import scan
 from ingestion.settings import IngestionSettings
+from ingestion.sources import open_source
 from storage.analyzer import analyze
+from storage.arrivals import Arrivals
 from storage.blobs import Blobs
 from storage.catalog import Catalog
 from storage.channels import Channels
 from storage.database import Database
 from storage.embedder import BundledEmbedder
-from storage.folders import Arrival, Folders
+from storage.folders import Folders
+from storage.identity import Arrival
 from storage.index.contract import Filters
 from storage.models import Channel, ChannelKey, DocumentStatus, LivePublication, Platform, Rung
 from storage.pdf.process import PdfProcess
@@ -87,14 +90,14 @@ class Home:
     async def store(self, channel: str, file: str, data: bytes) -> None:
         """Take a file of the inbox as a scan would, and do nothing more."""
         path = self.drop(f"{channel}/{file}", data)
-        folders = Folders(self.database, self.ingestion(stop_at="quick").generations)
+        arrivals = Arrivals(self.database, self.ingestion(stop_at="quick").generations)
         where = await self.channel(channel)
-        folder = await folders.ensure(where.id, str(path.parent), watched=True)
+        folder = await Folders(self.database).ensure(where.id, str(path.parent), watched=True, origin="inbox")
         temporary, sha256 = self.blobs.new_temporary(), hashlib.sha256(data).hexdigest()
         temporary.write_bytes(data)
-        look = scan(path.parent).files[file].look._asdict()
-        arrival = Arrival(folder, file, look, sha256, len(data))
-        await folders.store(arrival, lambda: self.blobs.adopt(temporary, sha256), None)
+        look = open_source(str(path.parent)).scan().files[file].look._asdict()
+        keep = partial(self.blobs.adopt, temporary, sha256)
+        await arrivals.store(folder, [Arrival(file, look, sha256, len(data), keep)], None)
 
     async def channel(self, name: str) -> Channel:
         """A local channel."""
