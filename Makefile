@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 PORT ?= 8765
+JOBS ?= 2
 VENV := .venv
 BIN := $(VENV)/bin
 PACKAGES := bot ingestion storage
@@ -23,7 +24,7 @@ demo: install ## try it: [DOCS=folder] [WEAVIATE_URL=embedded|http://...] [PORT=
 test: $(VENV)/.developing ## run every check and test; fetches the engines it needs
 	@$(BIN)/python tests/fetch.py
 	@$(MAKE) --no-print-directory lint types
-	@tests/isolated.sh $(BIN)/pytest $(if $(REQUIRE_ENGINES),--require-engines) $(TESTS)
+	@tests/isolated.sh $(BIN)/pytest -n $(JOBS) --dist loadgroup $(if $(REQUIRE_ENGINES),--require-engines) $(TESTS)
 
 weaviate: ## build the Weaviate server that WEAVIATE_URL=embedded runs (3 minutes, once)
 	@deploy/weaviate.sh

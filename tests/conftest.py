@@ -7,6 +7,7 @@ the command that would run them, and under ``--require-engines`` they fail.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from functools import cache
 
 import pytest
@@ -14,7 +15,9 @@ from engines import MODULES, Absence, absence, load
 
 pytest_plugins = [f"engines.{name}" for name in MODULES]
 
-NOT_RUN = pytest.StashKey[Counter[str]]()
+NOT_RUN = "not run without"
+SLOW_TO_START = ("weaviate", "llm")
+"""Engines that one process of a parallel run starts for all of their tests."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -24,9 +27,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Start the count of tests that were not run."""
-    config.stash[NOT_RUN] = Counter()
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
+    """Keep together, in a parallel run, what shares an engine that is slow to start, or else a file."""
+    for item in items:
+        needed = {name for marker in item.iter_markers("engine") for name in marker.args}
+        shared = next((name for name in SLOW_TO_START if name in needed), str(item.path))
+        item.add_marker(pytest.mark.xdist_group(shared))
 
 
 @cache
@@ -44,13 +51,14 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             continue
         if item.config.getoption("--require-engines"):
             pytest.fail(f"{name} is required: {gone.why}; {gone.remedy}", pytrace=False)
-        item.config.stash[NOT_RUN][name] += 1
+        item.user_properties.append((NOT_RUN, name))  # travels with the report to whoever prints the list
         pytest.skip(f"without {name}: {gone.why}")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """List the engines that were missing, loudly, with the commands that bring them."""
-    not_run = config.stash[NOT_RUN]
+    skipped = terminalreporter.getreports("skipped")
+    not_run = Counter(name for one in skipped for key, name in one.user_properties if key == NOT_RUN)
     if not not_run:
         return
     terminalreporter.section("NOT RUN: real engines are missing", sep="!", red=True, bold=True)

@@ -8,21 +8,29 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from fcntl import LOCK_EX, flock
 from pathlib import Path
 
-from engines import MODULES, FetchError, load
+from engines import MODULES, Engine, FetchError, cache, load
 
 
 def main(names: list[str]) -> None:
     """Fetch the named engines, or all; those already there are passed over."""
-    for name in names or MODULES:
-        engine = load(name)
-        if engine.missing():
-            print(f"fetching {name} ...", flush=True)
-            try:
-                engine.fetch()
-            except (FetchError, OSError, subprocess.SubprocessError) as error:
-                print(f"{name} could not be fetched: {error}", file=sys.stderr)
+    cache().mkdir(parents=True, exist_ok=True)
+    with (cache() / "fetch.lock").open("w") as lock:
+        flock(lock, LOCK_EX)  # whoever comes second finds everything there
+        for name in names or MODULES:
+            engine = load(name)
+            if engine.missing():
+                print(f"fetching {name} ...", flush=True)
+                _fetch(name, engine)
+
+
+def _fetch(name: str, engine: Engine) -> None:
+    try:
+        engine.fetch()
+    except (FetchError, OSError, subprocess.SubprocessError) as error:
+        print(f"{name} could not be fetched: {error}", file=sys.stderr)
 
 
 if __name__ == "__main__":

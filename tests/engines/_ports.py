@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import random
 import socket
+from contextlib import suppress
+
+FIRST, EACH = 20_000, 3_000
+"""Below the ports that the kernel hands out by itself; so many for each process of a parallel run."""
 
 
 def free_port() -> int:
-    """A port of the loopback interface that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A port of the loopback interface that nobody listens on and no other process of this run looks at."""
+    number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    start = FIRST + number % 4 * EACH
+    for port in random.sample(range(start, start + EACH), EACH):
+        with suppress(OSError), socket.socket() as probe:
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise OSError(f"no port from {start} on is free")
