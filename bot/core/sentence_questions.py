@@ -58,7 +58,7 @@ _PATTERNS = tuple(
         ),
         (
             r"(?P<subject>(?:The|Our)\s+[\w'’/-]+(?:\s+[\w'’/-]+){1,5}?)\s+(?P<be>is|are)\s+"
-            r"(?:\d|USD|EUR|up\s+to|at\s+(?:least|most)|between|the|an?)\b",
+            r"(?:\d+|USD|EUR|up\s+to|at\s+(?:least|most)|between|the|an?)\b",
             "What {be} {subject}?",
         ),
     )
@@ -83,7 +83,7 @@ def question_of(sentence: str, soften: Callable[[str], str]) -> str | None:
         if found := pattern.match(sentence):
             parts = {name: text or "" for name, text in found.groupdict().items()}
             asked = question.format(**parts | {"subject": _soften(parts["subject"], soften)})
-            is_clear = asked.count(" ") >= 3 and not _POINTS_ELSEWHERE.search(asked)
+            is_clear = asked.count(" ") >= 3 and not _POINTS_ELSEWHERE.search(" ".join(parts.values()))
             return asked[0].upper() + asked[1:] if is_clear else None
     return None
 

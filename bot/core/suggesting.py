@@ -93,7 +93,7 @@ def _about_headings(
             yield wording.HOW_DO_I.format(words[len("how to ") :])
         else:
             is_plain = _is_plain(title) and len(title) <= LONGEST_TITLE
-            is_sentence = topic[1:] == topic[1:].lower()
+            is_sentence = language == "en" and topic[1:] == topic[1:].lower()
             yield wording.question_about(words if is_sentence else topic, title if is_plain else "", language)
 
 

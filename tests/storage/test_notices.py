@@ -2,103 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
-from itertools import count
-from uuid import UUID
 
 import pytest
+from notice_shelf import LEASE, NoticeShelf, open_shelf
 from sqlalchemy import select
-from sqlmodel import col
 
-from storage.channels import Channels
 from storage.clock import clock_ahead, utc_now
 from storage.database import Database
 from storage.errors import LeaseLost
 from storage.leases import Leases
-from storage.models import Channel, ChannelKey, Platform, Rung
-from storage.notices import Notices
+from storage.models import ChannelKey, Platform, Rung
 from storage.planning import Generations
-from storage.publication_work import PublicationWork
 from storage.reading_work import MOST_ATTEMPTS, ReadingWork
 from storage.tables import (
-    BlobRow,
     DocumentRow,
     FolderRow,
-    NoticeRow,
     PublicationRow,
-    ReadingRow,
     VersionRow,
 )
 from storage.telling import tell_failed, tell_folder, tell_live, tell_refused
 
 GENERATIONS = Generations(quick="g1", full=None)
-LEASE = 60
-
-
-@dataclass
-class Shelf:
-    """A channel's documents, put straight into the tables."""
-
-    database: Database
-    channel: Channel
-    folder: int
-
-    def __post_init__(self) -> None:
-        self._numbers = count(1)
-        self.notices = Notices(self.database)
-
-    async def add(self, file: str, state: str = "done", document: UUID | None = None) -> int:
-        """A version whose quick reading has this state; returns its id."""
-        number = next(self._numbers)
-        sha256 = f"{number:064x}"
-        async with self.database.transaction() as session:
-            session.add(BlobRow(sha256=sha256, size=1))
-            if document is None:
-                row = DocumentRow(channel_id=self.channel.id, folder_id=self.folder, file=file)
-                session.add(row)
-                document = row.id
-            await session.flush()
-            version = VersionRow(document_id=document, number=number, sha256=sha256)
-            session.add_all([version, ReadingRow(sha256=sha256, generation="g1", rung="quick", state=state)])
-            await session.flush()
-            return version.id
-
-    async def publish(self, version: int) -> bool:
-        """Take a version live as a worker does."""
-        async with self.database.transaction() as session:
-            row = await session.get_one(VersionRow, version)
-            reading = await session.scalar(select(ReadingRow).where(col(ReadingRow.sha256) == row.sha256))
-            assert reading is not None
-            session.add(PublicationRow(channel_id=self.channel.id, version_id=version, reading_id=reading.id))
-        work = PublicationWork(self.database, Leases(self.database, "worker", LEASE))
-        claim = await work.claim(Rung.QUICK)
-        assert claim is not None
-        return await work.go_live(claim)
-
-    async def document_of(self, version: int) -> UUID:
-        """The document of a version."""
-        async with self.database.snapshot() as session:
-            return (await session.get_one(VersionRow, version)).document_id
-
-    async def told(self) -> list[NoticeRow]:
-        """Every notice, oldest first."""
-        async with self.database.snapshot() as session:
-            return list(await session.scalars(select(NoticeRow).order_by(col(NoticeRow.id))))
 
 
 @pytest.fixture
-async def shelf(database: Database) -> Shelf:
+async def shelf(database: Database) -> NoticeShelf:
     """An empty folder of one channel."""
-    channel = await Channels(database).ensure(ChannelKey(Platform.LOCAL, "", "it"))
-    async with database.transaction() as session:
-        folder = FolderRow(channel_id=channel.id, location="/srv/it", watched=True)
-        session.add(folder)
-        await session.flush()
-        return Shelf(database, channel, folder.id)
+    return await open_shelf(database, ChannelKey(Platform.LOCAL, "", "it"))
 
 
-async def test_a_version_that_answers_is_told_once_however_often_it_is_published(shelf: Shelf) -> None:
+async def test_a_version_that_answers_is_told_once_however_often_it_is_published(shelf: NoticeShelf) -> None:
     """Shows that publishing the same version again, as a rename or a repair does, tells nothing new."""
     version = await shelf.add("a.pdf")
     assert await shelf.publish(version)
@@ -107,7 +41,7 @@ async def test_a_version_that_answers_is_told_once_however_often_it_is_published
     assert (notice.kind, notice.version_id, notice.state) == ("live", version, "waiting")
 
 
-async def test_telling_what_was_told_leaves_the_first_notice_as_it_is(shelf: Shelf) -> None:
+async def test_telling_what_was_told_leaves_the_first_notice_as_it_is(shelf: NoticeShelf) -> None:
     """Shows that the key of a notice keeps a repeated step from telling it twice."""
     version = await shelf.add("a.pdf")
     await shelf.publish(version)
@@ -120,7 +54,9 @@ async def test_telling_what_was_told_leaves_the_first_notice_as_it_is(shelf: She
     assert [notice.state for notice in await shelf.told()] == ["posted"]
 
 
-async def test_a_new_version_is_told_and_the_one_it_replaced_is_not_shown_any_more(shelf: Shelf) -> None:
+async def test_a_new_version_is_told_and_the_one_it_replaced_is_not_shown_any_more(
+    shelf: NoticeShelf,
+) -> None:
     """Shows that a batch holds only what is still true when it is read."""
     first = await shelf.add("a.pdf")
     await shelf.publish(first)
@@ -133,7 +69,7 @@ async def test_a_new_version_is_told_and_the_one_it_replaced_is_not_shown_any_mo
     assert live[0].number > 1
 
 
-async def test_a_file_is_told_as_failed_when_its_last_try_failed(shelf: Shelf) -> None:
+async def test_a_file_is_told_as_failed_when_its_last_try_failed(shelf: NoticeShelf) -> None:
     """Shows that tries which may still end well tell nobody, and that the reason is told."""
     version = await shelf.add("bad.pdf", state="waiting")
     work = ReadingWork(shelf.database, Leases(shelf.database, "worker", LEASE), GENERATIONS)
@@ -151,7 +87,7 @@ async def test_a_file_is_told_as_failed_when_its_last_try_failed(shelf: Shelf) -
     )
 
 
-async def test_a_second_file_with_a_content_that_failed_is_told_too(shelf: Shelf) -> None:
+async def test_a_second_file_with_a_content_that_failed_is_told_too(shelf: NoticeShelf) -> None:
     """Shows that each file of one content gets its own notice, and each only one."""
     version = await shelf.add("one.pdf", state="failed")
     async with shelf.database.transaction() as session:
@@ -166,7 +102,7 @@ async def test_a_second_file_with_a_content_that_failed_is_told_too(shelf: Shelf
     assert len({notice.document_id for notice in await shelf.told()}) == len(await shelf.told()) == 2
 
 
-async def test_a_refused_file_is_told_once_per_reason(shelf: Shelf) -> None:
+async def test_a_refused_file_is_told_once_per_reason(shelf: NoticeShelf) -> None:
     """Shows that a scan which refuses the same file again says nothing, and another reason does."""
     version = await shelf.add("big.pdf")
     async with shelf.database.transaction() as session:
@@ -178,7 +114,7 @@ async def test_a_refused_file_is_told_once_per_reason(shelf: Shelf) -> None:
     assert [notice.text for notice in await shelf.told()] == ["too large", "not a PDF"]
 
 
-async def test_a_folders_problem_and_its_end_are_told_and_the_last_word_counts(shelf: Shelf) -> None:
+async def test_a_folders_problem_and_its_end_are_told_and_the_last_word_counts(shelf: NoticeShelf) -> None:
     """Shows that only changes are told, and that a batch shows each folder as it is now."""
     for problem in ("it is empty", "it is empty", None):
         async with shelf.database.transaction() as session:
@@ -187,10 +123,10 @@ async def test_a_folders_problem_and_its_end_are_told_and_the_last_word_counts(s
     assert [notice.text for notice in await shelf.told()] == ["it is empty", None]
     batch = await shelf.notices.claim(await shelf.notices.waiting(), LEASE)
     total, folders = (await shelf.notices.read(batch, 5))["folder"]
-    assert (total, folders[0].text, folders[0].location) == (1, None, "/srv/it")
+    assert (total, folders[0].text, folders[0].location) == (1, None, f"/srv/{shelf.channel.id}")
 
 
-async def test_what_one_process_has_claimed_no_other_one_tells(shelf: Shelf) -> None:
+async def test_what_one_process_has_claimed_no_other_one_tells(shelf: NoticeShelf) -> None:
     """Shows that claimed notices do not wait, and that a batch taken over cannot be posted by its loser."""
     await shelf.publish(await shelf.add("a.pdf"))
     groups = await shelf.notices.waiting()
@@ -203,7 +139,7 @@ async def test_what_one_process_has_claimed_no_other_one_tells(shelf: Shelf) -> 
         await shelf.notices.mark_posting(first, shelf.channel.id, LEASE)
 
 
-async def test_a_batch_whose_poster_died_is_taken_over_once(shelf: Shelf) -> None:
+async def test_a_batch_whose_poster_died_is_taken_over_once(shelf: NoticeShelf) -> None:
     """Shows that a batch in posting is left alone while its lease runs, and then has one new owner."""
     await shelf.publish(await shelf.add("a.pdf"))
     batch = await shelf.notices.claim(await shelf.notices.waiting(), LEASE)
@@ -216,7 +152,7 @@ async def test_a_batch_whose_poster_died_is_taken_over_once(shelf: Shelf) -> Non
         assert await shelf.notices.take_over(LEASE) is None
 
 
-async def test_what_nobody_could_be_told_for_too_long_stays_in_the_console(shelf: Shelf) -> None:
+async def test_what_nobody_could_be_told_for_too_long_stays_in_the_console(shelf: NoticeShelf) -> None:
     """Shows that an expired notice waits no more and is still among the recent ones."""
     await shelf.publish(await shelf.add("a.pdf"))
     assert await shelf.notices.expire(utc_now() - timedelta(days=1)) == 0

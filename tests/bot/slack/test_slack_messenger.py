@@ -5,19 +5,27 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from bot.core.errors import DeliveryError, DeliveryUnclear
-from bot.core.models import Answer, AnswerState
+from bot.core.announcement import Announcement, Entry
+from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
+from bot.core.models import Answer, AnswerState, CitedPage
 from bot.slack.messenger import SlackMessenger, web_client
+from bot.slack.render import MESSAGE, render_announcement
+from storage.models import Channel, ChannelKey, Platform
 
 ADDRESS = {"channel": "C1", "ts": "17.1", "thread": "17.1", "key": "T1:C1:17.1"}
 DIRECT = {"channel": "D1", "ts": "17.1", "thread": None, "key": "T1:D1:17.1"}
 ANSWER = Answer(AnswerState.GROUNDED, "Daily [1].")
+ANNOUNCED = Announcement(
+    "b1", "1 PDF is new here.", (Entry("a.pdf: 2 pages", (), ("When do backups run?",)),)
+)
+SINCE = datetime(2026, 1, 5, tzinfo=UTC)
 
 
 @dataclass
@@ -162,3 +170,48 @@ async def test_delivering_twice_writes_the_same_message(api: WebApi, messenger: 
     assert [method for method, _ in api.calls] == ["chat.postMessage", "chat.update", "chat.update"]
     assert api.calls[1] == api.calls[2]
     assert "T1:C1:17.1" in str(api.calls[1][1]["metadata"])
+
+
+def test_an_announcement_goes_to_the_conversation_that_the_tenant_is_named_after(
+    messenger: SlackMessenger,
+) -> None:
+    """Shows that a channel which never spoke can be told of its files."""
+    tenant = ChannelKey(Platform.SLACK, "T1", "C1").tenant
+    assert messenger.announcing_place(Channel(1, tenant, Platform.SLACK, "it", 1), None) == {"channel": "C1"}
+
+
+async def test_an_announcement_of_unclear_outcome_is_found_again_and_another_one_is_not(
+    api: WebApi, messenger: SlackMessenger
+) -> None:
+    """Shows that the metadata of a lost post names it."""
+    api.faults = [None]
+    with pytest.raises(DeliveryUnclear):
+        await messenger.announce({"channel": "C1"}, ANNOUNCED)
+    assert len(api.posted) == 1
+    assert await messenger.has_announced({"channel": "C1"}, "b1", SINCE)
+    assert not await messenger.has_announced({"channel": "C1"}, "b2", SINCE)
+
+
+@pytest.mark.parametrize("error", ["not_in_channel", "channel_not_found", "is_archived"])
+async def test_a_channel_without_the_bot_is_closed(
+    api: WebApi, messenger: SlackMessenger, error: str
+) -> None:
+    """Shows that such a refusal is told apart from one that passes."""
+    api.faults = [web.json_response({"ok": False, "error": error})]
+    with pytest.raises(ChannelClosed):
+        await messenger.announce({"channel": "C1"}, ANNOUNCED)
+
+
+def test_an_announcement_is_inert_and_within_slacks_limits_whatever_the_documents_are_called() -> None:
+    """Shows that names from documents make no mention, link or markup, and that buttons are only ours."""
+    evil = "<!channel> <https://evil.example|here> & www.evil.example"
+    entries = tuple(Entry(evil * 9, (evil * 9,) * 3, (evil,) * 3) for _ in range(5))
+    source = CitedPage((), evil, evil, "https://footnote.example/v/1")
+    shown = render_announcement(Announcement("b1", "5 PDFs", entries, ("and 37 more",), (source,) * 5))
+    words = json.dumps([shown.text, shown.blocks], ensure_ascii=False)
+    assert "<!channel>" not in words
+    assert "<https" not in words
+    assert "www.evil" not in words
+    assert len(json.dumps(shown.blocks, ensure_ascii=False)) <= MESSAGE + 1000
+    urls = [one["url"] for block in shown.blocks for one in block.get("elements", ())]
+    assert urls == ["https://footnote.example/v/1"] * 5

@@ -10,11 +10,13 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from bot.core.errors import DeliveryError, DeliveryUnclear
-from bot.core.models import Answer, AnswerState, Citation
+from bot.core.announcement import Announcement, Entry
+from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
+from bot.core.models import Answer, AnswerState, Citation, CitedPage
 from bot.teams.connector import AppCredentials, Connector
 from bot.teams.messenger import TeamsMessenger
 from bot.teams.service_urls import is_local, is_microsofts
+from storage.models import Channel, ChannelKey, Platform
 
 CONVERSATION = "19:ops@thread.tacv2;messageid=17"
 ANSWER = Answer(
@@ -22,6 +24,9 @@ ANSWER = Answer(
     "Daily [1].",
     (Citation(1, "Backups", "sop.pdf", 2, "daily", (), "https://f.example/v/1"),),
 )
+
+CHANNEL = Channel(1, ChannelKey(Platform.TEAMS, "t", "19:ops").tenant, Platform.TEAMS, "ops", 1)
+EVIL = "[here](https://evil.example) <at>everyone</at> **bold**"
 
 
 @dataclass
@@ -175,3 +180,36 @@ async def test_an_unreachable_connector_got_nothing(messenger: TeamsMessenger) -
     with pytest.raises(DeliveryError) as caught:
         await messenger.place({"service_url": "http://127.0.0.1:9/", "conversation": "c"})
     assert not isinstance(caught.value, DeliveryUnclear)
+
+
+async def test_an_announcement_is_one_card_in_the_channel_itself(
+    teams: Teams, messenger: TeamsMessenger
+) -> None:
+    """Shows that no thread is answered, and that names from documents stand in runs without markup."""
+    place = messenger.announcing_place(CHANNEL, teams.address)
+    assert place is not None
+    source = CitedPage((), EVIL, EVIL, "https://footnote.example/v/1")
+    told = Announcement("b1", "1 PDF is new here.", (Entry(EVIL, (EVIL,), (EVIL,)),), (), (source,))
+    await messenger.announce(place, told)
+    ((_, conversation, activity),) = teams.sent
+    assert conversation == CONVERSATION.split(";", maxsplit=1)[0]
+    assert "text" not in activity
+    *lines, button = activity["attachments"][0]["content"]["body"]
+    assert {line["type"] for line in lines} == {"RichTextBlock"}
+    assert {run["type"] for line in lines for run in line["inlines"]} == {"TextRun"}
+    assert button["actions"][0]["url"] == "https://footnote.example/v/1"
+
+
+def test_a_channel_that_never_spoke_has_no_place_yet(messenger: TeamsMessenger) -> None:
+    """Shows that Teams must have said once where a channel is reached."""
+    assert messenger.announcing_place(CHANNEL, None) is None
+
+
+@pytest.mark.parametrize("status", [403, 404])
+async def test_a_conversation_without_the_bot_is_closed(
+    teams: Teams, messenger: TeamsMessenger, status: int
+) -> None:
+    """Shows that such a refusal is told apart from one that passes."""
+    teams.faults = [web.Response(status=status)]
+    with pytest.raises(ChannelClosed):
+        await messenger.announce(teams.address, Announcement("b1", "1 PDF is new here.", ()))
