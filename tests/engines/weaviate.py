@@ -49,6 +49,11 @@ class RealWeaviate:
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
+    def data(self) -> Path:
+        """The folder of everything it keeps."""
+        return self._folder / "data"
+
+    @property
     def url(self) -> str:
         """Base URL of the REST port."""
         return f"http://{HOST}:{self.identity.ports.rest}"
@@ -69,12 +74,11 @@ class RealWeaviate:
 
     def start(self) -> None:
         """Start it and wait until it is ready."""
-        data = self._folder / "data"
-        data.mkdir(exist_ok=True)
+        self.data.mkdir(exist_ok=True)
         with (self._folder / "log.txt").open("ab") as log:
             self._process = subprocess.Popen(
                 [str(default_binary()), "--host", HOST, "--port", str(self.identity.ports.rest), *SCHEME],
-                env=environment(data, self.identity),
+                env=environment(self.data, self.identity),
                 stdout=log,
                 stderr=log,
             )
