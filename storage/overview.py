@@ -130,8 +130,14 @@ def status_of(row: Row[Any], folder: FolderState | None = None) -> DocumentStatu
         pages=row.pages,
         state=row.state,
         rung=Rung(row.live_rung) if row.state == "live" else None,
-        reason="; ".join(filter(None, _reasons(row, folder))) or None,
+        reason=_join(_reasons(row, folder)),
     )
+
+
+def _join(reasons: Iterator[str | None]) -> str | None:
+    """One line of several phrases; a sentence among them loses its full stop, except at the end."""
+    found = [reason for reason in reasons if reason]
+    return "; ".join([*(reason.rstrip(".") for reason in found[:-1]), *found[-1:]]) or None
 
 
 def _reasons(row: Row[Any], folder: FolderState | None) -> Iterator[str | None]:
@@ -140,7 +146,7 @@ def _reasons(row: Row[Any], folder: FolderState | None) -> Iterator[str | None]:
         return
     if folder and str(row.document_id) in folder.asked:
         yield f"its file vanished, and its deletion waits for your word: footnote folders approve {folder.id}"
-    elif folder and folder.problem:
+    elif folder and folder.problem and not folder.asked:
         yield f"its folder cannot be trusted: {folder.problem}"
     if row.state == "live" and not row.is_newer_coming:
         yield "it is being read anew, and answers meanwhile" if row.is_read_again else None

@@ -309,11 +309,16 @@ async def test_a_document_tells_what_is_wrong_with_its_folder(
     await shelf.live("b.pdf")
     async with database.transaction() as session:
         folder = await session.get_one(FolderRow, vanished.folder_id)
-        folder.problem, folder.asked = "The folder is missing.", [str(vanished.id)]
+        folder.problem, folder.asked = "1 of 2 files vanished.", [str(vanished.id)]
     first, second = await catalog.documents(shelf.channel_id)
     assert first.reason is not None
     assert "waits for your word: footnote folders approve" in first.reason
-    assert second.reason == "its folder cannot be trusted: The folder is missing."
+    assert second.reason is None
+    async with database.transaction() as session:
+        folder = await session.get_one(FolderRow, vanished.folder_id)
+        folder.problem, folder.asked = "The folder is missing.", None
+    reasons = {one.reason for one in await catalog.documents(shelf.channel_id)}
+    assert reasons == {"its folder cannot be trusted: The folder is missing."}
 
 
 async def test_a_document_that_is_read_anew_says_so(catalog: Catalog, shelf: Shelf) -> None:
