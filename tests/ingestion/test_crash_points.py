@@ -1,0 +1,74 @@
+"""The named places to die at: all are passed by an ordinary life, and death there is a real kill -9."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from ingestion_home import Home
+from paper import pdf
+
+from storage.crash_points import POINTS, VARIABLE, arm, passed
+from storage.errors import SettingsError
+from storage.tables import PublicationRow
+
+RELIABILITY = Path(__file__).parents[2] / "docs" / "reliability.md"
+
+
+async def test_every_point_is_passed_by_adding_replacing_renaming_and_deleting(home: Home) -> None:
+    """Shows that no name is dead: each stands where the journey of a PDF really goes by."""
+    passed.clear()
+    serving = await home.serve(delete_grace_seconds=0, ask_before_deleting_share=1)
+    place = home.drop("hr/leave.pdf", pdf("Leave\nEmployees get twenty five days of marzipan leave."))
+    home.drop("hr/travel.pdf", pdf("Travel\nEmployees go by lantern train."))
+    await home.until_found("hr", "marzipan", "leave.pdf")
+    place.write_bytes(pdf("Leave\nEmployees get thirty days of saffron leave."))
+    await home.until_found("hr", "saffron", "leave.pdf")
+    place = place.rename(place.with_name("days.pdf"))
+    await home.until_found("hr", "saffron", "days.pdf")
+    place.unlink()
+
+    async def is_gone() -> bool:
+        await serving.purge()
+        states = {row.state for row in await home.rows(PublicationRow)}
+        return passed["after-purge"] > 0 and "retired" not in states and not await home.find("hr", "saffron")
+
+    await home.until(is_gone, seconds=60)
+    await serving.reconcile()
+    assert set(POINTS) - passed.keys() == set()
+
+
+@pytest.mark.parametrize("where", ["after-seal", "after-seal:1", "after-seal:3"])
+def test_a_process_dies_at_its_point_as_by_kill_minus_nine(where: str) -> None:
+    """Shows that no handler and no ``finally`` runs, and that the n-th pass can be meant."""
+    program = (
+        "from storage.crash_points import reach\n"
+        "try:\n    for number in range(1, 5):\n        print(number, flush=True)\n        reach('after-seal')\n"
+        "finally:\n    print('cleaned up', flush=True)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, VARIABLE: where},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == -signal.SIGKILL
+    assert done.stdout.split() == [str(number) for number in range(1, int(where.partition(":")[2] or 1) + 1)]
+
+
+@pytest.mark.parametrize("where", ["after-lunch", "after-seal:soon", "after-seal:-1"])
+def test_a_point_that_does_not_exist_is_refused(where: str) -> None:
+    """Shows that a misspelt name is an error, not a run in which nothing dies."""
+    with pytest.raises(SettingsError, match="after-adopt"):
+        arm(where)
+
+
+def test_every_point_is_explained() -> None:
+    """Shows that the page on reliability names every place."""
+    page = RELIABILITY.read_text()
+    assert [point for point in POINTS if f"`{point}`" not in page] == []
