@@ -1,6 +1,6 @@
 """The child process of ``engines.llm``: serves one model on loopback until it is told to stop.
 
-Arguments: model file, port, API key. Prints one line with its address when it is ready.
+Arguments: model file, port, API key, ``write`` or ``embed``. Prints one line with its address when ready.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sys
 import xllamacpp
 
 
-def main(model: str, port: int, key: str) -> None:
+def main(model: str, port: int, key: str, purpose: str) -> None:
     """Serve until SIGTERM."""
     params = xllamacpp.CommonParams()
     params.model.path = model
@@ -22,6 +22,11 @@ def main(model: str, port: int, key: str) -> None:
     params.n_ctx, params.n_parallel = 4096, 2
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1  # its threads spin: leave a core free
     params.ui, params.offline, params.cache_prompt = False, True, False
+    if purpose == "embed":
+        params.embedding = True
+        params.pooling_type = xllamacpp.llama_pooling_type.LLAMA_POOLING_TYPE_MEAN
+        params.n_batch = params.n_ubatch = 1024
+        params.n_parallel = 1  # texts that share a batch of this causal model get other vectors than alone
     stop = {signal.SIGTERM, signal.SIGINT}
     signal.pthread_sigmask(signal.SIG_BLOCK, stop)
     server = xllamacpp.Server(params)
@@ -30,4 +35,4 @@ def main(model: str, port: int, key: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), sys.argv[3])
+    main(sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4])

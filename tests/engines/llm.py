@@ -12,6 +12,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -61,10 +62,24 @@ class LanguageModel:
 
 @pytest.fixture(scope="session")
 def language_model() -> Iterator[LanguageModel]:
-    """One server for all tests, in a process of its own that ends with them."""
+    """One server that writes, for all tests."""
+    with _serving("write") as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def embedding_model() -> Iterator[LanguageModel]:
+    """One server that embeds, for all tests: the same model, the mean of its token states."""
+    with _serving("embed") as server:
+        yield server
+
+
+@contextmanager
+def _serving(purpose: str) -> Iterator[LanguageModel]:
+    """A server in a process of its own that ends with the tests."""
     port, key = free_port(), "key-of-the-test"
     script = Path(__file__).with_name("_llm_server.py")
-    command = (sys.executable, str(script), str(MODEL), str(port), key)
+    command = (sys.executable, str(script), str(MODEL), str(port), key, purpose)
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
         try:
             assert server.stdout
