@@ -28,6 +28,7 @@ from bot.core.retriever import HybridRetriever
 from bot.listening import base_url, read_listening
 from bot.settings import BotSettings
 from ingestion.settings import IngestionSettings
+from ingestion.sources.settings import ShareSettings
 from storage.blobs import Blobs
 from storage.catalog import Catalog
 from storage.channels import Channels
@@ -37,6 +38,7 @@ from storage.embedder import BundledEmbedder
 from storage.embedding import Embedder, PunctualEmbedder
 from storage.errors import IndexUnavailable, SettingsError
 from storage.facts import first_space, hold_index
+from storage.folders import Folders
 from storage.index.contract import Index
 from storage.index.embedded import EmbeddedIndex
 from storage.index.live import LiveIndex
@@ -80,7 +82,7 @@ def load_settings(*, host: str | None = None, port: int | None = None, inbox: Pa
     Raises:
         SettingsError: a setting is missing, unknown or out of bounds.
     """
-    rooms = (StorageSettings, BotSettings, IngestionSettings)
+    rooms = (StorageSettings, BotSettings, IngestionSettings, ShareSettings)
     refuse_unknown(rooms)
     storage = load(StorageSettings)
     return Settings(storage, load(BotSettings, host=host, port=port), load(IngestionSettings, inbox=inbox))
@@ -97,6 +99,7 @@ class Storage:
     citations: Citations
     blobs: Blobs
     readings: ReadingFiles
+    folders: Folders
 
 
 @asynccontextmanager
@@ -119,6 +122,7 @@ async def open_storage(settings: Settings) -> AsyncIterator[Storage]:
             Citations(database),
             Blobs(home / "blobs"),
             ReadingFiles(home / "readings"),
+            Folders(database),
         )
 
 

@@ -7,9 +7,11 @@ from pathlib import Path
 
 from pydantic import SecretStr
 from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
 
 from bot.settings import BotSettings
 from ingestion.settings import IngestionSettings
+from ingestion.sources.settings import ShareSettings
 from storage.settings import FootnoteSettings, StorageSettings
 
 HEAD = """\
@@ -22,7 +24,7 @@ SIGNS = {"ge": "from", "gt": "above", "le": "to", "lt": "below"}
 
 def render() -> str:
     """The whole file."""
-    rooms = (StorageSettings, IngestionSettings, BotSettings)
+    rooms = (StorageSettings, IngestionSettings, ShareSettings, BotSettings)
     return "\n".join([HEAD, *(line for room in rooms for line in room_lines(room))])
 
 
@@ -47,7 +49,7 @@ def bounds(field: FieldInfo) -> str:
 
 def shown(default: object) -> str:
     """A default as it is written in the file."""
-    if default is None or isinstance(default, SecretStr):
+    if default is None or default is PydanticUndefined or isinstance(default, SecretStr):
         return ""
     return str(default).lower() if isinstance(default, bool) else str(default)
 

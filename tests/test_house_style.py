@@ -29,6 +29,7 @@ BROAD_EXCEPTS = {
     "bot/core/conversation.py": "one question of many",
     "ingestion/schedule.py": "a tick",
     "ingestion/side_program.py": "one job of many",
+    "ingestion/sources/patience.py": "carried from one thread to the other",
     "ingestion/worker.py": "one document of many",
 }
 """Where ``except Exception`` may stand, and what it keeps going."""

@@ -11,7 +11,7 @@ import fsspec
 from fsspec.spec import AbstractFileSystem
 
 from ingestion.sources.port import Look
-from ingestion.sources.share import Entry, Missing, Parts, Stream, Trouble, common_trouble
+from ingestion.sources.share import Entry, Missing, Parts, Stream, Trouble, plain_trouble
 
 TAGS = ("ETag", "etag", "md5Hash", "content_md5", "generation", "checksum", "version", "id")
 TIMES = ("LastModified", "last_modified", "modified", "mtime", "updated", "modifiedTime", "modify")
@@ -61,7 +61,7 @@ class FsspecShare:
 
     def trouble(self, error: Exception) -> Trouble:
         """What an error means, as far as it is one of Python's own."""
-        return common_trouble(error)
+        return plain_trouble(error)
 
     def close(self) -> None:
         """fsspec closes what it opened with its last reference."""

@@ -15,7 +15,7 @@ from ingestion.sources.names import is_foreign_folder, why_passed_over
 from ingestion.sources.opening import BLOCK_BYTES, refuse_large
 from ingestion.sources.patience import Beat, GivenUp, Patience, Unanswered
 from ingestion.sources.port import Look, Scan, SeenFile
-from ingestion.sources.share import Busy, Entry, Forbidden, Missing, Parts, Share, Trouble, common_trouble
+from ingestion.sources.share import Busy, Entry, Forbidden, Missing, Parts, Share, Trouble, plain_trouble
 from storage.errors import BlobsUnavailable
 
 RETRY_SECONDS = 600.0
@@ -187,7 +187,7 @@ class RemoteSource:
     def _meaning(self, error: Exception) -> Trouble:
         if isinstance(error, Trouble):
             return error
-        return self._share.trouble(error) if self._share else common_trouble(error)
+        return self._share.trouble(error) if self._share else plain_trouble(error)
 
     def _let_go(self, _beat: Beat = _nothing) -> None:
         """Close the connection, which may be broken already; the next call makes a new one."""

@@ -78,7 +78,7 @@ class Share(Protocol):
         """Let go of the connection."""
 
 
-def common_trouble(error: Exception) -> Trouble:
+def plain_trouble(error: Exception) -> Trouble:
     """What an error means whatever the protocol."""
     number = error.errno if isinstance(error, OSError) else None
     if isinstance(error, FileNotFoundError) or number in _MISSING:
@@ -94,7 +94,7 @@ def common_trouble(error: Exception) -> Trouble:
 
 def trouble_by_type(error: Exception, table: Meanings) -> Trouble:
     """What an error means by the first row of a protocol's table that fits, else whatever the protocol."""
-    return next((make() for kinds, make in table if isinstance(error, kinds)), None) or common_trouble(error)
+    return next((make() for kinds, make in table if isinstance(error, kinds)), None) or plain_trouble(error)
 
 
 def wrong_account(variables: str) -> Trouble:
