@@ -64,8 +64,8 @@ class Vanishing:
         if twice:
             self._known.forget()
             await self._known.load()
-        gone = self._gone(twice - scan.files.keys(), arriving)
-        asked = await self._questionable(gone, question)
+        gone, held = self._gone(twice - scan.files.keys(), arriving)
+        asked = await self._questionable(gone, question) | (held & question.asked)
         await self._delete({one: file for one, file in gone.items() if one not in asked}, question, scan)
         self.asked = asked
         return _sentence(len(asked), len(self._known.documents)) if asked else None
@@ -78,13 +78,16 @@ class Vanishing:
         self._missed = missing
         return set() if is_growing and self._clock() - self._since < PATIENCE_SECONDS else twice
 
-    def _gone(self, missing: set[str], arriving: Collection[int]) -> dict[UUID, str]:
-        gone = {}
+    def _gone(self, missing: set[str], arriving: Collection[int]) -> tuple[dict[UUID, str], frozenset[UUID]]:
+        """(the missing documents, those that may yet turn out to be one of the arriving files)."""
+        gone, held = {}, set()
         for file in missing:
             known = self._known.documents.get(file)
-            if known is not None and (known.look is None or known.look.size not in arriving):
+            if known is not None and known.look is not None and known.look.size in arriving:
+                held.add(known.document)
+            elif known is not None:
                 gone[known.document] = file
-        return gone
+        return gone, frozenset(held)
 
     async def _questionable(self, gone: Mapping[UUID, str], question: Question) -> frozenset[UUID]:
         """Those of the gone that need a word: all that have none yet, or else what was asked before."""
