@@ -60,6 +60,9 @@ def _add_ingest(commands: Any) -> None:
         help="how far to wait: quick answers by words, full with vectors (default: quick)",
     )
     ingest.set_defaults(run="bot.cli.ingest:ingest")
+    _add_instead(
+        ingest, "--dry-run", "bot.cli.preview:preview_ingest", "say what would happen; write nothing"
+    )
 
 
 def _add_ask(commands: Any) -> None:
@@ -78,13 +81,7 @@ def _add_listings(commands: Any) -> None:
     documents.add_argument("--channel", required=True, help="a local channel's name, or a tenant name")
     documents.add_argument("--json", action="store_true", help="one JSON line per document")
     documents.set_defaults(run="bot.cli.listing:list_documents")
-    documents.add_argument(
-        "--deleted",
-        action="store_const",
-        dest="run",
-        const="bot.cli.deleted:list_deleted",
-        help="what was deleted and can still be brought back",
-    )
+    _add_instead(documents, "--deleted", "bot.cli.deleted:list_deleted", "what was deleted and is still kept")
     restore = commands.add_parser("restore", help="save a deleted PDF while it is still kept")
     restore.add_argument("file", help="its path as `footnote documents --deleted` prints it")
     restore.add_argument("--channel", required=True, help="the channel it was deleted from")
@@ -99,11 +96,23 @@ def _add_folders(commands: Any) -> None:
     folders = commands.add_parser("folders", help="every watched place, its state, and what waits for you")
     folders.add_argument("--json", action="store_true", help="one JSON line per folder")
     folders.set_defaults(run="bot.cli.folders:list_folders")
+    _add_instead(folders, "--check", "bot.cli.preview:check_folders", "name every mistake in folders.toml")
+    _add_instead(
+        folders,
+        "--dry-run",
+        "bot.cli.preview:preview_folders",
+        "say what the next look would do; write nothing",
+    )
     actions = folders.add_subparsers(metavar="[ACTION]")
     approve = actions.add_parser("approve", help="let the files that vanished from a folder go")
     approve.add_argument("id", type=int, help="the folder's number, as `footnote folders` prints it")
     approve.add_argument("--yes", action="store_true", help="do not ask")
     approve.set_defaults(run="bot.cli.folders:approve")
+
+
+def _add_instead(command: argparse.ArgumentParser, option: str, run: str, help: str) -> None:
+    """An option with which the command does something else."""
+    command.add_argument(option, action="store_const", dest="run", const=run, help=help)
 
 
 def _existing_path(text: str) -> Path:
