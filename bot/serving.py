@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from bot.core.announcing import Announcing
+from bot.core.announcing_ports import Announcer
 from bot.core.answering import Answering
 from bot.core.citation_desk import CitationDesk
 from bot.core.conversation import Conversation
 from bot.core.links import Links
-from bot.core.ports import Announcer, Messenger
+from bot.core.ports import Messenger
 from bot.core.receipt_desk import ReceiptDesk
 from bot.core.routing import Routes
 from bot.core.trying import QuestionTrial
@@ -214,15 +215,7 @@ async def _open_web(
     settings = storage.settings
     app = build_web(
         answering=answering,
-        stores=Stores(
-            storage.channels,
-            storage.catalog,
-            storage.citations,
-            storage.readings,
-            storage.blobs,
-            storage.folders,
-            Notices(storage.database),
-        ),
+        stores=_stores(storage),
         links=links,
         renderer=renderer,
         settings=settings.bot,
@@ -238,6 +231,18 @@ async def _open_web(
         yield
     finally:
         await runner.cleanup()
+
+
+def _stores(storage: Storage) -> Stores:
+    return Stores(
+        storage.channels,
+        storage.catalog,
+        storage.citations,
+        storage.readings,
+        storage.blobs,
+        storage.folders,
+        Notices(storage.database),
+    )
 
 
 def _folders(inbox: Path) -> list[str]:

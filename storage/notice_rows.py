@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import PurePosixPath
 from typing import Any
-from uuid import UUID
 
 from sqlalchemy import ColumnElement, exists, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import aliased
 from sqlmodel import col
 
+from storage.notice_models import Notice
 from storage.tables import (
     ChannelRow,
     DocumentRow,
@@ -25,38 +24,6 @@ from storage.tables import (
 )
 
 _LONGEST_LIST = 50
-
-
-@dataclass(frozen=True, slots=True)
-class Notice:
-    """Something that people should be told, with what it is about; what does not apply is empty."""
-
-    id: int
-    kind: str
-    """live, failed or folder."""
-    created_at: datetime
-    channel_id: int
-    channel: str
-    """What people call the channel."""
-    text: str | None
-    """Why a file cannot be read, or what is wrong with a folder; None when the folder is well again."""
-    file: str = ""
-    title: str = ""
-    version_id: int | None = None
-    number: int = 0
-    """Of the version; above 1 it replaced another one."""
-    has_live: bool = False
-    """An earlier version of a failed file goes on answering."""
-    reading_id: UUID | None = None
-    pages: int = 0
-    chunks: int = 0
-    unread_pages: tuple[int, ...] = ()
-    pages_without_text: tuple[int, ...] = ()
-    is_repaired: bool = False
-    location: str = ""
-    """Of the folder."""
-    questions: tuple[str, ...] | None = None
-    """Questions that were tried and that the version answers; None when none were tried yet."""
 
 
 async def relevant(

@@ -7,7 +7,6 @@ shows it) or dropped. A batch belongs to whoever made it until its lease ends.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import uuid4
@@ -18,32 +17,11 @@ from sqlmodel import col
 from storage.clock import utc_now
 from storage.database import Database
 from storage.errors import LeaseLost
-from storage.notice_rows import Notice, relevant
+from storage.notice_models import Batch, Notice, Waiting
+from storage.notice_rows import relevant
 from storage.tables import InboxRow, NoticeRow
 
 FAILED, LIVE, FOLDER = "failed", "live", "folder"
-
-
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """What waits to be told of one channel: of its documents, or of its folders."""
-
-    channel_id: int
-    is_folders: bool
-    count: int
-    oldest: datetime
-    newest: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """Notices that one message tells."""
-
-    id: str
-    told_in: int
-    """The channel it is told in."""
-    began_at: datetime
-    """When its oldest notice was made: nothing of the message is older."""
 
 
 class Notices:

@@ -54,10 +54,12 @@ MAY_IMPORT = {
     "bot.core": (
         "bot.core",
         "storage.analyzer",
+        "storage.clock",
         "storage.errors",
         "storage.geometry",
         "storage.index.contract",
         "storage.models",
+        "storage.notice_models",
         "storage.tokens",
     ),
     "bot.slack": ("bot.core", "bot.settings", "bot.slack", "storage"),

@@ -16,13 +16,14 @@ from datetime import timedelta
 from typing import Any
 
 from bot.core.announcement import Announcement
+from bot.core.announcing_ports import Announcer, NoticeStore
 from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
-from bot.core.ports import Announcer, ChannelDirectory
+from bot.core.ports import ChannelDirectory
 from bot.core.receipt_desk import ReceiptDesk
 from bot.core.routing import Route, Routes
 from storage.clock import utc_now
 from storage.models import Channel, Platform
-from storage.notices import Batch, Notices, Waiting
+from storage.notice_models import Batch, Waiting
 
 EXPIRY = timedelta(days=7)
 """What nobody could be told until then is shown in the console only."""
@@ -51,7 +52,7 @@ class Announcing:
 
     def __init__(
         self,
-        notices: Notices,
+        notices: NoticeStore,
         channels: ChannelDirectory,
         desk: ReceiptDesk,
         *,

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime
 from typing import Any, Protocol
 from uuid import UUID
 
 import numpy as np
 import numpy.typing as npt
 
-from bot.core.announcement import Announcement
 from bot.core.models import AnalyzedQuestion, Answer, Draft, Evidence, Question, Retrieval
 from storage.index.contract import Hit
 from storage.models import (
@@ -231,31 +229,4 @@ class Messenger(Protocol):
 
         Raises:
             bot.core.errors.DeliveryError: the platform refused, or did not answer.
-        """
-
-
-class Announcer(Protocol):
-    """One platform's way to speak first; ``place`` is what that platform made of a channel."""
-
-    def announcing_place(self, channel: Channel, address: dict[str, Any] | None) -> dict[str, Any] | None:
-        """Where in a channel it would speak; None while that is not known.
-
-        Args:
-            channel: the channel.
-            address: where the channel's newest question came from, if there ever was one.
-        """
-
-    async def announce(self, place: dict[str, Any], announcement: Announcement) -> None:
-        """Post one message that nobody asked for.
-
-        Raises:
-            bot.core.errors.ChannelClosed: never in this channel.
-            bot.core.errors.DeliveryError: the platform refused, or did not answer.
-        """
-
-    async def has_announced(self, place: dict[str, Any], announcement: str, since: datetime) -> bool | None:
-        """Whether the announcement of this id stands there; None from a platform that cannot look.
-
-        Raises:
-            bot.core.errors.DeliveryError: the platform did not let us look.
         """

@@ -7,14 +7,14 @@ import logging
 from collections.abc import Sequence
 
 from bot.core.announcement import Announcement
+from bot.core.announcing_ports import NoticeStore
 from bot.core.citation_desk import CitationDesk
 from bot.core.ports import ChannelDirectory
 from bot.core.receipts import NAMED, named_notices, write_receipt
 from bot.core.trying import QuestionTrial
 from storage.errors import InfrastructureError
 from storage.models import Channel
-from storage.notice_rows import Notice
-from storage.notices import Notices
+from storage.notice_models import Notice
 
 _log = logging.getLogger(__name__)
 
@@ -24,7 +24,7 @@ class ReceiptDesk:
 
     def __init__(
         self,
-        notices: Notices,
+        notices: NoticeStore,
         channels: ChannelDirectory,
         trial: QuestionTrial,
         citations: CitationDesk,

@@ -12,7 +12,7 @@ from bot.core import wording
 from bot.core.announcement import Announcement, Entry
 from bot.core.models import CitedPage
 from bot.core.plaintext import shorten
-from storage.notice_rows import Notice
+from storage.notice_models import Notice
 
 NAMED = 5
 NAME = 90

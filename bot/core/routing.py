@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from storage.models import Channel
-from storage.notices import Waiting
+from storage.notice_models import Waiting
 
 
 @dataclass(frozen=True, slots=True)

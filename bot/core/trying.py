@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-from uuid import UUID
-
+from bot.core.announcing_ports import ChunkSource
 from bot.core.models import AnswerState, Question
 from bot.core.ports import QuestionAnswering
 from bot.core.suggesting import suggest_questions
 from storage.clock import utc_now
 from storage.models import Channel, Chunk
-from storage.notice_rows import Notice
+from storage.notice_models import Notice
 
 OFFERED = 3
 TRIED = 6
@@ -19,17 +17,10 @@ READ = 12
 """Chunks looked at, evenly spread: the beginning of a long document is often a table of contents."""
 
 
-class Chunks(Protocol):
-    """Gives back single chunks."""
-
-    async def chunk(self, reading_id: UUID, ordinal: int) -> Chunk:
-        """One chunk of a reading."""
-
-
 class QuestionTrial:
     """Asks candidates in the document's own channel, as a person would."""
 
-    def __init__(self, answering: QuestionAnswering, chunks: Chunks) -> None:
+    def __init__(self, answering: QuestionAnswering, chunks: ChunkSource) -> None:
         self._answering = answering
         self._chunks = chunks
 

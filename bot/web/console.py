@@ -22,7 +22,7 @@ from bot.web.pages import Pages
 from bot.web.ports import Stores
 from storage.errors import UnknownChannel
 from storage.models import Channel, DocumentStatus, Platform
-from storage.notice_rows import Notice
+from storage.notice_models import Notice
 from storage.progress import Progress, RungProgress
 
 LARGEST_ID = 999_999_999

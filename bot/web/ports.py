@@ -10,7 +10,7 @@ from uuid import UUID
 
 from storage.folder_status import FolderStatus
 from storage.models import Channel, CitationRecord, DocumentStatus, Page, Platform, VersionSource
-from storage.notice_rows import Notice
+from storage.notice_models import Notice
 from storage.progress import Progress
 
 
