@@ -7,13 +7,21 @@ import unicodedata
 
 _TEMPORARY = re.compile(r"\.|~\$|~syncthing~|\$recycle\.bin$", re.IGNORECASE)
 """Names of unfinished or foreign things: hidden (also ``._x``, ``.syncthing.x``, rsync's), Office's locks."""
-_FOREIGN_FOLDERS = frozenset({"@eadir", "__macosx", "lost+found", "system volume information"})
+_FOREIGN_FOLDERS = frozenset(
+    "@eadir @recycle @tmp #recycle #snapshot ~snapshot __macosx lost+found recycler tmp.drivedownload "
+    "tmp.driveupload".split()
+) | {"system volume information"}
+"""Folders of file servers, archivers and sync clients: thumbnails, trashes, snapshots, half downloads."""
+_UNFINISHED_FOLDERS = (".crdownload", ".download", ".part", ".partial")
+"""Some browsers keep a download, under its final name, in a folder that ends so until it is complete."""
 _SHOWN_ESCAPED = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 
 def is_foreign_folder(name: str) -> bool:
     """Whether a folder of this name is another program's: hidden, a trash, a thumbnail store."""
-    return bool(_TEMPORARY.match(name)) or name.lower() in _FOREIGN_FOLDERS
+    folded = name.lower()
+    is_unfinished = folded.endswith(_UNFINISHED_FOLDERS) or _TEMPORARY.match(name) is not None
+    return is_unfinished or folded in _FOREIGN_FOLDERS
 
 
 def why_passed_over(name: str) -> str | None:
@@ -29,7 +37,7 @@ def safe_name(parts: tuple[str, ...]) -> str:
     Backslashes are escaped too, so that two different names never come out the same.
     """
     name = "/".join(parts)
-    if not any(letter == "\\" or unicodedata.category(letter) in _SHOWN_ESCAPED for letter in name):
+    if name.isprintable() and "\\" not in name:
         return name
     return "".join(_escape(letter) for letter in name)
 

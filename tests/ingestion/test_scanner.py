@@ -1,14 +1,26 @@
 """What a scan sees in a folder, and what it passes over."""
 
+import ctypes
 import os
+import unicodedata
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
+from ingestion.errors import Refused
+from ingestion.sources import listing
 from ingestion.sources.listing import first_level, scan_file
 from ingestion.sources.local import LocalSource
 from ingestion.sources.names import safe_name
 from ingestion.sources.port import Scan
+
+T = TypeVar("T")
+CAPABILITY_VERSION = 0x20080522
+OVERRIDES = 1 << 1 | 1 << 2
+"""CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH: what lets root read everything."""
 
 
 def scan(root: Path) -> Scan:
@@ -50,12 +62,24 @@ def test_a_look_at_one_file_sees_that_file_as_a_scan_does_and_no_other(tmp_path:
         "@eaDir/report.pdf",
         "__MACOSX/report.pdf",
         ".stversions/report.pdf",
+        "report.pdf.ocTransferId12345.part",
+        "report.pdf.filepart",
+        "report.pdf.syncthing.tmp",
+        ".~lock.report.pdf#",
+        ".report.pdf.Xa81bQ",
+        "report.pdf.3f9a1c.partial",
+        "report.pdf.download/report.pdf",
+        "#recycle/report.pdf",
+        "@Recycle/report.pdf",
+        "$RECYCLE.BIN/report.pdf",
+        ".Trash-1000/report.pdf",
+        "tmp.drivedownload/report.pdf",
     ],
 )
 def test_temporary_and_foreign_files_are_passed_over(tmp_path: Path, name: str) -> None:
     """Shows that unfinished copies and other programs' files are no documents."""
     path = tmp_path / name
-    path.parent.mkdir(exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"x")
     assert scan(tmp_path).files == {}
 
@@ -117,3 +141,121 @@ def test_the_first_level_tells_folders_from_loose_pdfs(tmp_path: Path) -> None:
     (tmp_path / "loose.pdf").write_bytes(b"x")
     (tmp_path / "linked").symlink_to(tmp_path / "hr")
     assert first_level(tmp_path) == (["hr"], ["loose.pdf"])
+
+
+ODD_NAMES = [
+    b"plain.pdf",
+    b"two  spaces.pdf",
+    b" leading and trailing .pdf",
+    b"new\nline.pdf",
+    b"tab\there.pdf",
+    b"caf\xe9.pdf",
+    "caf\u00e9.pdf".encode(),
+    "cafe\u0301.pdf".encode(),
+    "right\u202efdp.pdf".encode(),
+    "zero\u200bwidth.pdf".encode(),
+    b"back\\slash.pdf",
+    b"-rf.pdf",
+    b"%2e%2e%2fup.pdf",
+    "手順書 😀.pdf".encode(),
+]
+
+
+def test_the_corpus_of_odd_names_is_seen_one_by_one_and_shown_safely(tmp_path: Path) -> None:
+    """Shows that each of 14 odd names is one document whose name can be stored, shown and opened."""
+    for number, name in enumerate(ODD_NAMES):
+        with open(os.fsencode(tmp_path) + b"/" + name, "wb") as file:
+            file.write(b"%d" % number)
+    seen = scan(tmp_path).files
+    assert len(seen) == len(ODD_NAMES)
+    for file, one in seen.items():
+        file.encode()
+        assert not {unicodedata.category(letter) for letter in file} & {"Cc", "Cf", "Cs", "Zl", "Zp"}
+        number = int(tmp_path.joinpath(*one.parts).read_bytes())
+        assert os.fsencode(one.parts[0]) == ODD_NAMES[number]
+
+
+def test_names_that_look_the_same_are_both_kept_and_reported(tmp_path: Path) -> None:
+    """Shows that letters composed in two ways, and upper and lower case, make two documents and a remark."""
+    for name in ("caf\u00e9.pdf", "cafe\u0301.pdf", "Plan.pdf", "plan.pdf", "other.pdf"):
+        (tmp_path / name).write_bytes(b"x")
+    seen = scan(tmp_path)
+    assert len(seen.files) == 5
+    assert len([remark for remark in seen.remarks if "look the same" in remark]) == 2
+
+
+def test_a_file_with_a_second_name_elsewhere_is_taken_with_a_warning(tmp_path: Path) -> None:
+    """Shows that a hard link is told to the admins: somebody else may write through it."""
+    root = tmp_path / "root"
+    root.mkdir()
+    (tmp_path / "elsewhere.pdf").write_bytes(b"x")
+    (root / "linked.pdf").hardlink_to(tmp_path / "elsewhere.pdf")
+    seen = scan(root)
+    assert set(seen.files) == {"linked.pdf"}
+    assert any("linked.pdf" in remark and "hard link" in remark for remark in seen.remarks)
+
+
+def test_one_folder_that_may_not_be_listed_hides_no_file_beside_it(tmp_path: Path) -> None:
+    """Shows that the others are seen all the same, and that the scan says it is not complete."""
+    for name in ("open", "locked"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.pdf").write_bytes(b"x")
+    (tmp_path / "locked").chmod(0)
+    try:
+        seen = as_user(lambda: scan(tmp_path))
+    finally:
+        (tmp_path / "locked").chmod(0o755)
+    assert set(seen.files) == {"open/a.pdf"}
+    assert "cannot be listed" in (seen.problem or "")
+    assert scan(tmp_path).problem is None
+
+
+def test_a_file_that_may_not_be_read_is_refused_alone_until_it_may(tmp_path: Path) -> None:
+    """Shows that rights taken and given back change the look, so that the file is tried again."""
+    path = tmp_path / "a.pdf"
+    path.write_bytes(b"x")
+    path.chmod(0)
+    before = scan(tmp_path).files["a.pdf"]
+    with pytest.raises(Refused, match="permission"):
+        as_user(lambda: LocalSource(str(tmp_path)).copy(before, tmp_path / "copy", 100))
+    path.chmod(0o644)
+    assert scan(tmp_path).files["a.pdf"].look != before.look
+
+
+def test_a_disk_that_leaves_an_empty_folder_behind_is_a_problem(tmp_path: Path) -> None:
+    """Shows that what lay on a disk connected inside the folder is not gone because the disk is."""
+    (tmp_path / "a.pdf").write_bytes(b"x")
+    (tmp_path / "disk").mkdir()
+    devices: dict[tuple[str, ...], int] = {}
+    assert listing.scan(tmp_path, devices, lambda: None).problem is None
+    devices[("disk",)] += 1  # as it was while another device lay on it
+    assert "connect it again" in (listing.scan(tmp_path, devices, lambda: None).problem or "")
+    assert "connect it again" in (listing.scan(tmp_path, devices, lambda: None).problem or "")
+
+
+def test_a_scan_of_unchanged_files_opens_none_of_them(tmp_path: Path) -> None:
+    """Shows that looking costs no read: the access times of the files stay as they were."""
+    for number in range(200):
+        path = tmp_path / f"{number % 10}" / f"{number}.pdf"
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(b"x")
+        path.chmod(0)
+    assert len(as_user(lambda: scan(tmp_path)).files) == 200  # nobody could have opened one
+
+
+def as_user(job: Callable[[], T]) -> T:
+    """Do something without root's right to read what its owner may not."""
+    if os.geteuid() != 0:
+        return job()
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(_without_override, job).result()
+
+
+def _without_override(job: Callable[[], T]) -> T:
+    """Give up two capabilities of root in this thread only; the thread ends afterwards."""
+    libc = ctypes.CDLL(None)
+    header, sets = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION, 0), (ctypes.c_uint32 * 6)()
+    assert libc.capget(header, sets) == 0
+    sets[0] &= ~OVERRIDES
+    assert libc.capset(header, sets) == 0
+    return job()
