@@ -45,6 +45,16 @@ class Audit:
                 return f"{channel}: {len(known)} of {len(papers)} files are as they should be"
         return None
 
+    async def all_answer(self) -> bool:
+        """Whether every file answers with its newest content, at whichever rung."""
+        for channel, papers in self.world.papers.items():
+            where = await self.witness.channels.by_name(channel)
+            documents = await self.witness.catalog.documents(where.id)
+            live = {one.file: one.version for one in documents if one.state == "live"}
+            if any(live.get(file) != paper.sha256 for file, paper in papers.items()):
+                return False
+        return True
+
     async def _answering(self, channel: str) -> dict[str, str]:
         """Content of every file that answers in full."""
         where = await self.witness.channels.by_name(channel)
