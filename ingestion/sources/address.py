@@ -34,7 +34,8 @@ class Address:
     @property
     def server(self) -> str:
         """``host`` or ``host:port``, as accounts are named."""
-        return self.host if self.port is None else f"{self.host}:{self.port}"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port is None else f"{host}:{self.port}"
 
     def __str__(self) -> str:
         """The URL again, in one spelling."""
@@ -72,7 +73,8 @@ def _take_apart(protocol: str, url: str) -> Address:
         host = port = None
     if not host:
         raise SettingsError("The URL of a folder names no server: write protocol://server/path.")
-    parts = tuple(split.path.strip("/").split("/")) if split.path.strip("/") else ()
+    path = split.path.removeprefix("/").rstrip("/")
+    parts = tuple(path.split("/")) if path else ()
     if not all(part not in ("", ".", "..") for part in parts):
         raise SettingsError("The URL of a folder holds //, /./ or /../: write the plain path.")
     return Address(protocol, host, port, split.username, parts)
