@@ -14,7 +14,7 @@ SOURCES := $(PACKAGES) tests deploy
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
 
-install: $(VENV)/.installed ## make .venv and .venv/bin/footnote; all a user needs
+install: $(VENV)/.installed $(if $(SHARES),$(VENV)/.sharing) ## make .venv and .venv/bin/footnote; SHARES=1: also for S3, SFTP, SMB, WebDAV
 	@:
 
 demo: install ## try it: [DOCS=folder] [WEAVIATE_URL=embedded|http://...] [PORT=8765]
@@ -50,6 +50,10 @@ clean: ## remove .venv and caches; keeps .footnote and the engines
 
 $(VENV)/.installed: requirements.txt pyproject.toml deploy/install.sh deploy/fetch_data.py deploy/data.txt
 	@PYTHON="$(PYTHON)" deploy/install.sh requirements.txt
+	@touch $@
+
+$(VENV)/.sharing: $(VENV)/.installed requirements-shares.txt
+	@PYTHON="$(PYTHON)" deploy/install.sh requirements-shares.txt
 	@touch $@
 
 $(VENV)/.developing: $(VENV)/.installed requirements-dev.txt

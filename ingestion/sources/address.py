@@ -16,6 +16,7 @@ _VARIABLES = {
     "webdav": "FOOTNOTE_WEBDAV_PASSWORD",
     "webdavs": "FOOTNOTE_WEBDAV_PASSWORD",
 }
+_IPV6 = re.compile(r"\[[0-9a-fA-F:.]+\]")
 _PASSWORD = re.compile(r"://[^/]*:[^/]*@|://.*:.*@")
 
 
@@ -60,7 +61,7 @@ def read_address(url: str) -> Address:
         raise SettingsError(
             "The URL of a folder ends in ?... or #...: take that away; credentials belong to the environment."
         )
-    if "::" in url or any(unicodedata.category(letter).startswith("C") for letter in url):
+    if "::" in _IPV6.sub("", url) or any(unicodedata.category(letter).startswith("C") for letter in url):
         raise SettingsError("The URL of a folder is malformed: write protocol://server/path.")
     return _take_apart(protocol, url)
 
