@@ -11,70 +11,15 @@ Every step of the journey is a compare-and-set on ``state`` together with ``fenc
 
 from __future__ import annotations
 
-import secrets
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
 
-from sqlalchemy import JSON, BigInteger, DateTime, Index, Integer, UniqueConstraint, false, text
-from sqlalchemy.engine import Dialect
-from sqlalchemy.types import TypeDecorator
+from sqlalchemy import JSON, BigInteger, Index, Integer, UniqueConstraint, false, text
 from sqlmodel import Field, SQLModel
 
 from storage.clock import utc_now
-
-# Every constraint has a name of its own, so that a later migration can change it on any engine.
-SQLModel.metadata.naming_convention = {
-    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-    "fk": "fk_%(table_name)s_%(column_0_N_name)s",
-    "pk": "pk_%(table_name)s",
-}
-
-
-NEVER_AGAIN = {"sqlite_autoincrement": True}
-"""For ids that stand in links: what is gone keeps its id, or an old link would open something else."""
-
-
-class UtcDateTime(TypeDecorator[datetime]):
-    """A moment in UTC: SQLite forgets zones, so they are put back on the way out."""
-
-    impl = DateTime(timezone=True)
-    cache_ok = True
-
-    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Refuse a moment without a zone."""
-        if value is not None and value.tzinfo is None:
-            raise ValueError("a moment without a time zone")
-        return value.astimezone(UTC) if value else None
-
-    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Give the moment its zone back."""
-        return value.replace(tzinfo=UTC) if value and value.tzinfo is None else value
-
-
-def _moment(**options: Any) -> Any:
-    return Field(sa_type=UtcDateTime, **options)
-
-
-def _chance_id() -> int:
-    return secrets.randbelow(2**53)
-
-
-class Leased(SQLModel):
-    """Columns of work that one worker at a time may do.
-
-    A worker takes a row by raising ``fence``; whoever holds an older fence can change nothing.
-    """
-
-    lease_owner: str | None = None
-    lease_until: datetime | None = _moment(default=None)
-    fence: int = 0
-    attempts: int = 0
-    """Tries that a document fault ended; infrastructure faults do not count."""
-    next_attempt_at: datetime | None = _moment(default=None)
-    reason: str | None = None
-    """Why it waits or failed: a sentence for an admin."""
+from storage.columns import NEVER_AGAIN, Leased, chance_id, moment
 
 
 class ChannelRow(SQLModel, table=True):
@@ -89,7 +34,7 @@ class ChannelRow(SQLModel, table=True):
     conversation: str | None = None
     name: str
     epoch: int = 1
-    created_at: datetime = _moment(default_factory=utc_now)
+    created_at: datetime = moment(default_factory=utc_now)
 
 
 class FolderRow(SQLModel, table=True):
@@ -111,9 +56,9 @@ class FolderRow(SQLModel, table=True):
     approved: list[str] | None = Field(default=None, sa_type=JSON)
     """Those of ``asked`` that an admin allowed to go; the next scan deletes what is still missing."""
     lease_owner: str | None = None
-    lease_until: datetime | None = _moment(default=None)
+    lease_until: datetime | None = moment(default=None)
     """Only the process that holds the lease scans the folder."""
-    created_at: datetime = _moment(default_factory=utc_now)
+    created_at: datetime = moment(default_factory=utc_now)
 
 
 IS_PRESENT = "state != 'deleted'"
@@ -145,8 +90,8 @@ class DocumentRow(SQLModel, table=True):
     """Why the newest bytes of the file could not even be stored: a sentence for an admin."""
     look: dict[str, Any] | None = Field(default=None, sa_type=JSON)
     """Size, times and inode when the file was last stored: the same look is not opened again."""
-    deleted_at: datetime | None = _moment(default=None)
-    created_at: datetime = _moment(default_factory=utc_now)
+    deleted_at: datetime | None = moment(default=None)
+    created_at: datetime = moment(default_factory=utc_now)
 
 
 class BlobRow(SQLModel, table=True):
@@ -155,7 +100,7 @@ class BlobRow(SQLModel, table=True):
     __tablename__ = "blob"
     sha256: str = Field(primary_key=True)
     size: int
-    created_at: datetime = _moment(default_factory=utc_now)
+    created_at: datetime = moment(default_factory=utc_now)
 
 
 class VersionRow(SQLModel, table=True):
@@ -167,7 +112,7 @@ class VersionRow(SQLModel, table=True):
     document_id: UUID = Field(foreign_key="document.id", index=True)
     number: int
     sha256: str = Field(foreign_key="blob.sha256", index=True)
-    created_at: datetime = _moment(default_factory=utc_now)
+    created_at: datetime = moment(default_factory=utc_now)
 
 
 class ReadingRow(Leased, table=True):
@@ -189,8 +134,8 @@ class ReadingRow(Leased, table=True):
     """The vector space of a full reading: vectors of two spaces are never compared."""
     details: dict[str, Any] | None = Field(default=None, sa_type=JSON)
     """What an admin may want to know: pages without text, hidden words dropped, milliseconds."""
-    created_at: datetime = _moment(default_factory=utc_now)
-    done_at: datetime | None = _moment(default=None)
+    created_at: datetime = moment(default_factory=utc_now)
+    done_at: datetime | None = moment(default=None)
 
 
 class PublicationRow(Leased, table=True):
@@ -207,9 +152,9 @@ class PublicationRow(Leased, table=True):
     version_id: int = Field(foreign_key="version.id")
     reading_id: UUID = Field(foreign_key="reading.id", index=True)
     state: str = Field(default="pending", index=True)
-    created_at: datetime = _moment(default_factory=utc_now)
-    live_at: datetime | None = _moment(default=None)
-    retired_at: datetime | None = _moment(default=None)
+    created_at: datetime = moment(default_factory=utc_now)
+    live_at: datetime | None = moment(default=None)
+    retired_at: datetime | None = moment(default=None)
 
 
 class InboxRow(Leased, table=True):
@@ -232,7 +177,7 @@ class InboxRow(Leased, table=True):
     address: dict[str, Any] = Field(sa_type=JSON)
     """Where to reply, as the platform's adapter wants it."""
     state: str = Field(default="waiting", index=True)
-    created_at: datetime = _moment(default_factory=utc_now)
+    created_at: datetime = moment(default_factory=utc_now)
 
 
 class OutboxRow(SQLModel, table=True):
@@ -244,8 +189,8 @@ class OutboxRow(SQLModel, table=True):
     message: dict[str, Any] | None = Field(default=None, sa_type=JSON)
     """The placeholder as the platform names it, once it is known."""
     answer: dict[str, Any] | None = Field(default=None, sa_type=JSON)
-    created_at: datetime = _moment(default_factory=utc_now)
-    delivered_at: datetime | None = _moment(default=None)
+    created_at: datetime = moment(default_factory=utc_now)
+    delivered_at: datetime | None = moment(default=None)
 
 
 class CitationRow(SQLModel, table=True):
@@ -254,7 +199,7 @@ class CitationRow(SQLModel, table=True):
     __tablename__ = "citation"
     __table_args__ = NEVER_AGAIN
     id: int = Field(
-        default_factory=_chance_id, sa_type=BigInteger().with_variant(Integer, "sqlite"), primary_key=True
+        default_factory=chance_id, sa_type=BigInteger().with_variant(Integer, "sqlite"), primary_key=True
     )
     """By chance, not counted: a database restored from a backup must not give an old link's id again."""
     channel_id: int = Field(foreign_key="channel.id", index=True)
@@ -262,7 +207,7 @@ class CitationRow(SQLModel, table=True):
     page: int
     quote: str
     boxes: list[list[float]] = Field(sa_type=JSON)
-    created_at: datetime = _moment(default_factory=utc_now)
+    created_at: datetime = moment(default_factory=utc_now)
 
 
 class NoticeRow(SQLModel, table=True):
@@ -292,10 +237,10 @@ class NoticeRow(SQLModel, table=True):
     """The message that tells it together with others."""
     told_in: int | None = Field(default=None, foreign_key="channel.id")
     """The channel of that message."""
-    lease_until: datetime | None = _moment(default=None)
+    lease_until: datetime | None = moment(default=None)
     """Until then the process that made the batch tells it."""
-    created_at: datetime = _moment(default_factory=utc_now)
-    posted_at: datetime | None = _moment(default=None)
+    created_at: datetime = moment(default_factory=utc_now)
+    posted_at: datetime | None = moment(default=None)
 
 
 class CachedVectorRow(SQLModel, table=True):
@@ -307,7 +252,7 @@ class CachedVectorRow(SQLModel, table=True):
     """BLAKE2b-128 of the text, in hexadecimal digits."""
     vector: bytes
     """float32, little-endian."""
-    used_at: datetime = _moment(default_factory=utc_now, index=True)
+    used_at: datetime = moment(default_factory=utc_now, index=True)
 
 
 class FactRow(SQLModel, table=True):
