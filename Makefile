@@ -9,7 +9,7 @@ PACKAGES := bot ingestion storage
 SOURCES := $(PACKAGES) tests deploy
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test weaviate lint format types lock clean
+.PHONY: help install demo test soak weaviate lint format types lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
@@ -25,6 +25,10 @@ test: $(VENV)/.developing ## run every check and test; fetches the engines it ne
 	@$(BIN)/python tests/fetch.py
 	@$(MAKE) --no-print-directory lint types
 	@tests/isolated.sh $(BIN)/pytest -n $(JOBS) --dist loadgroup $(if $(REQUIRE_ENGINES),--require-engines) $(TESTS)
+
+soak: $(VENV)/.developing ## kill it [KILLS=2000] times on every engine; Ctrl-C, and it goes on next time
+	@$(BIN)/python tests/fetch.py
+	@PYTHONPATH=.:tests:tests/soak tests/isolated.sh $(BIN)/python tests/soak/soak.py --kills $(or $(KILLS),2000)
 
 weaviate: ## build the Weaviate server that WEAVIATE_URL=embedded runs (3 minutes, once)
 	@deploy/weaviate.sh

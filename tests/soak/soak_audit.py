@@ -40,14 +40,16 @@ class Audit:
         moving = readings["waiting"] + publications["pending"] + publications["retired"]
         if moving:
             return f"{readings['waiting']} readings, {publications['pending']} publications wait"
-        for channel, papers in self.world.papers.items():
+        for channel in self.world.channels:
+            papers = self.world.wanted(channel)
             if (known := await self._answering(channel)) != {f: p.sha256 for f, p in papers.items()}:
                 return f"{channel}: {len(known)} of {len(papers)} files are as they should be"
         return None
 
     async def all_answer(self) -> bool:
         """Whether every file answers with its newest content, at whichever rung."""
-        for channel, papers in self.world.papers.items():
+        for channel in self.world.channels:
+            papers = self.world.wanted(channel)
             where = await self.witness.channels.by_name(channel)
             documents = await self.witness.catalog.documents(where.id)
             live = {one.file: one.version for one in documents if one.state == "live"}
@@ -63,8 +65,8 @@ class Audit:
 
     async def compare(self) -> None:
         """Compare the folders with what answers, SQL with the index, and SQL with the disk."""
-        for channel, papers in self.world.papers.items():
-            await self._compare_files(channel, papers)
+        for channel in self.world.channels:
+            await self._compare_files(channel, self.world.wanted(channel))
         async with self.database.snapshot() as session:
             tenants = {one.id: TenantName(one.tenant) for one in await session.scalars(select(ChannelRow))}
         for channel_id, tenant in tenants.items():

@@ -14,8 +14,6 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from soak_start import start
-
 from bot.cli.logs import set_up_logging
 from bot.service import (
     build_ingestion,
@@ -26,6 +24,7 @@ from bot.service import (
     open_storage,
 )
 from ingestion.app import Ingestion
+from ingestion.mapping import MAP_NAME
 from storage.index.contract import Index, IndexedChunk
 from storage.models import TenantName
 
@@ -61,7 +60,7 @@ async def live() -> None:
         seen: Any = LosingIndex(index) if "SOAK_SABOTAGE" in os.environ else index
         ingestion = build_ingestion(storage, embedder, seen, pdf)
         try:
-            await start(ingestion, settings)
+            await ingestion.start(settings.inbox, settings.home / MAP_NAME)
             await _obey(ingestion)
         finally:
             await ingestion.stop()

@@ -51,8 +51,7 @@ class Round:
     async def run(self, kills: int) -> None:
         """Kill so often, then let everything come to rest and compare."""
         targets = self.targets(kills)
-        for _ in range(FEWEST):
-            self.world.add()
+        self.world.fill()
         async with _background(self.witness.watch()):
             for number, target in enumerate(targets):
                 await self._change(target)
@@ -75,26 +74,37 @@ class Round:
         self.world.add(LARGE if target in ("after-vectors", "after-batch") else None)
         steady = await self._steady()
         self.chance.shuffle(steady)
-        for channel, file in steady[:1]:
-            self.world.replace(channel, file)
-        for channel, file in steady[1:2]:
-            self.world.rename(channel, file)
-        for channel, file in steady[2:3] if target in TAKES or self.chance.random() < 0.3 else ():
-            if len(self.world.papers[channel]) > FEWEST:
-                self.witness.forget(channel, self.world.papers[channel][file].word)
-                self.world.take(channel, file)
+        for place, file in steady[:1]:
+            self.world.replace(place, file)
+        for place, file in steady[1:2]:
+            self.world.rename(place, file)
+        if target in TAKES or self.chance.random() < 0.3:
+            self._take_one(steady[2:])
         if self.world.taken and self.chance.random() < 0.3:
             self.world.put_back()
 
+    def _take_one(self, steady: list[tuple[str, str]]) -> None:
+        """The first file whose place keeps enough others."""
+        spare = [one for one in steady if len(self.world.papers[one[0]]) > FEWEST]
+        for place, file in spare[:1]:
+            for channel in self.world.feeds(place):
+                self.witness.forget(channel, self.world.papers[place][file].word)
+            self.world.take(place, file)
+
     async def _steady(self) -> list[tuple[str, str]]:
         """Files that SQL knows as they are: another change of the others could not be told apart."""
-        found = []
-        for channel, papers in self.world.papers.items():
+        known: dict[tuple[str, str], str | None] = {}
+        for channel in self.world.channels:
             with suppress(LookupError):
                 where = await self.witness.channels.by_name(channel)
-                known = {one.file: one.version for one in await self.witness.catalog.documents(where.id)}
-                found += [(channel, file) for file, one in papers.items() if known.get(file) == one.sha256]
-        return found
+                for one in await self.witness.catalog.documents(where.id):
+                    known[channel, one.file] = one.version
+        return [
+            (place, file)
+            for place, papers in self.world.papers.items()
+            for file, paper in papers.items()
+            if all(known.get((channel, file)) == paper.sha256 for channel in self.world.feeds(place))
+        ]
 
     async def _kill(self, target: str, *, whole: bool) -> str:
         """Start a life and see it die; returns where it died."""
@@ -161,7 +171,7 @@ async def open_round(pair: Pair, home: Path, seed: int) -> AsyncIterator[Round]:
     """A fresh home with its reader from outside."""
     place = pair.place(home)
     suffix = home.name
-    world = World(home / "inbox", (f"red {suffix}", f"blue {suffix}"), seed)
+    world = World(home, (f"red {suffix}", f"blue {suffix}"), seed)
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(
             contextlib.aclosing(await Database.open(place.database_url))

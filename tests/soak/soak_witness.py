@@ -50,9 +50,9 @@ class Witness:
     async def watch(self) -> None:
         """Ask for ever; an index that is away is no answer, and no fault either."""
         while True:
-            places = [(c, p.word) for c, papers in self.world.papers.items() for p in papers.values()]
-            if places:
-                await self._ask(*self._chance.choice(places))
+            channel = self._chance.choice(self.world.channels)
+            if papers := list(self.world.wanted(channel).values()):
+                await self._ask(channel, self._chance.choice(papers).word)
             await asyncio.sleep(REST_SECONDS)
 
     async def _ask(self, channel: str, word: str) -> None:

@@ -15,7 +15,7 @@ from paper import pdf
 
 CONSONANTS = "bcdfghjklmnpqrtv"
 WORDS = "marzipan lantern harbour velvet granite orchard compass saffron thimble walnut copper meadow".split()
-FEWEST = 4
+FEWEST = 2
 """Files that a folder keeps: the last ones are never taken, because that would ask an admin."""
 LARGE = 9
 """Pages of a paper that fills several batches of vectors."""
@@ -37,15 +37,21 @@ class Paper:
         return hashlib.sha256(self.data).hexdigest()
 
 
+LIBRARY = "library"
+
+
 @dataclass
 class World:
-    """Channel folders and the papers in them; ``seed`` decides everything that happens."""
+    """A folder for each channel, a library for all of them, and the papers in them.
 
-    inbox: Path
+    ``seed`` decides everything that happens.
+    """
+
+    home: Path
     channels: tuple[str, ...]
     seed: int
     papers: dict[str, dict[str, Paper]] = field(default_factory=dict)
-    """By channel and file."""
+    """By place, which is a channel or the library, and file."""
     taken: list[tuple[str, str, Paper]] = field(default_factory=list)
     """Files that were taken away: they may be put back."""
     versions: dict[str, Paper] = field(default_factory=dict)
@@ -54,47 +60,67 @@ class World:
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed)
         self._words = 0
-        self.papers = {channel: {} for channel in self.channels}
-        for channel in self.channels:
-            (self.inbox / channel).mkdir(parents=True, exist_ok=True)
+        self.papers = {place: {} for place in (*self.channels, LIBRARY)}
+        for place in self.papers:
+            self._folder(place).mkdir(parents=True)
+        (self.home / "folders.toml").write_text(
+            f"[library.shared]\nchannels = {list(self.channels)}\n"
+            f'[[library.shared.folder]]\nlocation = "{self._folder(LIBRARY)}"\n'
+        )
 
-    def add(self, pages: int | None = None) -> str:
-        """A new file in one channel, or the same bytes in all of them; returns its word."""
+    def feeds(self, place: str) -> tuple[str, ...]:
+        """The channels that a place's papers answer in."""
+        return self.channels if place == LIBRARY else (place,)
+
+    def wanted(self, channel: str) -> dict[str, Paper]:
+        """Everything that should answer in a channel, by file."""
+        return {**self.papers[channel], **self.papers[LIBRARY]}
+
+    def add(self, pages: int | None = None) -> None:
+        """A new file in one place, or the same bytes in all channels."""
         paper = self._paper(self._word(), pages or self.random.choice((1, 1, 2, 3)))
-        everywhere = self.random.random() < 0.3
-        for channel in self.channels if everywhere else [self.random.choice(self.channels)]:
-            self._place(channel, f"{paper.word}.pdf", paper)
-        return paper.word
+        places = self.channels if self.random.random() < 0.2 else [self.random.choice(list(self.papers))]
+        for place in places:
+            self._place(place, f"{paper.word}.pdf", paper)
 
-    def replace(self, channel: str, file: str) -> None:
+    def fill(self) -> None:
+        """What is there before the first kill: as many files in each place as it always keeps."""
+        for place in self.papers:
+            for _ in range(FEWEST):
+                paper = self._paper(self._word(), 1)
+                self._place(place, f"{paper.word}.pdf", paper)
+
+    def replace(self, place: str, file: str) -> None:
         """New content under an old name; now and then the content it had once before."""
-        old = self.papers[channel][file]
+        old = self.papers[place][file]
         earlier = [one for one in self.versions.values() if one.word == old.word and one != old]
         again = earlier and self.random.random() < 0.2
-        self._place(channel, file, self.random.choice(earlier) if again else self._paper(old.word, None))
+        self._place(place, file, self.random.choice(earlier) if again else self._paper(old.word, None))
 
-    def rename(self, channel: str, file: str) -> None:
+    def rename(self, place: str, file: str) -> None:
         """The same file under a new name."""
-        paper, new = self.papers[channel].pop(file), f"{self._word()}.pdf"
-        (self.inbox / channel / file).rename(self.inbox / channel / new)
-        self.papers[channel][new] = paper
+        paper, new = self.papers[place].pop(file), f"{self._word()}.pdf"
+        (self._folder(place) / file).rename(self._folder(place) / new)
+        self.papers[place][new] = paper
 
-    def take(self, channel: str, file: str) -> None:
+    def take(self, place: str, file: str) -> None:
         """Take a file away."""
-        self.taken.append((channel, file, self.papers[channel].pop(file)))
-        (self.inbox / channel / file).unlink()
+        self.taken.append((place, file, self.papers[place].pop(file)))
+        (self._folder(place) / file).unlink()
 
     def put_back(self) -> None:
         """Bring back what was taken away last."""
-        channel, file, paper = self.taken.pop()
-        self._place(channel, file, paper)
+        self._place(*self.taken.pop())
 
-    def _place(self, channel: str, file: str, paper: Paper) -> None:
+    def _folder(self, place: str) -> Path:
+        return self.home / LIBRARY if place == LIBRARY else self.home / "inbox" / place
+
+    def _place(self, place: str, file: str, paper: Paper) -> None:
         """In one step, as a move into the folder is."""
-        draft = self.inbox.parent / f".{file}"
+        draft = self.home / f".{file}"
         draft.write_bytes(paper.data)
-        draft.replace(self.inbox / channel / file)
-        self.papers[channel][file] = paper
+        draft.replace(self._folder(place) / file)
+        self.papers[place][file] = paper
         self.versions[paper.version] = paper
 
     def _paper(self, word: str, pages: int | None) -> Paper:
