@@ -11,13 +11,11 @@ from typing import Any
 
 from ingestion.embedding import FullReader
 from ingestion.generations import generations_of
-from ingestion.inbox import WatchedInbox, channel_of_folder
+from ingestion.inbox import channel_of_folder
 from ingestion.intake import Intake
-from ingestion.mapped import MappedFolders
 from ingestion.once import Batch, SingleRun
 from ingestion.outcome import IngestResult, result_of
-from ingestion.owner import is_surely_dead, own_name
-from ingestion.places import Place, Places
+from ingestion.owner import own_name
 from ingestion.publishing import Publisher
 from ingestion.reading import PdfReader, Reader
 from ingestion.reconciling import Reconciler, Repairs
@@ -27,14 +25,13 @@ from ingestion.side_process import SideProcesses
 from ingestion.sources.listing import first_level
 from ingestion.steps import Steps
 from ingestion.verifying import Verifier
-from ingestion.wishes import Wishes
+from ingestion.watcher import Watcher
 from ingestion.worker import Worker
 from storage.arrivals import Arrivals
 from storage.blobs import Blobs
 from storage.channels import Channels
 from storage.database import Database
 from storage.embedding import Embedder
-from storage.folder_leases import FolderLeases
 from storage.folders import Folders
 from storage.index.contract import Index
 from storage.leases import Leases
@@ -88,13 +85,11 @@ class Ingestion:
         self._channels = channels
         self.generations = generations_of(settings, embedder)
         """The readings that are wanted."""
-        self._owner = own_name()
-        self._leases = Leases(database, self._owner, settings.lease_seconds)
+        self._leases = leases = Leases(database, own_name(), settings.lease_seconds)
         self._folders = Folders(database)
         self._intake = Intake(Arrivals(database, self.generations), blobs, max_file_mb * 1024 * 1024)
-        self._purge = Purge(
-            database, self._leases, settings.retire_grace_seconds, settings.delete_grace_seconds
-        )
+        self._watcher = Watcher(settings, database, channels, self._intake, leases.owner)
+        self._purge = Purge(database, leases, settings.retire_grace_seconds, settings.delete_grace_seconds)
         reading_work = ReadingWork(database, self._leases, self.generations)
         publication_work = PublicationWork(database, self._leases)
         self._side = side = SideProcesses(settings.read_workers)
@@ -106,17 +101,8 @@ class Ingestion:
             read_workers=settings.read_workers,
         )
         self._verifier = Verifier(publication_work, index)
-        self._reconciler = Reconciler(
-            Reconciling(database, settings.delete_grace_seconds),
-            self._verifier,
-            index,
-            blobs,
-            files,
-            grace_seconds=settings.sweep_grace_seconds,
-            lease_seconds=settings.lease_seconds,
-        )
+        self._reconciler = _reconciler(settings, database, self._verifier, index, blobs=blobs, files=files)
         self._schedule: Schedule | None = None
-        self._places: Places | None = None
         self._worker: Worker[Any] | None = None
 
     async def start(self, inbox: Path, folder_map: Path | None = None) -> None:
@@ -132,28 +118,15 @@ class Ingestion:
             DatabaseUnavailable: the database does not work.
             OSError: the inbox is new and cannot be made.
         """
-        root = await asyncio.to_thread(inbox.resolve)
-        mapped = MappedFolders(folder_map, root, self._channels, self._folders) if folder_map else None
-        wishes = Wishes(WatchedInbox(root, self._channels, self._folders), mapped)
-        wanted = await wishes.begin()
         async with self._database.transaction() as session:
             await put_in_force(session, self.generations)
         worker, schedule = self._begin(Rung.FULL)
-        leases = FolderLeases(
-            self._database, self._owner, self._settings.lease_seconds, is_dead=is_surely_dead
-        )
-        self._places = places = Places(self._make_place, schedule, leases, worker.wake)
-        await places.arrange(wanted)
-
-        async def look_for_folders() -> None:
-            if (changed := await wishes.follow()) is not None:
-                await places.arrange(changed)
+        await self._watcher.start(inbox, folder_map, schedule, worker.wake)
 
         async def reconcile() -> None:
             if await self._reconciler.look():
-                places.look_afresh()
+                self._watcher.look_afresh()
 
-        schedule.every(self._settings.scan_seconds, "inbox", look_for_folders)
         schedule.every(PURGE_SECONDS, "purge", self.purge)
         schedule.every(VERIFY_SECONDS, "verify", self._verifier.look)
         schedule.every(RECONCILE_SECONDS, "reconcile", reconcile)
@@ -162,11 +135,9 @@ class Ingestion:
         """Stop watching and working; unfinished steps are given back for the next start."""
         schedule, self._schedule = self._schedule, None
         worker, self._worker = self._worker, None
-        places, self._places = self._places, None
         if schedule is not None:
             await schedule.stop()
-        if places is not None:
-            await places.close()
+        await self._watcher.stop()
         if worker is not None:
             await worker.stop()
         await self._side.aclose()
@@ -245,9 +216,6 @@ class Ingestion:
         schedule.every(WORK_SECONDS, "work", wake)
         return worker, schedule
 
-    def _make_place(self, location: str) -> Place:
-        return Place(location, self._folders, self._intake, self._settings)
-
     async def _plan(self) -> None:
         async with self._database.transaction() as session:
             await plan(session, self.generations)
@@ -268,3 +236,23 @@ class Ingestion:
             await self._files.remove(reading)
         await asyncio.to_thread(self._blobs.sweep)
         await self._vectors.prune()
+
+
+def _reconciler(
+    settings: IngestionSettings,
+    database: Database,
+    verifier: Verifier,
+    index: Index,
+    *,
+    blobs: Blobs,
+    files: ReadingFiles,
+) -> Reconciler:
+    return Reconciler(
+        Reconciling(database, settings.delete_grace_seconds),
+        verifier,
+        index,
+        blobs,
+        files,
+        grace_seconds=settings.sweep_grace_seconds,
+        lease_seconds=settings.lease_seconds,
+    )

@@ -17,7 +17,7 @@ async def run_aside(job: Callable[[], T]) -> T:
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
 
-    def settle(result: T | None, error: BaseException | None) -> None:
+    def settle(result: T | None, error: Exception | None) -> None:
         if done.cancelled():
             return
         if error is not None:
@@ -29,7 +29,7 @@ async def run_aside(job: Callable[[], T]) -> T:
         result, error = None, None
         try:
             result = job()
-        except BaseException as problem:  # handed to whoever waits
+        except Exception as problem:  # handed to whoever waits
             error = problem
         if not loop.is_closed():
             loop.call_soon_threadsafe(settle, result, error)

@@ -48,7 +48,8 @@ class Leases:
     def __init__(self, database: Database, owner: str, seconds: float) -> None:
         """Lease rows to ``owner``, a name no other process uses, for ``seconds`` at a time."""
         self._database = database
-        self._owner = owner
+        self.owner = owner
+        """A name that no other process uses."""
         self.seconds = seconds
 
     async def take(
@@ -67,7 +68,7 @@ class Leases:
     def lease(self, row: WorkRow) -> None:
         """Make a row that this transaction holds ours."""
         row.fence += 1
-        row.lease_owner = self._owner
+        row.lease_owner = self.owner
         row.lease_until = utc_now() + timedelta(seconds=self.seconds)
         row.next_attempt_at = None
 
