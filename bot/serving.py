@@ -21,18 +21,9 @@ from bot.core.ports import Messenger
 from bot.core.receipt_desk import ReceiptDesk
 from bot.core.routing import Routes
 from bot.core.trying import QuestionTrial
+from bot.engines import Settings, Storage, open_embedder, open_index, open_pdf_process, open_storage
 from bot.listening import Listening
-from bot.service import (
-    Settings,
-    Storage,
-    build_answering,
-    build_ingestion,
-    make_links,
-    open_embedder,
-    open_index,
-    open_pdf_process,
-    open_storage,
-)
+from bot.service import build_answering, build_ingestion, make_links
 from bot.settings import BotSettings
 from bot.web.app import build_web, make_runner
 from bot.web.ports import PageRenderer, Stores

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from sources import Module, modules
 
-ROOTS = ("bot.service", "bot.serving", "bot.cli")
+ROOTS = ("bot.engines", "bot.service", "bot.serving", "bot.cli")
 """The composition root and the command line in front of it: they know every concrete class."""
 
 HOMES = {

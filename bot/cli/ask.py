@@ -20,7 +20,8 @@ from bot.core import wording
 from bot.core.answering import Answering
 from bot.core.models import Answer, AnswerState, Question
 from bot.core.sources import cited_pages
-from bot.service import load_settings, open_answering
+from bot.engines import load_settings
+from bot.service import open_answering
 from storage.channels import Channels
 from storage.errors import InfrastructureError, UnknownChannel
 from storage.models import Channel

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from uuid import uuid4
 
 from bot.cli.json_lines import deleted_line, dump
-from bot.service import Settings, Storage, load_settings, open_storage
+from bot.engines import Settings, Storage, load_settings, open_storage
 from storage.errors import BlobsUnavailable, SettingsError
 from storage.folder_status import DeletedDocument
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from bot.cli.json_lines import dump, folder_line
-from bot.service import load_settings, open_storage
+from bot.engines import load_settings, open_storage
 from storage.folder_status import FolderStatus
 
 MOST_NAMED = 20

@@ -6,7 +6,8 @@ import argparse
 import sys
 
 from bot.cli.progress import ProgressLine
-from bot.service import load_settings, open_ingestion
+from bot.engines import load_settings
+from bot.service import open_ingestion
 from ingestion.app import IngestResult
 from storage.models import Rung
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from bot.cli.json_lines import channel_line, document_line, dump
-from bot.service import load_settings, open_storage
+from bot.engines import load_settings, open_storage
 from storage.models import Channel, DocumentStatus
 
 

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bot.service import Settings, load_settings, open_storage
+from bot.engines import Settings, load_settings, open_storage
 from ingestion.mapping import MAP_NAME, InvalidMap, check_map
 from ingestion.preview import Preview, Previewer
 from ingestion.sources.names import why_passed_over

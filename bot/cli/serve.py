@@ -9,7 +9,7 @@ import signal
 import sys
 
 from bot.cli.progress import SECONDS_BETWEEN_LINES, ProgressLog
-from bot.service import load_settings
+from bot.engines import load_settings
 from bot.serving import Service, open_service
 from storage.errors import DatabaseUnavailable
 

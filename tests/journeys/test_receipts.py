@@ -86,7 +86,9 @@ async def test_two_hundred_pdfs_at_once_are_one_or_two_messages_that_name_the_fa
     """Shows that many files are counted, not listed, and that one that cannot be read is named with why."""
     slack = await serve_slack(program, start_slack)
     for number in range(200):
-        program.drop(f"sl_{TEAM}_{IT}", pdf(f"Machine {number} is oiled every {number} days."), f"{number}.pdf")
+        program.drop(
+            f"sl_{TEAM}_{IT}", pdf(f"Machine {number} is oiled every {number} days."), f"{number}.pdf"
+        )
     program.drop(f"sl_{TEAM}_{IT}", locked_pdf("nobody reads this"), "locked.pdf")
     async with program.serving():
         await program.until_live(f"sl_{TEAM}_{IT}", 200)

@@ -15,14 +15,8 @@ from typing import Any
 from uuid import UUID
 
 from bot.cli.logs import set_up_logging
-from bot.service import (
-    build_ingestion,
-    load_settings,
-    open_embedder,
-    open_index,
-    open_pdf_process,
-    open_storage,
-)
+from bot.engines import load_settings, open_embedder, open_index, open_pdf_process, open_storage
+from bot.service import build_ingestion
 from ingestion.app import Ingestion
 from ingestion.mapping import MAP_NAME
 from storage.index.contract import Index, IndexedChunk
