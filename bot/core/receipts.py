@@ -76,7 +76,7 @@ def _more(contents: Contents) -> Iterator[str]:
 
 def _failure(notice: Notice, is_elsewhere: bool) -> Entry:
     headline = wording.unreadable(shorten(notice.file, NAME), _place(notice, is_elsewhere))
-    reasons = [shorten(notice.text or "", REASON), wording.EARLIER_ANSWERS if notice.has_live else ""]
+    reasons = [_sentence(notice.text or ""), wording.EARLIER_ANSWERS if notice.has_live else ""]
     return Entry(headline, tuple(filter(None, reasons)))
 
 
@@ -106,7 +106,13 @@ def _folder(notice: Notice) -> Entry:
     location, channel = shorten(notice.location, NAME), shorten(notice.channel, NAME)
     if notice.text is None:
         return Entry(wording.folder_well(location, channel))
-    return Entry(wording.folder_problem(location, channel, shorten(notice.text, REASON)))
+    return Entry(wording.folder_problem(location, channel, _sentence(notice.text)))
+
+
+def _sentence(reason: str) -> str:
+    """A reason as a sentence of its own."""
+    text = shorten(reason, REASON)
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?", "!", "…")) or not text else ".")
 
 
 def _source(notice: Notice, url: str) -> CitedPage:
