@@ -9,19 +9,38 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, case, exists, func, or_, select, tuple_, update
+from sqlalchemy import (
+    ColumnElement,
+    Select,
+    case,
+    exists,
+    func,
+    or_,
+    select,
+    tuple_,
+    update,
+)
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import aliased
 from sqlmodel import col
 
+from storage.gaps import contents_with_gaps
 from storage.models import Rung
 from storage.tables import DocumentRow, FactRow, PublicationRow, ReadingRow, VersionRow
 
 IN_FORCE = "generations"
 """Name of the fact that says which generations the home is read in."""
+
+
+AT_ONCE = 500
+"""Contents that one statement names."""
+
+Conditions = list[ColumnElement[bool]]
+"""On versions joined with their documents; built once each, for building takes longer than asking."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +84,24 @@ async def plan(
         generations: the readings wanted.
         contents: only versions with one of these sha256, or None for all of them.
     """
-    wanted = _wanted_versions(generations)
     if contents is not None:
-        wanted = wanted.where(col(VersionRow.sha256).in_(contents))
-    elif not await are_in_force(session, generations):
-        wanted = wanted.where(~_is_answered())
+        return await _plan_contents(session, generations, contents, is_news=True)
+    found = sorted(await contents_with_gaps(session, generations.pairs()))
+    starts = range(0, len(found), AT_ONCE)
+    return sum(
+        [await _plan_contents(session, generations, found[start : start + AT_ONCE]) for start in starts]
+    )
+
+
+async def _plan_contents(
+    session: AsyncSession, generations: Generations, contents: Collection[str], *, is_news: bool = False
+) -> int:
+    """Fill the gaps of these contents; ``is_news`` when something has just happened to them."""
+    wanted = [col(VersionRow.sha256).in_(contents), *_is_wanted(generations)]
+    if not is_news and not await are_in_force(session, generations):
+        wanted.append(~_is_answered())
     added = await _plan_readings(session, generations, wanted)
-    if contents is not None:
+    if is_news:
         await _hurry(session, wanted)
     return added + await _plan_publications(session, generations, wanted)
 
@@ -93,45 +123,46 @@ async def are_in_force(session: AsyncSession, generations: Generations) -> bool:
     return fact is None or fact.value == generations.key
 
 
-async def _plan_readings(session: AsyncSession, generations: Generations, wanted: Select[Any]) -> int:
+async def _plan_readings(session: AsyncSession, generations: Generations, wanted: Conditions) -> int:
     missing = await _missing(session, wanted, generations.quick, Rung.QUICK)
     if generations.full is not None:
         is_read = _has_reading(generations.quick, Rung.QUICK, state="done")
-        missing += await _missing(session, wanted.where(is_read), generations.full, Rung.FULL)
+        missing += await _missing(session, [is_read, *wanted], generations.full, Rung.FULL)
     session.add_all(missing)
     await session.flush()
     return len(missing)
 
 
 async def _missing(
-    session: AsyncSession, wanted: Select[Any], generation: str, rung: Rung
+    session: AsyncSession, wanted: Conditions, generation: str, rung: Rung
 ) -> list[ReadingRow]:
     """The contents that no reading of this kind was made of; those that answer otherwise can wait."""
     answers = _is_answered() if rung is Rung.QUICK else _is_answered(Rung.FULL)
-    query = wanted.where(~_has_reading(generation, rung)).group_by(col(VersionRow.sha256))
-    columns = query.with_only_columns(col(VersionRow.sha256), func.min(case((answers, 1), else_=0)))
+    columns = select(col(VersionRow.sha256), func.min(case((answers, 1), else_=0)))
+    query = _of_documents(columns).where(~_has_reading(generation, rung), *wanted)
     return [
         ReadingRow(sha256=sha256, generation=generation, rung=rung, again=bool(again))
-        for sha256, again in (await session.execute(columns)).all()
+        for sha256, again in (await session.execute(query.group_by(col(VersionRow.sha256)))).all()
     ]
 
 
-async def _hurry(session: AsyncSession, wanted: Select[Any]) -> None:
+async def _hurry(session: AsyncSession, wanted: Conditions) -> None:
     """What was only to be read again has come once more, as something that does not answer yet."""
-    fresh = wanted.where(~_is_answered()).with_only_columns(col(VersionRow.sha256))
+    fresh = _of_documents(select(col(VersionRow.sha256))).where(*wanted, ~_is_answered())
     waiting = update(ReadingRow).where(col(ReadingRow.again), col(ReadingRow.state) == "waiting")
     await session.execute(waiting.where(col(ReadingRow.sha256).in_(fresh)).values(again=False))
 
 
-async def _plan_publications(session: AsyncSession, generations: Generations, wanted: Select[Any]) -> int:
+async def _plan_publications(session: AsyncSession, generations: Generations, wanted: Conditions) -> int:
+    columns = select(
+        col(VersionRow.id), col(DocumentRow.channel_id), col(ReadingRow.id), col(ReadingRow.rung)
+    )
     query = (
-        wanted.join(ReadingRow, col(ReadingRow.sha256) == VersionRow.sha256)
+        _of_documents(columns)
+        .join(ReadingRow, col(ReadingRow.sha256) == VersionRow.sha256)
         .where(col(ReadingRow.state) == "done")
         .where(tuple_(col(ReadingRow.generation), col(ReadingRow.rung)).in_(generations.pairs()))
-        .where(~_is_served())
-        .with_only_columns(
-            col(VersionRow.id), col(DocumentRow.channel_id), col(ReadingRow.id), col(ReadingRow.rung)
-        )
+        .where(*wanted, ~_is_served())
     )
     best: dict[int, _Wanted] = {}
     for row in (await session.execute(query)).all():
@@ -145,25 +176,30 @@ async def _plan_publications(session: AsyncSession, generations: Generations, wa
     return len(best)
 
 
-def _wanted_versions(generations: Generations) -> Select[Any]:
-    """Per document that is not deleted, its newest version that answers or whose quick reading may."""
-    other = aliased(VersionRow)
-    failed = ~_is_live(other) & exists().where(
-        col(ReadingRow.sha256) == other.sha256,
-        col(ReadingRow.generation) == generations.quick,
-        col(ReadingRow.state) == "failed",
+def _of_documents(columns: Select[*tuple[Any, ...]]) -> Select[*tuple[Any, ...]]:
+    return columns.select_from(VersionRow).join(DocumentRow, col(DocumentRow.id) == VersionRow.document_id)
+
+
+@cache
+def _is_wanted(generations: Generations) -> Conditions:
+    """Of a document that is not deleted, the newest version that answers or whose quick reading may."""
+    newer = aliased(VersionRow)
+    overtaken = exists().where(
+        col(newer.document_id) == VersionRow.document_id,
+        col(newer.number) > VersionRow.number,
+        ~_is_hopeless(newer, generations),
     )
-    newest = (
-        select(func.max(other.number))
-        .where(col(other.document_id) == VersionRow.document_id, ~failed)
-        .correlate(VersionRow)
-        .scalar_subquery()
+    return [col(DocumentRow.state) != "deleted", ~overtaken, ~_is_hopeless(VersionRow, generations)]
+
+
+def _is_hopeless(version: Any, generations: Generations) -> ColumnElement[bool]:
+    reading = aliased(ReadingRow)
+    failed = exists().where(
+        col(reading.sha256) == version.sha256,
+        col(reading.generation) == generations.quick,
+        col(reading.state) == "failed",
     )
-    return (
-        select(VersionRow)
-        .join(DocumentRow, col(DocumentRow.id) == VersionRow.document_id)
-        .where(col(DocumentRow.state) != "deleted", col(VersionRow.number) == newest)
-    )
+    return failed & ~_is_live(version)
 
 
 def _is_live(version: Any) -> ColumnElement[bool]:
@@ -171,6 +207,7 @@ def _is_live(version: Any) -> ColumnElement[bool]:
     return exists().where(col(PublicationRow.version_id) == version.id, col(PublicationRow.state) == "live")
 
 
+@cache
 def _is_answered(rung: Rung | None = None) -> ColumnElement[bool]:
     """Whether the version answers, by a reading of this rung or of any."""
     if rung is None:
@@ -184,6 +221,7 @@ def _is_answered(rung: Rung | None = None) -> ColumnElement[bool]:
     )
 
 
+@cache
 def _has_reading(generation: str, rung: Rung, state: str | None = None) -> ColumnElement[bool]:
     reading = aliased(ReadingRow)
     found = exists().where(
@@ -194,6 +232,7 @@ def _has_reading(generation: str, rung: Rung, state: str | None = None) -> Colum
     return found.where(col(reading.state) == state) if state else found
 
 
+@cache
 def _is_served() -> ColumnElement[bool]:
     """Whether this reading of this version is on its way or live, or any full one instead of a quick one."""
     served = aliased(ReadingRow)
