@@ -68,7 +68,7 @@ class Vanishing:
         asked = await self._questionable(gone, question) | (held & question.asked)
         await self._delete({one: file for one, file in gone.items() if one not in asked}, question, scan)
         self.asked = asked
-        return _sentence(len(asked), len(self._known.documents)) if asked else None
+        return self._sentence(len(asked)) if asked else None
 
     def _note(self, missing: set[str]) -> set[str]:
         """What is missing for the second time; nothing while files go on vanishing."""
@@ -114,9 +114,8 @@ class Vanishing:
         self._known.forget()
         await self._known.load()
 
-
-def _sentence(missing: int, present: int) -> str:
-    return (
-        f"{missing} of {present} files vanished from the folder at once, so they were not deleted. "
-        "Put them back, or let them go with `footnote folders approve`."
-    )
+    def _sentence(self, missing: int) -> str:
+        return (
+            f"{missing} of {len(self._known.documents)} files vanished from the folder at once, so they were "
+            f"not deleted. Put them back, or let them go: footnote folders approve {self._known.folder.id}"
+        )
