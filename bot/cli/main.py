@@ -32,6 +32,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_ask(commands)
     _add_listings(commands)
     _add_folders(commands)
+    _add_reconcile(commands)
     return parser
 
 
@@ -108,6 +109,13 @@ def _add_folders(commands: Any) -> None:
     approve.add_argument("id", type=int, help="the folder's number, as `footnote folders` prints it")
     approve.add_argument("--yes", action="store_true", help="do not ask")
     approve.set_defaults(run="bot.cli.folders:approve")
+
+
+def _add_reconcile(commands: Any) -> None:
+    reconcile = commands.add_parser(
+        "reconcile", help="compare database, index and stored files now, and mend what differs"
+    )
+    reconcile.set_defaults(run="bot.cli.reconcile:reconcile")
 
 
 def _add_instead(command: argparse.ArgumentParser, option: str, run: str, help: str) -> None:

@@ -1,0 +1,27 @@
+"""``footnote reconcile``, beside a running service and on a home that lost something."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import time
+
+from program import SAMPLES, Program
+
+
+async def test_an_admin_sees_what_was_mended(program: Program) -> None:
+    """Shows that a sound home has no difference, and that a lost index comes back by itself."""
+    sample = next(SAMPLES.glob("*.pdf"))
+    program.drop("it", sample)
+    async with program.serving():
+        await program.until_live("it", 1, "full")
+        assert program.run("reconcile").stdout == "Nothing differs.\n"
+    shutil.rmtree(program.home / "index")
+    mended = program.run("reconcile")
+    assert (mended.returncode, mended.stdout[:14]) == (0, "1 publications")
+    assert program.ask("How long is a password?", "it")["passages"] == []
+    async with program.serving():
+        deadline = time.monotonic() + 60
+        while not (await asyncio.to_thread(program.ask, "How long is a password?", "it"))["passages"]:
+            assert time.monotonic() < deadline
+        assert program.run("reconcile").stdout == "Nothing differs.\n"
