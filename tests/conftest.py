@@ -56,7 +56,15 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """List the engines that were missing, loudly, with the commands that bring them."""
+    """Print the tables that tests made, and the engines that were missing, loudly."""
+    for one in [*terminalreporter.getreports("passed"), *terminalreporter.getreports("failed")]:
+        for table in [value for key, value in one.user_properties if key == "table"]:
+            terminalreporter.line(str(table))
+    _list_missing_engines(terminalreporter)
+
+
+def _list_missing_engines(terminalreporter: pytest.TerminalReporter) -> None:
+    """Each with the command that brings it."""
     skipped = terminalreporter.getreports("skipped")
     not_run = Counter(name for one in skipped for key, name in one.user_properties if key == NOT_RUN)
     if not not_run:
