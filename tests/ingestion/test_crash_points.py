@@ -47,7 +47,8 @@ def test_a_process_dies_at_its_point_as_by_kill_minus_nine(where: str) -> None:
     """Shows that no handler and no ``finally`` runs, and that the n-th pass can be meant."""
     program = (
         "from storage.crash_points import reach\n"
-        "try:\n    for number in range(1, 5):\n        print(number, flush=True)\n        reach('after-seal')\n"
+        "try:\n    for number in range(1, 5):\n"
+        "        print(number, flush=True)\n        reach('after-seal')\n"
         "finally:\n    print('cleaned up', flush=True)"
     )
     done = subprocess.run(

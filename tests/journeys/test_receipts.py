@@ -56,7 +56,7 @@ async def serve_slack(program: Program, start_slack: StartSlack, **settings: str
 async def test_a_pdf_dropped_for_a_slack_channel_is_told_there_with_questions_that_it_answers(
     program: Program, start_slack: StartSlack, sop: Path
 ) -> None:
-    """Shows that the receipt names file and pages, opens page 1, and offers questions that answer when asked."""
+    """Shows that the receipt names file and pages, opens page 1, and offers questions that answer."""
     slack = await serve_slack(program, start_slack)
     async with program.serving():
         program.drop(f"sl_{TEAM}_{IT}", sop)
