@@ -13,7 +13,7 @@ from functools import partial
 from stat import S_ISDIR, S_ISREG
 
 import paramiko
-from paramiko.sftp import CMD_CLOSE, CMD_OPENDIR, CMD_READDIR
+from paramiko.sftp import CMD_CLOSE, CMD_OPENDIR, CMD_READDIR, CMD_REALPATH
 
 from ingestion.sources.address import Address
 from ingestion.sources.port import Look
@@ -47,7 +47,7 @@ _BY_TYPE: Meanings = (
 
 
 class _Files(paramiko.SFTPClient):  # type: ignore[misc]  # paramiko has no types
-    """Adds a listing whose names are bytes."""
+    """Adds what takes and gives names as bytes."""
 
     def entries(self, folder: bytes) -> Iterator[tuple[bytes, paramiko.SFTPAttributes]]:
         """(name, attributes) of what lies in a folder; links are not followed."""
@@ -62,6 +62,13 @@ class _Files(paramiko.SFTPClient):  # type: ignore[misc]  # paramiko has no type
             return
         finally:
             self._request(CMD_CLOSE, handle)
+
+    def real_path(self, path: bytes) -> bytes:
+        """Where a path leads, every link on the way followed."""
+        message = self._request(CMD_REALPATH, path)[1]
+        message.get_int()
+        found: bytes = message.get_string()
+        return found
 
 
 def connect(address: Address, settings: ShareSettings) -> SftpShare:
@@ -108,7 +115,7 @@ class SftpShare:
         status = self._files.lstat(path)
         if not S_ISREG(status.st_mode or 0):
             raise Missing("There is no such file.")
-        if os.fsencode(self._files.normalize(path) or "") != self._real_root() + self._below(file):
+        if self._files.real_path(path) != self._real_root() + self._below(file):
             raise Missing("A link leads to this file.")
         return _look(status)
 
@@ -132,7 +139,7 @@ class SftpShare:
 
     def _real_root(self) -> bytes:
         """Where the mapped folder really lies; itself it may be reached through a link."""
-        return os.fsencode(self._files.normalize(self._root or b"/") or "").rstrip(b"/")
+        return self._files.real_path(self._root or b"/").rstrip(b"/")
 
     def _path(self, parts: Parts) -> bytes:
         return self._root + self._below(parts)

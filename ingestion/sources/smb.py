@@ -68,6 +68,7 @@ def connect(address: Address, settings: ShareSettings) -> SmbShare:
             **session,
         )
     except Exception as error:
+        _hang_up(session)
         raise _trouble(error) from error
     return SmbShare("\\\\" + "\\".join([address.host, *address.parts]), session)
 
@@ -105,9 +106,7 @@ class SmbShare:
 
     def close(self) -> None:
         """End the session."""
-        smbclient.reset_connection_cache(
-            fail_on_error=False, connection_cache=self._session["connection_cache"]
-        )
+        _hang_up(self._session)
 
     def _entries(self, folder: Parts, pattern: str) -> Iterator[Entry]:
         with smbclient.scandir(self._path(folder), search_pattern=pattern, **self._session) as found:
@@ -120,6 +119,10 @@ class SmbShare:
 
     def _path(self, parts: Parts) -> str:
         return "\\".join([self._root, *parts])
+
+
+def _hang_up(session: dict[str, Any]) -> None:
+    smbclient.reset_connection_cache(fail_on_error=False, connection_cache=session["connection_cache"])
 
 
 def _look(info: Any) -> Look:

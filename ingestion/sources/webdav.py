@@ -85,11 +85,11 @@ class WebdavShare:
     def list(self, folder: Parts) -> Iterator[Entry]:
         """One folder's files and folders."""
         for found in self._propfind(folder, "1"):
-            parts = _parts(found, self._root)
-            if parts is None or parts[:-1] != folder:
-                continue
-            is_folder = found.properties.resource_type == "directory"
-            yield Entry(parts, None if is_folder else _look(found))
+            parts, is_folder = _parts(found, self._root), found.properties.resource_type == "directory"
+            if parts == folder and not is_folder:
+                raise Missing(MISSING)
+            if parts and parts[:-1] == folder:
+                yield Entry(parts, None if is_folder else _look(found))
 
     def look(self, file: Parts) -> Look:
         """One file."""
@@ -149,7 +149,9 @@ def _login(address: Address, account: ShareAccount) -> tuple[str, str] | None:
 def _parts(found: Response, root: str) -> Parts | None:
     """Where an entry lies below the root; None for what does not, whatever the server says."""
     path = unquote(urlsplit(found.href).path, errors="surrogateescape").strip("/")
-    if not path.startswith(f"{root}/" if root else "") or path == root:
+    if path == root:
+        return ()
+    if not path.startswith(f"{root}/" if root else ""):
         return None
     return tuple(path[len(root) :].lstrip("/").split("/"))
 

@@ -128,7 +128,7 @@ class ServedFolder:
     def source(self, **settings: Any) -> Source:
         """A source of it."""
         return open_share(
-            self.location, ShareSettings(share_timeout=SHARE_SECONDS, **{**self._settings, **settings})
+            self.location, ShareSettings(**{"share_timeout": SHARE_SECONDS, **self._settings, **settings})
         )
 
     def put(self, name: str, data: bytes) -> None:

@@ -119,7 +119,8 @@ class Bucket:
     def source(self, **settings: Any) -> Source:
         """A source of it."""
         return open_share(
-            self.location, ShareSettings(share_timeout=SHARE_SECONDS, **{**self.server.settings, **settings})
+            self.location,
+            ShareSettings(**{"share_timeout": SHARE_SECONDS, **self.server.settings, **settings}),
         )
 
     def put(self, name: str, data: bytes) -> None:
