@@ -90,6 +90,7 @@ async def _spawn(program: str) -> asyncio.subprocess.Process:
             sys.executable, "-I", "-m", program, str(os.getpid()),
             env=environment, limit=LONGEST_ANSWER,
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+            start_new_session=True,  # a Ctrl-C is for its owner, who ends it
         )  # fmt: skip
     except OSError as error:
         raise EngineStartError(f"a process for reading cannot be started: {error.strerror}") from error
