@@ -9,10 +9,10 @@ PACKAGES := bot ingestion storage
 SOURCES := $(PACKAGES) tests deploy
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test soak weaviate lint format types lock clean
+.PHONY: help install demo test soak bench-ingest weaviate lint format types lock clean
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
 install: $(VENV)/.installed $(if $(SHARES),$(VENV)/.sharing) ## make .venv and .venv/bin/footnote; SHARES=1: also for S3, SFTP, SMB, WebDAV
 	@:
@@ -29,6 +29,9 @@ test: $(VENV)/.developing ## run every check and test; fetches the engines it ne
 soak: $(VENV)/.developing ## kill it [KILLS=2000] times on every engine; Ctrl-C, and it goes on next time
 	@$(BIN)/python tests/fetch.py
 	@PYTHONPATH=.:tests:tests/soak tests/isolated.sh $(BIN)/python tests/soak/soak.py --kills $(or $(KILLS),2000)
+
+bench-ingest: $(VENV)/.developing ## measure ingestion beside the bare libraries [QUICK=1] [ROWS=scan,read,...] [WEAVIATE_URL=embedded]
+	@PYTHONPATH=.:tests $(BIN)/python tests/bench/bench_ingest.py $(if $(QUICK),--quick) --rows "$(ROWS)"
 
 weaviate: ## build the Weaviate server that WEAVIATE_URL=embedded runs (3 minutes, once)
 	@deploy/weaviate.sh

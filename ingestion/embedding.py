@@ -10,7 +10,7 @@ import numpy as np
 from storage.crash_points import reach
 from storage.embedding import Embedder, Vectors
 from storage.errors import BlobsUnavailable
-from storage.models import Chunk, Rung
+from storage.models import Rung
 from storage.reading_work import Made, ReadingClaim, ReadingWork
 from storage.readings import ReadingFiles
 from storage.vector_cache import VectorCache
@@ -45,21 +45,19 @@ class FullReader:
         if quick is None:
             raise BlobsUnavailable("the quick reading it starts from is gone")
         started = time.monotonic()
-        chunks = await self._files.chunks(quick.id)
-        vectors = await self._embed(chunks, wait_for_quiet)
-        await self._files.write(claim.id, await self._files.pages(quick.id), chunks, vectors)
+        texts = await self._files.texts(quick.id)
+        vectors = await self._embed(texts, wait_for_quiet)
+        await self._files.write_vectors(claim.id, quick.id, vectors)
         details = {"milliseconds": round((time.monotonic() - started) * 1000)}
         space = self._embedder.space
-        await self._work.finish(claim, Made(quick.title, quick.pages, len(chunks), details, space))
+        await self._work.finish(claim, Made(quick.title, quick.pages, len(texts), details, space))
 
-    async def _embed(
-        self, chunks: Sequence[Chunk], wait_for_quiet: Callable[[], Awaitable[object]]
-    ) -> Vectors:
+    async def _embed(self, texts: Sequence[str], wait_for_quiet: Callable[[], Awaitable[object]]) -> Vectors:
         """Batch by batch, so that documents take turns and quick work can come between."""
         batches = []
-        for start in range(0, len(chunks), self._embedder.batch):
+        for start in range(0, len(texts), self._embedder.batch):
             await wait_for_quiet()
-            texts = [chunk.text for chunk in chunks[start : start + self._embedder.batch]]
-            batches.append(await self._vectors.embed(self._embedder, texts))
+            batch = texts[start : start + self._embedder.batch]
+            batches.append(await self._vectors.embed(self._embedder, batch))
             reach("after-vectors")
         return np.concatenate(batches)

@@ -15,7 +15,7 @@ from ingestion.sources import Scan, SeenFile, Source
 from ingestion.vanishing import Vanishing
 from storage.folders import Folder, Folders
 
-REMEMBERED_SECONDS = 300.0
+REMEMBERED_SECONDS = 900.0
 """How long a place trusts what it remembers of SQL, which another process may have mended."""
 _log = logging.getLogger(__name__)
 

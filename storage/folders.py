@@ -35,6 +35,8 @@ from storage.tables import (
 )
 from storage.telling import tell_folder
 
+ROWS_AT_ONCE = 500
+
 
 @dataclass(frozen=True, slots=True)
 class Folder:
@@ -119,9 +121,12 @@ class Folders:
         query = select(col(DocumentRow.id), col(DocumentRow.file), col(DocumentRow.look)).where(
             col(DocumentRow.folder_id) == folder_id, text(IS_PRESENT)
         )
+        known = {}
         async with self._database.snapshot() as session:
-            rows = (await session.execute(query)).all()
-        return {row.file: KnownDocument(row.id, row.file, row.look) for row in rows}
+            result = await session.stream(query)
+            async for rows in result.partitions(ROWS_AT_ONCE):  # in between, others have their turn
+                known |= {row.file: KnownDocument(row.id, row.file, row.look) for row in rows}
+        return known
 
     async def count(self, channel_id: int) -> int:
         """Documents of a channel that are not deleted, in all its folders."""

@@ -35,6 +35,12 @@ def chunk_of(values: list[Any]) -> Chunk:
     return Chunk(ordinal, text, tokens, tuple(path), _placed(words), page_starts)
 
 
+def text_of(values: list[Any]) -> str:
+    """The text of a chunk's line."""
+    text: str = values[1]
+    return text
+
+
 def wordless_chunk(values: list[Any]) -> Chunk:
     """The chunk of a line without its words."""
     return chunk_of([*values[:4], [], values[5]])

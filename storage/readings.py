@@ -24,10 +24,13 @@ import numpy.typing as npt
 from storage.blobs import Kept, list_shelves
 from storage.errors import BlobsUnavailable, LostReading
 from storage.models import Chunk, Page
-from storage.reading_lines import chunk_of, chunk_values, page_of, page_values, wordless_chunk
+from storage.reading_lines import chunk_of, chunk_values, page_of, page_values, text_of, wordless_chunk
 
 Vectors = npt.NDArray[np.float32]
 T = TypeVar("T")
+
+SHARED = ("pages.jsonl", "pages.index", "chunks.jsonl", "chunks.index")
+"""The files that a full reading has in common with the quick one it starts from."""
 
 KEPT_IN_MEMORY = 512
 """Chunks and pages held in memory: some megabytes, and the passages of the questions just asked."""
@@ -50,6 +53,15 @@ class ReadingFiles:
         """Keep a reading, durably; writing the same id again replaces it."""
         await asyncio.to_thread(self.write_here, reading_id, pages, chunks, vectors)
         await self._forget(reading_id)
+
+    async def write_vectors(self, reading_id: UUID, base: UUID, vectors: Vectors) -> None:
+        """Keep a reading with the pages and chunks of the reading ``base``, and vectors of its own."""
+        await _in_thread(self._write_beside, reading_id, base, vectors)
+        await self._forget(reading_id)
+
+    async def texts(self, reading_id: UUID) -> list[str]:
+        """The text of every chunk, in order."""
+        return await _in_thread(self._read_all, reading_id, "chunks", text_of)
 
     async def chunks(self, reading_id: UUID) -> list[Chunk]:
         """All chunks in order."""
@@ -148,14 +160,28 @@ class ReadingFiles:
     def _write(
         self, reading_id: UUID, pages: Sequence[Page], chunks: Sequence[Chunk], vectors: Vectors | None
     ) -> None:
+        def fill(folder: Path) -> None:
+            _write_lines(folder / "pages", map(page_values, pages))
+            _write_lines(folder / "chunks", map(chunk_values, chunks))
+            if vectors is not None:
+                _write_vectors(folder / "vectors.npy", vectors)
+
+        self._keep(reading_id, fill)
+
+    def _write_beside(self, reading_id: UUID, base: UUID, vectors: Vectors) -> None:
+        def fill(folder: Path) -> None:
+            for name in SHARED:
+                _share(self._folder(base) / name, folder / name)
+            _write_vectors(folder / "vectors.npy", vectors)
+
+        self._keep(reading_id, fill)
+
+    def _keep(self, reading_id: UUID, fill: Callable[[Path], None]) -> None:
         final = self._folder(reading_id)
         temporary = final.with_name(f".{final.name}.{uuid4().hex}")
         temporary.mkdir(parents=True)
         try:
-            _write_lines(temporary / "pages", map(page_values, pages))
-            _write_lines(temporary / "chunks", map(chunk_values, chunks))
-            if vectors is not None:
-                _write_vectors(temporary / "vectors.npy", vectors)
+            fill(temporary)
             _sync_folder(temporary)
             _put_in_place(temporary, final)
         except BaseException:
@@ -207,6 +233,16 @@ def _write_lines(path: Path, values: Iterable[Any]) -> None:
     with path.with_suffix(".index").open("wb") as index:
         starts.tofile(index)
         _sync(index)
+
+
+def _share(file: Path, target: Path) -> None:
+    """One file under two names: neither is ever changed, and each may be removed. Else a copy."""
+    try:
+        os.link(file, target)
+    except OSError:  # this file system knows one name per file
+        shutil.copyfile(file, target)
+        with target.open("rb") as copy:
+            os.fsync(copy.fileno())
 
 
 def _write_vectors(path: Path, vectors: Vectors) -> None:

@@ -85,7 +85,7 @@ class Program:
         """``serve`` while it is ready; ended by Ctrl-C, which must go well."""
         process = self.start()
         try:
-            await self._until_ready(process)
+            await self.until_ready(process)
             yield process
             if process.poll() is None:
                 process.send_signal(signal.SIGINT)
@@ -119,7 +119,8 @@ class Program:
                 await asyncio.sleep(0.1)
         raise AssertionError(f"{files} files of {channel} never reached {rung}: {self.log}")
 
-    async def _until_ready(self, process: subprocess.Popen[bytes]) -> None:
+    async def until_ready(self, process: subprocess.Popen[bytes]) -> None:
+        """Wait until a ``serve`` that was started says that it is ready."""
         deadline = time.monotonic() + READY_SECONDS
         async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=5)) as session:
             while time.monotonic() < deadline and process.poll() is None:

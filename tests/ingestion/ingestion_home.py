@@ -24,7 +24,7 @@ from storage.blobs import Blobs
 from storage.catalog import Catalog
 from storage.channels import Channels
 from storage.database import Database
-from storage.embedder import BundledEmbedder
+from storage.embedding import Embedder
 from storage.folders import Folders
 from storage.identity import Arrival
 from storage.index.contract import Filters
@@ -45,7 +45,7 @@ class Home:
     blobs: Blobs
     files: ReadingFiles
     pdf: PdfProcess
-    embedder: BundledEmbedder
+    embedder: Embedder
     index: FaultyIndex
     channels: Channels
     catalog: Catalog

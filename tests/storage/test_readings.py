@@ -131,3 +131,21 @@ def test_the_main_page_holds_most_of_the_range() -> None:
     assert main_page(WORDS, 14, 21) == 1
     with pytest.raises(ValueError, match="no word"):
         main_page(WORDS, 5, 6)
+
+
+async def test_a_full_reading_shares_what_it_has_in_common(files: ReadingFiles, kept: UUID) -> None:
+    """Shows the same pages and chunks under both ids, other vectors, and each of them removed alone."""
+    full, vectors = uuid4(), np.full((3, 4), 0.5, dtype=np.float32)
+    await files.write_vectors(full, kept, vectors)
+    await files.remove(kept)
+    assert await files.chunks(full) == CHUNKS
+    assert await files.pages(full) == PAGES
+    assert await files.texts(full) == [chunk.text for chunk in CHUNKS]
+    assert np.array_equal(await files.vectors(full), vectors)
+
+
+async def test_vectors_are_not_kept_without_the_reading_they_belong_to(files: ReadingFiles) -> None:
+    """Shows that a quick reading whose files are gone is said to be lost, and that nothing stays behind."""
+    with pytest.raises(LostReading):
+        await files.write_vectors(uuid4(), uuid4(), np.eye(3, 4, dtype=np.float32))
+    assert not [path for path in files.root.rglob("*") if path.is_file()]

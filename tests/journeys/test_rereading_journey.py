@@ -1,0 +1,166 @@
+"""Another embedder after a restart: answers all the time, ends in the new space, and a kill costs nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from embedding_server import DIMENSIONS, EmbeddingServer, embedding_server, refuse
+from engines.llm import LanguageModel
+from paper import pdf
+from program import Program
+from sqlalchemy import select
+from sqlmodel import col
+
+from storage.database import Database
+from storage.tables import PublicationRow, ReadingRow
+
+QUESTION = "When do backups run?"
+MANUALS = [
+    pdf(*(f"Manual {number}.{page}\nServer {number}{page} is restarted by hand." for page in range(30)))
+    for number in range(4)
+]
+SECONDS = 120
+
+
+@pytest.fixture
+async def endpoint() -> AsyncIterator[EmbeddingServer]:
+    """An embeddings endpoint that outlives the program."""
+    async with embedding_server() as running:
+        yield running
+
+
+def choose(program: Program, url: str, model: str, dimensions: int, key: str = "k") -> None:
+    """Have the program make its vectors at an endpoint from its next start on."""
+    program.environment |= {
+        "FOOTNOTE_EMBED_BASE_URL": url,
+        "FOOTNOTE_EMBED_MODEL": model,
+        "FOOTNOTE_EMBED_DIMENSIONS": str(dimensions),
+        "FOOTNOTE_EMBED_API_KEY": key,
+        "FOOTNOTE_EMBED_BATCH_ITEMS": "5",
+    }
+
+
+async def live_spaces(program: Program) -> list[str | None]:
+    """The space of each publication that answers."""
+    query = (
+        select(col(ReadingRow.space))
+        .join(PublicationRow, col(PublicationRow.reading_id) == ReadingRow.id)
+        .where(col(PublicationRow.state) == "live")
+    )
+    database = await Database.open(f"sqlite:///{program.home / 'footnote.db'}")
+    async with aclosing(database), database.snapshot() as session:
+        return list(await session.scalars(query))
+
+
+async def ask(program: Program) -> dict[str, Any]:
+    """The question, asked by another command; it must be answered rightly whatever goes on."""
+    answer = await asyncio.to_thread(program.ask, QUESTION, "it")
+    assert answer["state"] == "grounded", answer
+    assert "2:00 AM" in answer["text"]
+    return answer
+
+
+async def asking_until(program: Program, is_so: Callable[[], Awaitable[bool]]) -> int:
+    """Ask again and again until something is so; returns how often."""
+    end, asked = time.monotonic() + SECONDS, 0
+    while not await is_so():
+        assert time.monotonic() < end, program.log
+        await ask(program)
+        asked += 1
+    return asked
+
+
+async def begin(program: Program, sop: Path) -> str:
+    """A home that answers in the bundled embedder's space; returns that space."""
+    program.drop("it", sop)
+    for number, manual in enumerate(MANUALS):
+        program.drop("it", manual, f"manual-{number}.pdf")
+    async with program.serving():
+        await program.until_live("it", 1 + len(MANUALS), "full")
+    (space,) = set(await live_spaces(program))
+    assert space is not None
+    return space
+
+
+async def test_another_embedder_takes_over_while_questions_are_answered(
+    any_program: Program, sop: Path, endpoint: EmbeddingServer
+) -> None:
+    """Shows, on both indexes, that a restart with another embedder never costs an answer, and that a kill
+    in the middle goes on where it was: no text is sent twice."""
+    program = any_program
+    old = await begin(program, sop)
+    choose(program, endpoint.url, "terms", DIMENSIONS)
+
+    async def is_half_way() -> bool:
+        if len(endpoint.texts) >= 20 and not endpoint.faults:
+            endpoint.faults += [refuse(503)] * 10_000
+        return bool(endpoint.faults)
+
+    async def is_over() -> bool:
+        spaces = set(await live_spaces(program))
+        return old not in spaces
+
+    process = program.start()
+    try:
+        await program.until_ready(process)
+        await is_half_way_without_asking(is_half_way)
+        assert old in await live_spaces(program)
+    finally:
+        process.kill()
+        process.wait()
+    endpoint.faults.clear()
+    async with program.serving():
+        assert await asking_until(program, is_over) >= 1
+        (new,) = set(await live_spaces(program))
+        assert new is not None
+        assert new.startswith("endpoint_")
+        answer = await ask(program)
+    assert any(passage["vector"] is not None for passage in answer["passages"])
+    chunks = [text for text in endpoint.texts if text != QUESTION]
+    documents = [text for text in chunks if text.startswith(("Manual", "Server"))]
+    assert len(documents) == len(set(documents))
+
+
+async def is_half_way_without_asking(is_so: Callable[[], Awaitable[bool]]) -> None:
+    """Wait for something that questions would disturb."""
+    end = time.monotonic() + SECONDS
+    while not await is_so():
+        assert time.monotonic() < end
+        await asyncio.sleep(0.05)
+
+
+async def test_an_endpoint_that_is_down_ends_in_try_again_never_in_not_in_your_documents(
+    program: Program, sop: Path, endpoint: EmbeddingServer
+) -> None:
+    """Shows that a question whose vector cannot be made fails, and is answered once the endpoint is back."""
+    choose(program, endpoint.url, "terms", DIMENSIONS)
+    program.drop("it", sop)
+    async with program.serving():
+        await program.until_live("it", 1, "full")
+        await ask(program)
+        endpoint.faults = [refuse(503)] * 100
+        down = await asyncio.to_thread(program.run, "ask", "Who restores a backup?", "--channel", "it")
+        assert down.returncode == 1
+        assert "503" not in down.stdout
+        endpoint.faults.clear()
+        await ask(program)
+
+
+@pytest.mark.engine("llm")
+async def test_a_home_on_a_real_embedding_server_answers(
+    program: Program, sop: Path, embedding_model: LanguageModel
+) -> None:
+    """Shows the whole way with llama.cpp's own server: vectors, the full rung, a question by meaning."""
+    choose(program, embedding_model.url, embedding_model.name, 576, embedding_model.key)
+    program.drop("it", sop)
+    async with program.serving():
+        await program.until_live("it", 1, "full")
+        answer = await ask(program)
+    assert all(passage["vector"] is not None for passage in answer["passages"])
+    assert embedding_model.key not in program.log
