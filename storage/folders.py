@@ -121,7 +121,7 @@ class Folders:
         query = select(col(DocumentRow.id), col(DocumentRow.file), col(DocumentRow.look)).where(
             col(DocumentRow.folder_id) == folder_id, text(IS_PRESENT)
         )
-        known = {}
+        known: dict[str, KnownDocument] = {}
         async with self._database.snapshot() as session:
             result = await session.stream(query)
             async for rows in result.partitions(ROWS_AT_ONCE):  # in between, others have their turn
