@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from importlib.metadata import version
+from itertools import pairwise
 
 import pytest
 from packaging.requirements import Requirement
@@ -13,8 +14,19 @@ from sources import ROOT
 
 PAGE = (ROOT / "docs" / "packages.md").read_text(encoding="utf-8")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-DIRECT = [Requirement(line) for line in PROJECT["dependencies"]]
-DEVELOPMENT = [Requirement(line) for line in PROJECT["optional-dependencies"]["dev"]]
+LOCKS = ("requirements.txt", "requirements-shares.txt", "requirements-dev.txt")
+"""Each contains the one before."""
+
+
+def needs(lines: list[str]) -> list[Requirement]:
+    """The packages of a list, our own extras left out."""
+    return [need for line in lines if (need := Requirement(line)).name != PROJECT["name"]]
+
+
+DIRECT = needs(PROJECT["dependencies"])
+SHARES = needs(PROJECT["optional-dependencies"]["shares"])
+DEVELOPMENT = needs(PROJECT["optional-dependencies"]["dev"])
+ALL = [*DIRECT, *SHARES, *DEVELOPMENT]
 
 
 def rows(columns: int) -> list[list[str]]:
@@ -31,7 +43,7 @@ def floors() -> list[tuple[str, str]]:
 
 def test_every_direct_dependency_has_its_row_and_every_row_its_dependency() -> None:
     """Shows that no package came in, or stayed behind, without a reason."""
-    assert sorted(row[0] for row in rows(4)) == sorted(need.name for need in (*DIRECT, *DEVELOPMENT))
+    assert sorted(row[0] for row in rows(4)) == sorted(need.name for need in ALL)
 
 
 def test_every_row_says_what_the_package_does_who_keeps_it_and_what_we_would_do_without_it() -> None:
@@ -50,24 +62,27 @@ def test_the_floors_are_read_from_the_page() -> None:
     assert len(floors()) >= 7
 
 
-@pytest.mark.parametrize("need", [*DIRECT, *DEVELOPMENT], ids=lambda need: need.name)
+@pytest.mark.parametrize("need", ALL, ids=lambda need: need.name)
 def test_the_installed_version_is_the_one_that_pyproject_allows(need: Requirement) -> None:
     """Shows that tests run on what users get."""
     assert need.specifier.contains(version(need.name))
 
 
-@pytest.mark.parametrize("lock", ["requirements.txt", "requirements-dev.txt"])
+def pins(lock: str) -> dict[str, str]:
+    """Package -> version of a lock file."""
+    pinned = re.findall(r"(?m)^([a-z0-9-]+)(?:\[[a-z,]+\])?==([^ ;\\]+)", (ROOT / lock).read_text())
+    return dict(pinned)
+
+
+@pytest.mark.parametrize("lock", LOCKS)
 def test_the_lock_pins_every_direct_dependency(lock: str) -> None:
-    """Shows that the lock was made from this pyproject.toml."""
-    pinned = dict(re.findall(r"(?m)^([a-z0-9-]+)(?:\[[a-z,]+\])?==([^ ;\\]+)", (ROOT / lock).read_text()))
-    needs = DIRECT if lock == "requirements.txt" else [*DIRECT, *DEVELOPMENT]
-    assert [need.name for need in needs if not need.specifier.contains(pinned.get(need.name, "0"))] == []
+    """Shows that each lock was made from this pyproject.toml."""
+    wanted = dict(zip(LOCKS, (DIRECT, [*DIRECT, *SHARES], ALL), strict=True))[lock]
+    pinned = pins(lock)
+    assert [need.name for need in wanted if not need.specifier.contains(pinned.get(need.name, "0"))] == []
 
 
-def test_the_development_lock_changes_nothing_of_the_users_lock() -> None:
-    """Shows that tests run on the very versions that `make install` brings."""
-    pins = {
-        lock: set(re.findall(r"(?m)^[a-z0-9-]+(?:\[[a-z,]+\])?==[^ ;\\]+", (ROOT / lock).read_text()))
-        for lock in ("requirements.txt", "requirements-dev.txt")
-    }
-    assert pins["requirements.txt"] <= pins["requirements-dev.txt"]
+@pytest.mark.parametrize(("small", "large"), list(pairwise(LOCKS)))
+def test_a_larger_lock_changes_nothing_of_the_one_before(small: str, large: str) -> None:
+    """Shows that tests run on the very versions that `make install` brings, with shares and without."""
+    assert pins(small).items() <= pins(large).items()
