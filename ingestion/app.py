@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ingestion.channel_folders import channel_of_folder
 from ingestion.embedding import FullReader
 from ingestion.generations import generations_of
-from ingestion.inbox import channel_of_folder
 from ingestion.intake import Intake
 from ingestion.once import Batch, SingleRun
 from ingestion.outcome import IngestResult, result_of

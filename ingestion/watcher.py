@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
-from ingestion.inbox import WatchedInbox
+from ingestion.channel_folders import WatchedInbox
 from ingestion.intake import Intake
 from ingestion.mapped import MappedFolders
 from ingestion.owner import is_surely_dead

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ingestion.inbox import WatchedInbox
+from ingestion.channel_folders import WatchedInbox
 from ingestion.mapped import MappedFolders, Wanted
 from ingestion.mapping_checks import Wish
 from storage.folders import Folder
