@@ -27,8 +27,8 @@ from storage.database import Database
 from storage.embedder import BundledEmbedder
 from storage.embedding import Embedder
 from storage.errors import IndexUnavailable, SettingsError
-from storage.facts import first_space, hold_index
 from storage.folders import Folders
+from storage.home_facts import first_space, hold_index
 from storage.index.contract import Index
 from storage.index.embedded import EmbeddedIndex
 from storage.models import Rung

@@ -4,7 +4,7 @@ import pytest
 
 from storage.database import Database
 from storage.errors import ChangedIndex
-from storage.facts import first_space, hold_index
+from storage.home_facts import first_space, hold_index
 from storage.models import TenantName
 from storage.tables import FactRow
 
