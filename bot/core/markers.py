@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from bot.core.sentences import sentence_starts
+from bot.core.units import sentence_starts
 from storage.tokens import count_tokens
 
 SPACING = 400

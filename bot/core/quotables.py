@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
-from bot.core.sentences import Unit, split_units
+from bot.core.units import Unit, split_units
 
 LONGEST_LIST = 80
 """Words of a list, or of an item with its lead-in, that are still quoted together."""

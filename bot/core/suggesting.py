@@ -11,7 +11,7 @@ from itertools import chain, zip_longest
 
 from bot.core import wording
 from bot.core.sentence_questions import question_of
-from bot.core.sentences import split_units
+from bot.core.units import split_units
 from storage.models import Chunk
 
 LONGEST = 140

@@ -10,7 +10,7 @@ from bot.core.citing import verify
 from bot.core.extractive import ExtractiveAnswerer
 from bot.core.gate import CoverageGate
 from bot.core.quotables import quotables
-from bot.core.sentences import split_units
+from bot.core.units import split_units
 
 FORM = (
     "Location:  Tallahassee, FL  Accident Number:  NYC08CA055\nAirframe Total Time:\n"
