@@ -13,9 +13,9 @@ from ingestion.channel_folders import channel_of_folder
 from ingestion.embedding import FullReader
 from ingestion.generations import generations_of
 from ingestion.intake import Intake
+from ingestion.lease_owner import own_name
 from ingestion.once import Batch, SingleRun
 from ingestion.outcome import IngestResult, result_of
-from ingestion.owner import own_name
 from ingestion.publishing import Publisher
 from ingestion.reading import PdfReader, Reader
 from ingestion.reconciling import Reconciler, Repairs

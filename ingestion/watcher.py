@@ -8,8 +8,8 @@ from pathlib import Path
 
 from ingestion.channel_folders import WatchedInbox
 from ingestion.intake import Intake
+from ingestion.lease_owner import is_surely_dead
 from ingestion.mapped import MappedFolders
-from ingestion.owner import is_surely_dead
 from ingestion.places import Place, Places
 from ingestion.schedule import Schedule
 from ingestion.settings import IngestionSettings

@@ -16,9 +16,9 @@ from sqlalchemy.engine import Engine
 
 from ingestion.aside import run_for
 from ingestion.intake import Intake
+from ingestion.lease_owner import is_surely_dead, own_name
 from ingestion.mapped import Wanted
 from ingestion.mapping_checks import Wish
-from ingestion.owner import is_surely_dead, own_name
 from ingestion.places import Place
 from ingestion.settings import IngestionSettings
 from ingestion.sources.local import LocalSource
@@ -118,7 +118,7 @@ async def test_the_most_eager_channel_of_a_place_sets_its_rhythm(home: Home, tmp
 def test_a_process_of_this_machine_that_ended_is_surely_dead() -> None:
     """Shows that a name tells a living process from a dead one, and claims nothing of other machines."""
     ended = subprocess.run(
-        [sys.executable, "-c", "from ingestion.owner import own_name; print(own_name())"],
+        [sys.executable, "-c", "from ingestion.lease_owner import own_name; print(own_name())"],
         capture_output=True,
         text=True,
         check=True,
