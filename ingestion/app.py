@@ -14,7 +14,6 @@ from ingestion.embedding import FullReader
 from ingestion.generations import generations_of
 from ingestion.intake import Intake
 from ingestion.lease_owner import own_name
-from ingestion.once import Batch, SingleRun
 from ingestion.outcome import IngestResult, result_of
 from ingestion.publishing import Publisher
 from ingestion.reading import PdfReader, Reader
@@ -22,6 +21,7 @@ from ingestion.reconciling import Reconciler, Repairs
 from ingestion.schedule import Schedule
 from ingestion.settings import IngestionSettings
 from ingestion.side_process import SideProcesses
+from ingestion.single_run import Batch, SingleRun
 from ingestion.sources.listing import first_level
 from ingestion.steps import Steps
 from ingestion.verifying import Verifier
