@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 
@@ -13,6 +12,7 @@ from ingestion.schedule import Schedule
 from ingestion.settings import IngestionSettings
 from ingestion.sources import open_source
 from ingestion.watching import PlaceWatch, WatchedFolder
+from storage.clock import steady_seconds
 from storage.errors import DatabaseUnavailable
 from storage.folder_leases import FolderLeases
 from storage.folders import Folders
@@ -62,13 +62,13 @@ class Place:
         Raises:
             InfrastructureError: the database, or one of the disks, does not work.
         """
-        if self.is_paused or time.monotonic() < self._not_before:
+        if self.is_paused or steady_seconds() < self._not_before:
             return False
         if self._watch is None:
             source = await run_aside(lambda: open_source(self.location))
             self._watch = PlaceWatch(source, self._intake, self._settings)
             self._watch.feed(self._active())
-        begun = time.monotonic()
+        begun = steady_seconds()
         try:
             return await self._watch.look()
         finally:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ingestion.settings import IngestionSettings
 from ingestion.sources.port import Look, SeenFile, Source
+from storage.clock import steady_seconds
 
 TAIL_BYTES = 2048
 """Readers find ``%%EOF`` in the last 1,024 bytes; some writers append a little more."""
@@ -34,7 +35,7 @@ class Settling:
         rest_seconds: float,
         *,
         trusts_age: bool = False,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = steady_seconds,
     ) -> None:
         """Settle the files of a source.
 

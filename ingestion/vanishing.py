@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Collection, Mapping
 from uuid import UUID
 
 from ingestion.known import KnownFolder
 from ingestion.sources.port import Scan
+from storage.clock import steady_seconds
 from storage.folders import Folders, Question
 
 PATIENCE_SECONDS = 30.0
@@ -24,7 +24,7 @@ class Vanishing:
         known: KnownFolder,
         folders: Folders,
         ask_from_share: float,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = steady_seconds,
     ) -> None:
         """Judge the files that are missing from a folder.
 

@@ -7,8 +7,8 @@ A server that is killed can lose vectors it had acknowledged. What it wrote last
 from __future__ import annotations
 
 import logging
-import time
 
+from storage.clock import steady_seconds
 from storage.errors import IncompletePublication, UnknownTenant
 from storage.index.contract import Index
 from storage.publication_work import PublicationWork, Published
@@ -28,7 +28,7 @@ class Verifier:
         self._work = work
         self._index = index
         self._outages = 0
-        self._due_at = time.monotonic()
+        self._due_at = steady_seconds()
 
     async def look(self) -> None:
         """Verify at the first look, after each outage, and when the last time is long ago.
@@ -38,11 +38,11 @@ class Verifier:
         """
         await self._index.ping()
         outages = self._index.outages
-        if outages == self._outages and time.monotonic() < self._due_at:
+        if outages == self._outages and steady_seconds() < self._due_at:
             return
         for publication in await self._work.newest_live(RECENT):
             await self.verify(publication)
-        self._outages, self._due_at = outages, time.monotonic() + LONGEST_SECONDS
+        self._outages, self._due_at = outages, steady_seconds() + LONGEST_SECONDS
 
     async def verify(self, one: Published) -> bool:
         """Count one publication; returns whether it was incomplete and is published anew.

@@ -13,6 +13,7 @@ from ingestion.settings import IngestionSettings
 from ingestion.settling import settling_of
 from ingestion.sources import Scan, SeenFile, Source
 from ingestion.vanishing import Vanishing
+from storage.clock import steady_seconds
 from storage.folders import Folder, Folders
 
 REMEMBERED_SECONDS = 900.0
@@ -78,7 +79,7 @@ class PlaceWatch:
     def look_afresh(self) -> None:
         """Believe nothing that was remembered: the next look asks SQL."""
         self._settled_as = None
-        self._loaded_at = time.monotonic()
+        self._loaded_at = steady_seconds()
         for folder in self._folders:
             folder.known.forget()
 
@@ -90,7 +91,7 @@ class PlaceWatch:
         Raises:
             InfrastructureError: the database, or one of the disks, does not work.
         """
-        if time.monotonic() - self._loaded_at > REMEMBERED_SECONDS:
+        if steady_seconds() - self._loaded_at > REMEMBERED_SECONDS:
             self.look_afresh()
         begun = time.monotonic()
         scan = await run_for(self._source, self._source.scan)

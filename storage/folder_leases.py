@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from sqlalchemy import select
 from sqlmodel import col
 
-from storage.clock import utc_now
+from storage.clock import steady_seconds, utc_now
 from storage.database import Database
 from storage.tables import FolderRow
 
@@ -27,7 +26,7 @@ class FolderLeases:
         seconds: float,
         *,
         is_dead: Callable[[str], bool] = lambda _: False,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = steady_seconds,
     ) -> None:
         """Lease places to ``owner`` for ``seconds`` at a time.
 
