@@ -135,7 +135,8 @@ class Reconciler:
         channels = await self._sql.tenants()
         for tenant, channel_id in channels.items():
             await self._compare_tenant(tenant, channel_id, repairs)
-            reach("amid-reconcile")
+            if repairs:
+                reach("amid-reconcile")
         if self._index.is_ours_alone:
             for tenant in held - channels.keys():
                 await self._index.drop_tenant(tenant)

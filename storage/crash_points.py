@@ -1,7 +1,8 @@
 """Named places at which a process can be told to die, as if somebody had pulled the plug.
 
 The journey of a PDF passes all of them. ``FOOTNOTE_CRASH_AT=after-seal`` ends the process by SIGKILL
-the first time it gets there, ``after-seal:3`` the third time; without it a point costs one addition.
+the first time it gets there, ``after-seal:3`` the third time; ``~after-seal`` halts it there by SIGSTOP,
+as a machine that hangs and comes back to work that others do by then. Without it a point costs one addition.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ Point = Literal[
     "after-removal",  # the index has forgotten it; SQL has not written that down
     "before-delete",  # a file is surely gone; its document still answers
     "after-delete",  # it does not any more
-    "amid-purge",  # a deleted document's blobs are gone, and SQL could still roll back
+    "amid-purge",  # a blob of a deleted document is gone, and SQL could still roll back
     "after-purge",  # its contents are gone from SQL; the readings' files are still there
     "amid-reconcile",  # some of the differences are mended
 ]
@@ -42,30 +43,31 @@ POINTS: tuple[str, ...] = get_args(Point)
 passed: Counter[str] = Counter()
 """How often this process came to each point."""
 
-_last: dict[str, int] = {}
-"""The pass at a point that will be the last thing this process does."""
+_last: dict[str, tuple[int, signal.Signals]] = {}
+"""The pass at a point that will be the last thing this process does, and what it does to itself there."""
 
 
 def arm(where: str) -> None:
-    """Die at ``name`` or ``name:nth``, counted from now on; '' disarms.
+    """Die at ``name`` or ``name:nth``, counted from now on, or halt there after a ``~``; '' disarms.
 
     Raises:
         SettingsError: there is no such point, or the number is none.
     """
-    name, _, number = where.partition(":")
+    name, _, number = where.removeprefix("~").partition(":")
     if where and (name not in POINTS or not (number or "1").isdecimal()):
         raise SettingsError(
-            f"{VARIABLE} takes name or name:nth, with one of these names: {', '.join(POINTS)}"
+            f"{VARIABLE} takes [~]name or [~]name:nth, with one of these names: {', '.join(POINTS)}"
         )
     _last.clear()
-    _last[name] = passed[name] + int(number or 1)
+    _last[name] = passed[name] + int(number or 1), signal.SIGSTOP if where[:1] == "~" else signal.SIGKILL
 
 
 def reach(point: Point) -> None:
     """Die here if that was asked for: no handler runs, nothing is flushed, no lease is given back."""
     passed[point] += 1
-    if passed[point] == _last.get(point):
-        os.kill(os.getpid(), signal.SIGKILL)
+    last, blow = _last.get(point, (0, signal.SIGKILL))
+    if passed[point] == last:
+        os.kill(os.getpid(), blow)
 
 
 arm(os.environ.get(VARIABLE, ""))

@@ -80,8 +80,9 @@ class Purge:
             await session.execute(delete(ReadingRow).where(col(ReadingRow.id).in_(readings)))
             for sha256 in dead:
                 remove_blob(sha256)
-            reach("amid-purge")
-        reach("after-purge")
+                reach("amid-purge")
+        if readings:
+            reach("after-purge")
         return readings
 
     async def drop_older_generations(self, generations: Generations) -> list[UUID]:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from ingestion_home import Home
@@ -14,6 +15,7 @@ from paper import pdf
 
 from storage.crash_points import POINTS, VARIABLE, arm, passed
 from storage.errors import SettingsError
+from storage.index.contract import IndexedChunk
 from storage.tables import PublicationRow
 
 RELIABILITY = Path(__file__).parents[2] / "docs" / "reliability.md"
@@ -38,6 +40,8 @@ async def test_every_point_is_passed_by_adding_replacing_renaming_and_deleting(h
         return passed["after-purge"] > 0 and "retired" not in states and not await home.find("hr", "saffron")
 
     await home.until(is_gone, seconds=60)
+    ghost = IndexedChunk(uuid4(), 0, "marzipan", "marzipan", 1, 1, (), ())
+    await home.index.write((await home.channel("hr")).tenant, [ghost])
     await serving.reconcile()
     assert set(POINTS) - passed.keys() == set()
 
@@ -62,7 +66,22 @@ def test_a_process_dies_at_its_point_as_by_kill_minus_nine(where: str) -> None:
     assert done.stdout.split() == [str(number) for number in range(1, int(where.partition(":")[2] or 1) + 1)]
 
 
-@pytest.mark.parametrize("where", ["after-lunch", "after-seal:soon", "after-seal:-1"])
+def test_a_process_halts_at_its_point_and_goes_on_when_it_is_woken() -> None:
+    """Shows that a machine which hangs can be played as well as one that dies."""
+    program = "from storage.crash_points import reach\nreach('after-seal')\nprint('awake')"
+    halted = subprocess.Popen(
+        [sys.executable, "-c", program],
+        env={**os.environ, VARIABLE: "~after-seal"},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    _, status = os.waitpid(halted.pid, os.WUNTRACED)
+    assert os.WIFSTOPPED(status)
+    halted.send_signal(signal.SIGCONT)
+    assert halted.communicate(timeout=30) == ("awake\n", None)
+
+
+@pytest.mark.parametrize("where", ["after-lunch", "~after-lunch", "after-seal:soon", "after-seal:-1"])
 def test_a_point_that_does_not_exist_is_refused(where: str) -> None:
     """Shows that a misspelt name is an error, not a run in which nothing dies."""
     with pytest.raises(SettingsError, match="after-adopt"):
