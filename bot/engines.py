@@ -60,7 +60,7 @@ class Settings:
     @property
     def inbox(self) -> Path:
         """The watched folder; each folder in it is a channel."""
-        return (self.ingestion.channel_folders or self.home / "inbox").expanduser().absolute()
+        return (self.ingestion.inbox or self.home / "inbox").expanduser().absolute()
 
 
 def load_settings(*, host: str | None = None, port: int | None = None, inbox: Path | None = None) -> Settings:

@@ -1,0 +1,117 @@
+"""Splits a passage into what can be quoted by itself: sentences, list items, and rows of tables or forms.
+
+The reader's text has one newline between the lines of a block, two between blocks and two blanks
+between the cells of a row.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_LINE = re.compile(r"[^\n]+")
+_CELLS = re.compile(r"\S {2,}\S")
+_ITEM = re.compile(
+    r"[•▪◦●○*–-]\s|\(?(?:\d{1,2}|[a-zA-Z]|[ivx]{1,4})[.)]\s|(?:step|note|warning|caution)\b", re.I
+)
+_LABEL = re.compile(r"[^\W\d_][^:.!?\n]{0,48}:(?:\s|$)")
+_CLOSED = re.compile(r"[.!?:;][\"'”’)\]]*$")
+_SENTENCE_END = re.compile(r"[.!?][\"'”’)\]]*\s+(?=[\"'“‘(\[]?[^\W_a-zß-öø-ÿ])")
+_ABBREVIATED = re.compile(
+    r"(?:\b(?:mr|mrs|ms|dr|prof|st|vs|etc|approx|fig|no|sec|inc|ltd|co|dept|e\.g|i\.e|cf|al|a\.m|p\.m)|\b[A-Z]"
+    r"|^\W*\d{1,2}|\b[A-Za-z]\.[A-Za-z])\.$",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """text[start:end] says one thing."""
+
+    start: int
+    end: int
+    is_row: bool
+    """A row of a table or form, such as ``Effective date:  2024-01-15``."""
+    lead: tuple[int, int] | None = None
+    """(start, end) of the sentence with a colon that introduces this one."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    start: int
+    end: int
+    text: str
+    opens_block: bool
+
+    @property
+    def is_row(self) -> bool:
+        return _CELLS.search(self.text) is not None or _LABEL.match(self.text) is not None
+
+
+def split_units(text: str) -> list[Unit]:
+    """All units of a text in order; together they hold every word of it.
+
+    What ends in a colon introduces the line below it, and all items of a list there.
+    """
+    found: list[Unit] = []
+    lead: tuple[int, int] | None = None
+    for lines in _segments(text):
+        is_item = _ITEM.match(lines[0].text) is not None
+        follows = bool(found) and (found[-1].start, found[-1].end) == lead and not lines[0].is_row
+        units = list(_split_segment(text, lines, lead if is_item or follows else None))
+        found += units
+        if lines[-1].text.endswith(":"):
+            lead = None if _CELLS.search(lines[-1].text) else (units[-1].start, units[-1].end)
+        elif not (is_item or follows):
+            lead = None
+    return found
+
+
+def sentence_starts(text: str) -> list[int]:
+    """Where units begin."""
+    return [unit.start for unit in split_units(text)]
+
+
+def _segments(text: str) -> Iterator[list[_Line]]:
+    """Runs of lines in which one sentence may go on from line to line."""
+    segment: list[_Line] = []
+    for line in _lines(text):
+        if segment and _breaks(segment[-1], line):
+            yield segment
+            segment = []
+        segment.append(line)
+    if segment:
+        yield segment
+
+
+def _lines(text: str) -> Iterator[_Line]:
+    before = 0
+    for match in _LINE.finditer(text):
+        stripped = match[0].strip()
+        if stripped:
+            start = match.start() + match[0].index(stripped[0])
+            yield _Line(start, start + len(stripped), stripped, text.count("\n", before, start) > 1)
+            before = start + len(stripped)
+
+
+def _breaks(above: _Line, below: _Line) -> bool:
+    """Whether no sentence runs from one line into the next."""
+    goes_on = below.text[0].islower() and not _CLOSED.search(above.text)
+    if below.opens_block or _ITEM.match(below.text):
+        return not goes_on or _ITEM.match(below.text) is not None
+    if above.is_row or below.is_row:
+        return not goes_on
+    is_short = len(above.text) < 0.6 * len(below.text) and not goes_on
+    return above.text.endswith(":") or is_short
+
+
+def _split_segment(text: str, lines: list[_Line], lead: tuple[int, int] | None) -> Iterator[Unit]:
+    start, end = lines[0].start, lines[-1].end
+    is_row = len(lines) == 1 and lines[0].is_row
+    for match in _SENTENCE_END.finditer(text, start, end):
+        if _ABBREVIATED.search(text[start : match.end()].rstrip()):
+            continue
+        yield Unit(start, match.start() + len(match[0].rstrip()), is_row, lead)
+        start = match.end()
+    yield Unit(start, end, is_row, lead)

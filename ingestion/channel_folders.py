@@ -1,0 +1,89 @@
+"""Finds the channels of an inbox: each folder in it feeds the channel of its name."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from pathlib import Path
+
+from ingestion.sources.listing import first_level
+from storage.channels import Channels
+from storage.errors import UnknownChannel
+from storage.folders import Folder, Folders
+from storage.models import Channel
+
+_log = logging.getLogger(__name__)
+
+
+class WatchedInbox:
+    """A folder whose first-level folders are channels, also those that appear while we run."""
+
+    def __init__(self, root: Path, channels: Channels, folders: Folders) -> None:
+        self._root = root
+        self._channels = channels
+        self._folders = folders
+        self._known: set[str] = set()
+        self._loose: list[str] = []
+        self._is_well = True
+
+    async def known(self) -> list[Folder]:
+        """The folders watched here before; one that is gone now is an outage, not a deletion."""
+        watched = await self._folders.watched(origin="inbox")
+        here = [folder for folder in watched if Path(folder.location).parent == self._root]
+        self._known = {Path(folder.location).name for folder in here}
+        return here
+
+    async def make(self) -> None:
+        """Make the inbox, for people to find.
+
+        Raises:
+            OSError: it cannot be made.
+        """
+        await asyncio.to_thread(self._root.mkdir, parents=True, exist_ok=True)
+
+    async def new(self) -> list[Folder]:
+        """The folders that were not there at the last look."""
+        try:
+            names, loose = await asyncio.to_thread(first_level, self._root)
+        except OSError as error:
+            self._say(f"the inbox cannot be listed: {error.strerror}", is_well=False)
+            return []
+        self._say("the inbox can be listed again", is_well=True)
+        self._report_loose(loose)
+        found = [await self._watch(name) for name in names if name not in self._known]
+        return [folder for folder in found if folder is not None]
+
+    async def _watch(self, name: str) -> Folder | None:
+        channel = await channel_of_folder(self._channels, name)
+        if channel is None:
+            _log.warning("a folder of the inbox is passed over: its name is not valid UTF-8")
+            self._known.add(name)
+            return None
+        folder = await self._folders.ensure(channel.id, str(self._root / name), watched=True, origin="inbox")
+        self._known.add(name)
+        return folder
+
+    def _report_loose(self, loose: Iterable[str]) -> None:
+        if new := set(loose) - set(self._loose):
+            _log.warning(
+                "%d PDFs lie loose in the inbox, where nobody reads them: move them into a channel's folder",
+                len(new),
+            )
+        self._loose = list(loose)
+
+    def _say(self, sentence: str, *, is_well: bool) -> None:
+        if is_well is not self._is_well:
+            _log.warning(sentence)
+        self._is_well = is_well
+
+
+async def channel_of_folder(channels: Channels, name: str) -> Channel | None:
+    """The channel a folder of this name feeds: a Slack or Teams tenant's, else the local one so called.
+
+    None when no channel can have the name.
+    """
+    try:
+        return await channels.ensure_named(name)
+    except UnknownChannel:
+        return None
