@@ -70,6 +70,9 @@ class Ingestion:
         embedder: Embedder,
         index: Index,
         channels: Channels,
+        side: SideProcesses | None = None,
+        make_schedule: Callable[[], Schedule] = Schedule,
+        make_worker: type[Worker[Any]] = Worker,
     ) -> None:
         """Put the parts together; nothing runs before ``start`` or ``ingest``.
 
@@ -77,6 +80,8 @@ class Ingestion:
             settings: how folders are watched and how far their PDFs are read.
             max_file_mb: files above it are refused before they are copied.
             database, blobs, files, pdf, embedder, index, channels: open engines; they stay open.
+            side: the processes beside this one, its own by default; they are ended with it.
+            make_schedule, make_worker: what calls the steps; others let a test call them one by one.
         """
         self._settings = settings
         self._database = database
@@ -90,20 +95,28 @@ class Ingestion:
         self._intake = Intake(Arrivals(database, self.generations), blobs, max_file_mb * 1024 * 1024)
         self._watcher = Watcher(settings, database, channels, self._intake, leases.owner)
         self._purge = Purge(database, leases, settings.retire_grace_seconds, settings.delete_grace_seconds)
-        reading_work = ReadingWork(database, self._leases, self.generations)
         publication_work = PublicationWork(database, self._leases)
-        self._side = side = SideProcesses(settings.read_workers)
+        self._side = side or SideProcesses(settings.read_workers)
+        self._make_schedule, self._make_worker = make_schedule, make_worker
         self._vectors = VectorCache(database)
-        self._steps = Steps(
-            Reader(reading_work, blobs, files, pdf, embedder, side=side, chunk_tokens=settings.chunk_tokens),
-            FullReader(reading_work, files, embedder, self._vectors),
-            Publisher(publication_work, self._purge, files, index, side),
-            read_workers=settings.read_workers,
-        )
+        publisher = Publisher(publication_work, self._purge, files, index, self._side)
+        self._steps = self._steps_with(publisher, pdf, embedder)
         self._verifier = Verifier(publication_work, index)
         self._reconciler = _reconciler(settings, database, self._verifier, index, blobs=blobs, files=files)
         self._schedule: Schedule | None = None
         self._worker: Worker[Any] | None = None
+
+    def _steps_with(self, publisher: Publisher, pdf: PdfReader, embedder: Embedder) -> Steps:
+        work, chunk_tokens = (
+            ReadingWork(self._database, self._leases, self.generations),
+            self._settings.chunk_tokens,
+        )
+        return Steps(
+            Reader(work, self._blobs, self._files, pdf, embedder, side=self._side, chunk_tokens=chunk_tokens),
+            FullReader(work, self._files, embedder, self._vectors),
+            publisher,
+            read_workers=self._settings.read_workers,
+        )
 
     async def start(self, inbox: Path, folder_map: Path | None = None) -> None:
         """Watch an inbox, each folder in it being the channel of that name, and what a map names.
@@ -204,8 +217,8 @@ class Ingestion:
 
     def _begin(self, rung: Rung) -> tuple[Worker[Any], Schedule]:
         quiet = asyncio.Event()
-        self._worker = worker = Worker(self._steps.lanes(rung, quiet), self._leases, quiet)
-        self._schedule = schedule = Schedule()
+        self._worker = worker = self._make_worker(self._steps.lanes(rung, quiet), self._leases, quiet)
+        self._schedule = schedule = self._make_schedule()
 
         async def wake() -> None:
             worker.wake()

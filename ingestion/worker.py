@@ -82,6 +82,24 @@ class Worker(Generic[C]):
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
 
+    async def drain(self) -> int:
+        """Do all that is due, one step after the other, and return how many steps that were.
+
+        For a worker that was not started.
+        """
+        self._quiet.set()
+        steps = 0
+        while (due := await self._most_urgent()) is not None:
+            await self._do(*due)
+            steps += 1
+        return steps
+
+    async def _most_urgent(self) -> tuple[Lane[C], C] | None:
+        for lane in self._lanes:
+            if (claim := await lane.claim()) is not None:
+                return lane, claim
+        return None
+
     def _tasks(self, *, is_background: bool) -> list[asyncio.Task[None]]:
         return [t for lane in self._lanes if lane.is_background is is_background for t in lane.running]
 
