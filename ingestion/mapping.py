@@ -13,7 +13,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ingestion.mapping_checks import Wish, faults, resolve_location
-from ingestion.mapping_lines import Lines, Place, line_of_syntax_error
+from ingestion.mapping_lines import KeyPath, Lines, line_of_syntax_error
 
 MAP_NAME = "folders.toml"
 _WORDS = {
@@ -115,18 +115,16 @@ def read_map(data: bytes, home: Path, inbox: Path) -> list[Wish]:
             [_mistake(lines, one["loc"], one["type"], one["msg"]) for one in error.errors()]
         ) from None
     wishes = list(_wishes(asked, home))
-    found = [
-        Mistake(lines.of(place), sentence) for place, sentence in faults(wishes, asked.names, home, inbox)
-    ]
+    found = [Mistake(lines.of(key), sentence) for key, sentence in faults(wishes, asked.names, home, inbox)]
     if found:
         raise InvalidMap(found)
     return wishes
 
 
-def _mistake(lines: Lines, place: Place, kind: str, message: str) -> Mistake:
-    key = next((part for part in reversed(place) if isinstance(part, str)), "this")
+def _mistake(lines: Lines, key: KeyPath, kind: str, message: str) -> Mistake:
+    name = next((part for part in reversed(key) if isinstance(part, str)), "this")
     words = _WORDS.get(kind) or message[0].lower() + message[1:]
-    return Mistake(lines.of(place), f"{key}: {words}" if kind not in _WORDS else f"{key} {words}")
+    return Mistake(lines.of(key), f"{name}: {words}" if kind not in _WORDS else f"{name} {words}")
 
 
 def _wishes(asked: _Map, home: Path) -> Iterator[Wish]:
@@ -136,11 +134,11 @@ def _wishes(asked: _Map, home: Path) -> Iterator[Wish]:
     for title, library in asked.library.items():
         for channel in library.channels:
             for index, place in enumerate(library.folder):
-                where: Place = ("library", title, "folder", index)
-                yield _wish(place, channel, asked.names.get(channel), home, where)
+                key: KeyPath = ("library", title, "folder", index)
+                yield _wish(place, channel, asked.names.get(channel), home, key)
 
 
-def _wish(place: _Place, channel: str, name: str | None, home: Path, where: Place) -> Wish:
+def _wish(place: _Place, channel: str, name: str | None, home: Path, key: KeyPath) -> Wish:
     return Wish(
         location=resolve_location(place.location, home),
         channel=channel,
@@ -148,5 +146,5 @@ def _wish(place: _Place, channel: str, name: str | None, home: Path, where: Plac
         every=place.every,
         is_paused=place.pause,
         ask_from_share=place.ask_before_deleting_share,
-        place=where,
+        key=key,
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from ingestion.mapping_lines import Place
+from ingestion.mapping_lines import KeyPath
 from ingestion.sources import open_source
 from ingestion.sources.address import read_address
 from storage.channels import is_folder_name
@@ -33,7 +33,7 @@ class Wish:
     is_paused: bool = False
     ask_from_share: float | None = None
     """An admin is asked when more than this share of the channel vanished; None: as the settings say."""
-    place: Place = ()
+    key: KeyPath = ()
     """Where the map says so."""
 
 
@@ -47,7 +47,7 @@ class _Root(NamedTuple):
         return self.server == other.server and other.parts[: len(self.parts)] == self.parts
 
 
-Fault = tuple[Place, str]
+Fault = tuple[KeyPath, str]
 """Where, and a sentence that says what to do."""
 
 
@@ -65,16 +65,16 @@ def faults(wishes: Sequence[Wish], names: Mapping[str, str], home: Path, inbox: 
     """Everything that is wrong with these wishes together."""
     for channel in names:
         yield from _channel_faults(("names", channel), channel, names[channel])
-    roots: dict[Place, _Root] = {}
+    roots: dict[KeyPath, _Root] = {}
     for wish in wishes:
-        yield from _channel_faults(wish.place, wish.channel, wish.name)
-        if wish.place in roots:
+        yield from _channel_faults(wish.key, wish.channel, wish.name)
+        if wish.key in roots:
             continue
         sentence = _location_fault(wish.location)
         if sentence is not None:
-            yield (*wish.place, "location"), sentence
+            yield (*wish.key, "location"), sentence
         else:
-            roots[wish.place] = _root(wish.location)
+            roots[wish.key] = _root(wish.location)
     yield from _name_faults(wishes, names)
     yield from _doubles(wishes)
     yield from _nested(wishes, roots)
@@ -92,8 +92,8 @@ def _location_fault(location: str) -> str | None:
     return None
 
 
-def _channel_faults(place: Place, channel: str, name: str | None) -> Iterator[Fault]:
-    where = place if place[0] == "names" else (*place, "channel")
+def _channel_faults(key: KeyPath, channel: str, name: str | None) -> Iterator[Fault]:
+    where = key if key[0] == "names" else (*key, "channel")
     try:
         tenant: str | None = TenantName(channel)
     except InvalidTenant:
@@ -114,7 +114,7 @@ def _name_faults(wishes: Sequence[Wish], names: Mapping[str, str]) -> Iterator[F
     for wish in wishes:
         if wish.name is not None and called.setdefault(wish.channel, wish.name) != wish.name:
             yield (
-                (*wish.place, "name"),
+                (*wish.key, "name"),
                 f"channel {wish.channel!r} is called {called[wish.channel]!r} elsewhere: choose one name",
             )
 
@@ -124,41 +124,41 @@ def _doubles(wishes: Sequence[Wish]) -> Iterator[Fault]:
     for wish in wishes:
         if (wish.location, wish.channel) in seen:
             yield (
-                (*wish.place, "location"),
+                (*wish.key, "location"),
                 f"this folder feeds {wish.channel!r} already: take one of the two away",
             )
         seen.add((wish.location, wish.channel))
 
 
-def _nested(wishes: Sequence[Wish], roots: Mapping[Place, _Root]) -> Iterator[Fault]:
+def _nested(wishes: Sequence[Wish], roots: Mapping[KeyPath, _Root]) -> Iterator[Fault]:
     """Folders inside one another, and one folder in two spellings; sorted, an outer one comes first."""
-    spelled = {wish.place: wish.location for wish in wishes if wish.place in roots}
-    ordered = sorted(spelled, key=lambda place: roots[place])
-    around: list[Place] = []
-    for place in ordered:
-        while around and not roots[around[-1]].holds(roots[place]):
+    spelled = {wish.key: wish.location for wish in wishes if wish.key in roots}
+    ordered = sorted(spelled, key=lambda key: roots[key])
+    around: list[KeyPath] = []
+    for key in ordered:
+        while around and not roots[around[-1]].holds(roots[key]):
             around.pop()
-        if around and roots[around[-1]] != roots[place]:
+        if around and roots[around[-1]] != roots[key]:
             yield (
-                (*place, "location"),
+                (*key, "location"),
                 f"this folder lies inside {spelled[around[-1]]}, which is watched too: keep them apart",
             )
-        elif around and spelled[around[-1]] != spelled[place]:
+        elif around and spelled[around[-1]] != spelled[key]:
             yield (
-                (*place, "location"),
+                (*key, "location"),
                 f"this is the same folder as {spelled[around[-1]]}: spell it the same way",
             )
-        around.append(place)
+        around.append(key)
 
 
-def _around_home(roots: Mapping[Place, _Root], home: Path, inbox: Path) -> Iterator[Fault]:
+def _around_home(roots: Mapping[KeyPath, _Root], home: Path, inbox: Path) -> Iterator[Fault]:
     kept, dropped = _root(str(home)), _root(str(inbox))
-    for place, root in roots.items():
+    for key, root in roots.items():
         if root.holds(kept):
-            yield (*place, "location"), "this folder holds our own home: watch a folder beside or below it"
+            yield (*key, "location"), "this folder holds our own home: watch a folder beside or below it"
         elif root.holds(dropped) or dropped.holds(root):
             yield (
-                (*place, "location"),
+                (*key, "location"),
                 "this folder and the inbox lie in one another; folders in the inbox need no entry",
             )
 

@@ -6,7 +6,7 @@ import re
 import tomllib
 from collections.abc import Iterator
 
-Place = tuple[str | int, ...]
+KeyPath = tuple[str | int, ...]
 """Keys and numbers that lead to a value: ``("folder", 1, "channel")``."""
 
 _HEADER = re.compile(r"\s*(\[\[?)([^\[\]].*?)\]\]?\s*(#.*)?$")
@@ -19,9 +19,9 @@ class Lines:
 
     def __init__(self, text: str) -> None:
         """Read a valid TOML text."""
-        self._numbers: dict[Place, int] = {}
-        counts: dict[Place, int] = {}
-        table: Place = ()
+        self._numbers: dict[KeyPath, int] = {}
+        counts: dict[KeyPath, int] = {}
+        table: KeyPath = ()
         for number, line in _code_lines(text):
             if header := _HEADER.match(line):
                 table = _resolve(_names(header[2]), counts)
@@ -32,11 +32,11 @@ class Lines:
             elif key := _KEY.match(line):
                 self._numbers.setdefault((*table, *_names(key[1])), number)
 
-    def of(self, place: Place) -> int:
-        """The line of a place, else of the nearest table around it, else 1."""
-        while place and place not in self._numbers:
-            place = place[:-1]
-        return self._numbers.get(place, 1)
+    def of(self, path: KeyPath) -> int:
+        """The line of a value, else of the nearest table around it, else 1."""
+        while path and path not in self._numbers:
+            path = path[:-1]
+        return self._numbers.get(path, 1)
 
 
 def line_of_syntax_error(error: tomllib.TOMLDecodeError) -> int:
@@ -69,11 +69,11 @@ def _names(dotted: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _resolve(names: tuple[str, ...], counts: dict[Place, int]) -> Place:
-    """A header's place: inside an array of tables it means the array's latest table."""
-    place: Place = ()
+def _resolve(names: tuple[str, ...], counts: dict[KeyPath, int]) -> KeyPath:
+    """Where a header leads: inside an array of tables it means the array's latest table."""
+    path: KeyPath = ()
     for index, name in enumerate(names):
-        place = (*place, name)
-        if index < len(names) - 1 and place in counts:
-            place = (*place, counts[place])
-    return place
+        path = (*path, name)
+        if index < len(names) - 1 and path in counts:
+            path = (*path, counts[path])
+    return path
