@@ -4,21 +4,46 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import random
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
+from apscheduler.triggers.base import BaseTrigger
 
 from ingestion.errors import IngestionError
+from storage.clock import utc_now
 from storage.errors import StorageError
 
 JITTER_SHARE = 0.1
 STOP_SECONDS = 5.0
+CLOCK_SECONDS = 1.0
+_CHANCE = random.SystemRandom()
 _log = logging.getLogger(__name__)
 
 # A tick that comes while the last one still runs is left out; that is no news worth a warning.
 logging.getLogger("apscheduler").setLevel(logging.ERROR)
+
+
+class Rhythm(BaseTrigger):
+    """Fires now and then, each time counted from now.
+
+    APScheduler's own interval counts from the tick before, one interval at a time: for a clock that was put
+    forward by years, or after a long sleep, it would count until the end of all patience.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        """Fire every ``seconds`` seconds, a little later by chance."""
+        self._seconds = seconds
+
+    def get_next_fire_time(self, _previous: datetime | None, now: datetime) -> datetime:
+        """When to fire after ``now``."""
+        return now + timedelta(seconds=self._seconds * (1 + _CHANCE.uniform(0, JITTER_SHARE)))
+
+    def latest(self, now: datetime) -> datetime:
+        """No fire time that was ever told lies after this one, unless the clock was put back since."""
+        return now + timedelta(seconds=self._seconds * (1 + JITTER_SHARE))
 
 
 class Schedule:
@@ -29,23 +54,29 @@ class Schedule:
             timezone=UTC, job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
         )
         self._running: set[asyncio.Task[Any]] = set()
+        self._clock: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
         """Begin ticking."""
         self._scheduler.start()
+        self._heed_the_clock()
 
     def every(self, seconds: float, name: str, tick: Callable[[], Awaitable[object]]) -> None:
         """Call ``tick`` now and then every ``seconds`` seconds, a little spread by chance."""
         self._scheduler.add_job(
             self._guard,
-            "interval",
+            Rhythm(seconds),
             args=(name, tick),
             id=name,
-            seconds=seconds,
-            jitter=seconds * JITTER_SHARE,
-            next_run_time=datetime.now(UTC),
+            next_run_time=utc_now(),
             replace_existing=True,
         )
+
+    def hasten(self, name: str, seconds: float) -> None:
+        """Let the next tick of this name come in so many seconds, unless it comes sooner anyway."""
+        soon, job = utc_now() + timedelta(seconds=seconds), self._scheduler.get_job(name)
+        if job is not None and job.next_run_time > soon:
+            job.modify(next_run_time=soon)
 
     def drop(self, name: str) -> None:
         """Never call this tick again; one that runs may end."""
@@ -53,12 +84,22 @@ class Schedule:
 
     async def stop(self) -> None:
         """Tick no more, once the ticks that run have ended or had their time."""
+        if self._clock is not None:
+            self._clock.cancel()
         if not self._scheduler.running:
             return
         self._scheduler.pause()
         if self._running:
             await asyncio.wait(self._running, timeout=STOP_SECONDS)
         self._scheduler.shutdown(wait=False)
+
+    def _heed_the_clock(self) -> None:
+        """Tick at once after the time of day, which APScheduler goes by, was put back."""
+        now = utc_now()
+        for job in self._scheduler.get_jobs():
+            if job.next_run_time > job.trigger.latest(now):
+                job.modify(next_run_time=now)
+        self._clock = asyncio.get_running_loop().call_later(CLOCK_SECONDS, self._heed_the_clock)
 
     async def _guard(self, name: str, tick: Callable[[], Awaitable[object]]) -> None:
         """One tick; whatever goes wrong in it, the next one comes."""
