@@ -107,10 +107,8 @@ class Ingestion:
         self._worker: Worker[Any] | None = None
 
     def _steps_with(self, publisher: Publisher, pdf: PdfReader, embedder: Embedder) -> Steps:
-        work, chunk_tokens = (
-            ReadingWork(self._database, self._leases, self.generations),
-            self._settings.chunk_tokens,
-        )
+        work = ReadingWork(self._database, self._leases, self.generations)
+        chunk_tokens = self._settings.chunk_tokens
         return Steps(
             Reader(work, self._blobs, self._files, pdf, embedder, side=self._side, chunk_tokens=chunk_tokens),
             FullReader(work, self._files, embedder, self._vectors),

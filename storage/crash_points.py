@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 import signal
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from typing import Literal, get_args
 
 from storage.errors import SettingsError
@@ -43,12 +45,14 @@ POINTS: tuple[str, ...] = get_args(Point)
 passed: Counter[str] = Counter()
 """How often this process came to each point."""
 
-_last: dict[str, tuple[int, signal.Signals]] = {}
+_last: dict[str, tuple[int, Callable[[], object]]] = {}
 """The pass at a point that will be the last thing this process does, and what it does to itself there."""
 
 
-def arm(where: str) -> None:
+def arm(where: str, end: Callable[[], object] | None = None) -> None:
     """Die at ``name`` or ``name:nth``, counted from now on, or halt there after a ``~``; '' disarms.
+
+    ``end``, if given, is called there instead: for a test that ends a life without its process.
 
     Raises:
         SettingsError: there is no such point, or the number is none.
@@ -59,15 +63,15 @@ def arm(where: str) -> None:
             f"{VARIABLE} takes [~]name or [~]name:nth, with one of these names: {', '.join(POINTS)}"
         )
     _last.clear()
-    _last[name] = passed[name] + int(number or 1), signal.SIGSTOP if where[:1] == "~" else signal.SIGKILL
+    blow = signal.SIGSTOP if where[:1] == "~" else signal.SIGKILL
+    _last[name] = passed[name] + int(number or 1), end or partial(os.kill, os.getpid(), blow)
 
 
 def reach(point: Point) -> None:
     """Die here if that was asked for: no handler runs, nothing is flushed, no lease is given back."""
     passed[point] += 1
-    last, blow = _last.get(point, (0, signal.SIGKILL))
-    if passed[point] == last:
-        os.kill(os.getpid(), blow)
+    if point in _last and passed[point] == _last[point][0]:
+        _last[point][1]()
 
 
 arm(os.environ.get(VARIABLE, ""))
