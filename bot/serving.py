@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,7 +49,7 @@ class Service:
 
     storage: Storage
     greeting: tuple[str, str, str]
-    """Where to ask, where to drop PDFs, which engines run."""
+    """Its first words, line by line."""
 
 
 @asynccontextmanager
@@ -79,7 +79,7 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         )
         await doors.start()
         await stack.enter_async_context(_open_announcing(storage, answering, links, doors))
-        yield Service(storage, _greeting(settings, listening.url, doors))
+        yield Service(storage, greeting(settings, listening.url, doors.names))
 
 
 class Doors:
@@ -104,6 +104,11 @@ class Doors:
         if self.teams:
             messengers[Platform.TEAMS] = self.announcers[Platform.TEAMS] = self.teams.messenger
         self._working: asyncio.Task[None] | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """The platforms, as people call them."""
+        return [name for name, door in (("Slack", self.slack), ("Teams", self.teams)) if door]
 
     def add_routes(self, app: web.Application) -> None:
         """Take the platforms' requests."""
@@ -244,21 +249,24 @@ def _folders(inbox: Path) -> list[str]:
         return []
 
 
-def _greeting(settings: Settings, url: str, doors: Doors) -> tuple[str, str, str]:
-    chats = [name for name, door in (("Slack", doors.slack), ("Teams", doors.teams)) if door]
-    weaviate = settings.storage.weaviate_url
-    index = {None: "embedded (SQLite FTS5 and numpy)", "embedded": "Weaviate (our child process)"}
-    model = settings.bot.openai_model
-    has_model = settings.bot.openai_api_key or settings.bot.openai_base_url
-    engines = [
-        f"index: {index.get(weaviate, f'Weaviate at {weaviate}')}",
-        "SQL: SQLite",
-        f"answers: {model}" if has_model else "answers: quotes (no model key)",
-    ]
+def greeting(settings: Settings, url: str, chats: Sequence[str]) -> tuple[str, str, str]:
+    """Where to ask, where to drop PDFs, which engines run: what ``serve`` prints when it is ready."""
     folders = _folders(settings.inbox)
     place = folders[0] if len(folders) == 1 else "<channel>"
     return (
         f"Ask        {' and '.join([url, *chats])}",
         f"Drop PDFs  {settings.inbox / place}/",
-        f"Engines    {'; '.join(engines)}",
+        f"Engines    {'; '.join(_engines(settings))}",
     )
+
+
+def _engines(settings: Settings) -> Iterator[str]:
+    chosen, bot = settings.storage, settings.bot
+    index = {None: "embedded (SQLite FTS5 and numpy)", "embedded": "Weaviate (our child process)"}
+    yield f"index: {index.get(chosen.weaviate_url, f'Weaviate at {chosen.weaviate_url}')}"
+    url = chosen.database_url
+    yield "SQL: PostgreSQL" if url and url.get_secret_value().startswith("postgresql") else "SQL: SQLite"
+    if chosen.embed_model:
+        yield f"embeddings: {chosen.embed_model}"
+    has_model = bot.openai_api_key or bot.openai_base_url
+    yield f"answers: {bot.openai_model}" if has_model else "answers: quotes (no model key)"

@@ -1,0 +1,51 @@
+"""The first words of ``serve``: they name the engines that really run, and no secret."""
+
+from pathlib import Path
+
+from pydantic import SecretStr
+
+from bot.engines import Settings
+from bot.serving import greeting
+from bot.settings import BotSettings
+from ingestion.settings import IngestionSettings
+from storage.settings import StorageSettings
+
+URL = "http://127.0.0.1:8765"
+
+
+def settings(home: Path, **storage: object) -> Settings:
+    """A home's settings."""
+    return Settings(
+        StorageSettings.model_validate({"home": home, **storage}), BotSettings(), IngestionSettings()
+    )
+
+
+def test_a_plain_home_runs_on_what_it_brought_along(tmp_path: Path) -> None:
+    """Shows that nothing is claimed that is not there."""
+    ask, drop, engines = greeting(settings(tmp_path), URL, [])
+    assert ask.endswith(URL)
+    assert drop.endswith(f"{tmp_path}/inbox/<channel>/")
+    assert engines.endswith(
+        "index: embedded (SQLite FTS5 and numpy); SQL: SQLite; answers: quotes (no model key)"
+    )
+
+
+def test_the_only_folder_of_the_inbox_is_named(tmp_path: Path) -> None:
+    """Shows that a person with one channel can copy the path as it is."""
+    (tmp_path / "inbox" / "handbook").mkdir(parents=True)
+    assert greeting(settings(tmp_path), URL, ["Slack"])[1].endswith(f"{tmp_path}/inbox/handbook/")
+
+
+def test_engines_on_servers_are_named_without_their_passwords(tmp_path: Path) -> None:
+    """Shows that PostgreSQL and an embedding endpoint are told, and what opens them is not."""
+    chosen = settings(
+        tmp_path,
+        database_url=SecretStr("postgresql://footnote:cast-iron@db/footnote"),
+        embed_model="text-embedding-3-small",
+        weaviate_url="embedded",
+    )
+    engines = greeting(chosen, URL, [])[2]
+    assert (
+        "index: Weaviate (our child process); SQL: PostgreSQL; embeddings: text-embedding-3-small;" in engines
+    )
+    assert "cast-iron" not in engines
