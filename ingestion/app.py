@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from ingestion.channel_folders import channel_of_folder
-from ingestion.embedding import FullReader
+from ingestion.full_reading import FullReader
 from ingestion.generations import generations_of
 from ingestion.intake import Intake
 from ingestion.lease_owner import own_name
 from ingestion.outcome import IngestResult, result_of
 from ingestion.publishing import Publisher
-from ingestion.reading import PdfReader, Reader
+from ingestion.quick_reading import PdfReader, QuickReader
 from ingestion.reconciling import Reconciler, Repairs
 from ingestion.schedule import Schedule
 from ingestion.settings import IngestionSettings
@@ -110,7 +110,9 @@ class Ingestion:
         work = ReadingWork(self._database, self._leases, self.generations)
         chunk_tokens = self._settings.chunk_tokens
         return Steps(
-            Reader(work, self._blobs, self._files, pdf, embedder, side=self._side, chunk_tokens=chunk_tokens),
+            QuickReader(
+                work, self._blobs, self._files, pdf, embedder, side=self._side, chunk_tokens=chunk_tokens
+            ),
             FullReader(work, self._files, embedder, self._vectors),
             publisher,
             read_workers=self._settings.read_workers,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from ingestion.embedding import FullReader
+from ingestion.full_reading import FullReader
 from ingestion.publishing import Publisher
-from ingestion.reading import Reader
+from ingestion.quick_reading import QuickReader
 from ingestion.worker import Lane
 from storage.models import Rung
 from storage.reading_work import ReadingClaim
@@ -20,7 +20,7 @@ class Steps:
     """Makes the lanes of a worker."""
 
     def __init__(
-        self, reader: Reader, full_reader: FullReader, publisher: Publisher, *, read_workers: int
+        self, reader: QuickReader, full_reader: FullReader, publisher: Publisher, *, read_workers: int
     ) -> None:
         """Read ``read_workers`` PDFs at the same time."""
         self._reader = reader

@@ -15,7 +15,7 @@ from faulty_index import FaultyIndex
 from sqlalchemy import select
 
 from ingestion.app import Ingestion, IngestResult
-from ingestion.reading import PdfReader
+from ingestion.quick_reading import PdfReader
 from ingestion.settings import IngestionSettings
 from ingestion.sources import open_source
 from storage.analyzer import analyze

@@ -29,7 +29,7 @@ class PdfReader(Protocol):
         """Every page as ``storage.pdf.wire`` reads it; raises DocumentError or EngineStartError."""
 
 
-class Reader:
+class QuickReader:
     """Carries out claimed readings and writes down how they ended."""
 
     def __init__(
