@@ -36,7 +36,7 @@ from storage.folders import Folders
 from storage.index.contract import Index
 from storage.leases import Leases
 from storage.models import Channel, Rung
-from storage.planning import plan, put_in_force
+from storage.planning import GapFinder, put_in_force
 from storage.progress import Progress
 from storage.publication_work import PublicationWork
 from storage.purging import Purge
@@ -91,6 +91,7 @@ class Ingestion:
         self.generations = generations_of(settings, embedder)
         """The readings that are wanted."""
         self._leases = leases = Leases(database, own_name(), settings.lease_seconds)
+        self._gaps = GapFinder(database, self.generations)
         self._folders = Folders(database)
         self._intake = Intake(Arrivals(database, self.generations), blobs, max_file_mb * 1024 * 1024)
         self._watcher = Watcher(settings, database, channels, self._intake, leases.owner)
@@ -225,13 +226,9 @@ class Ingestion:
 
         worker.start()
         schedule.start()
-        schedule.every(PLAN_SECONDS, "plan", self._plan)
+        schedule.every(PLAN_SECONDS, "plan", self._gaps.look)
         schedule.every(WORK_SECONDS, "work", wake)
         return worker, schedule
-
-    async def _plan(self) -> None:
-        async with self._database.transaction() as session:
-            await plan(session, self.generations)
 
     async def reconcile(self) -> Repairs | None:
         """Compare SQL, index and disk now and mend what differs; None while another process does it.

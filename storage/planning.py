@@ -7,6 +7,7 @@ the new reading of the same rung, or a better one, takes its place.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache
@@ -28,6 +29,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import aliased
 from sqlmodel import col
 
+from storage.database import Database
 from storage.gaps import contents_with_gaps
 from storage.models import Rung
 from storage.tables import DocumentRow, FactRow, PublicationRow, ReadingRow, VersionRow
@@ -37,7 +39,10 @@ IN_FORCE = "generations"
 
 
 AT_ONCE = 500
-"""Contents that one statement names."""
+"""Contents that one statement names, and that one transaction plans."""
+LONG_SECONDS = 0.5
+REST_AFTER_LONG = 20
+"""A look for gaps that took longer is not repeated before so many times as long: a home may be large."""
 
 Conditions = list[ColumnElement[bool]]
 """On versions joined with their documents; built once each, for building takes longer than asking."""
@@ -86,11 +91,52 @@ async def plan(
     """
     if contents is not None:
         return await _plan_contents(session, generations, contents, is_news=True)
-    found = sorted(await contents_with_gaps(session, generations.pairs()))
-    starts = range(0, len(found), AT_ONCE)
-    return sum(
-        [await _plan_contents(session, generations, found[start : start + AT_ONCE]) for start in starts]
-    )
+    found = await contents_with_gaps(session, generations.pairs())
+    return sum([await _plan_contents(session, generations, some) for some in _portions(found)])
+
+
+async def plan_fallback(session: AsyncSession, generations: Generations, sha256: str) -> int:
+    """As ``plan``, for all versions of the documents that have a content which cannot be read."""
+    owners = select(col(VersionRow.document_id)).where(col(VersionRow.sha256) == sha256)
+    query = select(col(VersionRow.sha256)).where(col(VersionRow.document_id).in_(owners)).distinct()
+    contents = list(await session.scalars(query))
+    return sum([await _plan_contents(session, generations, some) for some in _portions(contents)])
+
+
+class GapFinder:
+    """Plans now and then whatever a crash or a new generation left unplanned."""
+
+    def __init__(self, database: Database, generations: Generations) -> None:
+        self._database = database
+        self._generations = generations
+        self._due_at = time.monotonic()
+
+    async def look(self) -> int:
+        """Add what is missing, unless the last look was long and not long ago; returns how many rows.
+
+        No writer waits while it looks, nor longer than for a portion while it adds.
+
+        Raises:
+            DatabaseUnavailable: the database does not work.
+        """
+        started = time.monotonic()
+        if started < self._due_at:
+            return 0
+        async with self._database.snapshot() as session:
+            found = await contents_with_gaps(session, self._generations.pairs())
+        spent = time.monotonic() - started
+        if spent > LONG_SECONDS:
+            self._due_at = time.monotonic() + REST_AFTER_LONG * spent
+        added = 0
+        for some in _portions(found):
+            async with self._database.transaction() as session:
+                added += await _plan_contents(session, self._generations, some)
+        return added
+
+
+def _portions(contents: Collection[str]) -> list[list[str]]:
+    ordered = sorted(contents)
+    return [ordered[start : start + AT_ONCE] for start in range(0, len(ordered), AT_ONCE)]
 
 
 async def _plan_contents(

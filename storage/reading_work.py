@@ -20,7 +20,7 @@ from storage.clock import utc_now
 from storage.database import Database
 from storage.leases import Lease, Leases, held, pause, release
 from storage.models import Reading, Rung
-from storage.planning import Generations, plan
+from storage.planning import Generations, plan, plan_fallback
 from storage.tables import ReadingRow
 from storage.telling import tell_failed
 
@@ -123,7 +123,7 @@ class ReadingWork:
                 row.state, row.next_attempt_at = "failed", None
                 await session.flush()
                 await tell_failed(session, {row.sha256})
-                await plan(session, self._generations)
+                await plan_fallback(session, self._generations, row.sha256)
             return row.state == "failed"
 
     async def give_back(self, claim: ReadingClaim, reason: str | None, wait: timedelta | None) -> None:
