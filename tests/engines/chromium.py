@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Browser, async_playwright
+from playwright.async_api import Browser, Page, async_playwright
 
 from engines import apt_install
 
@@ -57,3 +57,16 @@ async def browser(tmp_path: Path) -> AsyncIterator[Browser]:
         )
         yield started
         await started.close()
+
+
+@pytest.fixture
+async def page(browser: Browser) -> AsyncIterator[Page]:
+    """A page of the browser in which no script may fail and nothing may be refused by a policy."""
+    context = await browser.new_context(viewport={"width": 1200, "height": 800})
+    opened = await context.new_page()
+    complaints: list[str] = []
+    opened.on("pageerror", lambda error: complaints.append(str(error)))
+    opened.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+    yield opened
+    await context.close()
+    assert complaints == []

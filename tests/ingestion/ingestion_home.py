@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -27,11 +28,12 @@ from storage.database import Database
 from storage.embedding import Embedder
 from storage.folders import Folders
 from storage.identity import Arrival
-from storage.index.contract import Filters
+from storage.index.contract import Filters, Index
 from storage.models import Channel, ChannelKey, DocumentStatus, LivePublication, Platform, Rung
 from storage.pdf.process import PdfProcess
 from storage.progress import Progress
 from storage.readings import ReadingFiles
+from storage.settings import StorageSettings
 
 QUICK_SETTINGS = {"scan_seconds": 0.2, "rest_seconds": 30, "lease_seconds": 5, "retire_grace_seconds": 1}
 
@@ -152,3 +154,28 @@ class Home:
 
         await self.until(is_found, seconds)
         return found[0]  # not asked again: the next flip may fall between the index and SQL
+
+
+@asynccontextmanager
+async def open_home(path: Path, embedder: Embedder, index: Index) -> AsyncIterator[Home]:
+    """A fresh home on SQLite and an open index, which is closed with it."""
+    faulty = FaultyIndex(index)
+    async with (
+        aclosing(faulty),
+        aclosing(await Database.open(f"sqlite:///{path}/footnote.db")) as database,
+        aclosing(PdfProcess(StorageSettings())) as pdf,
+    ):
+        home = Home(
+            path=path,
+            database=database,
+            blobs=Blobs(path / "blobs"),
+            files=ReadingFiles(path / "readings"),
+            pdf=pdf,
+            embedder=embedder,
+            index=faulty,
+            channels=Channels(database),
+            catalog=Catalog(database),
+        )
+        yield home
+        for one in home.ingestions:
+            await one.stop()

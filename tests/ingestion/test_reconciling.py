@@ -14,12 +14,10 @@ from uuid import UUID, uuid4
 
 import pytest
 from engines.weaviate import RealWeaviate
-from faulty_index import FaultyIndex
-from ingestion_home import Home
+from ingestion_home import Home, open_home
 from paper import pdf
 
 from ingestion.app import Ingestion
-from storage.blobs import Blobs
 from storage.catalog import Catalog
 from storage.channels import Channels
 from storage.citations import Citations
@@ -30,9 +28,6 @@ from storage.index.contract import Index, IndexedChunk
 from storage.index.embedded import EmbeddedIndex
 from storage.index.live import LiveIndex
 from storage.models import TenantName
-from storage.pdf.process import PdfProcess
-from storage.readings import ReadingFiles
-from storage.settings import StorageSettings
 from storage.tables import PublicationRow, ReadingRow
 
 LEAVE = pdf("Leave\nEmployees get twenty five days of marzipan leave a year.")
@@ -46,25 +41,8 @@ async def home(
 ) -> AsyncIterator[Home]:
     """A fresh home on each index engine in turn."""
     path = tmp_path / "home"
-    database = await Database.open(f"sqlite:///{path}/footnote.db")
-    index = FaultyIndex(await _index(request, path))
-    made = Home(
-        path=path,
-        database=database,
-        blobs=Blobs(path / "blobs"),
-        files=ReadingFiles(path / "readings"),
-        pdf=PdfProcess(StorageSettings()),
-        embedder=embedder,
-        index=index,
-        channels=Channels(database),
-        catalog=Catalog(database),
-    )
-    yield made
-    for one in made.ingestions:
-        await one.stop()
-    await made.pdf.aclose()
-    await made.index.aclose()
-    await made.database.aclose()
+    async with open_home(path, embedder, await _index(request, path)) as made:
+        yield made
 
 
 async def _index(request: pytest.FixtureRequest, path: Path) -> Index:

@@ -12,14 +12,10 @@ from uuid import UUID, uuid4
 import pytest
 from engines.weaviate import RealWeaviate
 from faulty_index import FaultyIndex
-from ingestion_home import Home
+from ingestion_home import Home, open_home
 from paper import pdf
 
 from ingestion.verifying import Verifier
-from storage.blobs import Blobs
-from storage.catalog import Catalog
-from storage.channels import Channels
-from storage.database import Database
 from storage.embedder import BundledEmbedder
 from storage.errors import IndexUnavailable
 from storage.index.contract import Filters, IndexedChunk, object_id
@@ -27,10 +23,7 @@ from storage.index.weaviate_collection import COLLECTION, make_client
 from storage.index.weaviate_index import WeaviateIndex
 from storage.leases import Leases
 from storage.models import LivePublication, Rung, TenantName
-from storage.pdf.process import PdfProcess
 from storage.publication_work import PublicationWork
-from storage.readings import ReadingFiles
-from storage.settings import StorageSettings
 from storage.tables import PublicationRow
 
 needs_weaviate = pytest.mark.engine("weaviate")
@@ -76,26 +69,8 @@ async def weaviate_home(
     weaviate: RealWeaviate, tmp_path: Path, embedder: BundledEmbedder
 ) -> AsyncIterator[Home]:
     """A fresh home whose index is a real Weaviate; its channels are named by the test."""
-    path = tmp_path / "home"
-    database = await Database.open(f"sqlite:///{path}/footnote.db")
-    index = await weaviate.connect()
-    made = Home(
-        path=path,
-        database=database,
-        blobs=Blobs(path / "blobs"),
-        files=ReadingFiles(path / "readings"),
-        pdf=PdfProcess(StorageSettings()),
-        embedder=embedder,
-        index=FaultyIndex(index),
-        channels=Channels(database),
-        catalog=Catalog(database),
-    )
-    yield made
-    for one in made.ingestions:
-        await one.stop()
-    await made.pdf.aclose()
-    await index.aclose()
-    await database.aclose()
+    async with open_home(tmp_path / "home", embedder, await weaviate.connect()) as made:
+        yield made
 
 
 def verifier(home: Home) -> Verifier:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import hmac
 import io
@@ -10,13 +9,15 @@ import json
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import aiohttp
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
+from memory_inbox import MemoryInbox
 
 from bot.core.models import Answer, AnswerState, Citation, IncomingMessage
 from bot.settings import BotSettings
@@ -40,43 +41,13 @@ def answer_to(message: IncomingMessage) -> Answer:
     return Answer(AnswerState.GROUNDED, text, citations)
 
 
-@dataclass
-class Inbox:
-    """Keeps messages as the real one does: a message once, however many events bring it."""
-
-    door: SlackDoor | None = None
-    kept: dict[str, IncomingMessage] = field(default_factory=dict)
-    arrivals: int = 0
-    failure: Exception | None = None
-    gate: asyncio.Event | None = None
-    answering: list[asyncio.Task[None]] = field(default_factory=list)
-
-    async def receive(self, message: IncomingMessage) -> bool:
-        """Commit; when a door is there, answer in the background."""
-        self.arrivals += 1
-        if self.gate:
-            await self.gate.wait()
-        if self.failure:
-            raise self.failure
-        if message.message_key in self.kept:
-            return False
-        self.kept[message.message_key] = message
-        if self.door:
-            self.answering.append(asyncio.create_task(self._answer(self.door, message)))
-        return True
-
-    async def _answer(self, door: SlackDoor, message: IncomingMessage) -> None:
-        placed = await door.messenger.place(message.address)
-        await door.messenger.deliver(message.address, placed, answer_to(message))
-
-
 @dataclass(frozen=True)
 class Street:
     """The door with its server: where events are posted, and what came through."""
 
     url: str
     session: aiohttp.ClientSession
-    inbox: Inbox
+    inbox: MemoryInbox
 
     async def post(self, body: bytes, **headers: str) -> int:
         """Post raw bytes with these headers; returns the status."""
@@ -102,7 +73,7 @@ def slack_settings(api_url: str = "http://127.0.0.1:9/api/", **others: Any) -> B
     return BotSettings(slack_bot_token="xoxb-test", slack_api_url=api_url, **others)
 
 
-def open_door(settings: BotSettings, inbox: Inbox) -> SlackDoor:
+def open_door(settings: BotSettings, inbox: MemoryInbox) -> SlackDoor:
     """The door of these settings, in front of this inbox."""
     messenger = slack_messenger(settings)
     assert messenger
@@ -112,7 +83,7 @@ def open_door(settings: BotSettings, inbox: Inbox) -> SlackDoor:
 @pytest.fixture
 async def street() -> AsyncIterator[Street]:
     """A door that takes signed events over HTTP; Slack itself is not needed for that."""
-    inbox = Inbox()
+    inbox = MemoryInbox(answer_to)
     door = open_door(slack_settings(slack_signing_secret=SECRET), inbox)
     app = web.Application()
     door.add_routes(app)
@@ -137,7 +108,7 @@ def settings_for() -> Any:
 @pytest.fixture
 def new_inbox() -> Any:
     """``new_inbox()``."""
-    return Inbox
+    return partial(MemoryInbox, answer_to)
 
 
 @pytest.fixture

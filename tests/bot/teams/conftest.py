@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
-from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import pytest
+from memory_inbox import MemoryInbox
 
 from bot.core.models import Answer, AnswerState, Citation, IncomingMessage
 from bot.settings import BotSettings
@@ -32,39 +32,7 @@ def answer_to(message: IncomingMessage) -> Answer:
     return Answer(AnswerState.GROUNDED, text, citations)
 
 
-@dataclass
-class Inbox:
-    """Keeps messages as the real one does: a message once; with a door it answers them."""
-
-    door: TeamsDoor | None = None
-    kept: dict[str, IncomingMessage] = field(default_factory=dict)
-    failure: Exception | None = None
-    gate: asyncio.Event | None = None
-    arrivals: int = 0
-    answering: list[asyncio.Task[None]] = field(default_factory=list)
-
-    name_of = staticmethod(name_of)
-
-    async def receive(self, message: IncomingMessage) -> bool:
-        """Commit; when a door is there, answer in the background."""
-        self.arrivals += 1
-        if self.gate:
-            await self.gate.wait()
-        if self.failure:
-            raise self.failure
-        if message.message_key in self.kept:
-            return False
-        self.kept[message.message_key] = message
-        if self.door:
-            self.answering.append(asyncio.create_task(self._answer(self.door, message)))
-        return True
-
-    async def _answer(self, door: TeamsDoor, message: IncomingMessage) -> None:
-        placed = await door.messenger.place(message.address)
-        await door.messenger.deliver(message.address, placed, answer_to(message))
-
-
-def open_in_development(inbox: Inbox) -> TeamsDoor:
+def open_in_development(inbox: MemoryInbox) -> TeamsDoor:
     """A door that takes messages of this machine without tokens."""
     settings = BotSettings(teams_development=True)
     messenger = teams_messenger(settings)
@@ -75,10 +43,16 @@ def open_in_development(inbox: Inbox) -> TeamsDoor:
 @pytest.fixture
 def new_inbox() -> Any:
     """``new_inbox()``."""
-    return Inbox
+    return partial(MemoryInbox, answer_to)
 
 
 @pytest.fixture
 def development_door() -> Any:
     """``development_door(inbox)``."""
     return open_in_development
+
+
+@pytest.fixture(name="name_of")
+def naming() -> Any:
+    """``name_of(conversation)``: the word that stands in the answers to it and in no other."""
+    return name_of

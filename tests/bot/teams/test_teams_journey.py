@@ -103,7 +103,9 @@ async def test_a_reply_in_a_thread_belongs_to_its_channel_and_is_answered_there(
     assert {message.thread for message in tenant.inbox.kept.values()} == {thread}
 
 
-async def test_four_conversations_at_once_never_share_an_answer(tenant: Tenant) -> None:
+async def test_four_conversations_at_once_never_share_an_answer(
+    tenant: Tenant, name_of: Callable[[str], str]
+) -> None:
     """Personal chat, group chat and two channels are four scopes with four tenants."""
     places = [(PERSONAL, False), (GROUP, True), (GENERAL, True), (OPERATIONS, True)]
     await asyncio.gather(*(tenant.teams.say(place, "when?", mention) for place, mention in places))
@@ -113,7 +115,7 @@ async def test_four_conversations_at_once_never_share_an_answer(tenant: Tenant) 
         mine = [call for call in calls if _is_in(call, place)]
         others = {other for other, _ in places} - {place}
         assert len(mine) == 4
-        assert not any(tenant.inbox.name_of(other) in str(mine) for other in others)
+        assert not any(name_of(other) in str(mine) for other in others)
 
 
 @pytest.mark.engine("chromium")

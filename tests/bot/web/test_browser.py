@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -45,19 +44,6 @@ QUOTED = Rectangle(
 """Where the body of the quoted letters is printed, by the PDF's own operators: base line to mid-height."""
 AROUND = Rectangle(QUOTED.x0 - 3, QUOTED.y0 - 8, QUOTED.x1 + 3, QUOTED.y1 + 6)
 """No mark may reach farther: neighbouring words and lines begin there."""
-
-
-@pytest.fixture
-async def page(browser: Browser) -> AsyncIterator[Page]:
-    """A page of the browser in which no script may fail and nothing may be refused by a policy."""
-    context = await browser.new_context(viewport={"width": 1200, "height": 800})
-    opened = await context.new_page()
-    complaints: list[str] = []
-    opened.on("pageerror", lambda error: complaints.append(str(error)))
-    opened.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
-    yield opened
-    await context.close()
-    assert complaints == []
 
 
 @pytest.fixture

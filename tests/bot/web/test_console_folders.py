@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection
+from collections.abc import Collection
 from uuid import uuid4
 
 import pytest
 from aiohttp.test_utils import TestClient
-from playwright.async_api import Browser, Page
+from playwright.async_api import Page
 from sqlalchemy import select, update
 from sqlmodel import col
 from web_house import House, Shelved, make_pdf
@@ -174,19 +174,6 @@ async def wait_in_line(house: House, channel: Channel, count: int) -> None:
             await session.flush()
             session.add(VersionRow(document_id=document.id, number=1, sha256=sha256))
             session.add(ReadingRow(sha256=sha256, generation="test", rung="quick"))
-
-
-@pytest.fixture
-async def page(browser: Browser) -> AsyncIterator[Page]:
-    """A page of the browser in which no script may fail."""
-    context = await browser.new_context(viewport={"width": 1280, "height": 860})
-    opened = await context.new_page()
-    complaints: list[str] = []
-    opened.on("pageerror", lambda error: complaints.append(str(error)))
-    opened.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
-    yield opened
-    await context.close()
-    assert complaints == []
 
 
 @pytest.mark.engine("chromium")
