@@ -161,7 +161,7 @@ class Intake:
         if coming:
             arrivals = [self._arrival(one) for one in coming]
             sighting = await self._sighting(folder.folder, arrivals, around)
-            stored = await self._arrivals.store(folder.folder, arrivals, sighting)
+            stored = await self._arrivals.store(folder.folder, arrivals, sighting, owner=folder.owner)
             reach("after-store")
         for one in stored:
             _log.info("document=%s version=%d outcome=%s", one.document, one.version, one.outcome)

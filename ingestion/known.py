@@ -23,6 +23,8 @@ class KnownFolder:
 
     def __init__(self, folder: Folder, folders: Folders) -> None:
         self.folder = folder
+        self.owner = folders.owner
+        """Under which name the place is leased to us; None when it is not."""
         self._folders = folders
         self._documents: dict[str, Known] | None = None
 

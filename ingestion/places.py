@@ -74,6 +74,14 @@ class Place:
         finally:
             self._rest(begun, self._watch)
 
+    @property
+    def soon(self) -> float | None:
+        """Seconds to the next look when the last one left something open; None: it is in no hurry."""
+        if self._watch is None or not self._watch.is_waiting:
+            return None
+        usual = self._settings.share_scan_seconds if self._watch.is_remote else self._settings.scan_seconds
+        return max(usual, REST_FACTOR * self._watch.scan_seconds)
+
     def look_afresh(self) -> None:
         """Believe nothing that was remembered of SQL."""
         if self._watch is not None:
@@ -153,9 +161,9 @@ class Places:
         place.feed(wanted)
         self._places[location] = (name, place)
         if place.tick_seconds != before:
-            self._schedule.every(place.tick_seconds, name, lambda: self._look(place))
+            self._schedule.every(place.tick_seconds, name, lambda: self._look(place, name))
 
-    async def _look(self, place: Place) -> None:
+    async def _look(self, place: Place, name: str) -> None:
         """One tick of a place: only the process that holds its lease looks at it."""
         if place.is_paused:
             return
@@ -165,3 +173,5 @@ class Places:
             place.look_afresh()
         if await place.look():
             self._on_taken()
+        if (seconds := place.soon) is not None:
+            self._schedule.hasten(name, seconds)

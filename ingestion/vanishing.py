@@ -41,13 +41,20 @@ class Vanishing:
         self._clock = clock
         self._missed: set[str] = set()
         self._since = 0.0
-        self.asked: frozenset[UUID] = frozenset()
-        """Documents whose deletion waits for a word."""
+        self._let_go = 0
+        """Documents that went without a word while their folder goes on losing files."""
+        self.asked: frozenset[UUID] | None = None
+        """Documents whose deletion waits for a word; None before the first judgement."""
 
     @property
     def is_settled(self) -> bool:
         """Whether nothing was missing at the last complete look."""
         return not self._missed
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the next complete look decides about what the last one missed."""
+        return len(self._missed) > len(self.asked or ())
 
     async def judge(self, scan: Scan, arriving: Collection[int]) -> str | None:
         """Delete what two complete looks in a row missed; returns what an admin is asked, if anything.
@@ -59,35 +66,36 @@ class Vanishing:
         Raises:
             DatabaseUnavailable: the database does not work.
         """
-        twice = self._note(self._known.documents.keys() - scan.files.keys())
-        question = await self._folders.question(self._known.folder.id) if twice or self.asked else Question()
+        missing = self._known.documents.keys() - scan.files.keys()
+        is_growing = bool(missing - self._missed)
+        twice = self._note(missing, is_growing)
+        question = await self._folders.question(self._known.folder.id)
         if twice:
             self._known.forget()
             await self._known.load()
-        gone, held = self._gone(twice - scan.files.keys(), arriving)
-        asked = await self._questionable(gone, question) | (held & question.asked)
-        await self._delete({one: file for one, file in gone.items() if one not in asked}, question, scan)
+        away = {known.document: file for file, known in self._known.documents.items() if file in missing}
+        gone = {
+            one: file for one, file in away.items() if file in twice and not self._may_come(file, arriving)
+        }
+        asked = await self._questionable(gone, question) | (question.asked & (away.keys() - gone.keys()))
+        allowed = {one: file for one, file in gone.items() if one not in asked}
+        await self._delete(allowed, question.approved - away.keys())
+        self._let_go = self._let_go + len(allowed.keys() - question.approved) if is_growing else 0
         self.asked = asked
         return self._sentence(len(asked)) if asked else None
 
-    def _note(self, missing: set[str]) -> set[str]:
+    def _note(self, missing: set[str], is_growing: bool) -> set[str]:
         """What is missing for the second time; nothing while files go on vanishing."""
-        twice, is_growing = missing & self._missed, bool(missing - self._missed)
+        twice = missing & self._missed
         if not self._missed:
             self._since = self._clock()
         self._missed = missing
         return set() if is_growing and self._clock() - self._since < PATIENCE_SECONDS else twice
 
-    def _gone(self, missing: set[str], arriving: Collection[int]) -> tuple[dict[UUID, str], frozenset[UUID]]:
-        """(the missing documents, those that may yet turn out to be one of the arriving files)."""
-        gone, held = {}, set()
-        for file in missing:
-            known = self._known.documents.get(file)
-            if known is not None and known.look is not None and known.look.size in arriving:
-                held.add(known.document)
-            elif known is not None:
-                gone[known.document] = file
-        return gone, frozenset(held)
+    def _may_come(self, file: str, arriving: Collection[int]) -> bool:
+        """Whether a missing document may yet turn out to be one of the arriving files."""
+        look = self._known.documents[file].look
+        return look is not None and look.size in arriving
 
     async def _questionable(self, gone: Mapping[UUID, str], question: Question) -> frozenset[UUID]:
         """Those of the gone that need a word: all that have none yet, or else what was asked before."""
@@ -96,19 +104,15 @@ class Vanishing:
             return open_ones
         allowed = len(gone) - len(open_ones)
         is_all = len(open_ones) == len(self._known.documents) - allowed
-        if is_all or len(open_ones) > self._share * await self._folders.count(self._known.folder.channel_id):
+        there = await self._folders.count(self._known.folder.channel_id) + self._let_go
+        if is_all or len(open_ones) + self._let_go > self._share * there:
             return open_ones
         return open_ones & question.asked
 
-    async def _delete(self, gone: Mapping[UUID, str], question: Question, scan: Scan) -> None:
-        back = {
-            known.document
-            for file, known in self._known.documents.items()
-            if file in scan.files and known.document in question.approved
-        }
-        if not gone and not back:
+    async def _delete(self, gone: Mapping[UUID, str], settled: Collection[UUID]) -> None:
+        if not gone and not settled:
             return
-        for document in await self._folders.delete(self._known.folder.id, gone, back):
+        for document in await self._folders.delete(self._known.folder.id, gone, settled):
             _log.info("document=%s outcome=deleted", document)
         self._missed -= set(gone.values())
         self._known.forget()

@@ -30,7 +30,7 @@ class Watcher:
         self._settings = settings
         self._database = database
         self._channels = channels
-        self._folders = Folders(database)
+        self._folders = Folders(database, owner)
         self._intake = intake
         self._owner = owner
         self._places: Places | None = None

@@ -36,17 +36,22 @@ class WatchedFolder:
         """Whether SQL holds nothing that the next equal look could change."""
         return self._problem is None and self._vanishing.is_settled
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the next look will decide about files that the last one missed."""
+        return self._problem is None and self._vanishing.is_waiting
+
     async def finish_look(self, scan: Scan, arriving: Collection[int]) -> None:
         """Delete what is surely gone, and write down what keeps the folder from being trusted.
 
         Raises:
             DatabaseUnavailable: the database does not work.
         """
-        asked, problem = self._vanishing.asked, scan.problem
+        told, problem = (self._problem, self._vanishing.asked), scan.problem
         if problem is None:
             await self.known.load()
             problem = await self._vanishing.judge(scan, arriving)
-        if problem == self._problem and self._vanishing.asked == asked:
+        if (problem, self._vanishing.asked) == told:
             return
         await self._folders.report(self.known.folder.id, problem, self._vanishing.asked)
         if problem is None:
@@ -64,12 +69,16 @@ class PlaceWatch:
         self.is_remote = source.is_remote
         self.scan_seconds = 0.0
         """How long the last scan took."""
+        self.is_waiting = False
+        """Whether the last look left files that the next one will take or miss again."""
         self._source = source
         self._intake = intake
         self._settling = settling_of(source, settings)
         self._folders: list[WatchedFolder] = []
         self._settled_as: dict[str, SeenFile] | None = None
         self._loaded_at = 0.0
+        self._afresh = 0
+        """How often all that was remembered became void: also while a look is on its way."""
 
     def feed(self, folders: Iterable[WatchedFolder]) -> None:
         """Feed these folders from the next look on, and no others."""
@@ -79,6 +88,7 @@ class PlaceWatch:
     def look_afresh(self) -> None:
         """Believe nothing that was remembered: the next look asks SQL."""
         self._settled_as = None
+        self._afresh += 1
         self._loaded_at = steady_seconds()
         for folder in self._folders:
             folder.known.forget()
@@ -100,14 +110,17 @@ class PlaceWatch:
         if is_settled and scan.files == self._settled_as:
             return False
         self._settled_as = None
-        for folder in self._folders:
+        begun, folders = self._afresh, self._folders
+        for folder in folders:
             await folder.known.load()
-        known = [folder.known for folder in self._folders]
+        known = [folder.known for folder in folders]
         taken = await self._intake.take_settled(known, scan, self._settling, sees_all=True)
         arriving = {seen.look.size for seen in taken.unfinished.values()}
-        for folder in self._folders:
-            await folder.finish_look(scan, arriving)
-        if scan.problem is None and not arriving:
+        for folder in folders:
+            if folder in self._folders:  # else it was paused or unmapped while files were copied
+                await folder.finish_look(scan, arriving)
+        self.is_waiting = bool(arriving) or any(folder.is_waiting for folder in folders)
+        if scan.problem is None and not arriving and self._afresh == begun:
             self._settled_as = scan.files
         return any(taken.documents.values())
 

@@ -17,7 +17,7 @@ from sqlmodel import col
 
 from storage.crash_points import reach
 from storage.database import Database
-from storage.folders import Folder
+from storage.folders import Folder, is_ours
 from storage.identity import (
     Arrival,
     Sighting,
@@ -72,7 +72,12 @@ class Arrivals:
         self._generations = generations
 
     async def store(
-        self, folder: Folder, arrivals: Sequence[Arrival], sighting: Sighting | None
+        self,
+        folder: Folder,
+        arrivals: Sequence[Arrival],
+        sighting: Sighting | None,
+        *,
+        owner: str | None = None,
     ) -> list[Stored]:
         """Make each arrival a new document, a new version, a renamed or a returned document.
 
@@ -81,11 +86,14 @@ class Arrivals:
             arrivals: files to be judged together; each name once.
             sighting: what else is known of the folder; None when only single files were looked at,
                 so that every name keeps its document.
+            owner: the name under which we lease the place; when another process scans it by now,
+                nothing is stored.
         """
         contents = {one.sha256 for one in arrivals}
         async with self._database.transaction() as session:
-            if folder.watched and not (await session.get_one(FolderRow, folder.id)).watched:
-                return []  # an admin took it out of the map while its files were copied
+            row = await session.get_one(FolderRow, folder.id)
+            if (folder.watched and not row.watched) or not is_ours(row, owner):
+                return []  # an admin took it out of the map while its files were copied, or we were halted
             for one in arrivals:
                 await asyncio.to_thread(one.keep_blob)
             reach("after-adopt")

@@ -73,8 +73,10 @@ class Question:
 class Folders:
     """The wish as the scans saw it."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, owner: str | None = None) -> None:
+        """Read and write for ``owner``, the name under which we lease places; None: we lease none."""
         self._database = database
+        self.owner = owner
 
     async def ensure(self, channel_id: int, location: str, *, watched: bool, origin: str = "hand") -> Folder:
         """The folder of a channel at a location, made when it is new; once watched, it stays so."""
@@ -135,18 +137,22 @@ class Folders:
         async with self._database.snapshot() as session:
             return await session.scalar(query) or 0
 
-    async def report(self, folder_id: int, problem: str | None, asked: Collection[UUID] = ()) -> None:
+    async def report(
+        self, folder_id: int, problem: str | None, asked: Collection[UUID] | None = None
+    ) -> None:
         """Record why the folder's scans cannot be trusted from now on; None when they can again.
 
         Args:
             folder_id: the folder.
             problem: a sentence for an admin.
-            asked: the documents whose deletion the problem asks about.
+            asked: the documents whose deletion the problem asks about; None: those that were asked about.
         """
         async with self._database.transaction() as session:
             await tell_folder(session, folder_id, problem)
             row = await session.get_one(FolderRow, folder_id)
-            row.problem, row.asked = problem, sorted(map(str, asked)) or None
+            row.problem = problem
+            if asked is not None:
+                row.asked = sorted(map(str, asked)) or None
 
     async def question(self, folder_id: int) -> Question:
         """What waits for an admin's word in this folder, and what has it."""
@@ -184,14 +190,16 @@ class Folders:
             settled: approved documents whose files are back: the word about them is used up.
 
         Returns:
-            The documents that were deleted.
+            The documents that were deleted; none when another process scans the place by now.
         """
         reach("before-delete")
         async with self._database.transaction() as session:
+            folder = await session.get_one(FolderRow, folder_id, with_for_update=True)
+            if not is_ours(folder, self.owner):
+                return []
             files = await files_of(session, list(gone), folder_id)
             deleted = [one for one, file in files.items() if file == gone[one]]
             await _delete(session, deleted)
-            folder = await session.get_one(FolderRow, folder_id)
             used_up = {str(one) for one in (*gone, *settled)}
             folder.approved = [one for one in folder.approved or () if one not in used_up] or None
         reach("after-delete")
@@ -219,6 +227,11 @@ async def _delete(session: AsyncSession, documents: Sequence[UUID]) -> None:
             col(PublicationRow.version_id).in_(versions), col(PublicationRow.state).in_(("pending", "live"))
         )
         await session.execute(shown.values(state="retired", retired_at=now))
+
+
+def is_ours(folder: FolderRow, owner: str | None) -> bool:
+    """Whether nobody but ``owner`` holds the lease: who was halted meanwhile knows an old folder."""
+    return owner is None or folder.lease_owner in (None, owner)
 
 
 def _folder(row: FolderRow) -> Folder:

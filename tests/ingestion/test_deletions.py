@@ -17,8 +17,10 @@ from ingestion.sources.port import Look, Scan, SeenFile
 from ingestion.vanishing import PATIENCE_SECONDS, Vanishing
 from ingestion.watching import PlaceWatch, WatchedFolder
 from storage.arrivals import Arrivals
+from storage.folder_leases import FolderLeases
 from storage.folders import Folder, Folders
-from storage.tables import DocumentRow, FolderRow, ReadingRow
+from storage.identity import Arrival
+from storage.tables import DocumentRow, FolderRow, NoticeRow, ReadingRow
 
 
 async def watched(home: Home, files: int = 4, folder: str = "hr") -> Folders:
@@ -159,7 +161,7 @@ async def test_a_deleted_document_is_listed_with_its_bytes_and_comes_back_unread
     assert home.blobs.path(deleted.sha256).read_bytes() == data
     home.drop("hr/again.pdf", data)
     await until_live(home, {"again.pdf", "1.pdf", "2.pdf", "3.pdf"})
-    assert (await home.find("hr", "rule"))["again.pdf"].document_id == deleted.id
+    assert (await home.until_found("hr", "rule", "again.pdf")).document_id == deleted.id
     assert await folders.deleted(channel) == []
     assert len(await home.rows(ReadingRow)) == 4
 
@@ -271,3 +273,74 @@ async def test_a_document_that_moved_meanwhile_is_not_deleted(home: Home, folder
     known = await folders.documents(folder.id)
     gone = {known["0.pdf"].id: "0.pdf", known["1.pdf"].id: "other.pdf"}
     assert await folders.delete(folder.id, gone) == [known["0.pdf"].id]
+
+
+async def test_a_slow_loss_without_end_is_asked_about_before_more_than_the_share_is_gone(
+    home: Home, folder: Folder
+) -> None:
+    """Shows that a mirror which empties the folder for minutes takes no more than may go without a word."""
+    folders, clock = Folders(home.database), Clock()
+    known = KnownFolder(folder, folders)
+    vanishing = Vanishing(known, folders, 0.5, clock)
+    told = []
+    for left in range(9, 1, -1):
+        told.append(await judge(vanishing, known, *range(left)))
+        clock.now += PATIENCE_SECONDS
+    assert len([row for row in await home.rows(DocumentRow) if row.state == "deleted"]) == 5
+    assert "2 of 5" in (told[-1] or "")
+
+
+async def test_a_word_about_files_that_came_back_is_used_up_though_nobody_looked_then(
+    home: Home, folder: Folder
+) -> None:
+    """Shows that an approval does not outlive a restart when there was nothing left to delete."""
+    folders = Folders(home.database)
+    known = KnownFolder(folder, folders)
+    lost = {
+        row.id for row in (await folders.documents(folder.id)).values() if row.file in "1.pdf 2.pdf 3.pdf"
+    }
+    await folders.report(folder.id, "3 files vanished", lost)
+    assert await folders.approve(folder.id) == 3
+    vanishing = Vanishing(known, folders, 0.2)
+    assert await judge(vanishing, known, *range(10)) is None
+    for _ in range(2):
+        problem = await judge(vanishing, known, 0, *range(4, 10))
+    assert "3 of 10" in (problem or "")
+
+
+async def test_a_question_stays_open_through_a_restart_and_nobody_is_told_twice(home: Home) -> None:
+    """Shows that the first look of a new process does not take a question for answered."""
+    await watched(home)
+    take_away(home, 0, 1, 2)
+    await until_asked(home, {"0.pdf", "1.pdf", "2.pdf"})
+    await home.ingestions[0].stop()
+    (before,) = await home.rows(FolderRow)
+    watch = WatchedFolder((await Folders(home.database).watched())[0], Folders(home.database), 0.5)
+    source = LocalSource(before.location)
+    for scan in (Scan(problem="The disk is away."), source.scan(), source.scan(), source.scan()):
+        await watch.finish_look(scan, ())
+        (row,) = await home.rows(FolderRow)
+        assert row.asked == before.asked
+    assert row.problem == before.problem
+    told = [one.text for one in await home.rows(NoticeRow) if one.kind == "folder"]
+    assert told == [before.problem, "The disk is away.", before.problem]
+
+
+async def test_who_was_halted_deletes_and_stores_nothing_in_a_place_that_another_scans(
+    home: Home, tmp_path: Path
+) -> None:
+    """Shows that an old look at a folder changes nothing once its lease is another's."""
+    channel = await home.channel("hr")
+    halted = Folders(home.database, "halted")
+    folder = await halted.ensure(channel.id, str(tmp_path), watched=True, origin="map")
+    async with home.database.transaction() as session:
+        session.add(DocumentRow(channel_id=channel.id, folder_id=folder.id, file="0.pdf", look=None))
+    gone = {one.id: one.file for one in (await halted.documents(folder.id)).values()}
+    assert await FolderLeases(home.database, "another", 60).take(folder.location)
+    assert await halted.delete(folder.id, gone) == []
+    arrivals = Arrivals(home.database, home.ingestion(stop_at="quick").generations)
+    temporary = home.blobs.new_temporary()
+    temporary.write_bytes(b"old")
+    arrival = Arrival("0.pdf", {}, "0" * 64, 3, lambda: home.blobs.adopt(temporary, "0" * 64))
+    assert await arrivals.store(folder, [arrival], None, owner="halted") == []
+    assert await Folders(home.database, "another").delete(folder.id, gone) == list(gone)

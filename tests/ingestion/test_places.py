@@ -6,6 +6,7 @@ import asyncio
 import os
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -19,12 +20,14 @@ from ingestion.intake import Intake
 from ingestion.lease_owner import is_surely_dead, own_name
 from ingestion.mapped import Wanted
 from ingestion.mapping_checks import Wish
-from ingestion.places import Place
+from ingestion.places import Place, Places
+from ingestion.schedule import Schedule
 from ingestion.settings import IngestionSettings
 from ingestion.sources.local import LocalSource
-from ingestion.sources.port import Scan
+from ingestion.sources.port import Scan, SeenFile
 from ingestion.watching import PlaceWatch, WatchedFolder
 from storage.arrivals import Arrivals
+from storage.folder_leases import FolderLeases
 from storage.folders import Folder, Folders
 
 SETTINGS = IngestionSettings(scan_seconds=0.2)
@@ -127,3 +130,71 @@ def test_a_process_of_this_machine_that_ended_is_surely_dead() -> None:
     assert not is_surely_dead(own_name())
     assert not is_surely_dead("elsewhere:1:abc")
     assert not is_surely_dead("nonsense")
+
+
+class GatedSource(LocalSource):
+    """Copies a file when it is told to."""
+
+    def __init__(self, location: str) -> None:
+        super().__init__(location)
+        self.is_copying = threading.Event()
+        self.may_go_on = threading.Event()
+
+    def copy(self, seen: SeenFile, target: Path, max_bytes: int) -> str:
+        """Copy a file while hashing it, at last."""
+        self.is_copying.set()
+        self.may_go_on.wait(20)
+        return super().copy(seen, target, max_bytes)
+
+
+async def test_a_channel_that_is_attached_while_files_are_copied_gets_them_too(
+    home: Home, tmp_path: Path
+) -> None:
+    """Shows that a change of the map in the middle of a look is not lost."""
+    folder, other = await folder_at(home, tmp_path / "hr"), await folder_at(home, tmp_path / "hr", "it")
+    (tmp_path / "hr" / "a.pdf").write_bytes(pdf("A rule."))
+    folders, source = Folders(home.database), GatedSource(folder.location)
+    watch = PlaceWatch(source, intake(home), SETTINGS)
+    first = WatchedFolder(folder, folders, 0.5)
+    watch.feed([first])
+
+    async def is_copying() -> bool:
+        if not source.is_copying.is_set():
+            looks.append(asyncio.create_task(watch.look()))
+            await asyncio.wait(looks[-1:], timeout=0.3)
+        return source.is_copying.is_set()
+
+    looks: list[asyncio.Task[bool]] = []
+    await home.until(is_copying)
+    watch.feed([first, WatchedFolder(other, folders, 0.5)])
+    source.may_go_on.set()
+    await asyncio.gather(*looks)
+    await watch.look()
+    assert await folders.documents(folder.id)
+    assert await folders.documents(other.id)
+
+
+async def test_what_a_rare_look_finds_is_not_left_to_the_next_rare_look(home: Home, tmp_path: Path) -> None:
+    """Shows that a folder that is scanned every hour takes and deletes what it saw within seconds."""
+    folder = await folder_at(home, tmp_path / "hr")
+    for number in range(3):
+        (tmp_path / "hr" / f"{number}.pdf").write_bytes(pdf(f"Rule {number}."))
+    folders, taking = Folders(home.database), intake(home)
+    leases = FolderLeases(home.database, "we", 60)
+
+    async def watch_for(seconds: float, files: set[str]) -> None:
+        schedule = Schedule()
+        schedule.start()
+        places = Places(lambda one: Place(one, folders, taking, SETTINGS), schedule, leases, lambda: None)
+        await places.arrange([Wanted(folder, Wish(folder.location, "hr", every=3600))])
+
+        async def are_known() -> bool:
+            return set(await folders.documents(folder.id)) == files
+
+        await home.until(are_known, seconds)
+        await schedule.stop()
+        await places.close()
+
+    await watch_for(30, {"0.pdf", "1.pdf", "2.pdf"})
+    (tmp_path / "hr" / "0.pdf").unlink()
+    await watch_for(30, {"1.pdf", "2.pdf"})
