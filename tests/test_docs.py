@@ -1,0 +1,82 @@
+"""What the pages name is there: files, settings and commands, so that no page outlives what it tells of."""
+
+from __future__ import annotations
+
+import re
+from argparse import ArgumentParser, _SubParsersAction
+from pathlib import Path
+
+import pytest
+from sources import ROOT
+
+from bot.cli.main import build_parser
+
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / ".github").glob("*.md")])
+FILE = re.compile(r"`([\w./-]+\.(?:py|md|sh|toml|txt|json|example))`")
+LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
+SETTING = re.compile(r"\b(FOOTNOTE_[A-Z0-9_]+)\b")
+COMMAND = re.compile(r"(?:^|[`/])footnote ([a-z]+)((?: [a-z]+| --[a-z-]+| [A-Z\"][^ `]*)*)", re.MULTILINE)
+MADE_AT_RUN_TIME = {"folders.toml", "footnote.toml", "link_keys.json", "state.json"}
+NO_SETTINGS = {"FOOTNOTE_HOME", "FOOTNOTE_CRASH_AT", "FOOTNOTE_"}
+LISTED = (ROOT / "deploy" / "env.example").read_text(encoding="utf-8")
+OURS = [
+    path.relative_to(ROOT)
+    for folder in ("bot", "ingestion", "storage", "tests", "deploy", "docs")
+    for path in (ROOT / folder).rglob("*")
+    if "__pycache__" not in path.parts
+]
+
+
+def is_there(name: str) -> bool:
+    """Whether a file of ours has this path, or ends in it: a page may leave out the room it speaks of."""
+    parts = Path(name).parts
+    return (ROOT / name).exists() or any(path.parts[-len(parts) :] == parts for path in OURS)
+
+
+def commands(parser: ArgumentParser) -> dict[str, ArgumentParser]:
+    """The commands of a parser by name."""
+    groups = [one for one in parser._actions if isinstance(one, _SubParsersAction)]
+    return {name: command for group in groups for name, command in group.choices.items()}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_file_that_a_page_names_is_there(page: Path) -> None:
+    """Shows that a renamed or removed module is not told of any more."""
+    names = set(FILE.findall(page.read_text(encoding="utf-8")))
+    made = {name for name in names if Path(name).name in MADE_AT_RUN_TIME}
+    assert sorted(name for name in names - made if not is_there(name)) == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_between_pages_leads_somewhere(page: Path) -> None:
+    """Shows that nobody is sent to a page that was never written."""
+    links = set(LINK.findall(page.read_text(encoding="utf-8")))
+    assert sorted(link for link in links if not (page.parent / link).exists()) == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_setting_that_a_page_names_can_be_set(page: Path) -> None:
+    """Shows that no page promises a setting that would be refused as unknown."""
+    names = set(SETTING.findall(page.read_text(encoding="utf-8"))) - NO_SETTINGS
+    assert sorted(name for name in names if f"#{name}=" not in LISTED) == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_command_that_a_page_gives_is_understood(page: Path) -> None:
+    """Shows that commands and their options are spelled as the program spells them."""
+    known = commands(build_parser())
+    unknown = []
+    for name, rest in COMMAND.findall(page.read_text(encoding="utf-8")):
+        options = set(known[name]._option_string_actions) if name in known else set()
+        if name in known and not set(re.findall(r"--[a-z-]+", rest)) - options:
+            continue
+        unknown.append(f"{name}{rest}")
+    assert unknown == []
+
+
+def test_the_patterns_find_what_they_look_for() -> None:
+    """Shows that the checks above could fail."""
+    assert FILE.findall("`ingestion/gone.py` and `x.y`") == ["ingestion/gone.py"]
+    assert not is_there("ingestion/gone.py")
+    assert LINK.findall("[a](docs/a.md#b) [c](https://d.e)") == ["docs/a.md"]
+    assert COMMAND.findall("`footnote folders --chekc`")[0] == ("folders", " --chekc")
