@@ -18,7 +18,15 @@ NAME = "smb"
 REMEDY = "sudo apt-get install -y samba"
 BINDS_EVERYWHERE = False
 USER, PASSWORD = "nobody", "cast-iron"
-OWN_FOLDERS = ("private", "lock", "state", "cache", "pid", "ncalrpc")
+OWN_FOLDERS = (
+    "private dir",
+    "ncalrpc dir",
+    "lock directory",
+    "state directory",
+    "cache directory",
+    "pid directory",
+)
+"""Samba's own names for them: one that it does not know is ignored, and the machine's is shared."""
 
 
 def program(name: str) -> str | None:
@@ -45,17 +53,14 @@ class RealSmb(ShareServer):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         self._data = folder / "data"
-        for name in (*OWN_FOLDERS, "data"):
+        for name in (*(setting.split()[0] for setting in OWN_FOLDERS), "data"):
             (folder / name).mkdir(mode=0o755)
         self._configuration = folder / "smb.conf"
         self._configuration.write_text(
             f"[global]\ninterfaces = {HOST}\nbind interfaces only = yes\nsmb ports = {self.port}\n"
             "server role = standalone server\ndisable netbios = yes\nload printers = no\nlog level = 1\n"
             f"passdb backend = tdbsam:{folder}/passdb.tdb\n"
-            + "".join(
-                f"{name} {'dir' if name != 'lock' else 'directory'} = {folder}/{name}\n"
-                for name in OWN_FOLDERS
-            )
+            + "".join(f"{setting} = {folder / setting.split()[0]}\n" for setting in OWN_FOLDERS)
             + f"[files]\npath = {self._data}\nread only = no\nforce user = {getpass.getuser()}\n"
         )
         subprocess.run(
