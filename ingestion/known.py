@@ -16,6 +16,8 @@ class Known(NamedTuple):
 
     document: UUID
     look: Look | None
+    is_untried: bool = False
+    """It was refused before we came: a limit, or our rights, may be others by now."""
 
 
 class KnownFolder:
@@ -42,7 +44,8 @@ class KnownFolder:
         if self._documents is None:
             rows = await self._folders.documents(self.folder.id)
             self._documents = {
-                file: Known(row.id, Look(**row.look) if row.look else None) for file, row in rows.items()
+                file: Known(row.id, Look(**row.look) if row.look else None, row.is_refused)
+                for file, row in rows.items()
             }
 
     def forget(self) -> None:
@@ -52,7 +55,7 @@ class KnownFolder:
     def is_unchanged(self, seen: SeenFile) -> bool:
         """Whether a file looks as it did when it was last stored or refused."""
         known = self.documents.get(seen.file)
-        return known is not None and known.look == seen.look
+        return known is not None and known.look == seen.look and not known.is_untried
 
     def note(self, stored: Iterable[Stored], seen: Mapping[str, SeenFile]) -> None:
         """Remember what was stored just now; after a move SQL must be asked, for a name was left."""

@@ -58,6 +58,8 @@ class KnownDocument:
     id: UUID
     file: str
     look: dict[str, Any] | None
+    is_refused: bool
+    """Its bytes could not be stored as they are now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,14 +122,17 @@ class Folders:
 
     async def documents(self, folder_id: int) -> dict[str, KnownDocument]:
         """The folder's documents that are not deleted, by file."""
-        query = select(col(DocumentRow.id), col(DocumentRow.file), col(DocumentRow.look)).where(
-            col(DocumentRow.folder_id) == folder_id, text(IS_PRESENT)
-        )
+        query = select(
+            col(DocumentRow.id), col(DocumentRow.file), col(DocumentRow.look), col(DocumentRow.reason)
+        ).where(col(DocumentRow.folder_id) == folder_id, text(IS_PRESENT))
         known: dict[str, KnownDocument] = {}
         async with self._database.snapshot() as session:
             result = await session.stream(query)
             async for rows in result.partitions(ROWS_AT_ONCE):  # in between, others have their turn
-                known |= {row.file: KnownDocument(row.id, row.file, row.look) for row in rows}
+                known |= {
+                    row.file: KnownDocument(row.id, row.file, row.look, row.reason is not None)
+                    for row in rows
+                }
         return known
 
     async def count(self, channel_id: int) -> int:

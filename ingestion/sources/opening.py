@@ -93,10 +93,11 @@ def _copy_unchanged(descriptor: int, look: Look, target: Path, beat: Beat) -> st
     """Copy between two looks at the same descriptor that must both equal ``look``."""
     if Look.of(os.fstat(descriptor)) != look:
         raise NotSettled
-    digest = hashlib.sha256()
+    digest, size = hashlib.sha256(), 0
     with target.open("wb") as copied:
-        while block := os.read(descriptor, BLOCK_BYTES):
+        while size <= look.size and (block := os.read(descriptor, BLOCK_BYTES)):  # it may grow without end
             beat()
+            size += len(block)
             digest.update(block)
             copied.write(block)
     if Look.of(os.fstat(descriptor)) != look:

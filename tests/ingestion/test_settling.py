@@ -8,6 +8,7 @@ import pytest
 
 from ingestion.errors import NotAFile, NotSettled, Refused
 from ingestion.settling import Settling
+from ingestion.sources import opening
 from ingestion.sources.local import LocalSource
 from ingestion.sources.opening import open_beneath
 from ingestion.sources.port import Look, SeenFile
@@ -112,6 +113,21 @@ def test_a_file_that_changed_since_it_was_seen_is_not_copied(tmp_path: Path) -> 
     path.write_bytes(b"other")
     with pytest.raises(NotSettled):
         copy(tmp_path, before, tmp_path / "copy", 10_000_000)
+
+
+def test_a_file_that_grows_faster_than_it_is_copied_fills_no_disk(tmp_path: Path) -> None:
+    """Shows that no more is copied than was seen, however much a writer goes on adding."""
+    path = tmp_path / "a.pdf"
+    path.write_bytes(b"x" * 3_000_000)
+
+    def grow() -> None:
+        with path.open("ab") as file:
+            file.write(b"x" * 2_000_000)
+        assert path.stat().st_size < 30_000_000, "it would have gone on for ever"
+
+    with pytest.raises(NotSettled):
+        opening.copy(tmp_path, seen(tmp_path, "a.pdf"), tmp_path / "copy", 10_000_000, grow)
+    assert (tmp_path / "copy").stat().st_size < 3_000_000 + opening.BLOCK_BYTES
 
 
 def test_a_file_above_the_limit_is_refused_before_it_is_copied(tmp_path: Path) -> None:

@@ -235,6 +235,18 @@ async def test_a_file_above_the_limit_is_quarantined_before_it_is_copied(home: H
     await home.until_found("hr", "marzipan", "leave.pdf")
 
 
+async def test_a_refused_file_is_tried_again_by_a_service_with_other_limits(home: Home) -> None:
+    """Shows that raising the limit, as the refusal says, helps although the file itself does not change."""
+    serving = home.ingestion(max_file_mb=1, stop_at="quick")
+    await serving.start(home.inbox)
+    home.drop("hr/leave.pdf", LEAVE + b" " * 2_000_000 + b"%%EOF")
+    await home.until(lambda: _are_quarantined(home, "leave.pdf"))
+    await serving.stop()
+    await home.serve(stop_at="quick")
+    await home.until_found("hr", "marzipan", "leave.pdf")
+    assert (await home.documents("hr"))["leave.pdf"].reason is None
+
+
 async def test_a_bad_replacement_leaves_the_old_version_answering(home: Home) -> None:
     """Shows that quarantine is for the new bytes only."""
     await home.serve(stop_at="quick", rest_seconds=1)
