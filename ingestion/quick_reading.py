@@ -97,7 +97,8 @@ class QuickReader:
         else:
             reason = str(error) if isinstance(error, DocumentError) else _FAULT.format(cause)
             outcome = "quarantined" if await self._work.fail(claim, reason) else "failed"
-        _log.warning(
+        _log.log(
+            logging.INFO if outcome == "failed" else logging.WARNING,
             "reading=%s rung=%s attempt=%d outcome=%s cause=%s",
             claim.id,
             claim.rung,

@@ -19,6 +19,7 @@ from ingestion.side_process import READY
 from storage.analyzer import index_terms
 from storage.errors import NoPages, StorageError
 from storage.pdf import limits, wire
+from storage.pdf.models import ReadPdf
 from storage.pieces import PieceCounter
 from storage.readings import ReadingFiles
 from storage.tokens import count_tokens
@@ -37,10 +38,7 @@ def cut(job: dict[str, Any], data: bytes) -> dict[str, Any]:
     pieces = PieceCounter(Path(job["tokenizer"])) if job["tokenizer"] else count_tokens
     document = chunk_document(pdf, "", limit=job["limit"], pieces=pieces, window=job["window"])
     if not document.chunks:
-        raise NoPages(
-            f"None of its {len(pdf.pages)} pages holds text; they are probably scanned pictures. "
-            "Run OCR over the file and drop it again."
-        )
+        raise NoPages(_why_silent(pdf))
     ReadingFiles(Path(job["root"])).write_here(UUID(job["reading"]), pdf.pages, document.chunks, None)
     return {
         "title": document.title,
@@ -53,6 +51,15 @@ def cut(job: dict[str, Any], data: bytes) -> dict[str, Any]:
             "pages_without_text": [page.number for page in pdf.pages if not page.words],
         },
     }
+
+
+def _why_silent(pdf: ReadPdf) -> str:
+    """Why a PDF has no text, and what to do."""
+    if pdf.is_repaired:
+        return "The file is damaged or cut off, and no text of it is left. Drop it again, or export it again."
+    count = len(pdf.pages)
+    silent = "Its only page holds no text" if count == 1 else f"None of its {count} pages holds text"
+    return f"{silent}, probably because it was scanned. Run OCR over the file and drop it again."
 
 
 def analyse(job: dict[str, Any], _data: bytes) -> list[list[Any]]:

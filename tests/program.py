@@ -107,6 +107,17 @@ class Program:
                 start_new_session=True,
             )
 
+    def start_on(self, terminal: int, *arguments: str) -> subprocess.Popen[bytes]:
+        """Start one command on a terminal, which a person watches."""
+        return subprocess.Popen(
+            [FOOTNOTE, *arguments],
+            env=self._environment(),
+            stdin=terminal,
+            stdout=terminal,
+            stderr=terminal,
+            start_new_session=True,
+        )
+
     async def until_live(self, channel: str, files: int, rung: str = "quick") -> None:
         """Wait until that many files of the channel answer at the rung, or better."""
         wanted = {"quick": ("quick", "full"), "full": ("full",)}[rung]

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable
 from datetime import timedelta
 from pathlib import Path, PurePosixPath
+from shlex import quote
 from uuid import uuid4
 
 from bot.cli.json_lines import deleted_line, dump
@@ -23,13 +24,17 @@ async def list_deleted(options: argparse.Namespace) -> int:
     async with open_storage(settings) as storage:
         channel = await storage.channels.by_name(options.channel)
         grace = timedelta(seconds=settings.ingestion.delete_grace_seconds)
-        for document in await storage.folders.deleted(channel.id):
+        documents = await storage.folders.deleted(channel.id)
+        for document in documents:
             until = document.deleted_at + grace
             if options.json:
                 print(dump(deleted_line(document, channel.name, until)))
             else:
                 print(f"deleted {document.deleted_at:%Y-%m-%d %H:%M}, kept until {until:%Y-%m-%d %H:%M} UTC")
                 print(f"    {document.file}, from {document.location}")
+    if documents:
+        again = f"footnote restore FILE --channel {quote(options.channel)} --to DIR"
+        print(f"Put a file back into its folder to have it again; {again} saves a copy.", file=sys.stderr)
     return 0
 
 

@@ -6,9 +6,11 @@ import argparse
 import asyncio
 import sys
 from collections.abc import Sequence
+from shlex import quote
 
 from bot.cli.json_lines import dump, folder_line
 from bot.engines import load_settings, open_storage
+from storage.channels import named_tenant
 from storage.folder_status import FolderStatus
 
 MOST_NAMED = 20
@@ -16,8 +18,11 @@ MOST_NAMED = 20
 
 async def list_folders(options: argparse.Namespace) -> int:
     """Print every folder; 1 when one of them has a problem."""
-    async with open_storage(load_settings()) as storage:
+    settings = load_settings()
+    async with open_storage(settings) as storage:
         folders = await storage.folders.status()
+    if not folders:
+        print(f"Nothing was watched yet; footnote serve watches {settings.inbox}", file=sys.stderr)
     for folder in folders:
         print(dump(folder_line(folder)) if options.json else _row(folder))
     return 1 if any(folder.problem for folder in folders) else 0
@@ -56,27 +61,40 @@ async def _is_confirmed() -> bool:
     if not sys.stdin.isatty():
         print("footnote: nobody is here to be asked; add --yes", file=sys.stderr)
         return False
-    answer = await asyncio.to_thread(input, "Delete them? Nothing else is deleted. [y/N] ")
-    return answer.strip().lower() in ("y", "yes")
+    print("Delete them? Nothing else is deleted. [y/N] ", end="", file=sys.stderr, flush=True)
+    return (await _typed_line()).strip().lower() in ("y", "yes")
+
+
+async def _typed_line() -> str:
+    """What somebody types, '' at the end of input; a Ctrl-C ends the wait, which no thread could."""
+    typed = asyncio.Event()
+    asyncio.get_running_loop().add_reader(sys.stdin, typed.set)
+    try:
+        await typed.wait()
+    finally:
+        asyncio.get_running_loop().remove_reader(sys.stdin)
+    return sys.stdin.readline()
 
 
 def _row(folder: FolderStatus) -> str:
-    name = folder.channel_name
-    channel = name if name == folder.channel else f"{name} ({folder.channel})"
+    name, option = folder.channel_name, _option(folder)
+    channel = name if name == option else f"{name} ({option})"
     lines = [
         f"{folder.id:>4}  {state_of(folder):<9} {folder.documents:>6} files  {folder.location} -> {channel}"
     ]
     if folder.problem:
         lines.append(f"{'':<6}{folder.problem}")
-    if folder.asked:
-        lines.append(
-            f"{'':<6}{len(folder.asked)} of them wait for your word: footnote folders approve {folder.id}"
-        )
     if folder.deleted:
         lines.append(
-            f"{'':<6}{folder.deleted} deleted: footnote documents --deleted --channel {folder.channel}"
+            f"{'':<6}{folder.deleted} deleted: footnote documents --deleted --channel {quote(option)}"
         )
     return "\n".join(lines)
+
+
+def _option(folder: FolderStatus) -> str:
+    """What ``--channel`` takes for its channel: a name where that says it, else the tenant's."""
+    name = folder.channel_name
+    return name if named_tenant(name) == folder.channel else folder.channel
 
 
 def state_of(folder: FolderStatus) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import sys
+from pathlib import Path
 
 from bot.cli.progress import ProgressLine
 from bot.engines import load_settings
@@ -18,20 +20,30 @@ async def ingest(options: argparse.Namespace) -> int:
     if options.channel is None and options.path.is_file():
         print("footnote: name the channel that gets this file with --channel", file=sys.stderr)
         return 2
+    try:
+        result = await _ingest(options.path, options.channel, wait)
+    except asyncio.CancelledError:
+        print("Interrupted; the same command goes on where it stopped.", file=sys.stderr)
+        raise
+    return _report(result, options.path)
+
+
+async def _ingest(path: Path, channel_name: str | None, wait: Rung) -> IngestResult:
     with ProgressLine(wait) as progress:
         async with open_ingestion(load_settings()) as (storage, ingestion):
-            if options.channel is None:
-                result = await ingestion.ingest_root(options.path, wait, progress.show)
-            else:
-                channel = await storage.channels.ensure_named(options.channel)
-                result = await ingestion.ingest(options.path, channel, wait, progress.show)
-    return _report(result)
+            if channel_name is None:
+                return await ingestion.ingest_root(path, wait, progress.show)
+            channel = await storage.channels.ensure_named(channel_name)
+            return await ingestion.ingest(path, channel, wait, progress.show)
 
 
-def _report(result: IngestResult) -> int:
+def _report(result: IngestResult, path: Path) -> int:
     for loose in result.skipped:
-        print(f"skipped {loose}: not in a channel folder", file=sys.stderr)
+        print(f"skipped {loose}: not in a channel folder; --channel names one", file=sys.stderr)
     for file, reason in result.quarantined:
         print(f"could not read {file}: {reason}", file=sys.stderr)
+    if not result.files:
+        print(f"There is no PDF to read in {path}.", file=sys.stderr)
+        return 0
     print(f"{result.live} of {result.files} files answer", file=sys.stderr)
     return 1 if result.quarantined else 0

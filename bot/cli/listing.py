@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Sequence
+from shlex import quote
 
 from bot.cli.json_lines import channel_line, document_line, dump
 from bot.engines import load_settings, open_storage
@@ -10,12 +13,25 @@ from storage.models import Channel, DocumentStatus
 
 
 async def list_documents(options: argparse.Namespace) -> int:
-    """Print the channel's documents."""
+    """Print the channel's documents; for people, those that were deleted are only counted."""
     async with open_storage(load_settings()) as storage:
         channel = await storage.channels.by_name(options.channel)
-        for document in await storage.catalog.documents(channel.id):
-            print(dump(document_line(document)) if options.json else _document_row(document))
+        documents = await storage.catalog.documents(channel.id)
+    if options.json:
+        print(*(dump(document_line(one)) for one in documents), sep="\n", end="\n" if documents else "")
+    else:
+        _print_rows(documents, options.channel)
     return 0
+
+
+def _print_rows(documents: Sequence[DocumentStatus], channel: str) -> None:
+    kept = [one for one in documents if one.state != "deleted"]
+    for document in kept:
+        print(_document_row(document))
+    if not kept:
+        print("This channel has no documents.", file=sys.stderr)
+    if gone := len(documents) - len(kept):
+        print(f"{gone} deleted: footnote documents --deleted --channel {quote(channel)}", file=sys.stderr)
 
 
 async def list_channels(options: argparse.Namespace) -> int:
@@ -28,8 +44,10 @@ async def list_channels(options: argparse.Namespace) -> int:
 
 def _document_row(document: DocumentStatus) -> str:
     state = f"{document.state} ({document.rung.value})" if document.rung else document.state
-    row = f"{state:<14} {document.pages:>5} p.  {document.file}"
-    return f"{row}\n{'':<14}          {document.reason}" if document.reason else row
+    pages = f"{document.pages} p." if document.pages else ""
+    row = f"{state:<14} {pages:>8}  {document.file}"
+    reason = document.reason or ""
+    return f"{row}\n{'':<14} {'':>8}  {reason[:1].upper()}{reason[1:]}" if reason else row
 
 
 def _channel_row(channel: Channel) -> str:

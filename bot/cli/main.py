@@ -133,7 +133,11 @@ def _existing_path(text: str) -> Path:
 def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit status."""
     _prepare_process()
-    options = build_parser().parse_args(arguments)
+    parser = build_parser()
+    if not (sys.argv[1:] if arguments is None else arguments):
+        parser.print_help(sys.stderr)
+        return USAGE
+    options = parser.parse_args(arguments)
     set_up_logging(verbose=options.verbose, for_machines=options.command == "serve")
     if not all(map(_is_readable, vars(options).values())):
         return _complain("an argument is not UTF-8", USAGE)

@@ -44,10 +44,13 @@ async def preview_folders(options: argparse.Namespace) -> int:
 async def check_folders(options: argparse.Namespace) -> int:
     """Name every mistake of the folder map by its line; 2 when there is one."""
     settings = load_settings()
-    mistakes = await asyncio.to_thread(check_map, settings.home / MAP_NAME, settings.inbox)
+    folder_map = settings.home / MAP_NAME
+    mistakes = await asyncio.to_thread(check_map, folder_map, settings.inbox)
     print(*mistakes, sep="\n", end="\n" if mistakes else "")
-    if not mistakes:
-        print(f"{settings.home / MAP_NAME}: no mistakes", file=sys.stderr)
+    if not await asyncio.to_thread(folder_map.exists):
+        print(f"There is no {folder_map}: the inbox alone is watched, {settings.inbox}", file=sys.stderr)
+    elif not mistakes:
+        print(f"{folder_map}: no mistakes", file=sys.stderr)
     return 2 if mistakes else 0
 
 

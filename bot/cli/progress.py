@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+import shutil
 import sys
 import time
 from types import TracebackType
 
+from bot.core.plaintext import shorten
 from storage.models import Rung
 from storage.progress import Progress, RungProgress
 
@@ -39,12 +41,17 @@ class ProgressLine:
         text = describe(progress, self._rung)
         now = time.monotonic()
         pause = 0.1 if self._rewrites else SECONDS_BETWEEN_LINES
-        is_early = now - self._shown_at < pause and not progress.has_reached(self._rung)
+        has_ended = progress.has_reached(self._rung)
+        is_early = now - self._shown_at < pause and not has_ended
         if text == self._shown or is_early:
             return
         self._shown, self._shown_at = text, now
-        start, end = ("\r\x1b[K", "") if self._rewrites else ("", "\n")
-        print(f"{start}{text}", end=end, file=sys.stderr, flush=True)
+        if self._rewrites:
+            # A line that wraps could not be rewritten: only the last one may.
+            width = len(text) if has_ended else shutil.get_terminal_size().columns - 1
+            print(f"\r\x1b[K{shorten(text, width)}", end="", file=sys.stderr, flush=True)
+        else:
+            print(text, file=sys.stderr, flush=True)
 
 
 class ProgressLog:
@@ -66,7 +73,10 @@ class ProgressLog:
 
 
 def describe(progress: Progress, up_to: Rung = Rung.FULL) -> str:
-    """``quick: 4 of 6 files, 180 of 260 pages, 95 pages/s, 1 s left``, rung by rung, then what failed."""
+    """``quick: 4 of 6 files, 180 of 260+ pages, 95 pages/s, 1 s left``, rung by rung, then what failed.
+
+    ``+``: the pages of files that wait are not known before they were read.
+    """
     rungs = progress.rungs if up_to is Rung.FULL else progress.rungs[:1]
     parts = [_describe_rung(one, progress) for one in rungs]
     if progress.waiting:
@@ -77,10 +87,9 @@ def describe(progress: Progress, up_to: Rung = Rung.FULL) -> str:
 
 
 def _describe_rung(one: RungProgress, progress: Progress) -> str:
-    parts = [
-        f"{one.rung.value}: {one.files_done} of {progress.files} files",
-        f"{one.pages_done} of {progress.pages} pages",
-    ]
+    parts = [f"{one.rung.value}: {one.files_done} of {progress.files} files"]
+    if progress.pages:
+        parts.append(f"{one.pages_done} of {progress.pages}{'+' if progress.waiting else ''} pages")
     if one.pages_per_second is not None:
         parts.append(f"{one.pages_per_second:.{0 if one.pages_per_second >= 10 else 1}f} pages/s")
     if one.seconds_left:

@@ -53,6 +53,7 @@ class Parent:
                 sys.executable, "-I", "-m", "storage.pdf.parent", str(theirs.fileno()),
                 env=_CLEAN, cwd="/", pass_fds=(theirs.fileno(),), stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
+                start_new_session=True,  # a terminal's Ctrl-C is for its owner, who ends it
             )  # fmt: skip
         ours.setblocking(False)
         parent = cls(process, ours)

@@ -105,7 +105,7 @@ class PdfProcess:
             return handle
         os.close(handle)
         if size == 0:
-            raise NotAPdf("the file is empty")
+            raise NotAPdf("the file is empty; drop it again")
         raise TooLarge(f"the file has {size / MEGABYTE:.0f} MB, the limit is {limit} MB; split it")
 
     async def _alive(self) -> Parent:

@@ -59,8 +59,9 @@
   };
   const showRung = (rung) => {
     const row = at("rung").content.firstElementChild.cloneNode(true);
-    const { files, pages } = known.progress;
-    const parts = [`${rung.files} of ${count(files, "file")}`, `${rung.pages} of ${count(pages, "page")}`];
+    const { files, pages, waiting } = known.progress;
+    const parts = [`${rung.files} of ${count(files, "file")}`];
+    if (pages) parts.push(`${rung.pages} of ${waiting ? `${pages}+ pages` : count(pages, "page")}`);
     if (rung.pages_per_second) parts.push(`${rung.pages_per_second.toFixed(rung.pages_per_second < 10 ? 1 : 0)} pages/s`);
     if (rung.seconds_left) parts.push(`${inSeconds(rung.seconds_left)} left`);
     row.querySelector(".rung-name").textContent = rung.rung === "quick" ? "By words" : "By meaning";
