@@ -100,11 +100,6 @@ class Progress:
         climbed = self.rungs[:1] if rung is Rung.QUICK else self.rungs
         return all(one.files_done + one.files_failed == self.files for one in climbed)
 
-    @property
-    def is_at_work(self) -> bool:
-        """Whether some file may still get further."""
-        return not self.has_reached(Rung.FULL)
-
 
 class _Speed(NamedTuple):
     """What one rung achieved within its window; 0 when too little was done to say."""

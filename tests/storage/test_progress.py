@@ -94,7 +94,7 @@ async def test_no_time_is_promised_before_anything_was_read(library: Library) ->
     await library.unread("a.pdf")
     progress = await library.progress()
     assert (progress.quick.pages_per_second, progress.quick.seconds_left) == (None, None)
-    assert (progress.waiting, progress.is_at_work) == (1, True)
+    assert (progress.waiting, progress.has_reached(Rung.FULL)) == (1, False)
 
 
 async def test_files_that_are_still_arriving_are_counted_and_promise_nothing(library: Library) -> None:
@@ -157,7 +157,7 @@ async def test_a_replaced_file_that_cannot_be_read_is_named_though_the_old_one_a
     await library.document("b.pdf", state="quarantined", reason="It is not a PDF.")
     progress = await library.progress()
     assert (progress.files_answering, progress.quarantined, progress.waiting) == (1, 2, 0)
-    assert not progress.is_at_work
+    assert progress.has_reached(Rung.FULL)
 
 
 async def test_vectors_that_cannot_be_made_do_not_keep_the_full_rung_open(library: Library) -> None:
