@@ -269,7 +269,7 @@ async def test_a_failed_full_reading_leaves_the_quick_one_live(catalog: Catalog,
 async def test_progress_counts_what_people_see(catalog: Catalog, shelf: Shelf) -> None:
     """Files and pages by rung; quarantined apart; deleted ones not at all; nothing is zero everywhere."""
     nothing = await catalog.progress(shelf.channel_id)
-    assert (nothing.files, nothing.is_at_work, nothing.quick.seconds_left) == (0, False, 0.0)
+    assert (nothing.files, nothing.waiting, nothing.quick.seconds_left) == (0, 0, 0.0)
     await shelf.live("quick.pdf")
     await shelf.live("full.pdf", Rung.FULL)
     await shelf.document("waiting.pdf")
