@@ -50,5 +50,5 @@ def set_up_logging(*, verbose: bool, for_machines: bool) -> None:
         handler.setFormatter(JsonLines())
     level = logging.INFO if verbose or (for_machines and not is_watched) else logging.WARNING
     logging.basicConfig(level=level, handlers=[handler], force=True)
-    for name in QUIET:
-        logging.getLogger(name).setLevel(logging.WARNING)
+    for library in map(logging.getLogger, QUIET):
+        library.setLevel(max(library.level, logging.WARNING))  # whoever uses it may want it quieter still
