@@ -40,18 +40,20 @@ class Dialect(Protocol):
 class Turns:
     """One task at a time, in the order they came."""
 
-    def __init__(self) -> None:
+    def __init__(self, patience: float = QUEUE_SECONDS) -> None:
+        """Wait for a turn for at most ``patience`` seconds."""
         self._lock = asyncio.Lock()
+        self._patience = patience
 
     @asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
-        """Wait for the turn and keep it.
+    async def turn(self, *, must_come: bool = False) -> AsyncIterator[None]:
+        """Wait for the turn and keep it; for as long as it takes when it ``must_come``.
 
         Raises:
             DatabaseUnavailable: others took too long.
         """
         try:
-            async with asyncio.timeout(QUEUE_SECONDS):
+            async with asyncio.timeout(None if must_come else self._patience):
                 await self._lock.acquire()
         except TimeoutError:
             raise DatabaseUnavailable("too much work is waiting for the database") from None

@@ -14,7 +14,7 @@ from sqlalchemy import ExceptionContext, event
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, AsyncSession
 
-from storage.sql.dialect import Turns
+from storage.sql.dialect import QUEUE_SECONDS, Turns
 from storage.sql.steady import to_the_end
 
 MOST_MEMBERS = 64
@@ -51,10 +51,13 @@ class Group:
 class GroupCommit:
     """The only writer of a process."""
 
-    def __init__(self, engine: AsyncEngine) -> None:
-        """Write through an engine of steady connections whose transactions begin with BEGIN IMMEDIATE."""
+    def __init__(self, engine: AsyncEngine, patience: float = QUEUE_SECONDS) -> None:
+        """Write through an engine of steady connections whose transactions begin with BEGIN IMMEDIATE.
+
+        Whoever waits longer than ``patience`` seconds for a turn gives up.
+        """
         self._engine = engine
-        self._turns = Turns()
+        self._turns = Turns(patience)
         self._group: Group | None = None
         self._closers: set[asyncio.Task[None]] = set()
         event.listen(engine.sync_engine, "handle_error", self._note)
@@ -109,8 +112,11 @@ class GroupCommit:
         return connection
 
     async def _close(self, group: Group) -> None:
-        """Turns go by arrival, so this one comes after everybody who waited when the group began."""
-        async with self._turns.turn():
+        """Turns go by arrival, so this one comes after everybody who waited when the group began.
+
+        However long one of them takes: without the commit its members would wait for ever.
+        """
+        async with self._turns.turn(must_come=True):
             if self._group is group:
                 await self._commit()
 

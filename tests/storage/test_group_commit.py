@@ -3,15 +3,20 @@
 import asyncio
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from functools import partial
+from pathlib import Path
 
 import pytest
 from database_samples import keep, names_in
 from sqlalchemy import Connection, Engine, event, text
 from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import create_async_engine
 
 from storage.database import Database
 from storage.errors import DatabaseUnavailable
+from storage.sql.group_commit import GroupCommit
+from storage.sql.steady import connect
 from storage.tables import FactRow, FolderRow
 
 
@@ -50,6 +55,23 @@ async def test_a_lone_writer_waits_for_nobody(database: Database) -> None:
         for number in range(3):
             await keep(database, str(number))
     assert len(commits) == 3
+
+
+async def test_a_writer_that_takes_longer_than_others_wait_is_committed_all_the_same(sqlite_url: str) -> None:
+    """Shows that nobody waits for ever for the commit of a group, whatever the slowest of them takes."""
+    file = Path(sqlite_url.removeprefix("sqlite:///"))
+    file.parent.mkdir()
+    engine = create_async_engine(f"sqlite+aiosqlite:///{file}", async_creator=partial(connect, file, 10))
+    event.listen(engine.sync_engine, "begin", lambda begun: begun.exec_driver_sql("BEGIN IMMEDIATE"))
+    writer = GroupCommit(engine, patience=0.01)
+    async with asyncio.timeout(20), writer.transaction() as session:
+        await session.execute(text("CREATE TABLE slow (id)"))
+        with pytest.raises(DatabaseUnavailable):
+            async with writer.transaction():
+                pytest.fail("two writers at once")
+    await writer.aclose()
+    with closing(sqlite3.connect(file)) as other:
+        assert other.execute("SELECT name FROM sqlite_master").fetchall() == [("slow",)]
 
 
 async def test_what_is_acknowledged_is_committed(database: Database, database_url: str) -> None:
