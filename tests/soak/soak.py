@@ -1,6 +1,7 @@
 """``make soak``: thousands of kills in slices. Ctrl-C ends it, the next run goes on where it stopped.
 
 What is finished lies in ``build/soak/state.json``: the seed and rounds of every pair, and the table.
+``--pair Weaviate/SQLite --seed 7`` does one round alone, to look at its faults again.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ import argparse
 import asyncio
 import json
 import os
+import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import mkdtemp
@@ -62,8 +64,8 @@ class Soak:
 
 
 @contextmanager
-def servers() -> Iterator[list[Pair]]:
-    """The four pairs, each with servers of its own where it needs any."""
+def servers(names: Sequence[str]) -> Iterator[list[Pair]]:
+    """These pairs, each with servers of its own where it needs any."""
     with ExitStack() as stack:
         yield [
             Pair(
@@ -71,7 +73,7 @@ def servers() -> Iterator[list[Pair]]:
                 stack.enter_context(_weaviate(FOLDER)) if name.startswith("Weaviate") else None,
                 stack.enter_context(_postgres()) if name.endswith("PostgreSQL") else None,
             )
-            for name in PAIRS
+            for name in names
         ]
 
 
@@ -88,25 +90,46 @@ def _weaviate(folder: Path) -> Iterator[RealWeaviate]:
 @contextmanager
 def _postgres() -> Iterator[RealPostgres]:
     folder = Path(mkdtemp(prefix="footnote-pg-"))
-    owner = account().get("user")
-    if isinstance(owner, int):
-        os.chown(folder, owner, owner)
+    if (owner := account()) is not None:
+        os.chown(folder, owner, -1)
     server = RealPostgres(folder)
     server.start()
     try:
         yield server
     finally:
         server.stop()
+        shutil.rmtree(folder)
+
+
+async def repeat(pair: Pair, seed: int, kills: int) -> list[str]:
+    """One round by itself; prints its table and returns its faults."""
+    found: list[str] = []
+
+    def tell(table: Table, faults: list[str]) -> None:
+        print(table, *faults, sep="\n")
+        found.extend(faults)
+
+    await kill_often(pair, FOLDER / "again", seed=seed, kills=kills, tell=tell)
+    return found
 
 
 def main() -> int:
     """Go on until there were as many kills as asked for; 1 when anything was lost, doubled or left."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=2000)
+    parser.add_argument("--pair", choices=PAIRS)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
     FOLDER.mkdir(parents=True, exist_ok=True)
-    soak = Soak(parser.parse_args().kills)
+    if options.pair:
+        with servers([options.pair]) as pairs:
+            return 1 if asyncio.run(repeat(pairs[0], options.seed, min(options.kills, SLICE))) else 0
+    return _go_on(Soak(options.kills))
+
+
+def _go_on(soak: Soak) -> int:
     try:
-        with servers() as pairs:
+        with servers(PAIRS) as pairs:
             asyncio.run(soak.run(pairs))
     except KeyboardInterrupt:
         print("interrupted; `make soak` goes on from here", file=sys.stderr)

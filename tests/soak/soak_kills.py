@@ -26,7 +26,7 @@ async def kill_often(
     async with open_round(pair, home, seed) as one:
         await one.run(kills)
         table = Table()
-        one.count(table)
+        one.count(pair.name, table)
         faults = [*one.audit.faults, *one.witness.faults]
     tell(table, [f"{home.name}: {fault}" for fault in faults])
     if not faults:

@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import sys
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -60,6 +61,19 @@ class Life:
         except TimeoutError:
             return False
 
+    async def halts_within(self, seconds: float) -> bool:
+        """Whether it came in time to a point that halts it; ``wake`` lets it go on."""
+        end = time.monotonic() + seconds
+        while self._process.returncode is None and time.monotonic() < end:
+            if _state_of(self._process.pid) == "T":
+                return True
+            await asyncio.sleep(0.05)
+        return False
+
+    def wake(self) -> None:
+        """Go on where it was halted, none the wiser."""
+        self._process.send_signal(signal.SIGCONT)
+
     @property
     def end(self) -> int | None:
         """Its exit status, None while it runs."""
@@ -72,11 +86,23 @@ class Life:
         await self._process.wait()
 
     async def finish(self) -> None:
-        """Let it end in good order."""
+        """Let it end in good order.
+
+        Raises:
+            AssertionError: it could not.
+        """
         if self._process.stdin is not None:
             self._process.stdin.close()
         try:
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(120):
                 await self._process.wait()
         except TimeoutError:
             await self.kill()
+        assert self.end == 0, f"a life that was let go ended with {self.end}"
+
+
+def _state_of(pid: int) -> str:
+    """One letter: T is halted."""
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    return ""

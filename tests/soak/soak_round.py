@@ -12,62 +12,69 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from soak_audit import Audit
+from soak_killer import Killer
+from soak_meddling import lose_blob, resurrect
 from soak_pairs import Pair, Place
 from soak_process import Life
 from soak_tally import Table, Tally
+from soak_targets import GHOST, RANDOM, TAKES, TIDIES, targets
 from soak_witness import Witness
 from soak_world import FEWEST, LARGE, World
 
 from storage.catalog import Catalog
 from storage.channels import Channels
-from storage.crash_points import POINTS
 from storage.database import Database
+from storage.errors import UnknownChannel, UnknownTenant
 from storage.index.live import LiveIndex
 
-REACH_SECONDS = 12.0
-"""A life that does not get to its crash point by then is killed where it is."""
-STILL_SECONDS = 120.0
-TAKES = {"before-delete", "after-delete", "amid-purge", "after-purge"}
-TIDIES = {"amid-purge", "after-purge", "amid-reconcile"}
-RANDOM, SERVER = "at random", "the index itself"
+STUCK_SECONDS = 90.0
+"""Longer than any pause between two tries of a step."""
+LONGEST_BLINK_SECONDS = 0.25
+"""A file that is away for longer may be missed by two looks, and is deleted rightly."""
+SLIM_LIVES = 9
+"""After so many comes a whole ``serve``."""
 
 
 @dataclass
 class Round:
     """What happens is decided by the seed; what comes of it is in ``table`` and ``faults``."""
 
-    pair: Pair
     place: Place
     world: World
     witness: Witness
     audit: Audit
-    seed: int
+    killer: Killer
     points: list[str] = field(default_factory=list)
     """Where the kills of this round fell."""
 
     def __post_init__(self) -> None:
-        self.chance = random.Random(self.seed)
+        self.chance = self.killer.chance
+        self._missed: list[str] = []
+        self._slim = self.world.seed * 5 % 10
 
     async def run(self, kills: int) -> None:
         """Kill so often, then let everything come to rest and compare."""
-        targets = self.targets(kills)
         self.world.fill()
         async with _background(self.witness.watch()):
-            for number, target in enumerate(targets):
-                await self._change(target)
-                self.points.append(await self._kill(target, whole=number % 10 == 9))
+            for target in targets(self.world.seed, kills, has_server=self.place.weaviate is not None):
+                await self._kill_once(target)
             await self._come_to_rest()
         await self.audit.compare()
+        self.witness.conclude(kills)
         self.audit.tally.gaps += len(self.witness.faults)
 
-    def targets(self, kills: int) -> list[str]:
-        """Crash points in turn, each round from another one on, one in ten at random."""
-        start = self.seed * kills
-        names = [POINTS[(start + number) % len(POINTS)] for number in range(kills)]
-        names[0] = RANDOM
-        if self.pair.weaviate:
-            names[kills // 2] = SERVER
-        return names
+    async def _kill_once(self, target: str) -> None:
+        """Aim and strike; a miss counts as at random, and is made up for instead of a later one at random."""
+        if target == RANDOM and self._missed:
+            target = self._missed.pop(0)
+        await self._change(target)
+        is_whole = self._slim >= SLIM_LIVES and target not in TIDIES and target != GHOST
+        self._slim = 0 if is_whole else self._slim + 1
+        async with _background(self._disturb()):
+            died = await self.killer.kill(target, whole=is_whole)
+        self.points.append(died)
+        if died != target:
+            self._missed.append(target)
 
     async def _change(self, target: str) -> None:
         """Something for the next life to do, and something that leads to its crash point."""
@@ -80,16 +87,41 @@ class Round:
             self.world.rename(place, file)
         if target in TAKES or self.chance.random() < 0.3:
             self._take_one(steady[2:])
+        if target == "amid-reconcile":
+            await self._meddle(steady[-1:])
         if self.world.taken and self.chance.random() < 0.3:
             self.world.put_back()
+
+    async def _disturb(self) -> None:
+        """While a life is at it, a file gets another name and others are away for the blink of an eye."""
+        await asyncio.sleep(self.chance.uniform(1.0, 4.0))
+        steady = await self._steady()
+        self.chance.shuffle(steady)
+        for place, file in steady[:1]:
+            self.world.rename(place, file)
+        for place, file in steady[1:4]:
+            if self.world.blink(place, file) > LONGEST_BLINK_SECONDS:
+                self._forget(place, file)
+
+    async def _meddle(self, steady: list[tuple[str, str]]) -> None:
+        """Nobody lives: the index resurrects something, and the disk forgets something."""
+        for channel in self.world.channels:
+            with suppress(UnknownChannel, UnknownTenant):
+                await resurrect(self.audit.index, self.witness, channel, self.chance)
+        for place, file in steady:
+            if file in self.world.papers[place]:
+                lose_blob(self.place.home, self.world.papers[place][file])
 
     def _take_one(self, steady: list[tuple[str, str]]) -> None:
         """The first file whose place keeps enough others."""
         spare = [one for one in steady if len(self.world.papers[one[0]]) > FEWEST]
         for place, file in spare[:1]:
-            for channel in self.world.feeds(place):
-                self.witness.forget(channel, self.world.papers[place][file].word)
+            self._forget(place, file)
             self.world.take(place, file)
+
+    def _forget(self, place: str, file: str) -> None:
+        for channel in self.world.feeds(place):
+            self.witness.forget(channel, self.world.papers[place][file].word)
 
     async def _steady(self) -> list[tuple[str, str]]:
         """Files that SQL knows as they are: another change of the others could not be told apart."""
@@ -106,46 +138,13 @@ class Round:
             if all(known.get((channel, file)) == paper.sha256 for channel in self.world.feeds(place))
         ]
 
-    async def _kill(self, target: str, *, whole: bool) -> str:
-        """Start a life and see it die; returns where it died."""
-        armed = target if target in POINTS else ""
-        life = await Life.begin(self.place.environment, armed, whole=whole)
-        try:
-            if target == SERVER:
-                await self._kill_server(life)
-                return SERVER
-            return await self._await_death(life, target)
-        finally:
-            await life.kill()
-
-    async def _await_death(self, life: Life, target: str) -> str:
-        if target == RANDOM:
-            await life.dies_within(self.chance.uniform(1.0, 6.0))
-            return RANDOM
-        end = time.monotonic() + REACH_SECONDS
-        while time.monotonic() < end:
-            if await life.dies_within(2.0):
-                return target
-            if life.end is not None:
-                raise AssertionError(f"a life ended by itself, see {self.place.home}/life.log")
-            if target in TIDIES:
-                life.tell()
-        return RANDOM
-
-    async def _kill_server(self, life: Life) -> None:
-        """The index dies under a life that goes on, and comes back."""
-        server = self.pair.weaviate
-        assert server is not None
-        await life.dies_within(self.chance.uniform(3.0, 6.0))
-        await asyncio.to_thread(server.kill)
-        await asyncio.to_thread(server.start)
-        await life.dies_within(1.0)
-
     async def _come_to_rest(self) -> None:
-        """One last life that nobody kills; what is not done in time is lost."""
+        """One last life that nobody kills; when it gets no further, what is left to do is lost."""
         life = await Life.begin(self.place.environment)
-        end, moving = time.monotonic() + STILL_SECONDS, "nothing yet"
-        while moving and time.monotonic() < end:
+        moving, before, end = "nothing yet", "", time.monotonic()
+        while moving and (moving != before or time.monotonic() < end):
+            if moving != before:
+                before, end = moving, time.monotonic() + STUCK_SECONDS
             await asyncio.sleep(0.5)
             with suppress(LookupError):
                 moving = await self.audit.is_still() or ""
@@ -154,16 +153,16 @@ class Round:
             await asyncio.sleep(1.5)
         await life.finish()
         if moving:
-            self.audit.faults.append(f"never still: {moving}")
+            self.audit.faults.append(f"stuck: {moving}")
             self.audit.tally.lost += 1
 
-    def count(self, table: Table) -> None:
+    def count(self, pair: str, table: Table) -> None:
         """Every kill into the table, and the round's faults to each place where it killed."""
         for point in self.points:
-            table.add(self.pair.name, point, Tally(kills=1))
+            table.add(pair, point, Tally(kills=1))
         if self.audit.tally.faults:
             for point in set(self.points):
-                table.add(self.pair.name, point, self.audit.tally)
+                table.add(pair, point, self.audit.tally)
 
 
 @asynccontextmanager
@@ -180,7 +179,7 @@ async def open_round(pair: Pair, home: Path, seed: int) -> AsyncIterator[Round]:
         catalog = Catalog(database)
         witness = Witness(world, Channels(database), catalog, LiveIndex(index, catalog, "none"))
         audit = Audit(world, witness, database, index, home)
-        yield Round(pair, place, world, witness, audit, seed)
+        yield Round(place, world, witness, audit, Killer(place, witness, random.Random(seed)))
 
 
 @asynccontextmanager

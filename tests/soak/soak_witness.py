@@ -1,15 +1,17 @@
 """Asks without a pause, from another process than the one that is killed, and writes down what is wrong.
 
 A document that answered once answers until its file is taken away: always with one content, whole,
-and never with an older one than before.
+never with an older one than before, and it stays the same document, whose links go on.
 """
 
 from __future__ import annotations
 
 import asyncio
 import random
+import time
 from collections import defaultdict
 from dataclasses import dataclass, field
+from uuid import UUID
 
 from soak_world import World
 
@@ -22,6 +24,10 @@ from storage.index.live import Found, LiveIndex
 from storage.models import LivePublication
 
 REST_SECONDS = 0.06
+EXCUSED_SECONDS = 15.0
+"""After its server came back the index may fail for so long: connections are made anew."""
+FEWEST_ANSWERS = 5
+"""Questions a kill that must have been answered, or nobody watched."""
 MOST_CHUNKS = 1000
 
 
@@ -36,19 +42,32 @@ class Witness:
     answered: set[tuple[str, str]] = field(default_factory=set)
     """(channel, word) of what answered and must not stop."""
     asked: int = 0
+    excused_until: float = 0.0
+    """An index that somebody killed does not answer, and need not."""
     faults: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._newest: dict[tuple[str, str], int] = {}
+        self._documents: dict[tuple[str, str], UUID] = {}
         self._chance = random.Random(1)
 
     def forget(self, channel: str, word: str) -> None:
         """The file is being taken away: from now on silence is right too."""
         self.answered.discard((channel, word))
         self._newest.pop((channel, word), None)
+        self._documents.pop((channel, word), None)
+
+    def excuse(self, seconds: float = EXCUSED_SECONDS) -> None:
+        """The index is being killed, or was: until later an outage is no fault."""
+        self.excused_until = time.monotonic() + seconds
+
+    def conclude(self, kills: int) -> None:
+        """Say so when too few questions came through to have seen anything."""
+        if self.asked < kills * FEWEST_ANSWERS:
+            self.faults.append(f"only {self.asked} questions were answered during {kills} kills")
 
     async def watch(self) -> None:
-        """Ask for ever; an index that is away is no answer, and no fault either."""
+        """Ask for ever."""
         while True:
             channel = self._chance.choice(self.world.channels)
             if papers := list(self.world.wanted(channel).values()):
@@ -59,9 +78,15 @@ class Witness:
         must_answer = (channel, word) in self.answered
         try:
             found = await self.find(channel, word)
-        except (InfrastructureError, UnknownChannel):
+        except UnknownChannel:
+            return
+        except InfrastructureError as error:
+            if time.monotonic() > self.excused_until:
+                self.faults.append(f"{channel} {word}: {type(error).__name__}: {error}")
             return
         self.asked += 1
+        if all(paper.word != word for paper in self.world.wanted(channel).values()):
+            return  # taken away while it answered
         if found.words:
             self._check(channel, word, found)
         elif must_answer and (channel, word) in self.answered:
@@ -78,12 +103,14 @@ class Witness:
         return await self.index.find(where, analyze(word), None, limit=MOST_CHUNKS)
 
     def _check(self, channel: str, word: str, found: Found) -> None:
-        documents: defaultdict[object, list[LivePublication]] = defaultdict(list)
+        documents: defaultdict[UUID, list[LivePublication]] = defaultdict(list)
         for publication in found.publications.values():
             documents[publication.document_id].append(publication)
         for live in documents.values():
             hits = [hit for hit in found.words if hit.publication in {one.id for one in live}]
             self.faults += [f"{channel} {word}: {fault}" for fault in self.flaws(live, hits)]
+        if set(documents) != {self._documents.setdefault((channel, word), next(iter(documents)))}:
+            self.faults.append(f"{channel} {word}: another document than before answers")
         newest = max(one.version_id for one in found.publications.values())
         if newest < self._newest.get((channel, word), 0):
             self.faults.append(f"{channel} {word}: an older version answers again")

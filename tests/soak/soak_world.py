@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import random
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,8 +18,12 @@ CONSONANTS = "bcdfghjklmnpqrtv"
 WORDS = "marzipan lantern harbour velvet granite orchard compass saffron thimble walnut copper meadow".split()
 FEWEST = 2
 """Files that a folder keeps: the last ones are never taken, because that would ask an admin."""
-LARGE = 9
-"""Pages of a paper that fills several batches of vectors."""
+LARGE = 20
+"""Pages of a paper that fills several batches of vectors, and more than one write to the index."""
+LINES = 6
+"""Of a page, each about a chunk."""
+BLINK_SECONDS = 0.15
+"""Less than the time between two looks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +108,14 @@ class World:
         (self._folder(place) / file).rename(self._folder(place) / new)
         self.papers[place][new] = paper
 
+    def blink(self, place: str, file: str) -> float:
+        """The same file away and back, as some programs save; returns for how long, in seconds."""
+        path, away, began = self._folder(place) / file, self.home / f".{file}", time.monotonic()
+        path.rename(away)
+        time.sleep(BLINK_SECONDS)  # nobody asks meanwhile
+        away.rename(path)
+        return time.monotonic() - began
+
     def take(self, place: str, file: str) -> None:
         """Take a file away."""
         self.taken.append((place, file, self.papers[place].pop(file)))
@@ -131,7 +144,7 @@ class World:
     def _page(self, word: str, version: str) -> str:
         lines = [
             f"{word} {version} {' '.join(self.random.choices(WORDS, k=5))} {word} {version}."
-            for _ in range(14)
+            for _ in range(LINES)
         ]
         return "\n".join(lines)
 

@@ -11,6 +11,8 @@ from soak_kills import REPORT, kill_often
 from soak_pairs import PAIRS, Pair
 from soak_tally import Table
 
+from storage.crash_points import POINTS
+
 KILLS, ROUNDS = 25, 2
 """On each of the four pairs: 200 kills in all."""
 
@@ -47,8 +49,9 @@ async def test_fifty_kills_cost_nothing_but_time(
         await kill_often(pair, tmp_path, seed=seed + PAIRS.index(pair.name), kills=KILLS, tell=tell)
     record_property("table", str(table))
     _write(pair.name, table)
-    assert table.total().kills == KILLS * ROUNDS
     assert not faults, "\n".join(faults)
+    assert table.total().kills == KILLS * ROUNDS
+    assert set(POINTS) - {row["point"] for row in table.rows()} == set(), "nobody died there"
 
 
 async def test_an_index_that_loses_chunks_is_found_out(

@@ -1,0 +1,101 @@
+"""Starts lives and ends them: at a crash point, at random, with their index, or as ghosts."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from dataclasses import dataclass
+
+from soak_pairs import Place
+from soak_process import Life
+from soak_targets import GHOST, HALTS, RANDOM, SERVER, TIDIES
+from soak_witness import Witness
+
+from storage.crash_points import POINTS
+
+REACH_SECONDS = 15.0
+"""A life that does not get to its crash point by then is killed where it is."""
+RANDOM_SECONDS = (1.5, 6.0)
+OUTAGE_SECONDS = 120.0
+HANGS_SECONDS = 8.0
+"""A lease, the grace of what its heir retires, and some time to do both."""
+
+
+@dataclass
+class Killer:
+    """Kills the lives of one home."""
+
+    place: Place
+    witness: Witness
+    chance: random.Random
+
+    async def kill(self, target: str, *, whole: bool) -> str:
+        """Start a life and see it die; returns where it died."""
+        if target == GHOST:
+            return await self._wake_ghost()
+        life = await self._begin(target if target in POINTS else "", whole=whole)
+        try:
+            if target == SERVER:
+                return await self._kill_server(life)
+            return await self._await_death(life, target)
+        finally:
+            await life.kill()
+
+    async def _begin(self, armed: str = "", *, whole: bool = False) -> Life:
+        return await Life.begin(self.place.environment, armed, whole=whole)
+
+    async def _await_death(self, life: Life, target: str) -> str:
+        if target == RANDOM:
+            return await self._live_on(life, *RANDOM_SECONDS)
+        end = time.monotonic() + REACH_SECONDS
+        while time.monotonic() < end:
+            if await life.dies_within(2.0):
+                return target
+            self._require_alive(life)
+            if target in TIDIES:
+                life.tell()
+        return RANDOM
+
+    async def _live_on(self, life: Life, least: float, most: float) -> str:
+        """Some time passes; whatever happens then happens at random."""
+        await life.dies_within(self.chance.uniform(least, most))
+        self._require_alive(life)
+        return RANDOM
+
+    def _require_alive(self, life: Life) -> None:
+        if life.end is not None:
+            raise AssertionError(f"a life ended by itself, see {self.place.home}/life.log")
+
+    async def _kill_server(self, life: Life) -> str:
+        """The index dies under a life that goes on, or dies with it, and comes back."""
+        server = self.place.weaviate
+        assert server is not None
+        await self._live_on(life, *RANDOM_SECONDS)
+        self.witness.excuse(OUTAGE_SECONDS)
+        await asyncio.to_thread(server.kill)
+        if self.chance.random() < 0.5:
+            await life.kill()
+        await asyncio.to_thread(server.start)
+        self.witness.excuse()
+        if life.end is None:
+            await self._live_on(life, 1.0, 4.0)
+        return SERVER
+
+    async def _wake_ghost(self) -> str:
+        """A life hangs until another one has done its work, goes on with it, and only then dies."""
+        ghost = await self._begin(f"~{self.chance.choice(HALTS)}")
+        try:
+            if not await ghost.halts_within(REACH_SECONDS):
+                return RANDOM
+            heir = await self._begin()
+            try:
+                await self._live_on(heir, HANGS_SECONDS, HANGS_SECONDS)
+                ghost.wake()
+                await self._live_on(heir, 1.0, 3.0)
+            finally:
+                await heir.kill()
+            self._require_alive(ghost)
+            return GHOST
+        finally:
+            await ghost.kill()

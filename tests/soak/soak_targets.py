@@ -1,0 +1,37 @@
+"""Where the kills of a round fall, decided by its seed."""
+
+from __future__ import annotations
+
+from itertools import cycle, islice
+
+from storage.crash_points import POINTS
+
+RANDOM, SERVER, GHOST = "at random", "the index itself", "woken as a ghost"
+
+HALTS = ("after-claim", "after-reading-file", "before-write", "after-batch", "before-seal", "after-seal")
+"""Where a life may hang beyond its lease: it holds no lock there, so that others go on."""
+TAKES = {"before-delete", "after-delete", "amid-purge", "after-purge"}
+"""Points that only come where a file was taken away."""
+TIDIES = {"amid-purge", "after-purge", "amid-reconcile"}
+"""Points that come seldom by themselves."""
+
+
+def targets(seed: int, kills: int, *, has_server: bool) -> list[str]:
+    """What each kill aims at: one in five at random, one a ghost, the rest the crash points in turn.
+
+    Each seed goes on with the points where the one before it stopped. Where the index is a server,
+    one kill in five is its own: one in ten over all pairs.
+    """
+    aims = [_slot(number, kills, has_server=has_server) for number in range(kills)]
+    points = aims.count("")
+    turn = islice(cycle(POINTS), seed * points % len(POINTS), None)
+    return [aim or next(turn) for aim in aims]
+
+
+def _slot(number: int, kills: int, *, has_server: bool) -> str:
+    """'' for a crash point."""
+    if number % 5 == 0:
+        return RANDOM
+    if number % 5 == 2 and has_server:
+        return SERVER
+    return GHOST if number == kills // 2 + 1 else ""
