@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 
 from storage.channels import Channels
-from storage.clock import utc_now
+from storage.clock import clock_ahead, utc_now
 from storage.database import Database
 from storage.models import ChannelKey, Platform, Rung
 from storage.progress import Progress, in_folder, measure_progress
@@ -19,6 +19,7 @@ class Library:
     """A folder of documents in states that a test chooses."""
 
     def __init__(self, database: Database, channel_id: int, folder_id: int) -> None:
+        self._now = utc_now()
         self._database = database
         self._channel_id = channel_id
         self.folder_id = folder_id
@@ -43,7 +44,7 @@ class Library:
     ) -> None:
         """A version with readings in these states, one of which may answer."""
         sha256 = uuid4().hex * 2
-        done_at = utc_now() - timedelta(seconds=seconds_ago)
+        done_at = self._now - timedelta(seconds=seconds_ago)
         version = VersionRow(document_id=document.id, number=number, sha256=sha256)
         made = {
             rung: ReadingRow(sha256=sha256, generation=f"g-{rung}", rung=rung, state=state)
@@ -74,9 +75,10 @@ class Library:
         await self.version(await self.document(file), readings={Rung.QUICK: "waiting"}, size=size)
 
     async def progress(self, file: str | None = None) -> Progress:
-        """How far it has come."""
-        async with self._database.snapshot() as session:
-            return await measure_progress(session, [in_folder(self.folder_id, file)])
+        """How far it has come, as of the moment that all its times are counted from."""
+        with clock_ahead(self._now - utc_now()):
+            async with self._database.snapshot() as session:
+                return await measure_progress(session, [in_folder(self.folder_id, file)])
 
 
 @pytest.fixture
