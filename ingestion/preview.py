@@ -37,6 +37,8 @@ class Preview:
     unchanged: int = 0
     is_asking: bool = False
     """An admin would be asked before the vanished ones are deleted."""
+    remarks: tuple[str, ...] = ()
+    """What an admin should know of single files that are there, a sentence each."""
     is_watched: bool = False
     """Else nothing is deleted: a folder that is ingested by hand only adds and replaces."""
 
@@ -139,6 +141,7 @@ class Previewer:
             vanished=tuple(vanished),
             unchanged=len(scan.files) - len(changed),
             is_asking=bool(vanished) and (len(vanished) > most or len(vanished) == len(known)),
+            remarks=scan.remarks,
             is_watched=is_watched,
         )
 

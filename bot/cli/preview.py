@@ -103,6 +103,7 @@ def _lines(preview: Preview) -> Iterable[str]:
         "refused", [f"{file}: it is larger than FOOTNOTE_MAX_FILE_MB" for file in preview.refused]
     )
     yield from _named(_fate(preview), preview.vanished)
+    yield from _named("remark", preview.remarks)
     yield f"{'unchanged':<10} {preview.unchanged}"
 
 

@@ -177,6 +177,21 @@ def test_a_dry_run_says_what_would_happen_and_changes_not_one_byte(program: Prog
     assert contents(program.home) == before
 
 
+def test_a_dry_run_tells_what_to_know_of_single_files(program: Program, tmp_path: Path) -> None:
+    """A hard link from elsewhere and two names that look the same are taken, with a remark each."""
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (tmp_path / "elsewhere.pdf").write_bytes(pdf("Written elsewhere."))
+    (docs / "linked.pdf").hardlink_to(tmp_path / "elsewhere.pdf")
+    for name in ("Leave.pdf", "leave.pdf"):
+        (docs / name).write_bytes(pdf(f"This is {name}."))
+    ended = program.run("ingest", str(docs), "--channel", "it", "--dry-run")
+    remarks = [line.split(maxsplit=1)[1] for line in ended.stdout.splitlines() if line.startswith("  remark")]
+    assert (ended.returncode, len(remarks)) == (0, 2), ended.stdout
+    assert sum("linked.pdf" in remark for remark in remarks) == 1
+    assert sum("look the same" in remark for remark in remarks) == 1
+
+
 def test_a_dry_run_refuses_what_ingest_refuses(program: Program, tmp_path: Path) -> None:
     """A name that no channel can have, and a file that is no PDF by its name, end with status 2."""
     (tmp_path / "a.txt").write_bytes(b"text")
