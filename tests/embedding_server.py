@@ -35,6 +35,10 @@ class EmbeddingServer:
     faults: list[Fault] = field(default_factory=list)
     requests: list[dict[str, Any]] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
+    allowed: int | None = None
+    """Texts after which it is overloaded; None: never."""
+    refused: int = 0
+    """Requests that it was too overloaded for."""
 
     @property
     def texts(self) -> list[str]:
@@ -47,6 +51,9 @@ class EmbeddingServer:
         self.keys.append(request.headers.get("Authorization", ""))
         if self.faults:
             return self.faults.pop(0)(body)
+        if self.allowed is not None and len(self.texts) >= self.allowed:
+            self.refused += 1
+            return refuse(503)(body)
         self.requests.append(body)
         return web.json_response(reply(body, body.get("dimensions", self.dimensions)))
 

@@ -149,7 +149,8 @@ async def test_kill_9_in_the_middle_of_reading_loses_nothing(any_program: Progra
 
 def kill_once_it_reads(program: Program, process: subprocess.Popen[bytes]) -> None:
     """Kill ``serve`` and its children as soon as it has seen the files."""
-    while "files:" not in program.log:
+    while "quick:" not in program.log:
+        assert process.poll() is None, program.log
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()

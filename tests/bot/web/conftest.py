@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
+from playwright.async_api import Page
 from web_house import House, Visit
 
 from bot.settings import BotSettings
@@ -67,3 +68,9 @@ async def visit(house: House) -> AsyncIterator[Visit]:
 async def client(visit: Visit) -> TestClient:
     """A client of the web side with default settings."""
     return await visit()
+
+
+@pytest.fixture
+async def page(visit: Visit, page: Page) -> Page:
+    """The browser's page; it is closed before the web side, which it goes on asking until then."""
+    return page
