@@ -28,7 +28,7 @@ test: $(VENV)/.developing ## run every check and test; fetches the engines it ne
 
 soak: $(VENV)/.developing ## kill it [KILLS=2000] times on every engine; Ctrl-C, and it goes on next time
 	@$(BIN)/python tests/fetch.py
-	@PYTHONPATH=.:tests:tests/soak tests/isolated.sh $(BIN)/python tests/soak/soak.py --kills $(or $(KILLS),2000)
+	@PYTHONPATH=.:tests:tests/soak tests/isolated.sh $(BIN)/python tests/soak/soak.py --kills $(or $(KILLS),2000) $(ROUND)
 
 bench-ingest: $(VENV)/.developing ## measure ingestion beside the bare libraries [QUICK=1] [ROWS=scan,read,...] [WEAVIATE_URL=embedded]
 	@PYTHONPATH=.:tests $(BIN)/python tests/bench/bench_ingest.py $(if $(QUICK),--quick) --rows "$(ROWS)"

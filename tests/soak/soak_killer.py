@@ -9,15 +9,14 @@ from dataclasses import dataclass
 
 from soak_pairs import Place
 from soak_process import Life
-from soak_targets import GHOST, HALTS, RANDOM, SERVER, TIDIES
+from soak_targets import GHOST, RANDOM, SERVER, TIDIES, halt
 from soak_witness import Witness
 
 from storage.crash_points import POINTS
 
-REACH_SECONDS = 15.0
+REACH_SECONDS = 30.0
 """A life that does not get to its crash point by then is killed where it is."""
 RANDOM_SECONDS = (1.5, 6.0)
-OUTAGE_SECONDS = 120.0
 HANGS_SECONDS = 8.0
 """A lease, the grace of what its heir retires, and some time to do both."""
 
@@ -72,19 +71,19 @@ class Killer:
         server = self.place.weaviate
         assert server is not None
         await self._live_on(life, *RANDOM_SECONDS)
-        self.witness.excuse(OUTAGE_SECONDS)
+        self.witness.is_index_down = True
         await asyncio.to_thread(server.kill)
         if self.chance.random() < 0.5:
             await life.kill()
         await asyncio.to_thread(server.start)
-        self.witness.excuse()
+        self.witness.is_index_down = False
         if life.end is None:
             await self._live_on(life, 1.0, 4.0)
         return SERVER
 
     async def _wake_ghost(self) -> str:
         """A life hangs until another one has done its work, goes on with it, and only then dies."""
-        ghost = await self._begin(f"~{self.chance.choice(HALTS)}")
+        ghost = await self._begin(f"~{halt(self.witness.world.seed)}")
         try:
             if not await ghost.halts_within(REACH_SECONDS):
                 return RANDOM

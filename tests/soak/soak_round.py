@@ -6,10 +6,13 @@ import asyncio
 import contextlib
 import random
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import cycle
 from pathlib import Path
+from typing import Any
 
 from soak_audit import Audit
 from soak_killer import Killer
@@ -73,6 +76,10 @@ class Round:
         async with _background(self._disturb()):
             died = await self.killer.kill(target, whole=is_whole)
         self.points.append(died)
+        with (self.place.home / "kills.log").open("a") as log:
+            print(
+                f"{datetime.now(UTC):%H:%M:%S} aimed at: {target}, died: {died}, whole: {is_whole}", file=log
+            )
         if died != target:
             self._missed.append(target)
 
@@ -93,15 +100,16 @@ class Round:
             self.world.put_back()
 
     async def _disturb(self) -> None:
-        """While a life is at it, a file gets another name and others are away for the blink of an eye."""
-        await asyncio.sleep(self.chance.uniform(1.0, 4.0))
+        """Under a life a file gets another name, and others are away for the blink of an eye, one by one."""
+        await asyncio.sleep(self.chance.uniform(1.0, 3.0))
         steady = await self._steady()
         self.chance.shuffle(steady)
         for place, file in steady[:1]:
             self.world.rename(place, file)
-        for place, file in steady[1:4]:
+        for place, file in cycle(steady[1:]):
             if self.world.blink(place, file) > LONGEST_BLINK_SECONDS:
                 self._forget(place, file)
+            await asyncio.sleep(self.chance.uniform(0.2, 0.8))
 
     async def _meddle(self, steady: list[tuple[str, str]]) -> None:
         """Nobody lives: the index resurrects something, and the disk forgets something."""
@@ -183,8 +191,8 @@ async def open_round(pair: Pair, home: Path, seed: int) -> AsyncIterator[Round]:
 
 
 @asynccontextmanager
-async def _background(work: object) -> AsyncIterator[None]:
-    task = asyncio.ensure_future(work)  # type: ignore[arg-type] # a coroutine, which the caller made
+async def _background(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    task = asyncio.create_task(work)
     try:
         yield
     finally:

@@ -8,8 +8,10 @@ from storage.crash_points import POINTS
 
 RANDOM, SERVER, GHOST = "at random", "the index itself", "woken as a ghost"
 
-HALTS = ("after-claim", "after-reading-file", "before-write", "after-batch", "before-seal", "after-seal")
-"""Where a life may hang beyond its lease: it holds no lock there, so that others go on."""
+HALTS = ("after-claim", "after-reading-file", "before-write", "after-batch", "before-seal")
+WORST_HALT = "after-seal"
+"""Where a life may hang beyond its lease: it holds no lock there, so that others go on. After the last
+one it would have nothing more to do than to flip what its heir has removed meanwhile."""
 TAKES = {"before-delete", "after-delete", "amid-purge", "after-purge"}
 """Points that only come where a file was taken away."""
 TIDIES = {"amid-purge", "after-purge", "amid-reconcile"}
@@ -26,6 +28,11 @@ def targets(seed: int, kills: int, *, has_server: bool) -> list[str]:
     points = aims.count("")
     turn = islice(cycle(POINTS), seed * points % len(POINTS), None)
     return [aim or next(turn) for aim in aims]
+
+
+def halt(seed: int) -> str:
+    """Where the ghost of a round hangs: every other time at the worst place."""
+    return WORST_HALT if seed % 2 else HALTS[seed // 2 % len(HALTS)]
 
 
 def _slot(number: int, kills: int, *, has_server: bool) -> str:

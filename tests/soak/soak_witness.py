@@ -11,6 +11,7 @@ import random
 import time
 from collections import defaultdict
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from uuid import UUID
 
 from soak_world import World
@@ -24,8 +25,8 @@ from storage.index.live import Found, LiveIndex
 from storage.models import LivePublication
 
 REST_SECONDS = 0.06
-EXCUSED_SECONDS = 15.0
-"""After its server came back the index may fail for so long: connections are made anew."""
+LONGEST_SILENCE_SECONDS = 30.0
+"""Engines that are up may be late on a busy machine, and take a while to connect to again; no longer."""
 FEWEST_ANSWERS = 5
 """Questions a kill that must have been answered, or nobody watched."""
 MOST_CHUNKS = 1000
@@ -42,13 +43,14 @@ class Witness:
     answered: set[tuple[str, str]] = field(default_factory=set)
     """(channel, word) of what answered and must not stop."""
     asked: int = 0
-    excused_until: float = 0.0
-    """An index that somebody killed does not answer, and need not."""
+    is_index_down: bool = False
+    """Somebody killed it: it does not answer, and need not."""
     faults: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._newest: dict[tuple[str, str], int] = {}
         self._documents: dict[tuple[str, str], UUID] = {}
+        self._heard_at = time.monotonic()
         self._chance = random.Random(1)
 
     def forget(self, channel: str, word: str) -> None:
@@ -57,14 +59,10 @@ class Witness:
         self._newest.pop((channel, word), None)
         self._documents.pop((channel, word), None)
 
-    def excuse(self, seconds: float = EXCUSED_SECONDS) -> None:
-        """The index is being killed, or was: until later an outage is no fault."""
-        self.excused_until = time.monotonic() + seconds
-
     def conclude(self, kills: int) -> None:
         """Say so when too few questions came through to have seen anything."""
         if self.asked < kills * FEWEST_ANSWERS:
-            self.faults.append(f"only {self.asked} questions were answered during {kills} kills")
+            self._note(f"only {self.asked} questions were answered during {kills} kills")
 
     async def watch(self) -> None:
         """Ask for ever."""
@@ -81,16 +79,23 @@ class Witness:
         except UnknownChannel:
             return
         except InfrastructureError as error:
-            if time.monotonic() > self.excused_until:
-                self.faults.append(f"{channel} {word}: {type(error).__name__}: {error}")
-            return
-        self.asked += 1
+            return self._bear(error)
+        self.asked, self._heard_at = self.asked + 1, time.monotonic()
         if all(paper.word != word for paper in self.world.wanted(channel).values()):
             return  # taken away while it answered
         if found.words:
             self._check(channel, word, found)
         elif must_answer and (channel, word) in self.answered:
-            self.faults.append(f"{channel} {word}: nothing answers any more")
+            self._note(f"{channel} {word}: nothing answers any more")
+
+    def _bear(self, error: InfrastructureError) -> None:
+        """Engines may fail for a while, never for good."""
+        now = time.monotonic()
+        if not self.is_index_down and now - self._heard_at < LONGEST_SILENCE_SECONDS:
+            return
+        if not self.is_index_down:
+            self._note(f"no answer for {now - self._heard_at:.0f} s: {type(error).__name__}: {error}")
+        self._heard_at = now
 
     async def find(self, channel: str, word: str) -> Found:
         """Every chunk that a person in the channel finds by this word.
@@ -108,14 +113,19 @@ class Witness:
             documents[publication.document_id].append(publication)
         for live in documents.values():
             hits = [hit for hit in found.words if hit.publication in {one.id for one in live}]
-            self.faults += [f"{channel} {word}: {fault}" for fault in self.flaws(live, hits)]
+            for flaw in self.flaws(live, hits):
+                self._note(f"{channel} {word}: {flaw}")
         if set(documents) != {self._documents.setdefault((channel, word), next(iter(documents)))}:
-            self.faults.append(f"{channel} {word}: another document than before answers")
+            self._note(f"{channel} {word}: another document than before answers")
         newest = max(one.version_id for one in found.publications.values())
         if newest < self._newest.get((channel, word), 0):
-            self.faults.append(f"{channel} {word}: an older version answers again")
+            self._note(f"{channel} {word}: an older version answers again")
         self._newest[channel, word] = newest
         self.answered.add((channel, word))
+
+    def _note(self, fault: str) -> None:
+        """With the time, to be found in the logs of the home."""
+        self.faults.append(f"{datetime.now(UTC):%H:%M:%S} {fault}")
 
     def flaws(self, live: list[LivePublication], hits: list[Hit]) -> list[str]:
         """What is wrong with the chunks that one document answered with."""
