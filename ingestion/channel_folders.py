@@ -7,12 +7,16 @@ import logging
 from collections.abc import Iterable
 from pathlib import Path
 
+from ingestion.aside import run_aside
 from ingestion.sources.listing import first_level
+from ingestion.sources.patience import Patience, Unanswered
 from storage.channels import Channels
 from storage.errors import UnknownChannel
 from storage.folders import Folder, Folders
 from storage.models import Channel
 
+SILENT_SECONDS = 20.0
+"""How long an inbox may take to be listed: it may lie on a share, and shares hang."""
 _log = logging.getLogger(__name__)
 
 
@@ -26,6 +30,7 @@ class WatchedInbox:
         self._known: set[str] = set()
         self._loose: list[str] = []
         self._is_well = True
+        self._patience = Patience(SILENT_SECONDS)
 
     async def known(self) -> list[Folder]:
         """The folders watched here before; one that is gone now is an outage, not a deletion."""
@@ -45,7 +50,10 @@ class WatchedInbox:
     async def new(self) -> list[Folder]:
         """The folders that were not there at the last look."""
         try:
-            names, loose = await asyncio.to_thread(first_level, self._root)
+            names, loose = await run_aside(lambda: self._patience.call(lambda _beat: first_level(self._root)))
+        except Unanswered as error:
+            self._say(f"the inbox cannot be listed. {error}", is_well=False)
+            return []
         except OSError as error:
             self._say(f"the inbox cannot be listed: {error.strerror}", is_well=False)
             return []

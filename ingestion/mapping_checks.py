@@ -11,6 +11,7 @@ from typing import NamedTuple
 from ingestion.mapping_lines import KeyPath
 from ingestion.sources import open_source
 from ingestion.sources.address import read_address
+from ingestion.sources.patience import real_path
 from storage.channels import is_folder_name
 from storage.errors import InvalidTenant, SettingsError
 from storage.models import TenantName
@@ -167,4 +168,4 @@ def _root(location: str) -> _Root:
     if "://" in location:
         address = read_address(location)
         return _Root(f"{address.protocol}://{address.server}", address.parts)
-    return _Root("", Path(os.path.realpath(location)).parts)
+    return _Root("", Path(real_path(location)).parts)

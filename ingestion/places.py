@@ -65,7 +65,7 @@ class Place:
         if self.is_paused or steady_seconds() < self._not_before:
             return False
         if self._watch is None:
-            source = await run_aside(lambda: open_source(self.location))
+            source = await run_aside(lambda: open_source(self.location, follows_link=not self._is_in_inbox()))
             self._watch = PlaceWatch(source, self._intake, self._settings)
             self._watch.feed(self._active())
         begun = steady_seconds()
@@ -98,6 +98,10 @@ class Place:
             pause = self._settings.share_scan_seconds
         rested = begun + watch.scan_seconds + max(pause, REST_FACTOR * watch.scan_seconds)
         self._not_before = rested - self.tick_seconds / 2  # the next tick comes a little early or late
+
+    def _is_in_inbox(self) -> bool:
+        """Whoever may write into the inbox is no admin, and must not lead us elsewhere by a link."""
+        return any(one.folder.origin == "inbox" for one, _ in self._fed.values())
 
     def _active(self) -> list[WatchedFolder]:
         return [watched for one, watched in self._fed.values() if not one.wish.is_paused]

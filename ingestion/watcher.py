@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
+from ingestion.aside import run_aside
 from ingestion.channel_folders import WatchedInbox
 from ingestion.intake import Intake
 from ingestion.lease_owner import is_surely_dead
@@ -13,6 +13,7 @@ from ingestion.mapped import MappedFolders
 from ingestion.places import Place, Places
 from ingestion.schedule import Schedule
 from ingestion.settings import IngestionSettings
+from ingestion.sources.patience import real_path
 from ingestion.wishes import Wishes
 from storage.channels import Channels
 from storage.database import Database
@@ -44,7 +45,7 @@ class Watcher:
             DatabaseUnavailable: the database does not work.
             OSError: the inbox is new and cannot be made.
         """
-        root = await asyncio.to_thread(inbox.resolve)
+        root = Path(await run_aside(lambda: real_path(str(inbox))))
         mapped = MappedFolders(folder_map, root, self._channels, self._folders) if folder_map else None
         wishes = Wishes(WatchedInbox(root, self._channels, self._folders), mapped)
         wanted = await wishes.begin()

@@ -54,10 +54,10 @@ class WatchedFolder:
         if (problem, self._vanishing.asked) == told:
             return
         await self._folders.report(self.known.folder.id, problem, self._vanishing.asked)
-        if problem is None:
-            _log.info("folder=%d is well again", self.known.folder.id)
-        elif problem != self._problem:
+        if problem is not None and problem != self._problem:
             _log.warning("folder=%d %s", self.known.folder.id, problem)
+        elif problem is None and self._problem is not None:
+            _log.info("folder=%d is well again", self.known.folder.id)
         self._problem = problem
 
 
@@ -73,6 +73,7 @@ class PlaceWatch:
         """Whether the last look left files that the next one will take or miss again."""
         self._source = source
         self._intake = intake
+        self._settings = settings
         self._settling = settling_of(source, settings)
         self._folders: list[WatchedFolder] = []
         self._settled_as: dict[str, SeenFile] | None = None
@@ -106,6 +107,9 @@ class PlaceWatch:
         begun = time.monotonic()
         scan = await run_for(self._source, self._source.scan)
         self.scan_seconds = time.monotonic() - begun
+        if self._source.is_remote != self.is_remote:
+            self.is_remote = self._source.is_remote
+            self._settling = settling_of(self._source, self._settings)
         is_settled = scan.problem is None and all(folder.is_settled for folder in self._folders)
         if is_settled and scan.files == self._settled_as:
             return False

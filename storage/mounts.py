@@ -9,6 +9,17 @@ MOUNTS = Path("/proc/self/mountinfo")
 _NETWORK = re.compile(
     r"nfs\d*|cifs|smb\d*|smbfs|afs|ncpfs|ceph|lustre|fuse\.(sshfs|glusterfs|ceph|s3fs|rclone)"
 )
+_SERVED = re.compile(r"fuse(\.(?!fuse-overlayfs|mergerfs|ntfs|exfat).*)?|9p|virtiofs|davfs|autofs")
+"""File systems that another program or machine serves; those that only rearrange local disks left out."""
+
+
+def may_hang(path: Path, mounts: str | None = None) -> bool:
+    """Whether ``path`` lies on a network share or on what another program serves: either may stop answering.
+
+    Blocks for as long as it does not answer. Arguments as for ``is_network_share``.
+    """
+    kind = _filesystem(path.resolve(), _table() if mounts is None else mounts)
+    return bool(_NETWORK.fullmatch(kind) or _SERVED.fullmatch(kind))
 
 
 def is_network_share(path: Path, mounts: str | None = None) -> bool:
@@ -19,9 +30,11 @@ def is_network_share(path: Path, mounts: str | None = None) -> bool:
         mounts: the kernel's mount table; by default that of this machine. Without one (not a
             Linux), nothing counts as a share.
     """
-    if mounts is None:
-        mounts = MOUNTS.read_text(encoding="utf-8", errors="replace") if MOUNTS.exists() else ""
-    return bool(_NETWORK.fullmatch(_filesystem(path.resolve(), mounts)))
+    return bool(_NETWORK.fullmatch(_filesystem(path.resolve(), _table() if mounts is None else mounts)))
+
+
+def _table() -> str:
+    return MOUNTS.read_text(encoding="utf-8", errors="replace") if MOUNTS.exists() else ""
 
 
 def _filesystem(path: Path, mounts: str) -> str:

@@ -11,8 +11,12 @@ from storage.settings import load
 __all__ = ["Look", "Scan", "SeenFile", "Source", "open_source"]
 
 
-def open_source(location: str) -> Source:
+def open_source(location: str, *, follows_link: bool = True) -> Source:
     """The source at a location; a URL is not reached for before its first scan.
+
+    Args:
+        location: an absolute path, or a URL without credentials.
+        follows_link: a folder of this machine may be a link itself.
 
     Raises:
         SettingsError: the location is malformed, its protocol is unknown or needs a package that is
@@ -20,5 +24,5 @@ def open_source(location: str) -> Source:
     """
     settings = load(ShareSettings)
     if "://" not in location:
-        return LocalSource(location, settings.share_timeout)
+        return LocalSource(location, settings.share_timeout, follows_link=follows_link)
     return open_share(location, settings)

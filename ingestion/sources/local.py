@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -11,35 +12,41 @@ from typing import TypeVar
 from ingestion.errors import NotAFile
 from ingestion.sources.listing import scan, scan_file
 from ingestion.sources.opening import copy, open_beneath
-from ingestion.sources.patience import Beat, Patience, Unanswered
+from ingestion.sources.patience import MOUNT_SECONDS, Beat, Patience, Unanswered
 from ingestion.sources.port import Scan, SeenFile
 from storage.errors import BlobsUnavailable
-from storage.mounts import is_network_share
+from storage.mounts import may_hang
 
 T = TypeVar("T")
-MOUNT_SECONDS = 2.0
+_LINK = (
+    "The folder is a link now: put the folder itself there, or name the place it leads to in folders.toml."
+)
 
 
 class LocalSource:
     """Implements ``Source`` through the kernel's own calls; those on a share may hang and are given up."""
 
-    def __init__(self, location: str, seconds: float = 20.0) -> None:
+    def __init__(self, location: str, seconds: float = 20.0, *, follows_link: bool = True) -> None:
         """A source of the folder at this absolute path, which need not exist.
 
         Args:
             location: the path.
             seconds: how long a network share may be silent; a disk of this machine is trusted to answer.
+            follows_link: the folder itself may be a link; nobody follows those in it.
         """
         self.location = location
         self._root = Path(location)
-        self.is_remote = _is_share(self._root)
+        self._follows_link = follows_link
+        self._kernel = Patience(MOUNT_SECONDS)
+        self.is_remote = self._is_share()
         self._patience = Patience(seconds)
         self._devices: dict[tuple[str, ...], int] = {}
 
     def scan(self) -> Scan:
-        """See every PDF in it."""
+        """See every PDF in it; a share may have been mounted there since the last time."""
+        self.is_remote = self._is_share()
         try:
-            return self._call(partial(scan, self._root, self._devices))
+            return self._call(self._scan)
         except Unanswered as error:
             return Scan(problem=str(error))
 
@@ -53,19 +60,37 @@ class LocalSource:
     def tail(self, seen: SeenFile, size: int) -> bytes:
         """The last bytes of a file."""
         try:
-            return self._call(lambda _beat: _tail(self._root, seen, size))
+            return self._call(lambda _beat: _tail(*self._way_to(seen), size))
         except (NotAFile, Unanswered, OSError):
             return b""
 
     def copy(self, seen: SeenFile, target: Path, max_bytes: int) -> str:
         """Copy a file while hashing it."""
         try:
-            return self._call(partial(copy, self._root, seen, target, max_bytes))
+            return self._call(partial(copy, *self._way_to(seen), target, max_bytes))
         except Unanswered as error:
             raise BlobsUnavailable(str(error)) from error
 
     def close(self) -> None:
         """Nothing is kept open."""
+
+    def _is_share(self) -> bool:
+        """Whether it lies on a share; one that does not even say so lies on a share that hangs."""
+        try:
+            return self._kernel.call(lambda _beat: may_hang(self._root))
+        except Unanswered:
+            return True
+
+    def _scan(self, beat: Beat) -> Scan:
+        if not self._follows_link and self._root.is_symlink():
+            return Scan(problem=_LINK)
+        return scan(self._root, self._devices, beat)
+
+    def _way_to(self, seen: SeenFile) -> tuple[Path, SeenFile]:
+        """(a folder to start in, the file below it): from there on, no link is followed."""
+        if self._follows_link:
+            return self._root, seen
+        return self._root.parent, replace(seen, parts=(self._root.name, *seen.parts))
 
     def _call(self, work: Callable[[Beat], T]) -> T:
         return self._patience.call(work) if self.is_remote else work(_nothing)
@@ -73,14 +98,6 @@ class LocalSource:
 
 def _nothing() -> None:
     """The beat of calls that nobody watches."""
-
-
-def _is_share(root: Path) -> bool:
-    """Whether a folder lies on a share; one that does not even say so lies on a share that hangs."""
-    try:
-        return Patience(MOUNT_SECONDS).call(lambda _beat: is_network_share(root))
-    except Unanswered:
-        return True
 
 
 def _tail(root: Path, seen: SeenFile, size: int) -> bytes:

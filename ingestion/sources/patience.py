@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Generic, NoReturn, TypeVar
 
 from ingestion.errors import IngestionError
@@ -12,6 +14,10 @@ from ingestion.errors import IngestionError
 T = TypeVar("T")
 Beat = Callable[[], None]
 """To be called whenever something moved; raises ``GivenUp`` when nobody waits any more."""
+
+
+MOUNT_SECONDS = 2.0
+"""How long the kernel may take to say where a path leads; on a share that hangs it never does."""
 
 
 class Unanswered(IngestionError):
@@ -49,6 +55,15 @@ class Patience:
                 call.is_given_up = True
                 raise self._unanswered()
         return call.result()
+
+    def call_later(self, work: Callable[[Beat], object]) -> None:
+        """Do ``work`` once the call before it has ended, or had its time; returns at once."""
+
+        def wait() -> None:
+            with suppress(Exception):
+                self.call(work)
+
+        threading.Thread(target=wait, name="source", daemon=True).start()
 
     def _unanswered(self) -> Unanswered:
         return Unanswered(
@@ -97,3 +112,11 @@ def _raiser(error: Exception) -> Callable[[], NoReturn]:
         raise error
 
     return fail
+
+
+def real_path(path: str) -> str:
+    """Where a path leads, links followed; as it is spelled when the kernel does not say so in time."""
+    try:
+        return Patience(MOUNT_SECONDS).call(lambda _beat: os.path.realpath(path))
+    except Unanswered:
+        return os.path.abspath(path)

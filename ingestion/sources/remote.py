@@ -45,6 +45,7 @@ class RemoteSource:
         self._connect = connect
         self._patience = Patience(seconds)
         self._share: Share | None = None
+        self._is_closed = False
         self._unreadable: dict[Parts, float] = {}
 
     def scan(self) -> Scan:
@@ -82,10 +83,10 @@ class RemoteSource:
         return sha256
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Let go of the connection; a call on its way fails at its next step."""
+        self._is_closed = True
         if self._share is not None:
-            with suppress(Unanswered):
-                self._patience.call(self._let_go)
+            self._patience.call_later(self._let_go)
 
     def _ask(self, look: Callable[[Beat], Scan]) -> Scan:
         try:
@@ -173,6 +174,8 @@ class RemoteSource:
     def _reach(self) -> Iterator[Share]:
         """The share, connected; whatever goes wrong with it comes out as ``Trouble``."""
         try:
+            if self._is_closed:
+                raise Trouble("The folder is not watched any more.")
             if self._share is None:
                 self._share = self._connect()
             yield self._share

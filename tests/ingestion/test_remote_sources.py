@@ -207,6 +207,33 @@ def test_a_call_that_hangs_is_left_alone_and_none_is_put_beside_it() -> None:
     assert ended == ["given up"]
 
 
+def test_a_source_that_is_closed_while_it_hangs_keeps_nobody_waiting() -> None:
+    """Shows that unmapping a share which does not answer stops nobody, and closes it in the end."""
+    may_go_on, is_listing, is_closed = threading.Event(), threading.Event(), threading.Event()
+
+    class Hanging(ShareInMemory):
+        def list(self, folder: Parts) -> Iterator[Entry]:
+            is_listing.set()
+            may_go_on.wait(20)
+            return super().list(folder)
+
+        def close(self) -> None:
+            is_closed.set()
+
+    share = Hanging({})
+    source = source_of(share)
+    look = threading.Thread(target=source.scan)
+    look.start()
+    assert is_listing.wait(20)
+    source.close()
+    assert not is_closed.is_set()
+    may_go_on.set()
+    assert is_closed.wait(20)
+    look.join()
+    assert "not watched" in (source.scan().problem or "")
+    assert share.connections == 1
+
+
 def test_a_slow_call_that_moves_is_waited_for() -> None:
     """Shows that only silence ends a call, however long it takes as a whole."""
     patience, tick = Patience(1.0), threading.Event()

