@@ -51,6 +51,8 @@ class MappedFolders:
         with suppress(OSError):
             self._last = await run_aside(self._read)
         await self.follow()
+        if self._in_force is None:
+            await self._recall()
 
     async def follow(self) -> bool:
         """Take over what changed, once two looks at the file were equal; returns whether anything did.
@@ -70,9 +72,16 @@ class MappedFolders:
         except InvalidMap as invalid:
             self._say(invalid.mistakes)
             return False
+        await self._folders.keep_map(data.decode())
         await self._put_in_force(wishes)
         self._in_force, self.mistakes = data, []
         return True
+
+    async def _recall(self) -> None:
+        """Put the last map that was valid in force again, with its pauses, rhythms and shares."""
+        kept = (await self._folders.kept_map() or "").encode()
+        with suppress(InvalidMap):
+            await self._put_in_force(await run_aside(lambda: self._wishes(kept)))
 
     def _read(self) -> bytes:
         """The file's bytes; none when there is no file."""

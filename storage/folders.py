@@ -29,6 +29,7 @@ from storage.folder_status import (
 from storage.tables import (
     IS_PRESENT,
     DocumentRow,
+    FactRow,
     FolderRow,
     PublicationRow,
     VersionRow,
@@ -36,6 +37,7 @@ from storage.tables import (
 from storage.telling import tell_folder
 
 ROWS_AT_ONCE = 500
+_MAP = "folder map"
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +216,17 @@ class Folders:
         """What was deleted from a channel and could still be brought back, the newest first."""
         async with self._database.snapshot() as session:
             return await read_deleted(session, channel_id)
+
+    async def keep_map(self, text: str) -> None:
+        """Keep the folder map that is in force, for a start beside a broken one."""
+        async with self._database.transaction() as session:
+            await session.merge(FactRow(name=_MAP, value=text))
+
+    async def kept_map(self) -> str | None:
+        """The last folder map that was in force."""
+        async with self._database.snapshot() as session:
+            fact = await session.get(FactRow, _MAP)
+        return fact.value if fact else None
 
     async def status(self) -> list[FolderStatus]:
         """Every folder that is watched, or was ingested by hand, by location."""

@@ -228,6 +228,23 @@ async def test_a_paused_folder_is_not_looked_at_and_keeps_answering(home: Home, 
     await home.until_found("hr", "zeppelin", "travel.pdf")
 
 
+async def test_a_mistake_that_is_there_at_the_start_ends_no_pause(home: Home, tmp_path: Path) -> None:
+    """Shows that what was in force stays so through a restart, with how its folders are watched."""
+    place, witness = tmp_path / "share", tmp_path / "witness"
+    for one in (place, witness):
+        one.mkdir()
+    serving = await serve(home, entry(place, "hr", "pause = true") + entry(witness, "it"))
+    await serving.stop()
+    write(home, entry(place, "hr") + "[[folder]]\nlocation = 5\n")
+    for one in (place, witness):
+        (one / "leave.pdf").write_bytes(LEAVE)
+    await home.ingestion(stop_at="quick").start(home.inbox, home.path / "folders.toml")
+    await home.until_found("it", "marzipan", "leave.pdf")
+    assert await home.documents("hr") == {}
+    write(home, entry(place, "hr"))
+    await home.until_found("hr", "marzipan", "leave.pdf")
+
+
 async def test_a_friendly_name_is_taken_over_to_the_channel(home: Home, tmp_path: Path) -> None:
     """Shows that people see the name, and that the id stays what counts."""
     await serve(home, entry(tmp_path / "share", "sl_T012_C034", 'name = "#hr-questions"'))
