@@ -8,7 +8,7 @@ from uuid import UUID
 
 from ingestion.sources.port import Look, SeenFile
 from storage.arrivals import Stored
-from storage.folders import Folder, Folders
+from storage.folders import Folder, Folders, KnownDocument
 
 
 class Known(NamedTuple):
@@ -18,6 +18,11 @@ class Known(NamedTuple):
     look: Look | None
     is_untried: bool = False
     """It was refused before we came: a limit, or our rights, may be others by now."""
+
+    @classmethod
+    def of(cls, row: KnownDocument) -> Known:
+        """As SQL has it."""
+        return cls(row.id, Look(**row.look) if row.look else None, row.is_refused)
 
 
 class KnownFolder:
@@ -43,10 +48,7 @@ class KnownFolder:
         """
         if self._documents is None:
             rows = await self._folders.documents(self.folder.id)
-            self._documents = {
-                file: Known(row.id, Look(**row.look) if row.look else None, row.is_refused)
-                for file, row in rows.items()
-            }
+            self._documents = {file: Known.of(row) for file, row in rows.items()}
 
     def forget(self) -> None:
         """Ask SQL at the next load."""

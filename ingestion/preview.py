@@ -110,7 +110,7 @@ class Previewer:
     async def _known(self, here: list[FolderStatus], location: str) -> dict[str, Known]:
         folder = next((one for one in here if one.location == location), None)
         rows = await self._folders.documents(folder.id) if folder else {}
-        return {file: Known(row.id, Look(**row.look) if row.look else None) for file, row in rows.items()}
+        return {file: Known.of(row) for file, row in rows.items()}
 
     def _compare(
         self,
