@@ -65,7 +65,7 @@ class WatchedInbox:
     async def _watch(self, name: str) -> Folder | None:
         channel = await channel_of_folder(self._channels, name)
         if channel is None:
-            _log.warning("a folder of the inbox is passed over: its name is not valid UTF-8")
+            _log.warning("a folder of the inbox is passed over: no channel can have its name")
             self._known.add(name)
             return None
         folder = await self._folders.ensure(channel.id, str(self._root / name), watched=True, origin="inbox")

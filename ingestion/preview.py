@@ -12,7 +12,7 @@ from ingestion.mapping import read_map
 from ingestion.mapping_checks import Wish
 from ingestion.sources import Look, Scan, SeenFile, open_source
 from ingestion.sources.listing import first_level
-from storage.channels import named_tenant
+from storage.channels import is_folder_name, named_tenant
 from storage.folder_status import FolderStatus
 from storage.folders import Folders
 
@@ -68,7 +68,9 @@ class Previewer:
         resolved = await asyncio.to_thread(root.resolve)
         names, _ = await asyncio.to_thread(first_level, resolved)
         return [
-            await self._preview(Wish(str(resolved / name), name), is_watched=is_watched) for name in names
+            await self._preview(Wish(str(resolved / name), name), is_watched=is_watched)
+            for name in names
+            if is_folder_name(name)
         ]
 
     async def mapped(self, folder_map: Path, inbox: Path) -> list[Preview]:

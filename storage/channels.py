@@ -59,6 +59,9 @@ class Channels:
         Args:
             name: a tenant name, or the name of a local channel.
             shown: what people call a tenant's channel; a changed one is taken over.
+
+        Raises:
+            UnknownChannel: no channel can be called so.
         """
         tenant = named_tenant(name)
         if tenant == name:
@@ -118,11 +121,19 @@ def is_folder_name(name: str) -> bool:
 
 
 def named_tenant(name: str) -> TenantName:
-    """The tenant that an admin's word for a channel means: a tenant name itself, else a local name."""
+    """The tenant that an admin's word for a channel means: a tenant name itself, else a local name.
+
+    Raises:
+        UnknownChannel: the word is not even text, as the name of a folder need not be.
+    """
     try:
         return TenantName(name)
     except InvalidTenant:
+        pass
+    try:
         return ChannelKey(Platform.LOCAL, "", name).tenant
+    except UnicodeEncodeError as error:
+        raise UnknownChannel(f"{name!r} cannot be a channel: it is not UTF-8") from error
 
 
 async def _ensure_row(session: AsyncSession, tenant: TenantName) -> ChannelRow:

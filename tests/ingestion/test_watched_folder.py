@@ -9,7 +9,10 @@ from ingestion_home import Home
 from paper import locked_pdf, pdf
 
 from ingestion.errors import NotAFile
+from ingestion.preview import Previewer
 from ingestion.sources.local import LocalSource
+from storage.errors import UnknownChannel
+from storage.folders import Folders
 from storage.models import Rung
 from storage.planning import plan
 from storage.tables import BlobRow, DocumentRow, FolderRow, PublicationRow, ReadingRow
@@ -399,3 +402,22 @@ def test_nothing_of_a_folder_is_opened_once_it_is_a_link(tmp_path: Path) -> None
         source.copy(seen, tmp_path / "copy", 10**8)
     assert source.tail(seen, 10) == b""
     assert LocalSource(str(tmp_path / "hr")).tail(seen, 6) == LEAVE[-6:]
+
+
+async def test_a_folder_that_no_channel_can_be_called_after_stops_no_other(home: Home) -> None:
+    """Shows that names which are not UTF-8, or cannot be shown, are passed over everywhere."""
+    home.drop("\udcff/bad.pdf", LEAVE)
+    home.drop("a\nb/bad.pdf", LEAVE)
+    home.drop("hr/leave.pdf", LEAVE)
+    await home.serve(stop_at="quick")
+    await home.until_found("hr", "marzipan", "leave.pdf")
+    home.drop("\udcfe/bad.pdf", LEAVE)
+    home.drop("it/leave.pdf", LEAVE)
+    await home.until_found("it", "marzipan", "leave.pdf")
+    assert {one.name for one in await home.channels.all()} == {"hr", "it"}
+    result = await home.ingestion(stop_at="quick").ingest_root(home.inbox, Rung.QUICK, lambda _: None)
+    assert result.live == 2
+    previewer = Previewer(Folders(home.database), max_bytes=10**8, ask_from_share=0.5)
+    assert [one.channel for one in await previewer.root(home.inbox)] == ["hr", "it"]
+    with pytest.raises(UnknownChannel):
+        await home.channels.by_name("\udcff")
