@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import PurePosixPath
 from typing import Any
 
-from sqlalchemy import ColumnElement, exists, func, select
+from sqlalchemy import ColumnElement, ScalarSelect, exists, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import aliased
 from sqlmodel import col
@@ -71,7 +71,7 @@ def _failed() -> Any:
 
 
 def _folders() -> Any:
-    """The last notice of each folder: what it said before is not true any more."""
+    """The last notice of each folder, unless people were told just that before: what came between is over."""
     later = aliased(NoticeRow)
     has_later = exists().where(
         col(later.folder_id) == NoticeRow.folder_id,
@@ -82,7 +82,21 @@ def _folders() -> Any:
         select(NoticeRow, ChannelRow, FolderRow)
         .join(ChannelRow, col(ChannelRow.id) == NoticeRow.channel_id)
         .join(FolderRow, col(FolderRow.id) == NoticeRow.folder_id)
-        .where(~has_later)
+        .where(~has_later, col(NoticeRow.text).is_distinct_from(_last_told()))
+    )
+
+
+def _last_told() -> ScalarSelect[str | None]:
+    """What people were last told of the notice's folder; nothing, too, when all was well then."""
+    told = aliased(NoticeRow)
+    return (
+        select(col(told.text))
+        .where(col(told.folder_id) == NoticeRow.folder_id, col(told.id) < NoticeRow.id)
+        .where(col(told.told_in).is_not(None))
+        .order_by(col(told.id).desc())
+        .limit(1)
+        .correlate(NoticeRow)
+        .scalar_subquery()
     )
 
 

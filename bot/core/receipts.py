@@ -1,6 +1,6 @@
 """Writes the announcement of a batch of notices: pure, and bounded whatever the batch holds.
 
-Failures come first, at most five files are named, the rest is counted.
+Failures come first, at most seven files are named, the rest is counted.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from bot.core.plaintext import shorten
 from storage.notice_models import Notice
 
 NAMED = 5
+LEAST_LIVE = 2
+"""Files that answer are named beside any number of failures: what there is to ask is news, too."""
 NAME = 90
 """Characters of a title, a file's name or a folder's location."""
 REASON = 500
@@ -27,7 +29,7 @@ def named_notices(contents: Contents) -> tuple[list[Notice], list[Notice], list[
     """(failed files, files that can be asked about, folders) that the message will name."""
     failed, live, folders = (list(contents[kind][1]) for kind in ("failed", "live", "folder"))
     failed = failed[:NAMED]
-    return failed, live[: NAMED - len(failed)], folders[:NAMED]
+    return failed, live[: max(LEAST_LIVE, NAMED - len(failed))], folders[:NAMED]
 
 
 def write_receipt(
@@ -69,9 +71,10 @@ def _more(contents: Contents) -> Iterator[str]:
     failed, live, folders = named_notices(contents)
     if (unnamed := contents["failed"][0] - len(failed)) > 0:
         yield wording.more_unreadable(unnamed)
-    unnamed = contents["live"][0] + contents["folder"][0] - len(live) - len(folders)
-    if unnamed > 0:
+    if (unnamed := contents["live"][0] - len(live)) > 0:
         yield wording.more_files(unnamed)
+    if (unnamed := contents["folder"][0] - len(folders)) > 0:
+        yield wording.more_folders(unnamed)
 
 
 def _failure(notice: Notice, is_elsewhere: bool) -> Entry:

@@ -152,13 +152,18 @@ def _pages(pages: Sequence[int]) -> str:
 
 
 def more_files(count: int) -> str:
-    """Files of a receipt that are not named."""
-    return f"and {count} more"
+    """Files of a receipt that can be asked about and are not named."""
+    return f"and {count} more that can be asked about"
 
 
 def more_unreadable(count: int) -> str:
     """Unreadable files of a receipt that are not named."""
     return f"and {count} more that could not be read: see footnote documents"
+
+
+def more_folders(count: int) -> str:
+    """Folders of a receipt that are not named."""
+    return f"and {count} more: see footnote folders"
 
 
 def folder_problem(location: str, channel: str, problem: str) -> str:

@@ -116,14 +116,14 @@ async def test_a_refused_file_is_told_once_per_reason(shelf: NoticeShelf) -> Non
 
 async def test_a_folders_problem_and_its_end_are_told_and_the_last_word_counts(shelf: NoticeShelf) -> None:
     """Shows that only changes are told, and that a batch shows each folder as it is now."""
-    for problem in ("it is empty", "it is empty", None):
+    for problem in ("it is empty", "it is empty", None, "it is gone"):
         async with shelf.database.transaction() as session:
             await tell_folder(session, shelf.folder, problem)
             (await session.get_one(FolderRow, shelf.folder)).problem = problem
-    assert [notice.text for notice in await shelf.told()] == ["it is empty", None]
+    assert [notice.text for notice in await shelf.told()] == ["it is empty", None, "it is gone"]
     batch = await shelf.notices.claim(await shelf.notices.waiting(), LEASE)
     total, folders = (await shelf.notices.read(batch, 5))["folder"]
-    assert (total, folders[0].text, folders[0].location) == (1, None, f"/srv/{shelf.channel.id}")
+    assert (total, folders[0].text, folders[0].location) == (1, "it is gone", f"/srv/{shelf.channel.id}")
 
 
 async def test_what_one_process_has_claimed_no_other_one_tells(shelf: NoticeShelf) -> None:

@@ -150,7 +150,11 @@
       }
       showAlarms((await read("console/folders")).folders);
       if (!known.progress.files || known.progress.rungs.some((rung) => left(rung) > 0)) pause = 1500;
-    } catch { pause = 3000; }
+    } catch {
+      // What was known stays where it is, and nothing is made up.
+      at("progress").textContent = "Footnote does not answer. Trying again…";
+      return 3000;
+    }
     showDocuments(); showProgress(); showOpening();
     return pause;
   };

@@ -166,7 +166,22 @@ async def test_many_files_are_one_message_that_names_five_and_the_failed_ones_fi
     assert "2 files could not be read" in lines[0]
     assert lines[1].startswith("bad-0.pdf")
     assert words.count("good-") == 3
-    assert lines[-1] == "and 37 more"
+    assert lines[-1] == "and 37 more that can be asked about"
+
+
+async def test_files_that_answer_are_named_beside_any_number_of_failures(office: Office) -> None:
+    """Shows that two new files and their questions stand below five of seven failures."""
+    shelf = await office.shelf()
+    for number in range(7):
+        await shelf.fail(await shelf.add(f"bad-{number}.pdf", state="failed"))
+    for number in range(3):
+        office.oracle.version = await shelf.add(f"good-{number}.pdf")
+        await shelf.publish(office.oracle.version)
+    await (await office.announcing()).look()
+    (words,) = office.slack.words(IT)
+    assert (words.count("bad-"), words.count("good-")) == (5, 2)
+    assert "and 2 more that could not be read" in words
+    assert words.endswith("and 1 more that can be asked about")
 
 
 async def test_a_channel_that_is_still_busy_is_told_nothing_until_it_has_waited_long(office: Office) -> None:
@@ -229,13 +244,47 @@ async def test_a_local_channels_questions_are_tried_for_the_console(office: Offi
 async def test_a_folders_problem_reaches_the_admins_and_not_the_channel(office: Office) -> None:
     """Shows where problems go, whatever the receipts' setting is."""
     shelf = await office.shelf()
-    async with office.database.transaction() as session:
-        await tell_folder(session, shelf.folder, "it is empty: is the share mounted?")
-        (await session.get_one(FolderRow, shelf.folder)).problem = "it is empty: is the share mounted?"
+    await set_problem(shelf, "it is empty: is the share mounted?")
     await (await office.announcing("off", ADMINS)).look()
     (words,) = office.slack.words(ADMINS)
     assert "is the share mounted?" in words
     assert not office.slack.words(IT)
+
+
+@pytest.mark.parametrize(
+    ("told", "unseen", "heard"),
+    [
+        ([], ["It did not answer.", None], []),
+        (["It did not answer."], [None, "It did not answer."], []),
+        (["It did not answer."], [None, "It is empty."], ["It is empty."]),
+        (["It did not answer."], [None], ["all is well again"]),
+        (["It did not answer.", None], ["It is empty.", None], []),
+    ],
+)
+async def test_a_folder_that_wavers_is_told_only_where_it_ended_elsewhere(
+    office: Office, told: list[str | None], unseen: list[str | None], heard: list[str]
+) -> None:
+    """Shows that what came and went between two messages is no news."""
+    shelf = await office.shelf()
+    announcing = await office.announcing("off", ADMINS)
+    for problem in told:
+        await set_problem(shelf, problem)
+        await announcing.look()
+    before = len(office.slack.posted)
+    assert before == len(told)
+    for problem in unseen:
+        await set_problem(shelf, problem)
+    await announcing.look()
+    since = office.slack.words(ADMINS)[before:]
+    assert [part for words in since for part in heard if part in words] == heard
+    assert len(since) == len(heard)
+
+
+async def set_problem(shelf: NoticeShelf, problem: str | None) -> None:
+    """A look at the folder finds this."""
+    async with shelf.database.transaction() as session:
+        await tell_folder(session, shelf.folder, problem)
+        (await session.get_one(FolderRow, shelf.folder)).problem = problem
 
 
 async def test_a_post_that_nobody_heard_back_from_is_looked_for_and_not_repeated(office: Office) -> None:

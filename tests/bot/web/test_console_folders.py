@@ -219,7 +219,22 @@ async def test_the_bars_show_the_numbers_of_the_catalog(page: Page, client: Test
     await page.wait_for_selector(".rung")
     progress = await house.catalog.progress(channel.id)
     words, meaning = await page.locator(".rung-numbers").all_inner_texts()
-    assert words.startswith(f"{progress.quick.files_done} of {progress.files} files · 3 of 3 pages")
+    assert words.startswith(f"{progress.quick.files_done} of {progress.files} files · 3 of 3+ pages")
     assert meaning.startswith("3 of 5 files")
     bar = page.locator(".rung progress").first
     assert float(await bar.get_attribute("value") or 0) == pytest.approx(3 / 5)
+
+
+@pytest.mark.engine("chromium")
+async def test_a_service_that_does_not_answer_is_called_so(
+    page: Page, client: TestClient, house: House
+) -> None:
+    """While a proxy answers in its place nothing is made up, and the page recovers by itself."""
+    await shelve_three(house)
+    await page.route("**/console/channels", lambda route: route.fulfill(body="<html>Bad gateway</html>"))
+    await page.goto(str(client.make_url("/")))
+    await page.get_by_text("Footnote does not answer").wait_for()
+    assert await page.locator("#headline").is_hidden()
+    await page.unroute("**/console/channels")
+    await page.get_by_text("Answers come from the 3 documents").wait_for()
+    assert await page.get_by_text("Footnote does not answer").count() == 0
