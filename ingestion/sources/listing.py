@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from pathlib import Path
 from stat import S_ISREG
 
@@ -82,9 +81,18 @@ def _list(root: Path, parts: Parts, findings: Findings) -> list[Parts]:
             if _is_folder(entry):
                 deeper.append(inside)
             elif _is_pdf(entry):
-                with suppress(FileNotFoundError):
-                    _see(entry.stat(follow_symlinks=False), inside, findings)
+                _look_at(entry, inside, findings)
     return deeper
+
+
+def _look_at(entry: os.DirEntry[str], parts: Parts, findings: Findings) -> None:
+    """One file of a folder; what keeps it from being seen hides nothing beside it."""
+    try:
+        _see(entry.stat(follow_symlinks=False), parts, findings)
+    except FileNotFoundError:
+        return  # it went between two calls
+    except OSError as error:
+        findings.add_problem(f"A file of the folder cannot be looked at: {error.strerror}.")
 
 
 def _see(status: os.stat_result, parts: Parts, findings: Findings) -> None:

@@ -259,3 +259,21 @@ def _without_override(job: Callable[[], T]) -> T:
     sets[0] &= ~OVERRIDES
     assert libc.capset(header, sets) == 0
     return job()
+
+
+def test_a_file_that_cannot_be_looked_at_hides_no_folder_beside_it(tmp_path: Path) -> None:
+    """Shows that a path which is too long for the kernel is a problem, and keeps nothing else unseen."""
+    folder, length = os.open(tmp_path, os.O_RDONLY), len(str(tmp_path))
+    while length < 3900:
+        name = "d" * min(200, 3900 - length)
+        os.mkdir(name, dir_fd=folder)
+        above, folder = folder, os.open(name, os.O_RDONLY, dir_fd=folder)
+        os.close(above)
+        length += 1 + len(name)
+    os.mkdir("b", dir_fd=folder)
+    for name in ("n" * 250 + ".pdf", "b/a.pdf"):
+        os.close(os.open(name, os.O_CREAT | os.O_WRONLY, dir_fd=folder))
+    os.close(folder)
+    seen = LocalSource(str(tmp_path)).scan()
+    assert [file.rpartition("/d")[2].partition("/")[2] for file in seen.files] == ["b/a.pdf"]
+    assert "looked at" in (seen.problem or "")
