@@ -1,0 +1,351 @@
+"""The machine: everything that can happen to a home, in any order, and what must hold at every step."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from datetime import timedelta
+from typing import ClassVar
+from uuid import UUID
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from machine_home import Bench
+from machine_life import GENERATIONS, Life
+from machine_model import Model
+from machine_wish import ALPHA, BETA, LIBRARY, NAMES, PAPERS, UNREADABLE, Paper, Place, Wish
+from machine_witness import Witness
+
+from storage.clock import clock_ahead, time_passed
+from storage.crash_points import POINTS
+
+PLACES = st.sampled_from((ALPHA, BETA, LIBRARY))
+FILES = st.sampled_from(NAMES)
+ANY = st.integers(0, 11)
+"""Chooses among whatever there is at the moment."""
+MOST_CRASHES = 8
+"""A reading that is met by ten deaths is given up, which is right and not what is tested here."""
+FEWEST_ROUNDS, MOST_ROUNDS = 3, 15
+"""Looks at everything, 40 s apart, until all must be as the folders say."""
+
+
+class FolderMachine(RuleBasedStateMachine):
+    """One home, the folders it watches, and at most two ingestions on it."""
+
+    bench: ClassVar[Bench]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.home = self.bench.make_home()
+        self.wish = Wish(self.home.path / "disk", self.home.map_file, str(self.bench.examples))
+        self.witness = Witness(self.home, self.wish.channels)
+        self.model = Model(self.wish)
+        self.clocks = ExitStack()
+        self.lives: list[Life] = []
+        self.crashes = 0
+        self.taken: list[tuple[Place, str, Paper]] = []
+        self.may_end: set[UUID] = set()
+
+    # The folders
+
+    @initialize(files=st.lists(st.tuples(PLACES, FILES, ANY), max_size=6), attached=st.integers(0, 3))
+    def begin(self, files: list[tuple[str, str, int]], attached: int) -> None:
+        """Some files are there before the first life begins."""
+        self.wish.attach(attached)
+        for place, file, paper in files:
+            self.wish.places[place].write(file, PAPERS[paper % len(PAPERS)])
+        self._start(0)
+        for _ in range(2):
+            self._go_on(self.lives[0], 2)
+
+    @rule(place=PLACES, file=FILES, paper=ANY)
+    def write(self, place: str, file: str, paper: int) -> None:
+        """A new file, or another in the place of an old one; now and then one that nobody can read."""
+        if self.wish.places[place].outage is None:
+            contents = (*PAPERS, *UNREADABLE)
+            self.wish.places[place].write(file, contents[paper % len(contents)])
+
+    @rule(place=PLACES, file=ANY, paper=ANY)
+    def overwrite(self, place: str, file: int, paper: int) -> None:
+        """Other bytes in the same file."""
+        if name := self._file(place, file):
+            self.wish.places[place].overwrite(name, PAPERS[paper % len(PAPERS)])
+
+    @rule(place=PLACES, file=ANY)
+    def cut_off(self, place: str, file: int) -> None:
+        """A file loses its second half."""
+        if name := self._file(place, file):
+            self.wish.places[place].overwrite(name, self.wish.places[place].papers[name].cut_off)
+
+    @rule(place=PLACES, file=ANY, new=FILES)
+    def rename(self, place: str, file: int, new: str) -> None:
+        """Another name, which another file may have had."""
+        if (name := self._file(place, file)) and name != new:
+            self.wish.places[place].rename(name, new)
+
+    @rule(place=PLACES, file=ANY, new=FILES, to=PLACES)
+    def move(self, place: str, file: int, new: str, to: str) -> None:
+        """To another folder, of the same channel or not."""
+        if place != to and self.wish.places[to].outage is None and (name := self._file(place, file)):
+            self.wish.places[place].rename(name, new, self.wish.places[to])
+
+    @rule(place=PLACES, one=ANY, other=ANY)
+    def swap(self, place: str, one: int, other: int) -> None:
+        """Two files exchange their names."""
+        first, second = self._file(place, one), self._file(place, other)
+        if first and second and first != second:
+            self.wish.places[place].swap(first, second)
+
+    @rule(place=PLACES, file=ANY)
+    def take(self, place: str, file: int) -> None:
+        """A file is deleted."""
+        if name := self._file(place, file):
+            where = self.wish.places[place]
+            self.taken.append((where, name, where.take(name)))
+
+    @rule(place=PLACES, spared=ANY)
+    def take_many(self, place: str, spared: int) -> None:
+        """All files of a folder are deleted, but for one at most."""
+        spare = self._file(place, spared) if spared % 2 else None
+        for name in [name for name in self._here(place) if name != spare]:
+            where = self.wish.places[place]
+            self.taken.append((where, name, where.take(name)))
+
+    @precondition(lambda self: self.taken)
+    @rule(which=ANY, new=st.none() | FILES)
+    def put_back(self, which: int, new: str | None) -> None:
+        """The same bytes come back, under their old name or another."""
+        where, name, paper = self.taken.pop(which % len(self.taken))
+        if where.outage is None:
+            where.write(new or name, paper)
+
+    @rule(place=PLACES, how=st.sampled_from(("missing", "unreadable", "empty")))
+    def unmount(self, place: str, how: str) -> None:
+        """A folder goes away with all that is in it."""
+        if self.wish.places[place].outage is None:
+            self.wish.places[place].go_away(how)
+
+    @precondition(lambda self: any(place.outage for place in self.wish.places.values()))
+    @rule()
+    def mount(self) -> None:
+        """What was away is there again."""
+        for place in self.wish.places.values():
+            if place.outage:
+                place.come_back()
+
+    @rule(attached=st.integers(0, 3))
+    def attach(self, attached: int) -> None:
+        """The library is attached to other channels."""
+        self.wish.attach(attached)
+
+    @rule()
+    def approve(self) -> None:
+        """An admin lets go whatever is asked about."""
+        for folder in self._run(self.witness.folders()).values():
+            self._run(self.home.folders.approve(folder.id))
+
+    # The lives
+
+    @rule(which=ANY, seconds=st.sampled_from((0, 2, 12, 40)))
+    def look(self, which: int, seconds: int) -> None:
+        """Some time goes by, then every place is looked at."""
+        self._pass(seconds=seconds)
+        if self.lives:
+            life = self._life(which)
+            self._judged(life, life.look())
+
+    @rule(which=ANY)
+    def work(self, which: int) -> None:
+        """What is due is done."""
+        if self.lives:
+            self._run(self._life(which).work())
+
+    @rule(which=ANY)
+    def look_and_work(self, which: int) -> None:
+        """As much as happens in a few seconds of peace."""
+        if self.lives:
+            self._go_on(self._life(which), 2)
+            self._go_on(self._life(which), 2)
+
+    @rule(which=ANY)
+    def tend(self, which: int) -> None:
+        """Purge, verify and reconcile."""
+        if self.lives:
+            self._run(self._life(which).tend())
+            self._run(self._life(which).reconcile())
+
+    @precondition(lambda self: self.crashes < MOST_CRASHES)
+    @rule(which=ANY, point=st.sampled_from(POINTS), nth=st.integers(1, 3))
+    def crash(self, which: int, point: str, nth: int) -> None:
+        """A life ends as by kill -9, and another begins."""
+        if self.lives:
+            life = self._life(which)
+            if self._judged(life, life.die_at(f"{point}:{nth}")):
+                self.crashes += 1
+                self.lives.remove(life)
+                self._start(life.generation)
+
+    @rule(which=ANY, generation=st.integers(0, len(GENERATIONS) - 1))
+    def restart(self, which: int, generation: int) -> None:
+        """A life ends in good order, and another begins, perhaps with other settings."""
+        if self.lives:
+            life = self._life(which)
+            self._run(life.end())
+            self.lives.remove(life)
+        self._start(generation)
+
+    @precondition(lambda self: len(self.lives) < 2)
+    @rule()
+    def start_another(self) -> None:
+        """A second process on the same home."""
+        self._start(self.lives[0].generation if self.lives else 0)
+
+    # The engines and the clocks
+
+    @rule(
+        fault=st.sampled_from(("index_is_down", "embedder_is_away", "reader_does_not_start", "disk_is_full"))
+    )
+    def fail(self, fault: str) -> None:
+        """An engine is away until it is healed."""
+        setattr(self.home.faults, fault, True)
+
+    @rule(fault=st.sampled_from(("unknown_writes", "incomplete_seals")), times=st.integers(1, 3))
+    def fail_halfway(self, fault: str, times: int) -> None:
+        """The next writes, or counts, go wrong."""
+        setattr(self.home.faults, fault, times)
+
+    @rule()
+    def heal(self) -> None:
+        """Every engine works again."""
+        self.home.faults.heal()
+
+    @precondition(lambda self: self.home.index.written)
+    @rule(which=ANY, what=st.sampled_from(("all", "chunk", "vectors")))
+    def lose(self, which: int, what: str) -> None:
+        """The index loses what it had acknowledged."""
+        tenant, publication = self._written(which)
+        if self._run(self.witness.is_in_index(tenant, publication)):
+            self._run(self.home.index.lose(tenant, publication, what))
+            self.model.damaged.add(publication)
+
+    @precondition(lambda self: self.home.index.written)
+    @rule(which=ANY)
+    def resurrect(self, which: int) -> None:
+        """The index holds again what was removed from it."""
+        tenant, publication = self._written(which)
+        if not self._run(self.witness.is_known(publication)):
+            self._run(self.home.index.resurrect(tenant, publication))
+
+    @rule(hours=st.sampled_from((-2, 1, 3)))
+    def turn_clock(self, hours: int) -> None:
+        """Somebody sets the machine's clock; time itself goes on as ever."""
+        self.clocks.enter_context(clock_ahead(timedelta(hours=hours)))
+
+    @rule()
+    def let_grace_pass(self) -> None:
+        """Two days go by: what was deleted cannot be brought back any more."""
+        self._pass(days=2)
+        for life in self.lives:
+            self._run(life.tend())
+
+    # What must hold
+
+    @invariant()
+    def answers(self) -> None:
+        """Every document that answered goes on answering, whole and with its newest content."""
+        self.bench.steps += 1
+        self._observe()
+
+    def _observe(self) -> None:
+        self.model.note_wish()
+        self.model.observe(self._run(self.witness.ask()), self.may_end)
+        self.may_end = set()
+
+    @rule()
+    def settle(self) -> None:
+        """Once every engine is healthy and time has passed, everything is as the folders say."""
+        self.home.faults.heal()
+        if not self.lives:
+            self._start(0)
+        self._pass(seconds=3700)
+        for life in self.lives:
+            self._run(life.tend())
+        for _ in range(FEWEST_ROUNDS):
+            self._settle_a_little()
+        rounds = FEWEST_ROUNDS
+        while unrest := self._run(self.witness.unrest()):
+            assert rounds < MOST_ROUNDS, f"it never comes to rest: {unrest}"
+            self._settle_a_little()
+            rounds += 1
+        self._compare()
+
+    def _settle_a_little(self) -> None:
+        self._pass(seconds=40)
+        for life in self.lives:
+            self._judged(life, life.look())
+            self._run(life.work())
+        self._observe()
+
+    def _compare(self) -> None:
+        folders = self._run(self.witness.folders())
+        faults = self.model.expect(folders)
+        faults += self._run(self.witness.compare_with_index())
+        faults += [f"{one} is live twice" for one in self._run(self.witness.live_twice())]
+        assert not faults, "\n".join(faults)
+        self.model.damaged.clear()
+
+    def teardown(self) -> None:
+        """Settle once more, with an admin's word for everything, and compare."""
+        try:
+            if self.lives:
+                self._settle_for_good()
+        finally:
+            self.clocks.close()
+            self._run(self.home.aclose())
+
+    def _settle_for_good(self) -> None:
+        for place in self.wish.places.values():
+            if place.outage:
+                place.come_back()
+        self.settle()
+        if any(folder.asked for folder in self._run(self.witness.folders()).values()):
+            self.approve()
+            self.settle()
+
+    # How
+
+    def _run(self, work):
+        return self.bench.run(work)
+
+    def _judged(self, life: Life, work):
+        before = self._run(self.witness.folders())
+        result = self._run(work)
+        self.may_end |= self.model.judge(life, before, self._run(self.witness.folders()))
+        return result
+
+    def _go_on(self, life: Life, seconds: float) -> None:
+        self._pass(seconds=seconds)
+        self._judged(life, life.look())
+        self._run(life.work())
+
+    def _start(self, generation: int) -> None:
+        life = Life(self.home, self.wish, generation)
+        self._judged(life, life.begin())
+        self.lives.append(life)
+
+    def _pass(self, **much: float) -> None:
+        self.clocks.enter_context(time_passed(timedelta(**much)))
+
+    def _life(self, which: int) -> Life:
+        return self.lives[which % len(self.lives)]
+
+    def _here(self, place: str) -> list[str]:
+        where = self.wish.places[place]
+        return [] if where.outage else sorted(where.papers)
+
+    def _file(self, place: str, which: int) -> str | None:
+        here = self._here(place)
+        return here[which % len(here)] if here else None
+
+    def _written(self, which: int):
+        written = sorted(self.home.index.written)
+        return written[which % len(written)]

@@ -1,0 +1,81 @@
+"""A state machine over whole homes: whatever befalls folders, engines and clocks, the folder never lies.
+
+``HYPOTHESIS_PROFILE=soak`` runs 20,000 examples by chance; else the same few hundred are run each time.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from engines.postgres import RealPostgres
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+from machine_home import Bench, Databases, PostgresCopies, SqliteFiles
+from machine_rules import FolderMachine
+
+EXAMPLES = {
+    "embedded/SQLite": 60,
+    "embedded/PostgreSQL": 20,
+    "Weaviate/SQLite": 20,
+    "Weaviate/PostgreSQL": 10,
+}
+STEPS = 20
+SOAK_EXAMPLES, SOAK_STEPS = 5000, 50
+"""On each of the four pairs."""
+ENGINES = {"Weaviate": "weaviate", "PostgreSQL": "postgres"}
+
+
+def _marks(pair: str) -> list[pytest.MarkDecorator]:
+    return [pytest.mark.engine(ENGINES[part]) for part in pair.split("/") if part in ENGINES]
+
+
+def _databases(request: pytest.FixtureRequest, folder: Path, name: str) -> Databases:
+    if name == "SQLite":
+        return SqliteFiles(folder)
+    server: RealPostgres = request.getfixturevalue("postgres")
+    return PostgresCopies(server)
+
+
+@pytest.fixture(params=[pytest.param(pair, marks=_marks(pair), id=pair) for pair in EXAMPLES])
+def pair(request: pytest.FixtureRequest) -> str:
+    """An index and a database."""
+    return str(request.param)
+
+
+@pytest.fixture
+def bench(request: pytest.FixtureRequest, tmp_path: Path, pair: str) -> Iterator[Bench]:
+    """The engines of one pair."""
+    index, _, database = pair.partition("/")
+    connect = request.getfixturevalue("weaviate").connect() if index == "Weaviate" else None
+    made = Bench(_databases(request, tmp_path, database), connect)
+    yield made
+    made.close()
+
+
+def settings_of(pair: str) -> settings:
+    """The same examples at every run, or many by chance; one failure is shrunk and printed with its steps."""
+    is_soak = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
+    return settings(
+        max_examples=SOAK_EXAMPLES if is_soak else EXAMPLES[pair],
+        stateful_step_count=SOAK_STEPS if is_soak else STEPS,
+        derandomize=not is_soak,
+        database=None,  # nothing is kept between two runs: a failure becomes a test of its own
+        deadline=None,  # real engines take as long as they take
+        print_blob=True,
+        report_multiple_bugs=False,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
+        phases=[Phase.generate, Phase.shrink],
+    )
+
+
+@pytest.mark.timeout(0 if os.environ.get("HYPOTHESIS_PROFILE") == "soak" else 900)
+def test_the_folder_never_lies(
+    bench: Bench, pair: str, record_property: Callable[[str, object], None]
+) -> None:
+    """Shows that no order of changes, faults and crashes loses, doubles, mixes up or resurrects anything."""
+    machine = type("Machine", (FolderMachine,), {"bench": bench})
+    run_state_machine_as_test(machine, settings=settings_of(pair))
+    record_property("table", f"{pair}: {bench.examples} examples, {bench.steps} steps")
