@@ -83,7 +83,7 @@ class Killer:
 
     async def _wake_ghost(self) -> str:
         """A life hangs until another one has done its work, goes on with it, and only then dies."""
-        ghost = await self._begin(f"~{halt(self.witness.world.seed)}")
+        ghost = await self._begin(f"~{halt(self.witness.world.seed)}:{self.chance.randint(1, 4)}")
         try:
             if not await ghost.halts_within(REACH_SECONDS):
                 return RANDOM
@@ -95,6 +95,7 @@ class Killer:
             finally:
                 await heir.kill()
             self._require_alive(ghost)
+            await self.witness.ask_for_all()  # before another life would mend what the ghost did
             return GHOST
         finally:
             await ghost.kill()

@@ -38,6 +38,10 @@ SLIM_LIVES = 9
 """After so many comes a whole ``serve``."""
 
 
+_MIGRATING = asyncio.Lock()
+"""Alembic migrates one database of a process at a time; each of our programs has only one."""
+
+
 @dataclass
 class Round:
     """What happens is decided by the seed; what comes of it is in ``table`` and ``faults``."""
@@ -180,9 +184,9 @@ async def open_round(pair: Pair, home: Path, seed: int) -> AsyncIterator[Round]:
     suffix = home.name
     world = World(home, (f"red {suffix}", f"blue {suffix}"), seed)
     async with AsyncExitStack() as stack:
-        database = await stack.enter_async_context(
-            contextlib.aclosing(await Database.open(place.database_url))
-        )
+        async with _MIGRATING:
+            database = await Database.open(place.database_url)
+        await stack.enter_async_context(contextlib.aclosing(database))
         index = await stack.enter_async_context(contextlib.aclosing(await place.open_index()))
         catalog = Catalog(database)
         witness = Witness(world, Channels(database), catalog, LiveIndex(index, catalog, "none"))

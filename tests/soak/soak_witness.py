@@ -72,6 +72,12 @@ class Witness:
                 await self._ask(channel, self._chance.choice(papers).word)
             await asyncio.sleep(REST_SECONDS)
 
+    async def ask_for_all(self) -> None:
+        """Ask for every document once."""
+        for channel in self.world.channels:
+            for paper in list(self.world.wanted(channel).values()):
+                await self._ask(channel, paper.word)
+
     async def _ask(self, channel: str, word: str) -> None:
         must_answer = (channel, word) in self.answered
         try:

@@ -33,7 +33,7 @@ def pair(request: pytest.FixtureRequest) -> Pair:
     )
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(2400)
 async def test_fifty_kills_cost_nothing_but_time(
     pair: Pair, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
