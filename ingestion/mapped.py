@@ -118,9 +118,8 @@ class MappedFolders:
         if mistakes != self.mistakes:
             lines = ", ".join(str(one.line) for one in mistakes)
             _log.warning(
-                "%d mistakes in the folder map (lines %s): the old mapping stays in force; "
+                "the folder map has mistakes (line %s): the old mapping stays in force; "
                 "`footnote folders --check` names them",
-                len(mistakes),
                 lines,
             )
         self.mistakes = mistakes

@@ -119,7 +119,12 @@ class Vanishing:
         await self._known.load()
 
     def _sentence(self, missing: int) -> str:
+        files, word = len(self._known.documents), f"footnote folders approve {self._known.folder.id}"
+        if files == 1:
+            return (
+                f"The folder's only file vanished, so it was not deleted. Put it back, or let it go: {word}"
+            )
         return (
-            f"{missing} of {len(self._known.documents)} files vanished from the folder at once, so they were "
-            f"not deleted. Put them back, or let them go: footnote folders approve {self._known.folder.id}"
+            f"{missing} of {files} files vanished from the folder at once, so they were not deleted. "
+            f"Put them back, or let them go: {word}"
         )

@@ -10,22 +10,29 @@ from shlex import quote
 
 from bot.cli.json_lines import dump, folder_line
 from bot.engines import load_settings, open_storage
+from ingestion.mapping import MAP_NAME, check_map
 from storage.channels import named_tenant
 from storage.folder_status import FolderStatus
 
 MOST_NAMED = 20
+MISTAKEN = (
+    "folders.toml holds mistakes, so the old mapping stays in force; footnote folders --check names them"
+)
 
 
 async def list_folders(options: argparse.Namespace) -> int:
-    """Print every folder; 1 when one of them has a problem."""
+    """Print every folder; 1 when one of them has a problem, or the map has mistakes."""
     settings = load_settings()
+    mistakes = await asyncio.to_thread(check_map, settings.home / MAP_NAME, settings.inbox)
     async with open_storage(settings) as storage:
         folders = await storage.folders.status()
     if not folders:
         print(f"Nothing was watched yet; footnote serve watches {settings.inbox}", file=sys.stderr)
     for folder in folders:
         print(dump(folder_line(folder)) if options.json else _row(folder))
-    return 1 if any(folder.problem for folder in folders) else 0
+    if mistakes:
+        print(MISTAKEN, file=sys.stderr)
+    return 1 if mistakes or any(folder.problem for folder in folders) else 0
 
 
 async def approve(options: argparse.Namespace) -> int:

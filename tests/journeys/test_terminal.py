@@ -53,6 +53,14 @@ async def test_every_answer_but_yes_deletes_nothing(program: Program) -> None:
         assert "2 documents go with the next scan" in terminal.shown
 
 
+def test_the_list_of_folders_says_when_the_map_is_not_followed(program: Program) -> None:
+    """An admin who wonders why a folder is not there is told of the mistakes, and scripts by the status."""
+    program.home.mkdir()
+    (program.home / "folders.toml").write_text('[[folder]]\nlocation = "/srv/hr"\nchanel = "hr"\n')
+    listed = program.run("folders")
+    assert (listed.returncode, "the old mapping stays in force" in listed.stderr) == (1, True), listed
+
+
 @pytest.fixture
 def many(tmp_path: Path) -> Path:
     """A folder that takes a while to read."""
