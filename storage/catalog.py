@@ -32,12 +32,15 @@ class Catalog:
         """Publications that the index may hold and nobody may see: pending, retired, or of a deleted file."""
         here = select(col(PublicationRow.id)).where(col(PublicationRow.channel_id) == channel_id)
         unseen = here.where(col(PublicationRow.state).in_(("pending", "retired")))
-        deleted = (
-            here.join(VersionRow, col(VersionRow.id) == PublicationRow.version_id)
+        of_deleted = (
+            select(col(VersionRow.id))
             .join(DocumentRow, col(DocumentRow.id) == VersionRow.document_id)
-            .where(col(PublicationRow.state) == "live", col(DocumentRow.state) == "deleted")
+            .where(col(DocumentRow.channel_id) == channel_id, col(DocumentRow.state) == "deleted")
         )
-        query = union(unseen, deleted)  # not one OR: that would visit every live publication
+        deleted = here.where(
+            col(PublicationRow.state) == "live", col(PublicationRow.version_id).in_(of_deleted)
+        )
+        query = union(unseen, deleted)  # neither one OR nor a join: these would visit every live publication
         async with self._database.snapshot() as session:
             return frozenset(await session.scalars(query))
 

@@ -108,8 +108,13 @@ class Purge:
 
     async def _dead_contents(self, session: AsyncSession, limit: datetime) -> list[str]:
         """Contents with readings that no document wants and no publication holds in the index."""
-        query = select(col(ReadingRow.sha256)).where(~_is_wanted(limit), ~_is_indexed()).distinct().limit(100)
-        return list(await session.scalars(query))
+        gone = (
+            select(col(VersionRow.sha256))
+            .join(DocumentRow, col(DocumentRow.id) == VersionRow.document_id)
+            .where(col(DocumentRow.state) == "deleted", col(DocumentRow.deleted_at) <= limit)
+        )
+        query = select(col(ReadingRow.sha256)).where(col(ReadingRow.sha256).in_(gone)).distinct()
+        return list(await session.scalars(query.where(~_is_wanted(limit), ~_is_indexed()).limit(100)))
 
 
 def _is_wanted(limit: datetime) -> ColumnElement[bool]:

@@ -71,6 +71,7 @@ class DocumentRow(SQLModel, table=True):
     __tablename__ = "document"
     __table_args__ = (
         Index(None, "folder_id", "file"),
+        Index(None, "channel_id", "state"),
         Index(
             "uq_document_present_file",
             "folder_id",
@@ -81,7 +82,7 @@ class DocumentRow(SQLModel, table=True):
         ),
     )
     id: UUID = Field(default_factory=uuid4, primary_key=True)
-    channel_id: int = Field(foreign_key="channel.id", index=True)
+    channel_id: int = Field(foreign_key="channel.id")
     folder_id: int = Field(foreign_key="folder.id")
     file: str
     """Path inside the folder, with ``/``; a deleted document leaves its name to whoever comes next."""
@@ -119,12 +120,16 @@ class ReadingRow(Leased, table=True):
     """What one generation made of one content; ``state``: waiting, done or failed."""
 
     __tablename__ = "reading"
-    __table_args__ = (UniqueConstraint("sha256", "generation", "rung"), Index(None, "sha256", "state"))
+    __table_args__ = (
+        UniqueConstraint("sha256", "generation", "rung"),
+        Index(None, "sha256", "state"),
+        Index("ix_reading_queue", "state", "rung", "generation", "again", "created_at"),
+    )
     id: UUID = Field(default_factory=uuid4, primary_key=True)
     sha256: str = Field(foreign_key="blob.sha256")
     generation: str
     rung: str
-    state: str = Field(default="waiting", index=True)
+    state: str = Field(default="waiting")
     again: bool = Field(default=False, sa_column_kwargs={"server_default": false()})
     """Another generation's reading of the content answers meanwhile: it waits behind what is new."""
     title: str = ""
@@ -146,12 +151,16 @@ class PublicationRow(Leased, table=True):
     """
 
     __tablename__ = "publication"
-    __table_args__ = (Index(None, "channel_id", "state"), Index(None, "version_id", "state"))
+    __table_args__ = (
+        Index(None, "channel_id", "state"),
+        Index(None, "version_id", "state"),
+        Index("ix_publication_queue", "state", "created_at"),
+    )
     id: UUID = Field(default_factory=uuid4, primary_key=True)
     channel_id: int = Field(foreign_key="channel.id")
     version_id: int = Field(foreign_key="version.id")
     reading_id: UUID = Field(foreign_key="reading.id", index=True)
-    state: str = Field(default="pending", index=True)
+    state: str = Field(default="pending")
     created_at: datetime = moment(default_factory=utc_now)
     live_at: datetime | None = moment(default=None)
     retired_at: datetime | None = moment(default=None)

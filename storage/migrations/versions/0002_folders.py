@@ -20,6 +20,7 @@ def upgrade() -> None:
     _make_notices()
     _make_cached_vectors()
     _widen_citation_ids()
+    _order_queues()
     tell_shape(op.get_bind())
 
 
@@ -132,6 +133,16 @@ def _make_cached_vectors() -> None:
         sa.PrimaryKeyConstraint("space", "text_hash", name=op.f("pk_cached_vector")),
     )
     op.create_index(op.f("ix_cached_vector_used_at"), "cached_vector", ["used_at"], unique=False)
+
+
+def _order_queues() -> None:
+    """Who takes the next row of a queue finds it first; a channel's deleted documents are found at once."""
+    op.drop_index("ix_reading_state", table_name="reading")
+    op.create_index("ix_reading_queue", "reading", ["state", "rung", "generation", "again", "created_at"])
+    op.drop_index("ix_publication_state", table_name="publication")
+    op.create_index("ix_publication_queue", "publication", ["state", "created_at"])
+    op.drop_index("ix_document_channel_id", table_name="document")
+    op.create_index(op.f("ix_document_channel_id_state"), "document", ["channel_id", "state"])
 
 
 def _widen_citation_ids() -> None:
