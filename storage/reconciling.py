@@ -6,9 +6,10 @@ Everything is asked in slices: a tenant at a time, or so many shelves of the dis
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import TypeVar
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, exists, func, or_, select, update
@@ -23,10 +24,11 @@ from storage.publication_work import Published
 from storage.reading_work import lose_reading
 from storage.tables import BlobRow, ChannelRow, DocumentRow, FactRow, PublicationRow, ReadingRow, VersionRow
 
+T = TypeVar("T")
 Shelves = Sequence[str]
 """Neighbouring shelves of blobs and readings, by the two digits that names on them begin with."""
 SLICE = 2000
-"""Contents compared at once."""
+"""Contents compared at once, and names in one statement."""
 _TURN = "reconcile"
 _MISSING = (
     "Its stored copy was lost: it is copied again from its folder; if it is not there, ingest it again."
@@ -104,11 +106,12 @@ class Reconciling:
 
         A publication is written down before its first chunk, so none that is being written is one.
         """
-        known = select(col(PublicationRow.id)).where(
-            col(PublicationRow.id).in_(held), col(PublicationRow.state) != "removed"
-        )
+        known = select(col(PublicationRow.id)).where(col(PublicationRow.state) != "removed")
+        strays = set(held)
         async with self._database.snapshot() as session:
-            return set(held) - set(await session.scalars(known))
+            for some in _portions(held):
+                strays -= set(await session.scalars(known.where(col(PublicationRow.id).in_(some))))
+        return strays
 
     async def slices(self) -> list[Shelves]:
         """All shelves, in runs of neighbours that hold about ``SLICE`` contents each."""
@@ -127,14 +130,14 @@ class Reconciling:
 
     async def drop_strays(self, candidates: Collection[str], remove_blob: Callable[[str], None]) -> int:
         """Remove those of the blobs that nobody wants; none can arrive meanwhile. Returns how many."""
-        wanted = select(col(BlobRow.sha256)).where(
-            col(BlobRow.sha256).in_(candidates), or_(self._is_wanted(), _has_reading())
-        )
-        async with self._database.transaction() as session:
-            strays = set(candidates) - set(await session.scalars(wanted))
-            for sha256 in strays:
-                remove_blob(sha256)
-            return len(strays)
+        wanted, dropped = select(col(BlobRow.sha256)).where(or_(self._is_wanted(), _has_reading())), 0
+        for some in _portions(candidates):
+            async with self._database.transaction() as session:
+                strays = set(some) - set(await session.scalars(wanted.where(col(BlobRow.sha256).in_(some))))
+                for sha256 in strays:
+                    remove_blob(sha256)
+            dropped += len(strays)
+        return dropped
 
     async def lose_blob(self, sha256: str, remove_blob: Callable[[str], None]) -> int:
         """A blob is gone or damaged: have it copied again from wherever its file still lies.
@@ -185,6 +188,13 @@ class Reconciling:
             col(VersionRow.document_id) == DocumentRow.id,
             or_(col(DocumentRow.state) != "deleted", col(DocumentRow.deleted_at) > limit),
         )
+
+
+def _portions(names: Collection[T]) -> Iterator[list[T]]:
+    """As many as one statement names: engines bound their number, and an index may hold any."""
+    ordered = list(names)
+    for start in range(0, len(ordered), SLICE):
+        yield ordered[start : start + SLICE]
 
 
 def _has_reading() -> ColumnElement[bool]:

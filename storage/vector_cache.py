@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import CursorResult, delete, select, update
+from sqlalchemy import CursorResult, delete, select, tuple_, update
 from sqlmodel import col
 
 from storage.clock import utc_now
@@ -19,6 +19,9 @@ from storage.tables import CachedVectorRow
 KEPT_UNUSED = timedelta(days=30)
 TOUCHED_EVERY = timedelta(days=1)
 """A use is written down at most so often: else every question to the cache would be a write."""
+
+PRUNED_AT_ONCE = 5000
+"""After a month's holiday all of a home's may have come to their end, and writers wait for a deletion."""
 
 Vector = npt.NDArray[np.float32]
 
@@ -50,8 +53,11 @@ class VectorCache:
         return np.stack([vectors[key] for key in hashes])
 
     async def prune(self) -> int:
-        """Erase what nobody has used for 30 days; returns how many vectors that were."""
-        unused = delete(CachedVectorRow).where(col(CachedVectorRow.used_at) < utc_now() - KEPT_UNUSED)
+        """Erase some of what nobody has used for 30 days; returns how many vectors that were."""
+        key = col(CachedVectorRow.space), col(CachedVectorRow.text_hash)
+        is_unused = col(CachedVectorRow.used_at) < utc_now() - KEPT_UNUSED
+        some = select(*key).where(is_unused).limit(PRUNED_AT_ONCE)
+        unused = delete(CachedVectorRow).where(tuple_(*key).in_(some))
         async with self._database.transaction() as session:
             done = await session.execute(unused)
             return done.rowcount if isinstance(done, CursorResult) else 0
