@@ -7,7 +7,6 @@ the new reading of the same rung, or a better one, takes its place.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache
@@ -29,6 +28,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import aliased
 from sqlmodel import col
 
+from storage.clock import steady_seconds
 from storage.database import Database
 from storage.gaps import contents_with_gaps
 from storage.models import Rung
@@ -109,7 +109,7 @@ class GapFinder:
     def __init__(self, database: Database, generations: Generations) -> None:
         self._database = database
         self._generations = generations
-        self._due_at = time.monotonic()
+        self._due_at = steady_seconds()
 
     async def look(self) -> int:
         """Add what is missing, unless the last look was long and not long ago; returns how many rows.
@@ -119,14 +119,14 @@ class GapFinder:
         Raises:
             DatabaseUnavailable: the database does not work.
         """
-        started = time.monotonic()
+        started = steady_seconds()
         if started < self._due_at:
             return 0
         async with self._database.snapshot() as session:
             found = await contents_with_gaps(session, self._generations.pairs())
-        spent = time.monotonic() - started
+        spent = steady_seconds() - started
         if spent > LONG_SECONDS:
-            self._due_at = time.monotonic() + REST_AFTER_LONG * spent
+            self._due_at = steady_seconds() + REST_AFTER_LONG * spent
         added = 0
         for some in _portions(found):
             async with self._database.transaction() as session:

@@ -134,6 +134,14 @@ class ReadingWork:
                 release(row, reason, wait)
                 row.attempts -= claim.rung is Rung.QUICK
 
+    async def wait_for_quick(self, claim: ReadingClaim, reason: str) -> None:
+        """The files of the quick reading that a full one starts from are lost: they are made again first."""
+        async with self._database.transaction() as session:
+            row = await held(session, claim.lease, ReadingRow)
+            if row is not None and claim.quick is not None:
+                release(row, reason)
+                await lose_reading(session, claim.quick.id)
+
 
 async def lose_reading(session: AsyncSession, reading: UUID) -> bool:
     """The files of a finished reading are gone or damaged: it waits to be made once more, under its id."""
