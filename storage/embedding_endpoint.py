@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,10 @@ KNOWN_DIMENSIONS = {
     "text-embedding-3-large": 3072,
     "text-embedding-ada-002": 1536,
 }
+TOO_MUCH = (400, 413, 422)
+"""Statuses by which an endpoint may refuse a text, or so many of them at once, for their length."""
+SHORTEST_TEXT = 32
+"""Tokens below which a text that is refused is not cut any further: its length is not what is wrong."""
 LONGEST_REST = 600.0
 """Seconds; an endpoint that asks to be left alone for longer is asked again after this."""
 
@@ -120,7 +125,24 @@ class EndpointEmbedder:
             yield batch
 
     async def _embed(self, texts: list[str]) -> Vectors:
-        """One batch; longer vectors than wanted are asked for again at the wanted length, from then on."""
+        """One batch, halved when it is refused, down to a text, of which then less and less is sent.
+
+        An endpoint's tokens are not ours, and one text that it does not take must not cost its document
+        the vectors of all others.
+        """
+        try:
+            return await self._embed_at_once(texts)
+        except _TextsRefused:
+            half = len(texts) // 2
+            tokens = count_tokens(texts[0])
+            if not half and tokens < SHORTEST_TEXT:
+                raise
+        if half:
+            return np.concatenate([await self._embed(texts[:half]), await self._embed(texts[half:])])
+        return await self._embed([cut_tokens(texts[0], tokens // 2)])
+
+    async def _embed_at_once(self, texts: list[str]) -> Vectors:
+        """One request; longer vectors than wanted are asked for again at the wanted length, from then on."""
         vectors = _read(await self._ask(texts), len(texts))
         if vectors.shape[1] > self.dimensions and not self._asks_for_length:
             self._asks_for_length = True
@@ -154,6 +176,10 @@ def _identity(model: str, dimensions: int) -> str:
     return f"endpoint-{hashlib.sha256(f'{dimensions} {model}'.encode()).hexdigest()[:16]}"
 
 
+class _TextsRefused(EmbedderUnavailable):
+    """The endpoint does not take these texts."""
+
+
 def _refusal(error: openai.APIStatusError) -> EmbedderUnavailable:
     """What a status means for an admin; never a word of the exchange."""
     meaning = {
@@ -166,14 +192,16 @@ def _refusal(error: openai.APIStatusError) -> EmbedderUnavailable:
         429: "has had enough requests for now",
     }.get(error.status_code, "failed")
     sentence = f"the embeddings endpoint {meaning} (status {error.status_code})"
-    return EmbedderUnavailable(sentence, retry_after=_retry_after(error))
+    kind = _TextsRefused if error.status_code in TOO_MUCH else EmbedderUnavailable
+    return kind(sentence, retry_after=_retry_after(error))
 
 
 def _retry_after(error: openai.APIStatusError) -> float:
     try:
-        return min(max(float(error.response.headers["retry-after"]), 0.0), LONGEST_REST)
+        seconds = float(error.response.headers["retry-after"])
     except (KeyError, ValueError):
         return 0.0
+    return 0.0 if math.isnan(seconds) else min(max(seconds, 0.0), LONGEST_REST)
 
 
 def _read(reply: object, expected: int) -> Vectors:

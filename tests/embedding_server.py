@@ -37,6 +37,8 @@ class EmbeddingServer:
     keys: list[str] = field(default_factory=list)
     allowed: int | None = None
     """Texts after which it is overloaded; None: never."""
+    takes: Callable[[list[str]], bool] = lambda _: True
+    """Whether it takes these texts at once."""
     refused: int = 0
     """Requests that it was too overloaded for."""
 
@@ -51,6 +53,8 @@ class EmbeddingServer:
         self.keys.append(request.headers.get("Authorization", ""))
         if self.faults:
             return self.faults.pop(0)(body)
+        if not self.takes(body["input"]):
+            return refuse(413)(body)
         if self.allowed is not None and len(self.texts) >= self.allowed:
             self.refused += 1
             return refuse(503)(body)

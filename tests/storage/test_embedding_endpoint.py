@@ -95,8 +95,6 @@ FAULTS: dict[str, tuple[Fault, str]] = {
     "a server error": (refuse(503), "status 503"),
     "a wrong key": (refuse(401), "FOOTNOTE_EMBED_API_KEY"),
     "an unknown model": (refuse(404), "FOOTNOTE_EMBED_MODEL"),
-    "texts that are too long": (refuse(400), "FOOTNOTE_EMBED_WINDOW"),
-    "too much at once": (refuse(413), "FOOTNOTE_EMBED_BATCH"),
     "a page of HTML": (say("<html>Welcome</html>", "text/html"), "FOOTNOTE_EMBED_BASE_URL"),
     "truncated JSON": (say('{"data": [{"index": 0, "embedd'), "FOOTNOTE_EMBED_BASE_URL"),
     "JSON of another kind": (say("[1, 2]"), "no vectors of the texts"),
@@ -139,10 +137,41 @@ async def test_a_fault_is_the_engines_and_a_sentence_for_an_admin(server: Embedd
         assert (await embedder.aembed(["backup"])).shape == (1, DIMENSIONS)
 
 
+@pytest.mark.parametrize(
+    ("status", "setting"), [(400, "FOOTNOTE_EMBED_WINDOW"), (413, "FOOTNOTE_EMBED_BATCH")]
+)
+async def test_an_endpoint_that_takes_no_text_at_all_is_soon_believed(
+    server: EmbeddingServer, status: int, setting: str
+) -> None:
+    """Shows that a wrong setting costs a few requests, not two for each text, and is named."""
+    async with aclosing(connect(server.url)) as embedder:
+        server.faults = [refuse(status)] * 20
+        with pytest.raises(EmbedderUnavailable, match=setting):
+            await embedder.aembed([f"a secret text {number}" for number in range(4)])
+        assert len(server.faults) >= 20 - 3
+
+
+async def test_more_than_an_endpoint_takes_is_halved_until_it_does(server: EmbeddingServer) -> None:
+    """Shows that a text too long for the endpoint gets a vector of its beginning, and the others theirs."""
+    long = "backup tapes " * 100
+    server.takes = lambda texts: len(texts) < 3 and all(len(text) < 400 for text in texts)
+    async with aclosing(connect(server.url)) as embedder:
+        vectors = await embedder.aembed(["backup", long, "tapes", "holiday"])
+        assert vectors.shape == (4, DIMENSIONS)
+        assert np.allclose(vectors[[0, 2, 3]], await embedder.aembed(["backup", "tapes", "holiday"]))
+    assert [text for text in server.texts if text.startswith("backup tapes") and len(text) > 100]
+
+
 async def test_an_endpoint_says_how_long_it_wants_to_be_left_alone(server: EmbeddingServer) -> None:
     """Shows that Retry-After is passed on, within reason, and that nonsense in it is none."""
     async with aclosing(connect(server.url)) as embedder:
-        for header, seconds in [("7", 7.0), ("86400", 600.0), ("-1", 0.0), ("Wed, 21 Oct", 0.0)]:
+        for header, seconds in [
+            ("7", 7.0),
+            ("86400", 600.0),
+            ("-1", 0.0),
+            ("Wed, 21 Oct", 0.0),
+            ("nan", 0.0),
+        ]:
             server.faults.append(refuse(429, **{"Retry-After": header}))
             with pytest.raises(EmbedderUnavailable) as caught:
                 await embedder.aembed(["backup"])
