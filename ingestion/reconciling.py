@@ -160,8 +160,9 @@ class Reconciler:
             repairs.strays_removed += 1
 
     async def _compare_blobs(self, shelves: Shelves, repairs: Repairs) -> None:
-        held = await asyncio.to_thread(self._blobs.listed, shelves)
+        """Asks what is wanted first: a blob that comes while the disk is listed is not missed there."""
         wanted = await self._sql.wanted_blobs(shelves)
+        held = await asyncio.to_thread(self._blobs.listed, shelves)
         for sha256 in [one for one, size in wanted.items() if one not in held or held[one].size != size]:
             repairs.copied_again += await self._sql.lose_blob(sha256, self._blobs.remove)
         strays = [name for name, kept in held.items() if name not in wanted and self._is_old(kept)]

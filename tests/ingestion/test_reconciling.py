@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
 import os
 import shutil
 import sqlite3
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
@@ -18,6 +21,7 @@ from ingestion_home import Home, open_home
 from paper import pdf
 
 from ingestion.app import Ingestion
+from storage.blobs import Blobs, Kept
 from storage.catalog import Catalog
 from storage.channels import Channels
 from storage.citations import Citations
@@ -206,6 +210,29 @@ async def test_a_damaged_reading_is_made_again(home: Home, channel: str, file: s
 async def is_full(home: Home, channel: str) -> bool:
     """Whether the one document answers with vectors."""
     return {one.rung for one in (await home.documents(channel)).values()} == {"full"}
+
+
+class BusyBlobs(Blobs):
+    """Blobs that something arrives at while they are listed."""
+
+    def __init__(self, root: Path, arrive: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        super().__init__(root)
+        self._loop, self._arrive = asyncio.get_running_loop(), arrive
+
+    def listed(self, shelves: Iterable[str]) -> dict[str, Kept]:
+        """What lay there before it arrived."""
+        found = super().listed(shelves)
+        asyncio.run_coroutine_threadsafe(self._arrive(), self._loop).result(60)
+        return found
+
+
+async def test_a_file_that_arrives_while_the_disk_is_listed_is_not_taken_for_lost(
+    home: Home, channel: str
+) -> None:
+    """Shows that the comparison removes no blob that SQL learnt of after the disk was listed."""
+    home.blobs = BusyBlobs(home.path / "blobs", lambda: home.store(channel, "leave.pdf", LEAVE))
+    assert await reconcile(home.ingestion()) == {}
+    assert home.blobs.path(hashlib.sha256(LEAVE).hexdigest()).read_bytes() == LEAVE
 
 
 async def test_files_that_nobody_wants_are_swept_after_a_grace(home: Home, channel: str) -> None:
