@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -24,6 +25,8 @@ from storage.progress import Progress, in_folder, measure_progress
 from storage.standing import Standing, standings
 
 LOOK_SECONDS = 0.25
+PAUSE_PER_LOOK = 4
+"""Times as long as a look took until the next one: 10,000 documents take a second, which reading needs."""
 
 
 @dataclass(slots=True)
@@ -86,12 +89,12 @@ class SingleRun:
                 if is_first or batch.unfinished:
                     await self._take(batch)
                     wake()
-            is_first = False
+            is_first, began = False, time.monotonic()
             found = [one for batch in batches for one in await self._standings(batch)]
             on_progress(await self._progress(batches))
             if not any(batch.unfinished for batch in batches) and all(one.has_reached(wait) for one in found):
                 return found
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(max(LOOK_SECONDS, PAUSE_PER_LOOK * (time.monotonic() - began)))
 
     async def _take(self, batch: Batch) -> None:
         source = batch.settling.source
