@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -15,12 +14,12 @@ from typing import Any, Protocol
 from uuid import uuid4
 
 from engines._ports import free_port
+from engines._starting import wait_until_ready
 from ingestion.sources.port import Source
 from ingestion.sources.protocols import open_share
 from ingestion.sources.settings import ShareSettings
 
 HOST = "127.0.0.1"
-START_SECONDS = 60
 SHARE_SECONDS = 3.0
 """How long a source of a test waits for a silent server; the least that a loaded machine never needs."""
 
@@ -80,11 +79,7 @@ class ShareServer:
             self._process = subprocess.Popen(
                 self.command(), stdout=log, stderr=log, env=os.environ | self.environment()
             )
-        end = time.monotonic() + START_SECONDS
-        while not self._answers():
-            assert self._process.poll() is None, f"the server ended, see {self.folder}/log.txt"
-            assert time.monotonic() < end, f"the server is not ready, see {self.folder}/log.txt"
-            time.sleep(0.05)
+        wait_until_ready(self._process, self._answers, self.folder / "log.txt")
 
     def pause(self) -> None:
         """Stop it where it is, with every process that serves a connection."""

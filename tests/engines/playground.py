@@ -18,6 +18,7 @@ from typing import Any
 
 import aiohttp
 import pytest
+from waiting import until
 
 from engines._npm import NpmPackage
 from engines._ports import free_port
@@ -88,12 +89,13 @@ class Playground:
 
     async def answered(self, cards: int = 1) -> list[dict[str, Any]]:
         """The bot's calls, once it has posted ``cards`` cards with sources."""
-        for _ in range(100):
+
+        async def posted() -> list[dict[str, Any]] | None:
             calls = self.calls()
-            if sum(bool(call["request"]["body"].get("attachments")) for call in calls) >= cards:
-                return calls
-            await asyncio.sleep(0.1)
-        raise AssertionError(f"no {cards} answers: {self.calls()}")
+            count = sum(bool(call["request"]["body"].get("attachments")) for call in calls)
+            return calls if count >= cards else None
+
+        return await until(posted)
 
 
 def config() -> dict[str, Any]:
@@ -138,7 +140,7 @@ async def start_playground(tmp_path: Path) -> AsyncIterator[StartPlayground]:
             port, recording = free_port(), tmp_path / "recording.log"
             running.append(await _launch(tmp_path, endpoint, port, recording))
             playground = Playground(f"http://127.0.0.1:{port}", session, recording)
-            await _until_ready(playground)
+            await until(lambda: _is_ready(playground))
             return playground
 
         yield start
@@ -160,11 +162,8 @@ async def _launch(folder: Path, endpoint: str, port: int, recording: Path) -> as
         )
 
 
-async def _until_ready(playground: Playground) -> None:
-    for _ in range(150):
-        with suppress(aiohttp.ClientError):
-            async with playground.session.get(f"{playground.url}/_debug/ping") as response:
-                if "pong" in await response.text():
-                    return
-        await asyncio.sleep(0.1)
-    raise AssertionError("the Playground did not start")
+async def _is_ready(playground: Playground) -> bool:
+    with suppress(aiohttp.ClientError):
+        async with playground.session.get(f"{playground.url}/_debug/ping") as response:
+            return "pong" in await response.text()
+    return False

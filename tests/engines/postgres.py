@@ -12,7 +12,6 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -22,11 +21,11 @@ from uuid import uuid4
 import pytest
 
 from engines import apt_install
+from engines._starting import wait_until_ready
 
 NAME = "postgres"
 REMEDY = "sudo apt-get install -y postgresql"
 BINDS_EVERYWHERE = False
-START_SECONDS = 60
 USER, PASSWORD = "footnote", "cast-iron"
 
 
@@ -75,11 +74,7 @@ class RealPostgres:
                 [_program("postgres"), *command],
                 stdout=log, stderr=log, cwd=self._folder, user=account(), start_new_session=True,
             )  # fmt: skip
-        end = time.monotonic() + START_SECONDS
-        while subprocess.run([_program("pg_isready"), "-q", "-h", self._folder], check=False).returncode:
-            assert self._server.poll() is None, f"PostgreSQL ended, see {self._folder}/log.txt"
-            assert time.monotonic() < end, f"PostgreSQL is not ready, see {self._folder}/log.txt"
-            time.sleep(0.05)
+        wait_until_ready(self._server, self._is_ready, self._folder / "log.txt")
 
     def kill(self) -> None:
         """``kill -9`` of every process of it: nothing is flushed or said goodbye to."""
@@ -105,6 +100,9 @@ class RealPostgres:
     def say(self, statement: str, database: str = "postgres") -> str:
         """What a statement answers, run as its administrator in a connection of its own."""
         return self._run("psql", "-qAtX", "-v", "ON_ERROR_STOP=1", "-d", self.url(database), "-c", statement)
+
+    def _is_ready(self) -> bool:
+        return not subprocess.run([_program("pg_isready"), "-q", "-h", self._folder], check=False).returncode
 
     @property
     def _running(self) -> subprocess.Popen[bytes]:

@@ -16,6 +16,7 @@ from typing import Any
 
 import aiohttp
 import pytest
+from waiting import until
 
 from engines._npm import NpmPackage
 from engines._ports import free_port
@@ -94,12 +95,12 @@ class SlackDouble:
 
     async def replies(self, channel: str, count: int = 1) -> list[dict[str, Any]]:
         """What the bot posted, once there are ``count`` finished answers (those with blocks)."""
-        for _ in range(100):
+
+        async def answered() -> list[dict[str, Any]] | None:
             posted = [m for m in await self.messages(channel) if m.get("user") == BOT]
-            if sum(bool(m.get("blocks")) for m in posted) >= count:
-                return posted
-            await asyncio.sleep(0.1)
-        raise AssertionError(f"no {count} answers in {channel}: {await self.messages(channel)}")
+            return posted if sum(bool(m.get("blocks")) for m in posted) >= count else None
+
+        return await until(answered)
 
 
 def workspace(mode: str, request_url: str) -> dict[str, Any]:
@@ -133,7 +134,7 @@ async def start_slack(tmp_path: Path) -> AsyncIterator[StartSlack]:
             with (tmp_path / "slack.log").open("wb") as log:
                 running.append(await asyncio.create_subprocess_exec(BINARY, *options, stdout=log, stderr=log))
             double = SlackDouble(f"http://127.0.0.1:{port}", session)
-            await _until_ready(double)
+            await until(lambda: _is_ready(double))
             return double
 
         yield start
@@ -142,10 +143,8 @@ async def start_slack(tmp_path: Path) -> AsyncIterator[StartSlack]:
             await process.wait()
 
 
-async def _until_ready(double: SlackDouble) -> None:
-    for _ in range(150):
-        with suppress(aiohttp.ClientError):
-            async with double.session.get(f"{double.url}/_control/state"):
-                return
-        await asyncio.sleep(0.1)
-    raise AssertionError("local-slack did not start")
+async def _is_ready(double: SlackDouble) -> bool:
+    with suppress(aiohttp.ClientError):
+        async with double.session.get(f"{double.url}/_control/state"):
+            return True
+    return False

@@ -10,7 +10,6 @@ import http.client
 import signal
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
@@ -18,13 +17,13 @@ from pathlib import Path
 import pytest
 
 from engines import FetchError
+from engines._starting import wait_until_ready
 from storage.index.weaviate_index import WeaviateIndex
 from storage.index.weaviate_process import HOST, default_binary, environment, new_identity
 
 NAME = "weaviate"
 REMEDY = "make weaviate"
 BINDS_EVERYWHERE = True
-START_SECONDS = 60
 SCHEME = ("--scheme", "http")
 
 
@@ -82,11 +81,7 @@ class RealWeaviate:
                 stdout=log,
                 stderr=log,
             )
-        end = time.monotonic() + START_SECONDS
-        while not self._is_ready():
-            assert self._process.poll() is None, f"Weaviate ended, see {self._folder}/log.txt"
-            assert time.monotonic() < end, f"Weaviate is not ready, see {self._folder}/log.txt"
-            time.sleep(0.1)
+        wait_until_ready(self._process, self._is_ready, self._folder / "log.txt")
 
     def pause(self) -> None:
         """Stop it where it is: connections stay open, nothing answers."""

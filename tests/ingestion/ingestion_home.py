@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
@@ -14,6 +12,7 @@ from typing import Any
 
 from faulty_index import FaultyIndex
 from sqlalchemy import select
+from waiting import until
 
 from ingestion.app import Ingestion, IngestResult
 from ingestion.quick_reading import PdfReader
@@ -134,10 +133,7 @@ class Home:
 
     async def until(self, is_so: Callable[[], Awaitable[object]], seconds: float = 40) -> None:
         """Wait until something is so, and fail when it does not come."""
-        end = time.monotonic() + seconds
-        while not await is_so():
-            assert time.monotonic() < end, "it did not happen in time"
-            await asyncio.sleep(0.1)
+        await until(is_so, seconds=seconds)
 
     async def until_found(
         self, channel: str, words: str, file: str, rung: Rung = Rung.QUICK, seconds: float = 40

@@ -19,6 +19,7 @@ from engines.playground import OPERATIONS, PERSONAL, TENANT, Playground, StartPl
 from engines.slack import APP_TOKEN, BOT, BOT_TOKEN, HR, IT, SECRET, TEAM, SlackDouble, StartSlack
 from paper import pdf
 from program import Program
+from waiting import until
 
 from storage.models import ChannelKey, Platform
 
@@ -96,11 +97,11 @@ async def test_a_question_that_came_before_a_crash_is_answered_after_it(
 
 async def until_said(slack: SlackDouble, words: str) -> None:
     """Wait as long as a dead worker's question may stay its own, and a little longer."""
-    for _ in range(400):
-        if words in json.dumps(await slack.messages(IT)):
-            return
-        await asyncio.sleep(0.1)
-    raise AssertionError(f"nobody said {words}")
+
+    async def is_said() -> bool:
+        return words in json.dumps(await slack.messages(IT))
+
+    await until(is_said)
 
 
 def kill_once_it_is_kept(program: Program, process: subprocess.Popen[bytes]) -> None:
@@ -134,9 +135,9 @@ async def test_a_question_in_teams_gets_an_answer_whose_button_opens_the_page(
 
 async def calls_of(playground: Playground, conversation: str) -> list[dict[str, Any]]:
     """What the bot said in one conversation, once it has said something final."""
-    for _ in range(100):
+
+    async def said() -> list[dict[str, Any]] | None:
         calls = [call for call in playground.calls() if conversation in unquote(call["request"]["url"])]
-        if any(call["request"]["method"] == "PUT" for call in calls):
-            return calls
-        await asyncio.sleep(0.1)
-    raise AssertionError(f"nothing was said in {conversation}")
+        return calls if any(call["request"]["method"] == "PUT" for call in calls) else None
+
+    return await until(said)

@@ -13,6 +13,7 @@ import aiohttp
 import pytest
 from engines.weaviate import RealWeaviate
 from program import Program
+from waiting import until
 
 pytestmark = pytest.mark.engine("weaviate")
 
@@ -27,11 +28,11 @@ async def ready_status(program: Program) -> int:
 
 async def until_ready(program: Program, status: int) -> None:
     """Wait until ``/readyz`` says so."""
-    for _ in range(300):
-        if await ready_status(program) == status:
-            return
-        await asyncio.sleep(0.1)
-    raise AssertionError(f"/readyz was never {status}: {program.log}")
+
+    async def is_so() -> bool:
+        return await ready_status(program) == status
+
+    await until(is_so, log=lambda: program.log)
 
 
 async def ask(program: Program) -> dict[str, Any]:

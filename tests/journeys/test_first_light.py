@@ -13,6 +13,7 @@ from typing import Any
 
 import aiohttp
 from program import SAMPLES, Program
+from waiting import until
 
 CONSOLE_NAMES = {"id", "question", "channel", "state", "text", "citations", "figures"} | {
     "passages",
@@ -105,12 +106,12 @@ async def test_a_replaced_file_answers_with_its_new_words(program: Program, sop:
 
 async def until_changed(program: Program, before: dict[str, Any]) -> dict[str, Any]:
     """The document once another version of it answers."""
-    for _ in range(150):
+
+    async def changed() -> dict[str, Any] | None:
         (now,) = await asyncio.to_thread(program.documents, "it")
-        if now["version"] != before["version"] and now["state"] == "live":
-            return now
-        await asyncio.sleep(0.2)
-    raise AssertionError(program.log)
+        return now if now["version"] != before["version"] and now["state"] == "live" else None
+
+    return await until(changed, log=lambda: program.log)
 
 
 async def test_a_deleted_file_is_gone_from_answers_and_its_link_says_so(program: Program) -> None:
@@ -122,12 +123,12 @@ async def test_a_deleted_file_is_gone_from_answers_and_its_link_says_so(program:
         answer = await asyncio.to_thread(program.ask, "When do backups run?", "it")
         next(place for place in places if place.name.startswith("SOP-IT")).unlink()
         async with aiohttp.ClientSession() as session:
-            for _ in range(100):
+
+            async def is_gone() -> bool:
                 async with session.get(answer["citations"][0]["url"]) as page:
-                    if page.status == 410:
-                        break
-                await asyncio.sleep(0.2)
-        assert page.status == 410
+                    return page.status == 410
+
+            await until(is_gone, log=lambda: program.log)
         again = await asyncio.to_thread(program.ask, "When do backups run?", "it")
     assert not any(passage["file"].startswith("SOP-IT") for passage in again["passages"])
 

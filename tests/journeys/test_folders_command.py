@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import aiohttp
 import pytest
 from paper import pdf
 from program import SAMPLES, Program
+from waiting import until
 
 QUICKLY = {"FOOTNOTE_SCAN_SECONDS": "0.3", "FOOTNOTE_SETTLE_SECONDS": "1"}
 
@@ -29,12 +30,9 @@ def lines(program: Program, *arguments: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in program.run(*arguments, "--json").stdout.splitlines()]
 
 
-async def until(is_so: Callable[[], bool], seconds: float = 90) -> None:
-    """Poll, for what other processes do."""
-    deadline = time.monotonic() + seconds
-    while not await asyncio.to_thread(is_so):
-        assert time.monotonic() < deadline
-        await asyncio.sleep(0.2)
+async def until_so(is_so: Callable[[], bool]) -> None:
+    """Wait for what other processes do, asked beside the event loop."""
+    await until(partial(asyncio.to_thread, is_so))
 
 
 def states(program: Program) -> dict[str, str]:
@@ -59,7 +57,7 @@ async def test_command_line_console_and_log_show_the_same_numbers(brisk: Program
         )
         said = "quick: 2 of 3 files, 4 of 4 pages; full: 2 of 3 files, 4 of 4 pages; 1 could not be read"
         assert (ended.returncode, said in ended.stderr) == (1, True), ended.stderr
-        await until(lambda: said in brisk.log)
+        await until_so(lambda: said in brisk.log)
         progress = await console_progress(brisk)
     assert [(one["rung"], one["files"], one["pages"]) for one in progress["rungs"]] == [
         ("quick", 2, 4),
@@ -93,7 +91,7 @@ async def test_an_admins_word_deletes_exactly_what_was_asked_about(brisk: Progra
         await brisk.until_live("it", 3)
         for place in places[:2]:
             place.unlink()
-        await until(lambda: bool(lines(brisk, "folders")[0]["asked"]))
+        await until_so(lambda: bool(lines(brisk, "folders")[0]["asked"]))
         (folder,) = lines(brisk, "folders")
         assert folder["asked"] == ["apple.pdf", "pear.pdf"]
         number = str(folder["folder"])
@@ -104,8 +102,8 @@ async def test_an_admins_word_deletes_exactly_what_was_asked_about(brisk: Progra
         assert f"footnote folders approve {number}" in listed.stdout
         allowed = await asyncio.to_thread(brisk.run, "folders", "approve", number, "--yes")
         assert (allowed.returncode, "apple.pdf" in allowed.stderr) == (0, True), allowed.stderr
-        await until(lambda: "deleted" in states(brisk).values())
-        await until(lambda: not lines(brisk, "folders")[0]["problem"])
+        await until_so(lambda: "deleted" in states(brisk).values())
+        await until_so(lambda: not lines(brisk, "folders")[0]["problem"])
     assert states(brisk) == {"apple.pdf": "deleted", "pear.pdf": "deleted", "plum.pdf": "live"}
 
 
@@ -119,7 +117,7 @@ async def test_what_was_deleted_is_saved_beside_the_folder_and_answers_again_whe
     async with brisk.serving():
         await brisk.until_live("it", 2)
         place.unlink()
-        await until(lambda: states(brisk)["apple.pdf"] == "deleted")
+        await until_so(lambda: states(brisk)["apple.pdf"] == "deleted")
         (deleted,) = lines(brisk, "documents", "--channel", "it", "--deleted")
         assert (deleted["file"], deleted["location"]) == ("apple.pdf", str(place.parent))
         assert deleted["until"] > deleted["deleted_at"]
@@ -131,7 +129,7 @@ async def test_what_was_deleted_is_saved_beside_the_folder_and_answers_again_whe
         assert (tmp_path / "saved" / "apple.pdf").read_bytes() == data
         assert brisk.run(*restore, str(tmp_path / "saved")).returncode == 2
         place.write_bytes(data)
-        await until(lambda: states(brisk)["apple.pdf"] == "live")
+        await until_so(lambda: states(brisk)["apple.pdf"] == "live")
         assert lines(brisk, "documents", "--channel", "it", "--deleted") == []
 
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import time
-from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import unquote
 
 import aiohttp
@@ -16,22 +13,11 @@ from engines.playground import OPERATIONS, TENANT, Playground, StartPlayground
 from engines.slack import APP_TOKEN, BOT, BOT_TOKEN, HR, IT, TEAM, SlackDouble, StartSlack
 from paper import locked_pdf, pdf
 from program import Program
+from waiting import until
 
 from storage.models import ChannelKey, Platform
 
-PATIENCE = 120
 CANARY = "Zanzibarium"
-Found = TypeVar("Found")
-
-
-async def wait_for(look: Callable[[], Awaitable[Found | None]], program: Program) -> Found:
-    """What ``look`` finds, once it finds something."""
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end:
-        if found := await look():
-            return found
-        await asyncio.sleep(0.3)
-    raise AssertionError(f"it did not happen in time: {program.log}")
 
 
 async def posted(slack: SlackDouble, channel: str, words: str) -> list[dict[str, Any]] | None:
@@ -61,7 +47,7 @@ async def test_a_pdf_dropped_for_a_slack_channel_is_told_there_with_questions_th
     async with program.serving():
         program.drop(f"sl_{TEAM}_{IT}", sop)
         program.drop(f"sl_{TEAM}_{HR}", pdf(f"The secret project is called {CANARY}."), "secret.pdf")
-        (receipt,) = await wait_for(lambda: posted(slack, IT, "2 pages"), program)
+        (receipt,) = await until(lambda: posted(slack, IT, "2 pages"), log=lambda: program.log)
         words = json.dumps(receipt, ensure_ascii=False)
         assert sop.name in words
         assert CANARY not in words
@@ -69,13 +55,13 @@ async def test_a_pdf_dropped_for_a_slack_channel_is_told_there_with_questions_th
         assert 1 <= len(questions) <= 3
         for count, question in enumerate(questions, start=1):
             await slack.say(IT, f"<@{BOT}> {question}")
-            found = await wait_for(lambda: posted(slack, IT, "Your documents say"), program)
+            found = await until(lambda: posted(slack, IT, "Your documents say"), log=lambda: program.log)
             while len(found) < count:
-                found = await wait_for(lambda: posted(slack, IT, "Your documents say"), program)
+                found = await until(lambda: posted(slack, IT, "Your documents say"), log=lambda: program.log)
         (button,) = [one for block in receipt["blocks"] for one in block.get("elements", ())]
         async with aiohttp.ClientSession() as session, session.get(button["url"]) as response:
             assert response.status == 200
-        await wait_for(lambda: posted(slack, HR, "secret.pdf"), program)
+        await until(lambda: posted(slack, HR, "secret.pdf"), log=lambda: program.log)
         assert await posted(slack, IT, "secret.pdf") is None
 
 
@@ -92,9 +78,9 @@ async def test_two_hundred_pdfs_at_once_are_one_or_two_messages_that_name_the_fa
     program.drop(f"sl_{TEAM}_{IT}", locked_pdf("nobody reads this"), "locked.pdf")
     async with program.serving():
         await program.until_live(f"sl_{TEAM}_{IT}", 200)
-        receipts = await wait_for(lambda: posted(slack, IT, "locked.pdf"), program)
+        receipts = await until(lambda: posted(slack, IT, "locked.pdf"), log=lambda: program.log)
         assert "could not be read" in json.dumps(receipts)
-        receipts = await wait_for(lambda: posted(slack, IT, "PDF"), program)
+        receipts = await until(lambda: posted(slack, IT, "PDF"), log=lambda: program.log)
         assert len(receipts) <= 2
         assert all(json.dumps(receipt).count("• ") <= 2 * 15 for receipt in receipts)
 
@@ -112,9 +98,9 @@ async def test_the_admins_channel_hears_of_a_folder_that_vanished_and_of_its_ret
         file = program.drop(channel, sop)
         await program.until_live(channel, 1)
         away = file.parent.rename(program.home / "away")
-        await wait_for(lambda: posted(slack, HR, channel), program)
+        await until(lambda: posted(slack, HR, channel), log=lambda: program.log)
         away.rename(file.parent)
-        await wait_for(lambda: posted(slack, HR, "all is well again"), program)
+        await until(lambda: posted(slack, HR, "all is well again"), log=lambda: program.log)
         assert await posted(slack, IT, "") is None
 
 
@@ -130,7 +116,7 @@ async def test_a_teams_channel_gets_its_receipt_once_teams_has_said_where_it_is(
         program.drop(channel, sop)
         await program.until_live(channel, 1)
         await playground.say(OPERATIONS, "hello", mention=True)
-        card = await wait_for(lambda: receipt_card(playground), program)
+        card = await until(lambda: receipt_card(playground), log=lambda: program.log)
         assert "2 pages" in card
         assert "Try asking:" in card
 

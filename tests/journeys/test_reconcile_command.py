@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-import time
 
 from program import SAMPLES, Program
+from waiting import until
 
 
 async def test_an_admin_sees_what_was_mended(program: Program) -> None:
@@ -20,8 +20,11 @@ async def test_an_admin_sees_what_was_mended(program: Program) -> None:
     mended = program.run("reconcile")
     assert (mended.returncode, mended.stdout[:14]) == (0, "1 publications")
     assert program.ask("How long is a password?", "it")["passages"] == []
+
+    async def is_found() -> bool:
+        answer = await asyncio.to_thread(program.ask, "How long is a password?", "it")
+        return bool(answer["passages"])
+
     async with program.serving():
-        deadline = time.monotonic() + 60
-        while not (await asyncio.to_thread(program.ask, "How long is a password?", "it"))["passages"]:
-            assert time.monotonic() < deadline
+        await until(is_found, log=lambda: program.log)
         assert program.run("reconcile").stdout == "Nothing differs.\n"

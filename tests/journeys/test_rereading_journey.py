@@ -16,6 +16,7 @@ from paper import pdf
 from program import Program
 from sqlalchemy import select
 from sqlmodel import col
+from waiting import until
 
 from storage.database import Database
 from storage.tables import PublicationRow, ReadingRow
@@ -109,7 +110,7 @@ async def test_another_embedder_takes_over_while_questions_are_answered(
     process = program.start()
     try:
         await program.until_ready(process)
-        await is_half_way_without_asking(is_half_way)
+        await until(is_half_way, every=0.05)  # questions would disturb it
         assert old in await live_spaces(program)
     finally:
         process.kill()
@@ -125,14 +126,6 @@ async def test_another_embedder_takes_over_while_questions_are_answered(
     chunks = [text for text in endpoint.texts if text != QUESTION]
     documents = [text for text in chunks if text.startswith(("Manual", "Server"))]
     assert len(documents) == len(set(documents))
-
-
-async def is_half_way_without_asking(is_so: Callable[[], Awaitable[bool]]) -> None:
-    """Wait for something that questions would disturb."""
-    end = time.monotonic() + SECONDS
-    while not await is_so():
-        assert time.monotonic() < end
-        await asyncio.sleep(0.05)
 
 
 async def test_an_endpoint_that_is_down_ends_in_try_again_never_in_not_in_your_documents(

@@ -1,0 +1,38 @@
+"""Waiting for what other tasks and processes do: they tell nobody, so it is polled, and must come in time."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+Found = TypeVar("Found")
+
+PATIENCE = 120.0
+"""Seconds; far more than anything takes on a machine that has little else to do."""
+
+
+async def until(
+    look: Callable[[], Awaitable[Found | None]],
+    *,
+    seconds: float = PATIENCE,
+    every: float = 0.1,
+    log: Callable[[], str] = str,
+) -> Found:
+    """What ``look`` returns, once that is something.
+
+    Args:
+        look: asked again and again; None, False and whatever is empty mean "not yet".
+        seconds: how long to wait.
+        every: seconds between two looks.
+        log: what to show when it does not come.
+
+    Raises:
+        AssertionError: it did not come in time.
+    """
+    end = time.monotonic() + seconds
+    while not (found := await look()):
+        assert time.monotonic() < end, f"it did not happen in time: {log()}"
+        await asyncio.sleep(every)
+    return found
