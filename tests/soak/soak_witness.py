@@ -27,7 +27,7 @@ from storage.models import LivePublication
 REST_SECONDS = 0.06
 LONGEST_SILENCE_SECONDS = 30.0
 """Engines that are up may be late on a busy machine, and take a while to connect to again; no longer."""
-FEWEST_ANSWERS = 5
+FEWEST_ANSWERS = 2
 """Questions a kill that must have been answered, or nobody watched."""
 MOST_CHUNKS = 1000
 
