@@ -20,7 +20,7 @@ from ingestion.sources.protocols import open_share
 from ingestion.sources.settings import ShareSettings
 
 HOST = "127.0.0.1"
-SHARE_SECONDS = 3.0
+SHARE_SECONDS = 10.0
 """How long a source of a test waits for a silent server; the least that a loaded machine never needs."""
 
 
