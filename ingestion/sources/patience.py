@@ -63,7 +63,7 @@ class Patience:
             with suppress(Exception):
                 self.call(work)
 
-        threading.Thread(target=wait, name="source", daemon=True).start()
+        threading.Thread(target=wait, name="farewell", daemon=True).start()
 
     def _unanswered(self) -> Unanswered:
         return Unanswered(
