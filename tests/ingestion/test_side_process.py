@@ -134,3 +134,16 @@ def test_it_ends_with_its_owner() -> None:
     while Path(f"/proc/{pid}/cmdline").exists() and Path(f"/proc/{pid}/cmdline").read_bytes():
         assert time.monotonic() < end, "it outlived its owner"
         time.sleep(0.05)
+
+
+@pytest.mark.parametrize(
+    ("pages", "said"),
+    [((" ",), "Its only page holds no text"), ((" ", " "), "None of its 2 pages holds text")],
+)
+async def test_a_scan_is_named_with_what_to_do(
+    side: SideProcesses, tmp_path: Path, pages: tuple[str, ...], said: str
+) -> None:
+    """Shows that one page and several are spoken of as such."""
+    read = await pages_of(tmp_path / "silent.pdf", *pages)
+    with pytest.raises(NoPages, match=f"{said}.* Run OCR"):
+        await side.run(cut(tmp_path), read)
