@@ -21,6 +21,8 @@ from storage.database import Database
 from storage.tables import PublicationRow, ReadingRow
 
 LONGEST_PAUSE_SECONDS = 30.0
+LONGEST_WAIT = timedelta(minutes=15)
+"""No engine may ask for a longer one: a wait that ends later was written by a clock that was wrong."""
 _CHANCE = random.SystemRandom()
 
 WorkRow = TypeVar("WorkRow", ReadingRow, PublicationRow)
@@ -57,7 +59,7 @@ class Leases:
     ) -> tuple[WorkRow, bool] | None:
         """Lease the first free row of ``query``: (row, whether a dead worker held it), or None."""
         now = utc_now()
-        free = query.where(_is_free(table, now)).limit(1).with_for_update(skip_locked=True, of=table)
+        free = query.where(self._is_free(table, now)).limit(1).with_for_update(skip_locked=True, of=table)
         row: WorkRow | None = (await session.execute(free)).scalars().first()
         if row is None:
             return None
@@ -71,6 +73,15 @@ class Leases:
         row.lease_owner = self.owner
         row.lease_until = utc_now() + timedelta(seconds=self.seconds)
         row.next_attempt_at = None
+
+    def _is_free(self, table: type[WorkRow], now: datetime) -> ColumnElement[bool]:
+        """Neither leased nor resting; an end so late that nobody can have meant it counts as past."""
+        longest = now + timedelta(seconds=2 * self.seconds)
+        until, attempt = col(table.lease_until), col(table.next_attempt_at)
+        return and_(
+            or_(until.is_(None), until < now, until > longest),
+            or_(attempt.is_(None), attempt <= now, attempt > now + LONGEST_WAIT),
+        )
 
     async def renew(self, lease: Lease) -> bool:
         """Hold the row for longer; False when it is not ours any more and the step must end."""
@@ -94,10 +105,3 @@ def release(row: WorkRow, reason: str | None = None, wait: timedelta | None = No
     row.lease_owner = row.lease_until = None
     row.reason = reason
     row.next_attempt_at = utc_now() + wait if wait else None
-
-
-def _is_free(table: type[WorkRow], now: datetime) -> ColumnElement[bool]:
-    return and_(
-        or_(col(table.lease_until).is_(None), col(table.lease_until) < now),
-        or_(col(table.next_attempt_at).is_(None), col(table.next_attempt_at) <= now),
-    )

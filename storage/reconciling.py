@@ -59,7 +59,8 @@ class Reconciling:
         async with self._database.transaction() as session:
             fact = await session.get(FactRow, _TURN) or FactRow(name=_TURN, value="{}")
             turn = {name: datetime.fromisoformat(at) for name, at in json.loads(fact.value).items()}
-            if turn.get("until", now) > now or not (at_once or turn.get("due", now) <= now):
+            is_taken = now < turn.get("until", now) <= now + 2 * lease  # later is a clock that was wrong
+            if is_taken or not (at_once or turn.get("due", now) <= now):
                 return False
             fact.value = json.dumps({"until": (now + lease).isoformat()})
             session.add(fact)

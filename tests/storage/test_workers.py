@@ -2,14 +2,20 @@
 
 import asyncio
 import json
+from datetime import timedelta
 from uuid import UUID
 
+import pytest
 from database_samples import start
 from sqlalchemy import func, select
 
 from storage.channels import Channels
+from storage.clock import clock_ahead
 from storage.database import Database
-from storage.models import ChannelKey, Platform
+from storage.leases import Leases
+from storage.models import ChannelKey, Platform, Rung
+from storage.planning import Generations, plan
+from storage.reading_work import ReadingWork
 from storage.tables import BlobRow, DocumentRow, FolderRow, PublicationRow, ReadingRow, VersionRow
 
 CLAIMING = """
@@ -100,3 +106,21 @@ async def test_planners_at_once_add_every_row_once(database: Database, database_
     async with database.snapshot() as session:
         assert await session.scalar(select(func.count()).select_from(ReadingRow)) == 50
         assert await session.scalar(select(func.count()).select_from(PublicationRow)) == 0
+
+
+@pytest.mark.parametrize("resting", [False, True])
+async def test_a_clock_that_is_put_back_keeps_no_work_waiting(database: Database, resting: bool) -> None:
+    """Shows that a dead worker's lease and a long wait, both written by a fast clock, are not sat out."""
+    await fill(database, 1)
+    generations = Generations("q1", None)
+    with clock_ahead(timedelta(hours=3)):
+        async with database.transaction() as session:
+            await plan(session, generations)
+        early = ReadingWork(database, Leases(database, "early", 15), generations)
+        claim = await early.claim(Rung.QUICK)
+        assert claim is not None
+        if resting:
+            await early.give_back(claim, "the index does not answer", timedelta(seconds=30))
+    late = ReadingWork(database, Leases(database, "late", 15), generations)
+    assert await late.claim(Rung.QUICK) is not None
+    assert await late.claim(Rung.QUICK) is None
