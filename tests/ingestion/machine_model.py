@@ -70,6 +70,52 @@ class Model:
             if channel in self._wish.feeds(name)
         }
 
+    def touch(self, place: str, file: str, paper: Paper | None = None) -> None:
+        """More than a rename befell a file; whatever else has its bytes now may be mistaken for it."""
+        self.identities.pop((place, file), None)
+        if paper is not None:
+            copies = [key for key in self.identities if self._wish.places[key[0]].papers.get(key[1]) == paper]
+            for key in copies:
+                del self.identities[key]
+
+    def rename(self, place: str, file: str, new: str, known: Iterable[str]) -> None:
+        """A file has another name now, which none of the known documents had."""
+        documents = self.identities.pop((place, file), None)
+        if self.identities.pop((place, new), None) is None and documents and new not in known:
+            self.identities[place, new] = documents
+
+    def swap(self, place: str, one: str, other: str) -> None:
+        """Two files have exchanged their names."""
+        first, second = self.identities.pop((place, one), None), self.identities.pop((place, other), None)
+        if first and second:
+            self.identities |= {(place, one): second, (place, other): first}
+
+    def forget_identities(self, place: str) -> None:
+        """Its documents may go, and come back as others."""
+        self.identities = {key: value for key, value in self.identities.items() if key[0] != place}
+
+    def recognise(self, folders: Mapping[int, Folder]) -> list[str]:
+        """Renamed files that are not the documents they were; from now on all are what they are now."""
+        faults = [
+            f"{file} in {place} is another document than before it was renamed"
+            for (place, file), documents in self.identities.items()
+            for folder, document in documents.items()
+            if folders[folder].documents.get(file) != document
+        ]
+        self.identities.clear()
+        for folder in folders.values():
+            name = self._wish.name_of(folder.location)
+            if folder.watched and self._wish.places[name].is_healthy:
+                for file in self._once(name) & folder.documents.keys():
+                    self.identities.setdefault((name, file), {})[folder.id] = folder.documents[file]
+        return faults
+
+    def _once(self, name: str) -> set[str]:
+        """The files of a place whose bytes lie nowhere else."""
+        everything = [paper for place in self._wish.places.values() for paper in place.papers.values()]
+        place = self._wish.places[name]
+        return {file for file, paper in place.visible.items() if paper.word and everything.count(paper) == 1}
+
     def judge(self, life: Life, before: Mapping[int, Folder], after: Mapping[int, Folder]) -> set[UUID]:
         """The documents that a life's look deleted, if it might."""
         still = {document for folder in after.values() for document in folder.documents.values()}
@@ -136,6 +182,8 @@ class Model:
         faults: list[str] = []
         for folder in after.values():
             place = self._wish.place_at(folder.location)
+            if not folder.watched:
+                faults += [f"{file} is mapped no longer and still there" for file in folder.documents]
             if not folder.watched or not place.is_healthy:
                 continue
             for file, paper in place.visible.items():

@@ -2,50 +2,31 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from collections.abc import Awaitable
 from datetime import timedelta
-from typing import ClassVar
+from typing import TypeVar
 from uuid import UUID
 
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from machine_home import Bench
+from hypothesis.stateful import initialize, invariant, precondition, rule
 from machine_life import GENERATIONS, Life
-from machine_model import Model
-from machine_wish import ALPHA, BETA, LIBRARY, NAMES, PAPERS, UNREADABLE, Paper, Place, Wish
-from machine_witness import Witness
+from machine_people import ANY, FILES, PLACES, People
+from machine_wish import PAPERS
 
 from storage.clock import clock_ahead, time_passed
 from storage.crash_points import POINTS
+from storage.models import TenantName
 
-PLACES = st.sampled_from((ALPHA, BETA, LIBRARY))
-FILES = st.sampled_from(NAMES)
-ANY = st.integers(0, 11)
-"""Chooses among whatever there is at the moment."""
+T = TypeVar("T")
+
 MOST_CRASHES = 8
 """A reading that is met by ten deaths is given up, which is right and not what is tested here."""
 FEWEST_ROUNDS, MOST_ROUNDS = 3, 15
 """Looks at everything, 40 s apart, until all must be as the folders say."""
 
 
-class FolderMachine(RuleBasedStateMachine):
-    """One home, the folders it watches, and at most two ingestions on it."""
-
-    bench: ClassVar[Bench]
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.home = self.bench.make_home()
-        self.wish = Wish(self.home.path / "disk", self.home.map_file, str(self.bench.examples))
-        self.witness = Witness(self.home, self.wish.channels)
-        self.model = Model(self.wish)
-        self.clocks = ExitStack()
-        self.lives: list[Life] = []
-        self.crashes = 0
-        self.taken: list[tuple[Place, str, Paper]] = []
-        self.may_end: set[UUID] = set()
-
-    # The folders
+class FolderMachine(People):
+    """People, at most two ingestions on the home, engines that fail and clocks that jump."""
 
     @initialize(files=st.lists(st.tuples(PLACES, FILES, ANY), max_size=6), attached=st.integers(0, 3))
     def begin(self, files: list[tuple[str, str, int]], attached: int) -> None:
@@ -56,94 +37,6 @@ class FolderMachine(RuleBasedStateMachine):
         self._start(0)
         for _ in range(2):
             self._go_on(self.lives[0], 2)
-
-    @rule(place=PLACES, file=FILES, paper=ANY)
-    def write(self, place: str, file: str, paper: int) -> None:
-        """A new file, or another in the place of an old one; now and then one that nobody can read."""
-        if self.wish.places[place].outage is None:
-            contents = (*PAPERS, *UNREADABLE)
-            self.wish.places[place].write(file, contents[paper % len(contents)])
-
-    @rule(place=PLACES, file=ANY, paper=ANY)
-    def overwrite(self, place: str, file: int, paper: int) -> None:
-        """Other bytes in the same file."""
-        if name := self._file(place, file):
-            self.wish.places[place].overwrite(name, PAPERS[paper % len(PAPERS)])
-
-    @rule(place=PLACES, file=ANY)
-    def cut_off(self, place: str, file: int) -> None:
-        """A file loses its second half."""
-        if name := self._file(place, file):
-            self.wish.places[place].overwrite(name, self.wish.places[place].papers[name].cut_off)
-
-    @rule(place=PLACES, file=ANY, new=FILES)
-    def rename(self, place: str, file: int, new: str) -> None:
-        """Another name, which another file may have had."""
-        if (name := self._file(place, file)) and name != new:
-            self.wish.places[place].rename(name, new)
-
-    @rule(place=PLACES, file=ANY, new=FILES, to=PLACES)
-    def move(self, place: str, file: int, new: str, to: str) -> None:
-        """To another folder, of the same channel or not."""
-        if place != to and self.wish.places[to].outage is None and (name := self._file(place, file)):
-            self.wish.places[place].rename(name, new, self.wish.places[to])
-
-    @rule(place=PLACES, one=ANY, other=ANY)
-    def swap(self, place: str, one: int, other: int) -> None:
-        """Two files exchange their names."""
-        first, second = self._file(place, one), self._file(place, other)
-        if first and second and first != second:
-            self.wish.places[place].swap(first, second)
-
-    @rule(place=PLACES, file=ANY)
-    def take(self, place: str, file: int) -> None:
-        """A file is deleted."""
-        if name := self._file(place, file):
-            where = self.wish.places[place]
-            self.taken.append((where, name, where.take(name)))
-
-    @rule(place=PLACES, spared=ANY)
-    def take_many(self, place: str, spared: int) -> None:
-        """All files of a folder are deleted, but for one at most."""
-        spare = self._file(place, spared) if spared % 2 else None
-        for name in [name for name in self._here(place) if name != spare]:
-            where = self.wish.places[place]
-            self.taken.append((where, name, where.take(name)))
-
-    @precondition(lambda self: self.taken)
-    @rule(which=ANY, new=st.none() | FILES)
-    def put_back(self, which: int, new: str | None) -> None:
-        """The same bytes come back, under their old name or another."""
-        where, name, paper = self.taken.pop(which % len(self.taken))
-        if where.outage is None:
-            where.write(new or name, paper)
-
-    @rule(place=PLACES, how=st.sampled_from(("missing", "unreadable", "empty")))
-    def unmount(self, place: str, how: str) -> None:
-        """A folder goes away with all that is in it."""
-        if self.wish.places[place].outage is None:
-            self.wish.places[place].go_away(how)
-
-    @precondition(lambda self: any(place.outage for place in self.wish.places.values()))
-    @rule()
-    def mount(self) -> None:
-        """What was away is there again."""
-        for place in self.wish.places.values():
-            if place.outage:
-                place.come_back()
-
-    @rule(attached=st.integers(0, 3))
-    def attach(self, attached: int) -> None:
-        """The library is attached to other channels."""
-        self.wish.attach(attached)
-
-    @rule()
-    def approve(self) -> None:
-        """An admin lets go whatever is asked about."""
-        for folder in self._run(self.witness.folders()).values():
-            self._run(self.home.folders.approve(folder.id))
-
-    # The lives
 
     @rule(which=ANY, seconds=st.sampled_from((0, 2, 12, 40)))
     def look(self, which: int, seconds: int) -> None:
@@ -287,7 +180,7 @@ class FolderMachine(RuleBasedStateMachine):
 
     def _compare(self) -> None:
         folders = self._run(self.witness.folders())
-        faults = self.model.expect(folders)
+        faults = self.model.expect(folders) + self.model.recognise(folders)
         faults += self._run(self.witness.compare_with_index())
         faults += [f"{one} is live twice" for one in self._run(self.witness.live_twice())]
         assert not faults, "\n".join(faults)
@@ -311,12 +204,8 @@ class FolderMachine(RuleBasedStateMachine):
             self.approve()
             self.settle()
 
-    # How
-
-    def _run(self, work):
-        return self.bench.run(work)
-
-    def _judged(self, life: Life, work):
+    def _judged(self, life: Life, work: Awaitable[T]) -> T:
+        """What a life may delete is judged by what was there before and after."""
         before = self._run(self.witness.folders())
         result = self._run(work)
         self.may_end |= self.model.judge(life, before, self._run(self.witness.folders()))
@@ -338,14 +227,6 @@ class FolderMachine(RuleBasedStateMachine):
     def _life(self, which: int) -> Life:
         return self.lives[which % len(self.lives)]
 
-    def _here(self, place: str) -> list[str]:
-        where = self.wish.places[place]
-        return [] if where.outage else sorted(where.papers)
-
-    def _file(self, place: str, which: int) -> str | None:
-        here = self._here(place)
-        return here[which % len(here)] if here else None
-
-    def _written(self, which: int):
+    def _written(self, which: int) -> tuple[TenantName, UUID]:
         written = sorted(self.home.index.written)
         return written[which % len(written)]

@@ -147,6 +147,10 @@ class Wish:
         """The place of a folder's row."""
         return next(place for place in self.places.values() if str(place.root) == location)
 
+    def name_of(self, location: str) -> str:
+        """The name of that place."""
+        return next(name for name, place in self.places.items() if str(place.root) == location)
+
     def feeds(self, name: str) -> set[str]:
         """The channels that a place should answer in."""
         return set(self.attached) if name == LIBRARY else {self.channels[(ALPHA, BETA).index(name)]}
