@@ -12,19 +12,25 @@ from ingestion.sources.listing import first_level
 from ingestion.sources.patience import Patience, Unanswered
 from storage.channels import Channels
 from storage.errors import UnknownChannel
+from storage.folder_leases import FolderLeases
 from storage.folders import Folder, Folders
 from storage.models import Channel
 
 SILENT_SECONDS = 20.0
 """How long an inbox may take to be listed: it may lie on a share, and shares hang."""
+_LEFT_BEHIND = (
+    "The inbox is elsewhere now, where the channel has a folder of this name too: nobody looks into this one. "
+    "Move its files over, or start with the inbox that it lies in (FOOTNOTE_INBOX)."
+)
 _log = logging.getLogger(__name__)
 
 
 class WatchedInbox:
     """A folder whose first-level folders are channels, also those that appear while we run."""
 
-    def __init__(self, root: Path, channels: Channels, folders: Folders) -> None:
+    def __init__(self, root: Path, channels: Channels, folders: Folders, leases: FolderLeases) -> None:
         self._root = root
+        self._leases = leases
         self._channels = channels
         self._folders = folders
         self._known: set[str] = set()
@@ -33,11 +39,28 @@ class WatchedInbox:
         self._patience = Patience(SILENT_SECONDS)
 
     async def known(self) -> list[Folder]:
-        """The folders watched here before; one that is gone now is an outage, not a deletion."""
-        watched = await self._folders.watched(origin="inbox")
-        here = [folder for folder in watched if Path(folder.location).parent == self._root]
+        """The folders watched before; one that is gone now is an outage, not a deletion.
+
+        Those of an inbox that lay elsewhere, as in a home that was moved, are looked for in this one.
+        """
+        watched = [await self._here(folder) for folder in await self._folders.watched(origin="inbox")]
+        here = [folder for folder in watched if folder is not None]
         self._known = {Path(folder.location).name for folder in here}
         return here
+
+    async def _here(self, folder: Folder) -> Folder | None:
+        before = Path(folder.location)
+        if before.parent == self._root:
+            return folder
+        if not await self._leases.take(folder.location):
+            return None  # a living process watches another inbox of this home
+        moved = await self._folders.move_to(folder.id, str(self._root / before.name))
+        if moved is None:
+            await self._leases.release(folder.location)
+            await self._folders.report(folder.id, _LEFT_BEHIND)
+        else:
+            _log.warning("folder=%d is looked for in this inbox from now on; it was in another", folder.id)
+        return moved
 
     async def make(self) -> None:
         """Make the inbox, for people to find.

@@ -47,10 +47,10 @@ class Watcher:
         """
         root = Path(await run_aside(lambda: real_path(str(inbox))))
         mapped = MappedFolders(folder_map, root, self._channels, self._folders) if folder_map else None
-        wishes = Wishes(WatchedInbox(root, self._channels, self._folders), mapped)
-        wanted = await wishes.begin()
         seconds = self._settings.lease_seconds
         leases = FolderLeases(self._database, self._owner, seconds, is_dead=is_surely_dead)
+        wishes = Wishes(WatchedInbox(root, self._channels, self._folders, leases), mapped)
+        wanted = await wishes.begin()
         self._places = places = Places(self._make_place, schedule, leases, on_taken)
         await places.arrange(wanted)
 

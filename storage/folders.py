@@ -97,6 +97,21 @@ class Folders:
             await session.flush()
             return _folder(row)
 
+    async def move_to(self, folder_id: int, location: str) -> Folder | None:
+        """Look for a folder elsewhere from now on, with all that it holds.
+
+        Returns None, and changes nothing, when its channel has a folder there already.
+        """
+        async with self._database.transaction() as session:
+            row = await session.get_one(FolderRow, folder_id)
+            taken = select(col(FolderRow.id)).where(
+                col(FolderRow.channel_id) == row.channel_id, col(FolderRow.location) == location
+            )
+            if (await session.scalars(taken)).first() is not None:
+                return None
+            row.location = location
+            return _folder(row)
+
     async def watched(self, origin: str | None = None) -> list[Folder]:
         """Every watched folder, the ones that are not there any more included."""
         query = select(FolderRow).where(col(FolderRow.watched)).order_by(col(FolderRow.id))
