@@ -19,8 +19,8 @@ from storage.models import Channel
 SILENT_SECONDS = 20.0
 """How long an inbox may take to be listed: it may lie on a share, and shares hang."""
 _LEFT_BEHIND = (
-    "The inbox is elsewhere now, where the channel has a folder of this name too: nobody looks into this one. "
-    "Move its files over, or start with the inbox that it lies in (FOOTNOTE_INBOX)."
+    "The inbox is elsewhere now, where the channel has a folder of this name too: nobody looks into this "
+    "one. Move its files over, or start with the inbox that it lies in (FOOTNOTE_INBOX)."
 )
 _log = logging.getLogger(__name__)
 
