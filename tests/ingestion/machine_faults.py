@@ -47,15 +47,19 @@ class FailingIndex:
         self._faults = faults
 
     async def write(self, tenant: TenantName, chunks: Sequence[IndexedChunk]) -> None:
-        """Write, and then perhaps lose the connection."""
+        """Write, or lose the connection before the last chunk."""
         self._require_up()
-        await self.real.write(tenant, chunks)
-        for chunk in chunks:
-            self.written.setdefault((tenant, chunk.publication), {})[chunk.ordinal] = chunk
         if self._faults.unknown_writes:
             self._faults.unknown_writes -= 1
             self.outages += 1
+            await self._keep(tenant, chunks[:-1])
             raise IndexUnavailable("the connection broke")
+        await self._keep(tenant, chunks)
+
+    async def _keep(self, tenant: TenantName, chunks: Sequence[IndexedChunk]) -> None:
+        await self.real.write(tenant, chunks)
+        for chunk in chunks:
+            self.written.setdefault((tenant, chunk.publication), {})[chunk.ordinal] = chunk
 
     async def seal(self, tenant: TenantName, publication: UUID, **counts: Any) -> None:
         """Seal, or find that something is missing."""

@@ -56,7 +56,7 @@ class People(RuleBasedStateMachine):
 
     @rule(place=PLACES, file=ANY)
     def cut_off(self, place: str, file: int) -> None:
-        """A file loses its second half."""
+        """A file loses all but its beginning."""
         if name := self._file(place, file):
             self.model.touch(place, name)
             self.wish.places[place].overwrite(name, self.wish.places[place].papers[name].cut_off)

@@ -28,8 +28,8 @@ class Paper:
 
     @property
     def cut_off(self) -> Paper:
-        """The first half of it, as an upload that broke off leaves it."""
-        return Paper(None, self.data[: len(self.data) // 2])
+        """What an upload leaves that broke off before the first page."""
+        return Paper(None, self.data[:200])
 
 
 def _paper(number: int) -> Paper:

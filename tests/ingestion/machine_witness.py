@@ -12,10 +12,11 @@ from sqlalchemy import select
 
 from storage.analyzer import analyze
 from storage.embedding import Embedder
-from storage.errors import UnknownChannel, UnknownTenant
+from storage.errors import StorageError, UnknownChannel, UnknownTenant
 from storage.index.contract import Hit
 from storage.index.live import Found, LiveIndex
 from storage.models import Channel, LivePublication, TenantName
+from storage.publication_work import Published
 from storage.reconciling import Reconciling
 from storage.tables import DocumentRow, FolderRow, PublicationRow, ReadingRow, VersionRow
 
@@ -129,13 +130,19 @@ class Witness:
             faults += [
                 f"{one} lacks chunks: {held.get(one.id)}" for one in live if held.get(one.id) != one.chunks
             ]
-            for one in live:
-                await self._home.real_index.seal(
-                    tenant, one.id, chunks=one.chunks, vectors=one.vectors, space=one.space
-                )
+            faults += [fault for one in live if (fault := await self._lacks(one))]
             kept = await self._retired(channel_id)
             faults += [f"{one} is a stray" for one in held.keys() - {one.id for one in live} - kept]
         return faults
+
+    async def _lacks(self, one: Published) -> str | None:
+        """What the index has lost of a publication, vectors included."""
+        index = self._home.real_index
+        try:
+            await index.seal(one.tenant, one.id, chunks=one.chunks, vectors=one.vectors, space=one.space)
+        except StorageError as error:
+            return str(error)
+        return None
 
     async def _retired(self, channel_id: int) -> set[UUID]:
         query = select(PublicationRow.id).where(
