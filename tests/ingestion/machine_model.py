@@ -29,6 +29,8 @@ class Model:
         """Publications of which the index has lost something that is not mended yet."""
         self.identities: dict[Key, dict[int, UUID]] = {}
         """Files that nothing but a rename has touched since all was settled: folder -> document."""
+        self._swapped: set[Key] = set()
+        """Those of them that have exchanged names: who loses the other looks as if it had replaced it."""
         self._ever: set[tuple[str, str]] = set()
 
     def note_wish(self) -> None:
@@ -73,6 +75,8 @@ class Model:
     def touch(self, place: str, file: str, paper: Paper | None = None) -> None:
         """More than a rename befell a file; whatever else has its bytes now may be mistaken for it."""
         self.identities.pop((place, file), None)
+        for key in [key for key in self._swapped if key[0] == place]:
+            self.identities.pop(key, None)
         if paper is not None:
             copies = [key for key in self.identities if self._wish.places[key[0]].papers.get(key[1]) == paper]
             for key in copies:
@@ -83,12 +87,15 @@ class Model:
         documents = self.identities.pop((place, file), None)
         if self.identities.pop((place, new), None) is None and documents and new not in known:
             self.identities[place, new] = documents
+        if (place, file) in self._swapped:
+            self._swapped.add((place, new))
 
     def swap(self, place: str, one: str, other: str) -> None:
         """Two files have exchanged their names."""
         first, second = self.identities.pop((place, one), None), self.identities.pop((place, other), None)
         if first and second:
             self.identities |= {(place, one): second, (place, other): first}
+        self._swapped |= {(place, one), (place, other)}
 
     def forget_identities(self, place: str) -> None:
         """Its documents may go, and come back as others."""
@@ -103,6 +110,7 @@ class Model:
             if folders[folder].documents.get(file) != document
         ]
         self.identities.clear()
+        self._swapped.clear()
         for folder in folders.values():
             name = self._wish.name_of(folder.location)
             if folder.watched and self._wish.places[name].is_healthy:
