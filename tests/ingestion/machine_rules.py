@@ -165,11 +165,13 @@ class FolderMachine(People):
         for _ in range(FEWEST_ROUNDS):
             self._settle_a_little()
         rounds = FEWEST_ROUNDS
-        while unrest := self._run(self.witness.unrest()):
-            assert rounds < MOST_ROUNDS, f"it never comes to rest: {unrest}"
+        while faults := self._differences():
+            assert rounds < MOST_ROUNDS, "\n".join(faults)
             self._settle_a_little()
             rounds += 1
-        self._compare()
+        others = self.model.recognise(self._run(self.witness.folders()))
+        assert not others, "\n".join(others)
+        self.model.damaged.clear()
 
     def _settle_a_little(self) -> None:
         self._pass(seconds=40)
@@ -178,13 +180,13 @@ class FolderMachine(People):
             self._run(life.work())
         self._observe()
 
-    def _compare(self) -> None:
+    def _differences(self) -> list[str]:
+        """What is not yet, or not any more, as the folders say."""
+        if unrest := self._run(self.witness.unrest()):
+            return [f"it never comes to rest: {unrest}"]
         folders = self._run(self.witness.folders())
-        faults = self.model.expect(folders) + self.model.recognise(folders)
-        faults += self._run(self.witness.compare_with_index())
-        faults += [f"{one} is live twice" for one in self._run(self.witness.live_twice())]
-        assert not faults, "\n".join(faults)
-        self.model.damaged.clear()
+        faults = self.model.expect(folders) + self._run(self.witness.compare_with_index())
+        return faults + [f"{one} is live twice" for one in self._run(self.witness.live_twice())]
 
     def teardown(self) -> None:
         """Settle once more, with an admin's word for everything, and compare."""
