@@ -19,8 +19,8 @@ from machine_rules import FolderMachine
 EXAMPLES = {
     "embedded/SQLite": 60,
     "embedded/PostgreSQL": 20,
-    "Weaviate/SQLite": 20,
-    "Weaviate/PostgreSQL": 10,
+    "Weaviate/SQLite": 10,
+    "Weaviate/PostgreSQL": 5,
 }
 STEPS = 20
 SOAK_EXAMPLES, SOAK_STEPS = 5000, 50
