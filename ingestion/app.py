@@ -143,6 +143,7 @@ class Ingestion:
 
         schedule.every(PURGE_SECONDS, "purge", self.purge)
         schedule.every(VERIFY_SECONDS, "verify", self._verifier.look)
+        schedule.every(VERIFY_SECONDS, "renew", self._reconciler.renew_damaged)
         schedule.every(RECONCILE_SECONDS, "reconcile", reconcile)
 
     async def stop(self) -> None:

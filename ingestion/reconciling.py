@@ -2,6 +2,7 @@
 
 SQL is the truth: what it calls live and the index lacks is published anew, what the index holds
 beyond it is removed; what the disk lost is copied or read again, what it holds beyond SQL is swept.
+A tenant whose file was damaged answers again once all that is live there was published anew.
 """
 
 from __future__ import annotations
@@ -13,13 +14,15 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import timedelta
+from uuid import UUID
 
 from ingestion.verifying import Verifier
 from storage.blobs import Blobs, Kept
 from storage.crash_points import reach
-from storage.errors import InfrastructureError, UnknownTenant
+from storage.errors import IndexUnavailable, InfrastructureError, UnknownTenant
 from storage.index.contract import Index
 from storage.models import TenantName
+from storage.publication_work import Published
 from storage.readings import ReadingFiles
 from storage.reconciling import KeptReading, Reconciling, Shelves
 
@@ -78,6 +81,7 @@ class Reconciler:
         self._grace = grace_seconds
         self._lease = timedelta(seconds=lease_seconds)
         self._outages: int | None = None
+        self._renewed: set[UUID] = set()
 
     async def look(self) -> Repairs | None:
         """Reconcile at the first look, after an outage and every hour; None when it is another one's turn.
@@ -87,6 +91,7 @@ class Reconciler:
         """
         await self._index.ping()
         outages = self._index.outages
+        await self.renew_damaged()
         if not await self._sql.take_turn(self._lease, at_once=outages != self._outages):
             return None
         async with self._keeping_turn():
@@ -134,7 +139,12 @@ class Reconciler:
         held = await self._index.tenants()
         channels = await self._sql.tenants()
         for tenant, channel_id in channels.items():
-            await self._compare_tenant(tenant, channel_id, repairs)
+            try:
+                await self._index.examine(tenant)
+                await self._compare_tenant(tenant, channel_id, repairs)
+            except IndexUnavailable as error:
+                await self._index.ping()  # the index is there, so it is this tenant alone
+                _log.warning("tenant=%s outcome=not-compared cause=%s", tenant, error)
             if repairs:
                 reach("amid-reconcile")
         if self._index.is_ours_alone:
@@ -148,16 +158,39 @@ class Reconciler:
         So nothing that goes live, or is removed, while it is listed is taken for a loss or a stray.
         """
         live = await self._sql.live(channel_id)
-        try:
-            held = await self._index.publications(tenant)
-        except UnknownTenant:
-            held = {}
-        for one in live:
-            if held.get(one.id, 0) != one.chunks:
-                repairs.published_anew += await self._verifier.verify(one)
+        held = await self._held(tenant)
+        for one in _lost(live, held):
+            repairs.published_anew += await self._verifier.verify(one)
         for stray in await self._sql.strays(held.keys()):
             await self._index.remove(tenant, stray, held[stray] + GHOSTS)
             repairs.strays_removed += 1
+
+    async def _held(self, tenant: TenantName) -> dict[UUID, int]:
+        try:
+            return await self._index.publications(tenant)
+        except UnknownTenant:
+            return {}
+
+    async def renew_damaged(self) -> None:
+        """Publish what damaged tenants lost, once; what is whole again may answer, and nothing before.
+
+        Raises:
+            InfrastructureError: an engine is away; the next time goes on.
+        """
+        damaged = await self._index.damaged()
+        channels = await self._sql.tenants() if damaged else {}
+        for tenant in damaged & channels.keys():
+            live = await self._sql.live(channels[tenant])
+            lost = _lost(live, await self._held(tenant))
+            for one in lost:
+                if one.id not in self._renewed:
+                    await self._verifier.verify(one)
+                    self._renewed.add(one.id)
+            if not lost:
+                await self._index.restore(tenant)
+                _log.warning("tenant=%s outcome=restored: it answers again", tenant)
+        if not damaged:
+            self._renewed.clear()
 
     async def _compare_blobs(self, shelves: Shelves, repairs: Repairs) -> None:
         """Asks what is wanted first: a blob that comes while the disk is listed is not missed there."""
@@ -187,3 +220,7 @@ class Reconciler:
 
     def _is_old(self, kept: Kept) -> bool:
         return kept.seconds >= self._grace
+
+
+def _lost(live: list[Published], held: dict[UUID, int]) -> list[Published]:
+    return [one for one in live if held.get(one.id, 0) != one.chunks]

@@ -10,8 +10,10 @@ import math
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from storage.index.contract import Filters
+from storage.index.tenant_damage import only_row
 from storage.index.tenant_rows import PASSES, document_frequencies, filter_values
 
 K1 = 1.2
@@ -43,7 +45,7 @@ def best(
         for term, repeated in Counter(terms).items()
     }
     average = _average_length(connection)
-    scored = [_score(connection.execute(_LENGTHS, (row,)).fetchone(), weights, average) for row in ids]
+    scored = [_score(only_row(connection, _LENGTHS, row), weights, average) for row in ids]
     return sorted(scored, key=lambda found: (-found[1], found[0]))[:limit]
 
 
@@ -63,11 +65,11 @@ def _propose(connection: sqlite3.Connection, terms: Iterable[str], filters: Filt
 
 
 def _average_length(connection: sqlite3.Connection) -> float:
-    chunks, terms = connection.execute("SELECT chunks, terms FROM state").fetchone()
+    chunks, terms = only_row(connection, "SELECT chunks, terms FROM state")
     return terms / chunks if chunks else 1.0
 
 
-def _score(row: tuple[int, str, int], weights: Mapping[str, float], average: float) -> tuple[int, float]:
+def _score(row: tuple[Any, ...], weights: Mapping[str, float], average: float) -> tuple[int, float]:
     chunk, terms, length = row
     counts = Counter(term for term in terms.split(" ") if term in weights)
     slope = K1 * (1 - B + B * length / average)

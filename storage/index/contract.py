@@ -146,6 +146,15 @@ class Index(Protocol):
     async def drop_tenant(self, tenant: TenantName) -> None:
         """Remove a tenant and all it holds; idempotent."""
 
+    async def examine(self, tenant: TenantName) -> None:
+        """Read a tenant through, for as long as it takes; what is broken is ``damaged`` afterwards."""
+
+    async def damaged(self) -> set[TenantName]:
+        """Tenants that lost what they held; until ``restore``, every question there is refused."""
+
+    async def restore(self, tenant: TenantName) -> None:
+        """All that is live in a damaged tenant was written anew: it answers again."""
+
     async def ping(self) -> None:
         """Return when the engine answers."""
 

@@ -10,11 +10,12 @@ import asyncio
 import sqlite3
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 from uuid import UUID
 
-from storage.errors import IndexUnavailable
+from storage.errors import IndexUnavailable, UnknownTenant
 from storage.index import bm25, tenant_rows
 from storage.index.contract import Filters, Hit, IndexedChunk, Vector, require_complete
 from storage.index.matrices import Matrices
@@ -22,6 +23,8 @@ from storage.index.tenant_file import TenantFiles, translated
 from storage.models import TenantName
 
 WRITTEN_AT_ONCE = 500
+EXAMINED_WITHIN = 120.0
+"""Seconds for the file of a large tenant on a slow disk."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -43,6 +46,7 @@ class EmbeddedIndex:
         ``first_space`` is the space of vectors that were written before spaces had names.
         """
         self._files = TenantFiles(folder.absolute(), timeout, first_space)
+        self._patient_files = TenantFiles(folder.absolute(), EXAMINED_WITHIN, first_space)
         self._timeout = timeout
         self._matrices = Matrices()
         self._threads = ThreadPoolExecutor(max_workers=4, thread_name_prefix="index")
@@ -83,7 +87,7 @@ class EmbeddedIndex:
         def find(connection: sqlite3.Connection) -> list[Hit]:
             return tenant_rows.hits(connection, bm25.best(connection, terms, filters, limit))
 
-        return await self._look(tenant, find)
+        return await self._answer(tenant, find)
 
     async def find_by_vector(
         self, tenant: TenantName, space: str, vector: Vector, filters: Filters, limit: int
@@ -95,13 +99,13 @@ class EmbeddedIndex:
             allowed = tenant_rows.allowed_ids(connection, filters)
             return tenant_rows.hits(connection, matrix.nearest(tenant_rows.unit(vector), allowed, limit))
 
-        return await self._look(tenant, find)
+        return await self._answer(tenant, find)
 
     async def document_frequencies(
         self, tenant: TenantName, terms: Collection[str]
     ) -> tuple[int, dict[str, int]]:
         """(number of chunks in the tenant, chunks per term)."""
-        return await self._look(tenant, tenant_rows.document_frequencies, terms)
+        return await self._answer(tenant, tenant_rows.document_frequencies, terms)
 
     async def remove(self, tenant: TenantName, publication: UUID, chunks: int) -> None:
         """Remove a publication whole, however many chunks it has."""
@@ -115,6 +119,26 @@ class EmbeddedIndex:
     async def drop_tenant(self, tenant: TenantName) -> None:
         """Remove a tenant and all it holds."""
         await self._in_thread(self._files.drop, tenant)
+
+    async def examine(self, tenant: TenantName) -> None:
+        """Compare every chunk with its checksum and the words with the chunks; 50,000 take some seconds."""
+        with suppress(UnknownTenant):
+            await asyncio.to_thread(self._examine, tenant)
+
+    def _examine(self, tenant: TenantName) -> None:
+        with translated():
+            with self._patient_files.reading(tenant) as connection:
+                tenant_rows.examine_chunks(connection)
+            with self._patient_files.writing(tenant) as connection:
+                tenant_rows.examine_words(connection)
+
+    async def damaged(self) -> set[TenantName]:
+        """Tenants whose file was set aside."""
+        return await self._in_thread(self._files.damaged)
+
+    async def restore(self, tenant: TenantName) -> None:
+        """Forget the file that was set aside."""
+        await self._in_thread(self._files.forget_damaged, tenant)
 
     async def ping(self) -> None:
         """Return when the folder can be written to."""
@@ -136,6 +160,19 @@ class EmbeddedIndex:
                 return work(connection, *args, **kwargs)
 
         return await self._in_thread(look)
+
+    async def _answer(
+        self,
+        tenant: TenantName,
+        work: Callable[Concatenate[sqlite3.Connection, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        def answer() -> T:
+            with self._files.answering(tenant) as connection:
+                return work(connection, *args, **kwargs)
+
+        return await self._in_thread(answer)
 
     async def _change(
         self,

@@ -30,6 +30,9 @@ MOST_ROUNDS = 30
 class LiveSet(Protocol):
     """What SQL knows of publications; the catalog is one."""
 
+    async def has_live(self, channel_id: int) -> bool:
+        """Whether anything of the channel answers."""
+
     async def hidden(self, channel_id: int) -> frozenset[UUID]:
         """The publications that are pending or retired."""
 
@@ -108,12 +111,15 @@ class LiveIndex:
         A channel without a tenant finds nothing.
 
         Raises:
-            IndexUnavailable: the index is down or late, or publications change faster than it answers.
+            IndexUnavailable: the index is down or late, publications change faster than it answers, or
+                it lost the tenant of a channel that has documents.
         """
         asked = _Asked(channel, terms, vector, groups, limit)
         try:
             return await self._find(asked)
-        except UnknownTenant:
+        except UnknownTenant as error:
+            if await self._live_set.has_live(channel.id):
+                raise IndexUnavailable("the index lost the channel's tenant") from error
             return Found()
 
     async def document_frequencies(

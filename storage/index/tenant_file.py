@@ -1,11 +1,13 @@
 """The file of one tenant of the embedded index: its tables, and connections to it.
 
 One file per tenant, because BM25 counts words per tenant and a forgotten tenant must find nothing.
-A file appears whole or not at all, so whoever finds one finds its tables too.
+A file appears whole or not at all, so whoever finds one finds its tables too. A damaged one is set aside.
 """
 
 from __future__ import annotations
 
+import fcntl
+import logging
 import os
 import secrets
 import sqlite3
@@ -15,13 +17,15 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TextIO
 
 from storage.errors import IndexUnavailable, UnknownTenant
+from storage.index.tenant_damage import is_damage, only_row
 from storage.models import TenantName
 
 _PUNCTUATION = string.punctuation.replace("'", "''''").replace('"', '""')
-_SHAPE = 1
-"""Files of shape 0 knew one embedder only; in ``user_version``."""
+_SHAPE = 2
+"""Files of shape 0 knew one embedder only, those of shape 1 no checksums; in ``user_version``."""
 _SCHEMA = f"""
 PRAGMA journal_mode = WAL;
 PRAGMA user_version = {_SHAPE};
@@ -37,6 +41,7 @@ CREATE TABLE chunk (
     heading_path TEXT NOT NULL,
     vector BLOB,
     space TEXT,
+    checksum INTEGER,
     UNIQUE (publication, ordinal)
 );
 CREATE TABLE facet (
@@ -59,6 +64,11 @@ CREATE TABLE state (
 """
 
 
+_BETWEEN_TRIES = 0.01
+"""Seconds."""
+_log = logging.getLogger(__name__)
+
+
 class TenantFiles:
     """The folder of tenant files; every connection ends within ``timeout`` seconds."""
 
@@ -74,7 +84,18 @@ class TenantFiles:
 
     def tenants(self) -> set[TenantName]:
         """Every tenant that has a file."""
-        return {TenantName(path.stem) for path in self._folder.glob("*.sqlite3")}
+        return self._named("*.sqlite3") | self.damaged()
+
+    def damaged(self) -> set[TenantName]:
+        """Every tenant whose file was set aside and not forgotten since."""
+        return self._named("*.damaged")
+
+    def _named(self, pattern: str) -> set[TenantName]:
+        return {TenantName(path.stem) for path in self._folder.glob(pattern)}
+
+    def forget_damaged(self, tenant: TenantName) -> None:
+        """Remove the file that was set aside: the new one has everything."""
+        self._aside(tenant).unlink(missing_ok=True)
 
     def create(self, tenant: TenantName) -> None:
         """Make an empty file for the tenant unless there is one; two processes may try at once."""
@@ -85,14 +106,22 @@ class TenantFiles:
         with tempfile.TemporaryDirectory(prefix=".new-", dir=self._folder) as work:
             draft = Path(work) / path.name
             _write_schema(draft)
-            with suppress(FileExistsError):
+            with self._locked(tenant, fcntl.LOCK_EX), suppress(FileExistsError):
+                if not path.exists():
+                    self._remove_journal(tenant)
                 os.link(draft, path)
 
     def drop(self, tenant: TenantName) -> None:
-        """Remove the tenant's file, whoever may still read it."""
+        """Remove the tenant's file, whoever may still read it, and the one that was set aside."""
+        self._path(tenant).unlink(missing_ok=True)
+        self._remove_journal(tenant)
+        self.forget_damaged(tenant)
+
+    def _remove_journal(self, tenant: TenantName) -> None:
+        """What belongs to no file but the last one of this name."""
         path = self._path(tenant)
-        for name in (path, *(path.with_name(path.name + end) for end in ("-wal", "-shm"))):
-            name.unlink(missing_ok=True)
+        for end in ("-wal", "-shm"):
+            path.with_name(path.name + end).unlink(missing_ok=True)
 
     def ping(self) -> None:
         """Raise OSError unless the folder can be written to."""
@@ -107,6 +136,18 @@ class TenantFiles:
             yield connection
 
     @contextmanager
+    def answering(self, tenant: TenantName) -> Iterator[sqlite3.Connection]:
+        """As ``reading``, for a question: it waits until everything is there again.
+
+        Raises:
+            IndexUnavailable: the tenant's file was set aside, and the new one may lack something.
+        """
+        with self.reading(tenant) as connection:
+            if self._aside(tenant).exists():  # asked after the new file was opened: it came later
+                raise IndexUnavailable("the tenant's file was damaged: its documents are published anew")
+            yield connection
+
+    @contextmanager
     def writing(self, tenant: TenantName) -> Iterator[sqlite3.Connection]:
         """One transaction: all of it is on the disk afterwards, or nothing."""
         with self._connected(tenant, "BEGIN IMMEDIATE") as connection:
@@ -118,6 +159,21 @@ class TenantFiles:
         path = self._path(tenant)
         if not path.exists():
             raise UnknownTenant(f"the index has no tenant {tenant}")
+        inode = None
+        try:
+            with self._locked(tenant, fcntl.LOCK_SH):
+                inode = _inode(path)
+                with self._opened(path) as connection:
+                    connection.execute(begin)
+                    yield connection
+        except sqlite3.Error as error:
+            if not is_damage(error):
+                raise
+            self._set_aside(tenant, inode)
+            raise IndexUnavailable("the tenant's file of the embedded index is damaged") from error
+
+    @contextmanager
+    def _opened(self, path: Path) -> Iterator[sqlite3.Connection]:
         connection = sqlite3.connect(
             f"{path.as_uri()}?mode=rw", uri=True, timeout=self._timeout, isolation_level=None
         )
@@ -125,15 +181,37 @@ class TenantFiles:
             _stop_at(connection, time.monotonic() + self._timeout)
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA foreign_keys = ON")
-            _name_spaces(connection, self._first_space)
-            connection.execute(begin)
+            _bring_up_to_date(connection, self._first_space)
             yield connection
         finally:
             connection.close()
 
+    def _set_aside(self, tenant: TenantName, inode: int | None) -> None:
+        """Nobody asks the damaged file again; unless another one has taken its place already."""
+        with self._locked(tenant, fcntl.LOCK_EX):
+            if _inode(self._path(tenant)) != inode:
+                return
+            self._path(tenant).replace(self._aside(tenant))
+            self._remove_journal(tenant)
+        _log.error("tenant=%s outcome=damaged: its index is set aside and published anew", tenant)
+
+    @contextmanager
+    def _locked(self, tenant: TenantName, kind: int) -> Iterator[None]:
+        """Nobody has the file open while it changes places: SQLite finds a journal by the file's name."""
+        deadline = time.monotonic() + self._timeout
+        with self._path(tenant).with_suffix(".lock").open("a") as lock:
+            while not _is_locked(lock, kind):
+                if time.monotonic() > deadline:
+                    raise TimeoutError("a tenant's file stays locked")
+                time.sleep(_BETWEEN_TRIES)
+            yield
+
     def _path(self, tenant: TenantName) -> Path:
         """The tenant's file; the name is checked again, because it becomes a path."""
         return self._folder / f"{TenantName(str(tenant))}.sqlite3"
+
+    def _aside(self, tenant: TenantName) -> Path:
+        return self._path(tenant).with_suffix(".damaged")
 
 
 @contextmanager
@@ -160,14 +238,29 @@ def _write_schema(path: Path) -> None:
     path.chmod(0o600)
 
 
-def _name_spaces(connection: sqlite3.Connection, first_space: str | None) -> None:
-    """Bring an older file up to date: a default names the space of all its vectors without a rewrite."""
+def _inode(path: Path) -> int | None:
+    return path.stat().st_ino if path.exists() else None
+
+
+def _is_locked(lock: TextIO, kind: int) -> bool:
+    with suppress(BlockingIOError):
+        fcntl.flock(lock, kind | fcntl.LOCK_NB)
+        return True
+    return False
+
+
+def _bring_up_to_date(connection: sqlite3.Connection, first_space: str | None) -> None:
+    """Add what an older file lacks: a default names the space of all its vectors without a rewrite."""
     if connection.execute("PRAGMA user_version").fetchone()[0] >= _SHAPE:
         return
     connection.execute("BEGIN IMMEDIATE")
-    if connection.execute("PRAGMA user_version").fetchone()[0] < _SHAPE:
+    only_row(connection, "SELECT 1 FROM sqlite_schema WHERE name = 'chunk'")
+    shape = connection.execute("PRAGMA user_version").fetchone()[0]
+    if shape < 1:
         default = f" DEFAULT '{first_space}'" if first_space and first_space.isidentifier() else ""
         connection.execute(f"ALTER TABLE chunk ADD COLUMN space TEXT{default}")
+    if shape < _SHAPE:
+        connection.execute("ALTER TABLE chunk ADD COLUMN checksum INTEGER")
         connection.execute(f"PRAGMA user_version = {_SHAPE}")
     connection.execute("COMMIT")
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from storage.index.contract import Filters, Hit, IndexedChunk, Vector
 from storage.index.matrices import State
+from storage.index.tenant_damage import DamagedFile, checksum, only_row, require_sound_pages
 
 REMOVED_AT_ONCE = 2000
 
@@ -30,11 +31,10 @@ PASSES = """
 """SQL condition that a chunk passes the filters; the plus keeps SQLite from searching once per id."""
 
 _ALLOWED = "SELECT id FROM chunk WHERE " + PASSES.format(id="chunk.id")  # noqa: S608 - made of constants
-_INSERT = """
-    INSERT INTO chunk (
-        publication, ordinal, terms, length, text, first_page, last_page, heading_path, vector, space
-    ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+_WRITTEN = """
+    publication, ordinal, terms, length, text, first_page, last_page, heading_path, space, vector, checksum
 """
+_INSERT = f"INSERT INTO chunk ({_WRITTEN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - as above
 
 
 def filter_values(filters: Filters) -> dict[str, str]:
@@ -58,10 +58,8 @@ def _insert(connection: sqlite3.Connection, chunk: IndexedChunk) -> None:
     vector = None if chunk.vector is None else unit(chunk.vector).tobytes()
     pages = (chunk.first_page, chunk.last_page)
     shown = (chunk.text, *pages, json.dumps(chunk.heading_path))
-    row = connection.execute(
-        _INSERT,
-        (str(chunk.publication), chunk.ordinal, chunk.terms, length, *shown, vector, chunk.space),
-    ).lastrowid
+    columns = (str(chunk.publication), chunk.ordinal, chunk.terms, length, *shown, chunk.space)
+    row = connection.execute(_INSERT, (*columns, vector, checksum(columns, vector))).lastrowid
     connection.execute("INSERT INTO words (rowid, terms) VALUES (?, ?)", (row, chunk.terms))
     connection.executemany("INSERT INTO facet VALUES (?, ?)", [(facet, row) for facet in set(chunk.facets)])
     connection.execute("UPDATE state SET last_id = ?, chunks = chunks + 1, terms = terms + ?", (row, length))
@@ -102,19 +100,35 @@ def publications(connection: sqlite3.Connection) -> dict[UUID, int]:
     return {UUID(publication): chunks for publication, chunks in rows}
 
 
+def examine_chunks(connection: sqlite3.Connection) -> None:
+    """Read every page and every chunk.
+
+    Raises:
+        sqlite3.DatabaseError: something is not what was written (``is_damage``).
+    """
+    require_sound_pages(connection)
+    for row in connection.execute(f"SELECT {_WRITTEN} FROM chunk"):  # noqa: S608 - as above
+        _require_sound(row)
+
+
+def examine_words(connection: sqlite3.Connection) -> None:
+    """Compare the words with the chunks, in a transaction that may write; errors as before."""
+    connection.execute("INSERT INTO words (words, rank) VALUES ('integrity-check', 1)")
+
+
 def document_frequencies(
     connection: sqlite3.Connection, terms: Collection[str]
 ) -> tuple[int, dict[str, int]]:
     """(number of chunks in the tenant, chunks per term)."""
     counted = "SELECT term, doc FROM vocabulary WHERE term IN (SELECT value FROM json_each(?))"
     known = dict(connection.execute(counted, (json.dumps(list(terms)),)).fetchall())
-    (chunks,) = connection.execute("SELECT chunks FROM state").fetchone()
+    (chunks,) = only_row(connection, "SELECT chunks FROM state")
     return chunks, {term: known.get(term, 0) for term in terms}
 
 
 def read_state(connection: sqlite3.Connection) -> State:
     """What decides which vectors the file holds."""
-    return State(*connection.execute("SELECT file, removals, last_id FROM state").fetchone())
+    return State(*only_row(connection, "SELECT file, removals, last_id FROM state"))
 
 
 def allowed_ids(connection: sqlite3.Connection, filters: Filters) -> NDArray[np.int64] | None:
@@ -126,13 +140,21 @@ def allowed_ids(connection: sqlite3.Connection, filters: Filters) -> NDArray[np.
 
 
 def hits(connection: sqlite3.Connection, scored: Sequence[tuple[int, float]]) -> list[Hit]:
-    """The chunks behind (id, score), in the order given."""
-    columns = "SELECT publication, ordinal, text, first_page, last_page, heading_path FROM chunk WHERE id = ?"
-    return [_hit(connection.execute(columns, (row,)).fetchone(), score) for row, score in scored]
+    """The chunks behind (id, score), in the order given, each of them as it was written."""
+    query = f"SELECT {_WRITTEN} FROM chunk WHERE id = ?"  # noqa: S608 - as above
+    return [_hit(_require_sound(only_row(connection, query, row)), score) for row, score in scored]
+
+
+def _require_sound(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The row itself; files of the first release have rows without a checksum."""
+    *columns, vector, kept = row
+    if kept is not None and kept != checksum(columns, vector):
+        raise DamagedFile("a chunk is not what was written")
+    return row
 
 
 def _hit(row: tuple[Any, ...], score: float) -> Hit:
-    publication, ordinal, text, first_page, last_page, headings = row
+    publication, ordinal, _, _, text, first_page, last_page, headings, *_ = row
     return Hit(UUID(publication), ordinal, text, first_page, last_page, tuple(json.loads(headings)), score)
 
 

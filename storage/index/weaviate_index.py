@@ -256,6 +256,16 @@ class WeaviateIndex:
         """Remove a tenant and all it holds."""
         await self._call(self._collection.tenants.remove(_checked(tenant)))
 
+    async def examine(self, tenant: TenantName) -> None:
+        """Its files are the server's own."""
+
+    async def damaged(self) -> set[TenantName]:
+        """None that we could tell."""
+        return set()
+
+    async def restore(self, tenant: TenantName) -> None:
+        """Nothing was damaged."""
+
     async def ping(self) -> None:
         """Return when the server answers on both of its ports."""
         await self._call(self._client.get_meta())

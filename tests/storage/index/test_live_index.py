@@ -22,6 +22,10 @@ class Publications:
     def __init__(self) -> None:
         self.states: dict[UUID, str] = {}
 
+    async def has_live(self, channel_id: int) -> bool:
+        """Whether any is."""
+        return "live" in self.states.values()
+
     async def hidden(self, channel_id: int) -> frozenset[UUID]:
         """Pending and retired ones."""
         await asyncio.sleep(0)

@@ -28,7 +28,10 @@ async def older_file(folder: Path) -> TenantName:
     await index.write(tenant, chunks)
     await index.aclose()
     with closing(sqlite3.connect(folder / f"{tenant}.sqlite3")) as file:
-        file.executescript("ALTER TABLE chunk DROP COLUMN space; PRAGMA user_version = 0;")
+        file.executescript(
+            "ALTER TABLE chunk DROP COLUMN space; ALTER TABLE chunk DROP COLUMN checksum;"
+            "PRAGMA user_version = 0;"
+        )
     return tenant
 
 
