@@ -216,7 +216,9 @@ async def _plan_publications(session: AsyncSession, generations: Generations, wa
         if one.version_id not in best or one.rung == Rung.FULL:
             best[one.version_id] = one
     session.add_all(
-        PublicationRow(channel_id=one.channel_id, version_id=one.version_id, reading_id=one.reading_id)
+        PublicationRow(
+            channel_id=one.channel_id, version_id=one.version_id, reading_id=one.reading_id, rung=one.rung
+        )
         for one in best.values()
     )
     return len(best)

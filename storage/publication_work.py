@@ -70,7 +70,7 @@ class PublicationWork:
         query = (
             select(PublicationRow)
             .join(ReadingRow, col(ReadingRow.id) == PublicationRow.reading_id)
-            .where(col(PublicationRow.state) == "pending", col(ReadingRow.rung) == rung.value)
+            .where(col(PublicationRow.state) == "pending", col(PublicationRow.rung) == rung.value)
             .where(col(ReadingRow.state) == "done")
             .order_by(col(PublicationRow.created_at), col(PublicationRow.id))
         )
@@ -178,7 +178,11 @@ def _replace(session: AsyncSession, row: PublicationRow) -> PublicationRow:
 
 def _copy(row: PublicationRow) -> PublicationRow:
     return PublicationRow(
-        id=uuid4(), channel_id=row.channel_id, version_id=row.version_id, reading_id=row.reading_id
+        id=uuid4(),
+        channel_id=row.channel_id,
+        version_id=row.version_id,
+        reading_id=row.reading_id,
+        rung=row.rung,
     )
 
 

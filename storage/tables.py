@@ -20,6 +20,7 @@ from sqlmodel import Field, SQLModel
 
 from storage.clock import utc_now
 from storage.columns import NEVER_AGAIN, Leased, chance_id, moment
+from storage.models import Rung
 
 
 class ChannelRow(SQLModel, table=True):
@@ -154,12 +155,14 @@ class PublicationRow(Leased, table=True):
     __table_args__ = (
         Index(None, "channel_id", "state"),
         Index(None, "version_id", "state"),
-        Index("ix_publication_queue", "state", "created_at"),
+        Index("ix_publication_queue", "state", "rung", "created_at", "id"),
     )
     id: UUID = Field(default_factory=uuid4, primary_key=True)
     channel_id: int = Field(foreign_key="channel.id")
     version_id: int = Field(foreign_key="version.id")
     reading_id: UUID = Field(foreign_key="reading.id", index=True)
+    rung: str = Field(default=Rung.QUICK.value, sa_column_kwargs={"server_default": Rung.QUICK.value})
+    """The reading's: the next one of a rung is found without a look at those of the other."""
     state: str = Field(default="pending")
     created_at: datetime = moment(default_factory=utc_now)
     live_at: datetime | None = moment(default=None)

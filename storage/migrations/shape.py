@@ -19,7 +19,7 @@ SHAPE = {
     "version": {"ix_version_document_id": "10000 2", "ix_version_sha256": "10000 2"},
     "reading": {"ix_reading_queue": "20000 6000 3000 3000 3000 1", "ix_reading_sha256_state": "20000 2 1"},
     "publication": {
-        "ix_publication_queue": "20000 6000 1",
+        "ix_publication_queue": "20000 6000 3000 1 1",
         "ix_publication_channel_id_state": "20000 2000 1000",
         "ix_publication_version_id_state": "20000 2 1",
         "ix_publication_reading_id": "20000 2",

@@ -140,7 +140,10 @@ def _order_queues() -> None:
     op.drop_index("ix_reading_state", table_name="reading")
     op.create_index("ix_reading_queue", "reading", ["state", "rung", "generation", "again", "created_at"])
     op.drop_index("ix_publication_state", table_name="publication")
-    op.create_index("ix_publication_queue", "publication", ["state", "created_at"])
+    op.add_column("publication", sa.Column("rung", sa.String(), nullable=False, server_default="quick"))
+    full = "SELECT id FROM reading WHERE rung = 'full'"
+    op.execute(f"UPDATE publication SET rung = 'full' WHERE reading_id IN ({full})")  # noqa: S608 - constants
+    op.create_index("ix_publication_queue", "publication", ["state", "rung", "created_at", "id"])
     op.drop_index("ix_document_channel_id", table_name="document")
     op.create_index(op.f("ix_document_channel_id_state"), "document", ["channel_id", "state"])
 
