@@ -6,6 +6,7 @@
     ├── NotSettled      the file changed while it was copied: look again later
     ├── NotAFile        a link, pipe, device or vanished entry: nothing to take
     └── Refused         the file itself is the reason; the message tells an admin what to do
+        └── Unreadable  its rights or its disk are: it is tried again without having changed
 
 What goes wrong with a document's content is a ``storage.errors.DocumentError``; what goes wrong with
 an engine is a ``storage.errors.InfrastructureError``.
@@ -26,3 +27,7 @@ class NotAFile(IngestionError):
 
 class Refused(IngestionError):
     """The bytes of the file cannot be stored; the message is a sentence for an admin."""
+
+
+class Unreadable(Refused):
+    """The file cannot be read as things are; it is tried again in a while, changed or not."""

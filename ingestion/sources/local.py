@@ -9,11 +9,12 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from ingestion.errors import NotAFile
+from ingestion.errors import NotAFile, Unreadable
 from ingestion.sources.listing import scan, scan_file
 from ingestion.sources.opening import copy, open_beneath
 from ingestion.sources.patience import MOUNT_SECONDS, Beat, Patience, Unanswered
 from ingestion.sources.port import Scan, SeenFile
+from ingestion.sources.unreadable import UnreadableFiles
 from storage.errors import BlobsUnavailable
 from storage.mounts import may_hang
 
@@ -40,20 +41,21 @@ class LocalSource:
         self._kernel = Patience(MOUNT_SECONDS)
         self.is_remote = self._is_share()
         self._patience = Patience(seconds)
+        self._unreadable = UnreadableFiles()
         self._devices: dict[tuple[str, ...], int] = {}
 
     def scan(self) -> Scan:
         """See every PDF in it; a share may have been mounted there since the last time."""
         self.is_remote = self._is_share()
         try:
-            return self._call(self._scan)
+            return self._remembered(self._call(self._scan))
         except Unanswered as error:
             return Scan(problem=str(error))
 
     def scan_file(self, name: str) -> Scan:
         """See one file that lies directly in it."""
         try:
-            return self._call(lambda _beat: scan_file(self._root, name))
+            return self._remembered(self._call(lambda _beat: scan_file(self._root, name)))
         except Unanswered as error:
             return Scan(problem=str(error))
 
@@ -66,10 +68,16 @@ class LocalSource:
 
     def copy(self, seen: SeenFile, target: Path, max_bytes: int) -> str:
         """Copy a file while hashing it."""
+        bare = replace(seen, look=seen.look._replace(tag=""))
         try:
-            return self._call(partial(copy, *self._way_to(seen), target, max_bytes))
+            sha256 = self._call(partial(copy, *self._way_to(bare), target, max_bytes))
+        except Unreadable:
+            self._unreadable.add(seen.parts)
+            raise
         except Unanswered as error:
             raise BlobsUnavailable(str(error)) from error
+        self._unreadable.remove(seen.parts)
+        return sha256
 
     def close(self) -> None:
         """Nothing is kept open."""
@@ -85,6 +93,13 @@ class LocalSource:
         if not self._follows_link and self._root.is_symlink():
             return Scan(problem=_LINK)
         return scan(self._root, self._devices, beat)
+
+    def _remembered(self, scan: Scan) -> Scan:
+        """A scan in which what could not be read looks new again after a while."""
+        for file, seen in scan.files.items():
+            if (look := self._unreadable.shown(seen.parts, seen.look)) != seen.look:
+                scan.files[file] = replace(seen, look=look)
+        return scan
 
     def _way_to(self, seen: SeenFile) -> tuple[Path, SeenFile]:
         """(a folder to start in, the file below it): from there on, no link is followed."""

@@ -8,12 +8,14 @@ import os
 from pathlib import Path
 from stat import S_ISREG
 
-from ingestion.errors import NotAFile, NotSettled, Refused
+from ingestion.errors import NotAFile, NotSettled, Refused, Unreadable
 from ingestion.sources.patience import Beat
 from ingestion.sources.port import Look, SeenFile
 from storage.errors import BlobsUnavailable
 
 BLOCK_BYTES = 1 << 20
+DAMAGES = (errno.EIO, errno.EREMOTEIO, errno.EUCLEAN, errno.EBADMSG, errno.ENODATA)
+"""What a disk says of a file that it cannot give back, while others beside it are well."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -71,16 +73,14 @@ def copy(root: Path, seen: SeenFile, target: Path, max_bytes: int, beat: Beat) -
     Raises:
         NotAFile: there is no such regular file any more.
         NotSettled: it changed before or while it was copied; what was written is worthless.
-        Refused: it is too large, or may not be read.
+        Refused: it is too large; Unreadable: it may not be read, or its disk is damaged there.
         BlobsUnavailable: the copy could not be written, or the source's disk does not answer.
     """
     refuse_large(seen, max_bytes)
     try:
         descriptor = open_beneath(root, seen.parts)
-    except PermissionError as error:
-        raise Refused("This file may not be read: give the service permission to read it.") from error
     except OSError as error:
-        raise BlobsUnavailable(f"the folder's disk does not answer: {error.strerror}") from error
+        raise _meaning(error) from error
     try:
         return _copy_unchanged(descriptor, seen.look, target, beat)
     except OSError as error:
@@ -95,7 +95,7 @@ def _copy_unchanged(descriptor: int, look: Look, target: Path, beat: Beat) -> st
         raise NotSettled
     digest, size = hashlib.sha256(), 0
     with target.open("wb") as copied:
-        while size <= look.size and (block := os.read(descriptor, BLOCK_BYTES)):  # it may grow without end
+        while size <= look.size and (block := _read(descriptor)):  # it may grow without end
             beat()
             size += len(block)
             digest.update(block)
@@ -103,3 +103,22 @@ def _copy_unchanged(descriptor: int, look: Look, target: Path, beat: Beat) -> st
     if Look.of(os.fstat(descriptor)) != look:
         raise NotSettled
     return digest.hexdigest()
+
+
+def _read(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, BLOCK_BYTES)
+    except OSError as error:
+        raise _meaning(error) from error
+
+
+def _meaning(error: OSError) -> Exception:
+    """Whether the file or the whole place cannot be read."""
+    if isinstance(error, PermissionError):
+        return Unreadable("This file may not be read: give the service permission to read it.")
+    if error.errno in DAMAGES:
+        return Unreadable(
+            f"This file could not be read ({error.strerror}): check its disk, or put the file there anew. "
+            "It is tried again every ten minutes."
+        )
+    return BlobsUnavailable(f"the folder's disk does not answer: {error.strerror}")

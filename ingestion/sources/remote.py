@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -16,10 +15,9 @@ from ingestion.sources.opening import BLOCK_BYTES, refuse_large
 from ingestion.sources.patience import Beat, GivenUp, Patience, Unanswered
 from ingestion.sources.port import Look, Scan, SeenFile
 from ingestion.sources.share import Busy, Entry, Forbidden, Missing, Parts, Share, Trouble, plain_trouble
+from ingestion.sources.unreadable import UnreadableFiles
 from storage.errors import BlobsUnavailable
 
-RETRY_SECONDS = 600.0
-"""After that long a file that we might not read is tried again: no share tells that rights changed."""
 MOST_LEVELS = 100
 """Folders below folders that are looked into; a server could go on inventing them."""
 
@@ -46,7 +44,7 @@ class RemoteSource:
         self._patience = Patience(seconds)
         self._share: Share | None = None
         self._is_closed = False
-        self._unreadable: dict[Parts, float] = {}
+        self._unreadable = UnreadableFiles()
 
     def scan(self) -> Scan:
         """See every PDF in it."""
@@ -73,13 +71,13 @@ class RemoteSource:
         except Busy as error:
             raise NotSettled from error
         except Forbidden as error:
-            self._unreadable.setdefault(seen.parts, time.monotonic())
+            self._unreadable.add(seen.parts)
             raise Refused("This file may not be read: give our account the right to read it.") from error
         except (Unanswered, Trouble) as error:
             raise BlobsUnavailable(str(error)) from error
         except OSError as error:
             raise BlobsUnavailable(f"a file could not be copied: {error.strerror}") from error
-        self._unreadable.pop(seen.parts, None)
+        self._unreadable.remove(seen.parts)
         return sha256
 
     def close(self) -> None:
@@ -101,8 +99,10 @@ class RemoteSource:
             folder = folders.pop()
             try:
                 folders += self._list(folder, findings, beat)
-            except (Missing, Forbidden) as trouble:
-                findings.add_problem(str(trouble))
+            except Missing as trouble:
+                findings.add_problem(str(trouble), folder) if folder else findings.add_absence(str(trouble))
+            except Forbidden as trouble:
+                findings.add_problem(str(trouble), folder)
         return findings.scan()
 
     def _list(self, folder: Parts, findings: Findings, beat: Beat) -> list[Parts]:
@@ -116,13 +116,13 @@ class RemoteSource:
                 elif entry.look is None and not is_foreign_folder(entry.parts[-1]):
                     deeper.append(entry.parts)
                 elif entry.look is not None and _is_pdf(entry):
-                    findings.add(entry.parts, self._shown(entry.parts, entry.look))
+                    findings.add(entry.parts, self._unreadable.shown(entry.parts, entry.look))
         return deeper
 
     def _scan_file(self, name: str, beat: Beat) -> Scan:
         findings = Findings()
         with suppress(Missing), self._reach() as share:
-            findings.add((name,), self._shown((name,), share.look((name,))))
+            findings.add((name,), self._unreadable.shown((name,), share.look((name,))))
         return findings.scan()
 
     def _tail(self, seen: SeenFile, size: int, beat: Beat) -> bytes:
@@ -160,15 +160,9 @@ class RemoteSource:
     def _expect(self, seen: SeenFile) -> Look:
         with self._reach() as share:
             look = share.look(seen.parts)
-        if self._shown(seen.parts, look) != seen.look:
+        if self._unreadable.shown(seen.parts, look) != seen.look:
             raise NotSettled
         return look
-
-    def _shown(self, parts: Parts, look: Look) -> Look:
-        """The look to remember: a file that we might not read looks new again after a while."""
-        if (since := self._unreadable.get(parts)) is None:
-            return look
-        return look._replace(tag=f"{look.tag} try {int((time.monotonic() - since) / RETRY_SECONDS) + 2}")
 
     @contextmanager
     def _reach(self) -> Iterator[Share]:

@@ -130,8 +130,8 @@ def test_ordinary_names_in_any_script_stay_as_they_are() -> None:
 def test_a_missing_root_is_a_problem_and_not_an_empty_folder(tmp_path: Path) -> None:
     """Shows that an outage is told from a folder whose files were taken away."""
     seen = scan(tmp_path / "gone")
-    assert seen.problem is not None
-    assert "missing" in seen.problem
+    assert seen.is_gone
+    assert "missing" in (seen.problem or "")
 
 
 def test_the_first_level_tells_folders_from_loose_pdfs(tmp_path: Path) -> None:
@@ -222,6 +222,22 @@ def test_a_file_that_may_not_be_read_is_refused_alone_until_it_may(tmp_path: Pat
     assert scan(tmp_path).files["a.pdf"].look != before.look
 
 
+def test_a_file_that_may_be_read_again_is_copied_and_looks_as_it_is_from_then_on(tmp_path: Path) -> None:
+    """Shows that it is tried again whatever its look says, as on shares with rights of their own."""
+    path, source = tmp_path / "a.pdf", LocalSource(str(tmp_path))
+    path.write_bytes(b"x")
+    path.chmod(0)
+    plain = source.scan().files["a.pdf"]
+    with pytest.raises(Refused, match="permission"):
+        as_user(lambda: source.copy(plain, tmp_path / "copy", 100))
+    path.chmod(0o644)
+    again = source.scan().files["a.pdf"]
+    assert (plain.look.tag, bool(again.look.tag)) == ("", True)
+    source.copy(again, tmp_path / "copy", 100)
+    assert (tmp_path / "copy").read_bytes() == b"x"
+    assert source.scan().files["a.pdf"].look.tag == ""
+
+
 def test_a_disk_that_leaves_an_empty_folder_behind_is_a_problem(tmp_path: Path) -> None:
     """Shows that what lay on a disk connected inside the folder is not gone because the disk is."""
     (tmp_path / "a.pdf").write_bytes(b"x")
@@ -241,6 +257,20 @@ def test_a_scan_of_unchanged_files_opens_none_of_them(tmp_path: Path) -> None:
         path.write_bytes(b"x")
         path.chmod(0)
     assert len(as_user(lambda: scan(tmp_path)).files) == 200  # nobody could have opened one
+
+
+def test_the_parts_that_cannot_be_listed_are_named_apart_from_the_sentence(tmp_path: Path) -> None:
+    """Shows that an admin is told where to look, however odd the name, and that the rest is seen."""
+    (tmp_path / "a.pdf").write_bytes(b"x")
+    for name in ("wages", "odd\nname"):
+        (tmp_path / name).mkdir(mode=0)
+    seen = as_user(lambda: scan(tmp_path))
+    assert (seen.problem, seen.is_gone, set(seen.files)) == (
+        "A part of the folder cannot be listed: Permission denied.",
+        False,
+        {"a.pdf"},
+    )
+    assert seen.told == f'{seen.problem} See "{safe_name(("odd" + chr(10) + "name",))}", "wages".'
 
 
 def as_user(job: Callable[[], T]) -> T:
