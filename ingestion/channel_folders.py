@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from ingestion.aside import run_aside
@@ -33,7 +33,8 @@ class WatchedInbox:
         self._leases = leases
         self._channels = channels
         self._folders = folders
-        self._known: set[str] = set()
+        self._known: dict[str, int | None] = {}
+        """Name -> its folder; None when no channel can have the name."""
         self._loose: list[str] = []
         self._is_well = True
         self._patience = Patience(SILENT_SECONDS)
@@ -45,7 +46,7 @@ class WatchedInbox:
         """
         watched = [await self._here(folder) for folder in await self._folders.watched(origin="inbox")]
         here = [folder for folder in watched if folder is not None]
-        self._known = {Path(folder.location).name for folder in here}
+        self._known = {Path(folder.location).name: folder.id for folder in here}
         return here
 
     async def _here(self, folder: Folder) -> Folder | None:
@@ -70,29 +71,40 @@ class WatchedInbox:
         """
         await asyncio.to_thread(self._root.mkdir, parents=True, exist_ok=True)
 
-    async def new(self) -> list[Folder]:
-        """The folders that were not there at the last look."""
+    async def follow(self) -> tuple[list[Folder], set[int]]:
+        """(folders that were not there at the last look, ids of those that are forgotten from now on).
+
+        A folder is forgotten when somebody removed it and nothing in it answers any more.
+        """
         try:
             names, loose = await run_aside(lambda: self._patience.call(lambda _beat: first_level(self._root)))
         except Unanswered as error:
             self._say(f"the inbox cannot be listed. {error}", is_well=False)
-            return []
+            return [], set()
         except OSError as error:
             self._say(f"the inbox cannot be listed: {error.strerror}", is_well=False)
-            return []
+            return [], set()
         self._say("the inbox can be listed again", is_well=True)
         self._report_loose(loose)
         found = [await self._watch(name) for name in names if name not in self._known]
-        return [folder for folder in found if folder is not None]
+        return [folder for folder in found if folder is not None], await self._forget_without(names)
+
+    async def _forget_without(self, names: Collection[str]) -> set[int]:
+        missing = {id: name for name, id in self._known.items() if id is not None and name not in names}
+        forgotten = await self._folders.forget_empty(missing) if missing else set()
+        for folder in forgotten:
+            del self._known[missing[folder]]
+            _log.info("folder=%d was removed from the inbox and is forgotten", folder)
+        return forgotten
 
     async def _watch(self, name: str) -> Folder | None:
         channel = await channel_of_folder(self._channels, name)
         if channel is None:
             _log.warning("a folder of the inbox is passed over: no channel can have its name")
-            self._known.add(name)
+            self._known[name] = None
             return None
         folder = await self._folders.ensure(channel.id, str(self._root / name), watched=True, origin="inbox")
-        self._known.add(name)
+        self._known[name] = folder.id
         return folder
 
     def _report_loose(self, loose: Iterable[str]) -> None:

@@ -84,6 +84,27 @@ class Vanishing:
         self.asked = asked
         return self._sentence(len(asked)) if asked else None
 
+    async def judge_absence(self, problem: str) -> str:
+        """Let all of a place that is gone go once an admin said so; returns what an admin is told.
+
+        Args:
+            problem: a sentence that says how the place is gone.
+
+        Raises:
+            DatabaseUnavailable: the database does not work.
+        """
+        question = await self._folders.question(self._known.folder.id)
+        if question.approved:
+            self._known.forget()
+            await self._known.load()
+        if self._documents().keys() <= question.approved:
+            await self._delete(self._documents(), ())
+        self.asked = frozenset(self._documents())
+        return f"{problem} {self._offer(len(self.asked))}".rstrip()
+
+    def _documents(self) -> dict[UUID, str]:
+        return {known.document: file for file, known in self._known.documents.items()}
+
     def _note(self, missing: set[str], is_growing: bool) -> set[str]:
         """What is missing for the second time; nothing while files go on vanishing."""
         twice = missing & self._missed
@@ -118,8 +139,20 @@ class Vanishing:
         self._known.forget()
         await self._known.load()
 
+    def _offer(self, documents: int) -> str:
+        """What a word would do about a place that is gone."""
+        if not documents:
+            is_mapped = self._known.folder.origin == "map"
+            return "If it is gone for good, take its entry out of folders.toml." if is_mapped else ""
+        whose = "Its only document goes" if documents == 1 else f"Its {documents} documents go"
+        it = "it" if documents == 1 else "them"
+        return f"{whose} on answering. If it is gone for good, let {it} go: {self._word()}"
+
+    def _word(self) -> str:
+        return f"footnote folders approve {self._known.folder.id}"
+
     def _sentence(self, missing: int) -> str:
-        files, word = len(self._known.documents), f"footnote folders approve {self._known.folder.id}"
+        files, word = len(self._known.documents), self._word()
         if files == 1:
             return (
                 f"The folder's only file vanished, so it was not deleted. Put it back, or let it go: {word}"

@@ -47,15 +47,18 @@ class WatchedFolder:
         Raises:
             DatabaseUnavailable: the database does not work.
         """
-        told, problem = (self._problem, self._vanishing.asked), scan.problem
-        if problem is None:
+        told, problem = (self._problem, self._vanishing.asked), scan.told
+        if scan.problem is None or scan.is_gone:
             await self.known.load()
+        if scan.problem is None:
             problem = await self._vanishing.judge(scan, arriving)
+        elif scan.is_gone:
+            problem = await self._vanishing.judge_absence(scan.problem)
         if (problem, self._vanishing.asked) == told:
             return
         await self._folders.report(self.known.folder.id, problem, self._vanishing.asked)
         if problem is not None and problem != self._problem:
-            _log.warning("folder=%d %s", self.known.folder.id, problem)
+            _log.warning("folder=%d %s", self.known.folder.id, scan.problem or problem)
         elif problem is None and self._problem is not None:
             _log.info("folder=%d is well again", self.known.folder.id)
         self._problem = problem

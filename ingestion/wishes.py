@@ -39,10 +39,11 @@ class Wishes:
         Raises:
             DatabaseUnavailable: the database does not work; the next call tries again.
         """
-        new = await self._inbox.new()
-        self._in_inbox += _plainly(new)
+        new, forgotten = await self._inbox.follow()
+        kept = [one for one in self._in_inbox if one.folder.id not in forgotten]
+        self._in_inbox = kept + _plainly(new)
         has_changed = self._mapped is not None and await self._mapped.follow()
-        return self._all() if new or has_changed else None
+        return self._all() if new or forgotten or has_changed else None
 
     def _all(self) -> list[Wanted]:
         return self._in_inbox + (self._mapped.wanted if self._mapped else [])

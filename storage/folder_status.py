@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import func, select, text
+from sqlalchemy import ColumnElement, func, select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
@@ -50,9 +50,9 @@ class DeletedDocument:
 
 
 async def read_status(session: AsyncSession) -> list[FolderStatus]:
-    """Every folder that was ever watched or ingested, by location."""
+    """Every folder that is watched, or that anything is left of, by location."""
     present = func.count().filter(text(f"document.{IS_PRESENT}"))
-    deleted = func.count().filter(col(DocumentRow.state) == "deleted")
+    deleted = func.count().filter(col(DocumentRow.state) == "deleted", _is_kept())
     counts = select(col(DocumentRow.folder_id), present, deleted).group_by(col(DocumentRow.folder_id))
     counted = {folder: (here, gone) for folder, here, gone in (await session.execute(counts)).all()}
     rows = select(FolderRow, ChannelRow).join(ChannelRow, col(ChannelRow.id) == FolderRow.channel_id)
@@ -65,7 +65,14 @@ async def read_status(session: AsyncSession) -> list[FolderStatus]:
             await files_of(session, [UUID(one) for one in folder.asked or ()], folder.id),
         )
         for folder, channel in found
+        if folder.watched or folder.problem or any(counted.get(folder.id, ()))
     ]
+
+
+def _is_kept() -> ColumnElement[bool]:
+    """Whether a document's bytes are not purged; a purge takes its readings first."""
+    kept = select(col(ReadingRow.id)).join(VersionRow, col(VersionRow.sha256) == ReadingRow.sha256)
+    return kept.where(col(VersionRow.document_id) == DocumentRow.id).exists()
 
 
 async def read_deleted(session: AsyncSession, channel_id: int) -> list[DeletedDocument]:

@@ -137,6 +137,22 @@ class Folders:
             await session.execute(left.values(watched=False, problem=None, asked=None, approved=None))
         return len(documents)
 
+    async def forget_empty(self, folders: Collection[int]) -> set[int]:
+        """Watch those of these folders no longer that hold nothing; returns all that nobody watches by now.
+
+        One that another process scans is left to that process.
+        """
+        query = select(FolderRow).where(col(FolderRow.id).in_(folders)).with_for_update()
+        held = select(col(DocumentRow.folder_id)).where(col(DocumentRow.folder_id).in_(folders))
+        async with self._database.transaction() as session:
+            rows = list(await session.scalars(query))
+            full = set(await session.scalars(held.where(text(f"document.{IS_PRESENT}"))))
+            for row in rows:
+                if row.watched and row.id not in full and is_ours(row, self.owner):
+                    await tell_folder(session, row.id, None)
+                    row.watched, row.problem, row.asked, row.approved = False, None, None, None
+        return {row.id for row in rows if not row.watched}
+
     async def documents(self, folder_id: int) -> dict[str, KnownDocument]:
         """The folder's documents that are not deleted, by file."""
         query = select(
@@ -244,7 +260,7 @@ class Folders:
         return fact.value if fact else None
 
     async def status(self) -> list[FolderStatus]:
-        """Every folder that is watched, or was ingested by hand, by location."""
+        """Every folder that is watched, or that anything is left of, by location."""
         async with self._database.snapshot() as session:
             return await read_status(session)
 

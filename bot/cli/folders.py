@@ -57,6 +57,8 @@ async def approve(options: argparse.Namespace) -> int:
 def _show_question(folder: FolderStatus) -> None:
     print(f"Vanished from {folder.location}, which feeds {folder.channel_name}:", file=sys.stderr)
     print(*_names(folder.asked), sep="\n", file=sys.stderr)
+    if folder.problem:
+        print(folder.problem, file=sys.stderr)
 
 
 def _names(asked: Sequence[tuple[object, str]]) -> list[str]:

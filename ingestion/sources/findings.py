@@ -17,7 +17,8 @@ class Findings:
 
     def __init__(self) -> None:
         self._files: dict[str, SeenFile] = {}
-        self._problem: str | None = None
+        self._problems: dict[str, list[str]] = {}
+        self._is_gone = False
         self._linked: list[str] = []
         self._unusable: list[str] = []
 
@@ -32,13 +33,22 @@ class Findings:
         """A name that leads nowhere safe, so nobody reads the file."""
         self._unusable.append(safe_name(parts))
 
-    def add_problem(self, sentence: str) -> None:
-        """Something that could not be seen; the first one is told."""
-        self._problem = self._problem or sentence
+    def add_problem(self, sentence: str, parts: tuple[str, ...] = ()) -> None:
+        """Something that could not be seen, and where; the first sentence is told, with all its places."""
+        places = self._problems.setdefault(sentence, [])
+        if parts:
+            places.append(safe_name(parts))
+
+    def add_absence(self, sentence: str) -> None:
+        """The folder itself is not there."""
+        self.add_problem(sentence)
+        self._is_gone = True
 
     def scan(self) -> Scan:
         """All of it."""
-        return Scan(self._files, self._problem, tuple(self._remarks()))
+        problem, places = next(iter(self._problems.items()), (None, []))
+        where = _examples(places) if places else ""
+        return Scan(self._files, problem, tuple(self._remarks()), where, self._is_gone)
 
     def _remarks(self) -> Iterator[str]:
         if self._linked:

@@ -12,7 +12,8 @@ from ingestion.sources.patience import Beat
 from ingestion.sources.port import Look, Scan
 from ingestion.sources.share import Parts
 
-_MISSING = "The folder, or a part of it, is missing: is its disk or share connected?"
+_GONE = "The folder is missing: is its disk or share connected?"
+_MISSING = "A part of the folder is missing: is its disk or share connected?"
 _UNMOUNTED = "A disk or share that was connected inside the folder is gone: connect it again."
 
 
@@ -37,13 +38,15 @@ def scan(root: Path, devices: dict[Parts, int], beat: Beat) -> Scan:
             found[parts] = root.joinpath(*parts).stat(follow_symlinks=not parts).st_dev
             folders += _list(root, parts, findings)
         except FileNotFoundError:
-            findings.add_problem(_MISSING)
+            findings.add_problem(_MISSING, parts) if parts else findings.add_absence(_GONE)
         except OSError as error:
-            findings.add_problem(f"The folder, or a part of it, cannot be listed: {error.strerror}.")
+            what = "A part of the folder" if parts else "The folder"
+            findings.add_problem(f"{what} cannot be listed: {error.strerror}.", parts)
         beat()
-    if _is_unmounted(devices, found):
-        findings.add_problem(_UNMOUNTED)
-    else:
+    unmounted = _unmounted(devices, found)
+    for parts in unmounted:
+        findings.add_problem(_UNMOUNTED, parts)
+    if not unmounted:
         devices.update(found)
     return findings.scan()
 
@@ -92,7 +95,7 @@ def _look_at(entry: os.DirEntry[str], parts: Parts, findings: Findings) -> None:
     except FileNotFoundError:
         return  # it went between two calls
     except OSError as error:
-        findings.add_problem(f"A file of the folder cannot be looked at: {error.strerror}.")
+        findings.add_problem(f"A file of the folder cannot be looked at: {error.strerror}.", parts)
 
 
 def _see(status: os.stat_result, parts: Parts, findings: Findings) -> None:
@@ -100,13 +103,15 @@ def _see(status: os.stat_result, parts: Parts, findings: Findings) -> None:
         findings.add(parts, Look.of(status), links=status.st_nlink)
 
 
-def _is_unmounted(before: dict[Parts, int], now: dict[Parts, int]) -> bool:
-    """Whether a folder that lay on another device than the one above it no longer does."""
-    return any(
-        device != before[parts[:-1]] and now.get(parts) in (None, now.get(parts[:-1]))
+def _unmounted(before: dict[Parts, int], now: dict[Parts, int]) -> list[Parts]:
+    """The folders that lay on another device than the one above them and no longer do."""
+    return [
+        parts
         for parts, device in before.items()
-        if parts and parts[:-1] in before
-    )
+        if parts
+        and device != before.get(parts[:-1], device)
+        and now.get(parts) in (None, now.get(parts[:-1]))
+    ]
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

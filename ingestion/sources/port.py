@@ -48,6 +48,15 @@ class Scan:
     """Why the scan is not complete, as a sentence; None when it is."""
     remarks: tuple[str, ...] = ()
     """What an admin should know of single files that are there, a sentence each; sorted."""
+    where: str = ""
+    """The parts of the folder that the problem is about, for admins alone: no log may name them."""
+    is_gone: bool = False
+    """The place itself is not there: its disk is away, or somebody removed it."""
+
+    @property
+    def told(self) -> str | None:
+        """The problem as an admin is told it."""
+        return f"{self.problem} See {self.where}." if self.problem and self.where else self.problem
 
 
 class Source(Protocol):
