@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import os
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from ingestion.aside import run_aside
 from ingestion.mapping import InvalidMap, Mistake, read_map
@@ -24,6 +26,16 @@ class Wanted:
     wish: Wish
 
 
+class _Saved(NamedTuple):
+    """A map as it was saved: the same text saved again counts, for what lay between was perhaps not seen.
+
+    Another process that saw it has unmapped what was not in it.
+    """
+
+    changed_ns: int
+    data: bytes
+
+
 class MappedFolders:
     """The folder map as it is in force."""
 
@@ -33,8 +45,8 @@ class MappedFolders:
         self._inbox = inbox
         self._channels = channels
         self._folders = folders
-        self._in_force: bytes | None = None
-        self._last: bytes | None = None
+        self._in_force: _Saved | None = None
+        self._last: _Saved | None = None
         self.wanted: list[Wanted] = []
         """What the map asks for."""
         self.mistakes: list[Mistake] = []
@@ -61,20 +73,20 @@ class MappedFolders:
             DatabaseUnavailable: the database does not work; the next look tries again.
         """
         try:
-            data, before = await run_aside(self._read), self._last
-            self._last = data
-            if data != before or data == self._in_force:
+            saved, before = await run_aside(self._read), self._last
+            self._last = saved
+            if saved != before or saved == self._in_force:
                 return False
-            wishes = await run_aside(lambda: self._wishes(data))
+            wishes = await run_aside(lambda: self._wishes(saved.data))
         except OSError as error:
             self._say([Mistake(1, f"the file cannot be read: {error.strerror}")])
             return False
         except InvalidMap as invalid:
             self._say(invalid.mistakes)
             return False
-        await self._folders.keep_map(data.decode())
+        await self._folders.keep_map(saved.data.decode())
         await self._put_in_force(wishes)
-        self._in_force, self.mistakes = data, []
+        self._in_force, self.mistakes = saved, []
         return True
 
     async def _recall(self) -> None:
@@ -83,12 +95,13 @@ class MappedFolders:
         with suppress(InvalidMap):
             await self._put_in_force(await run_aside(lambda: self._wishes(kept)))
 
-    def _read(self) -> bytes:
-        """The file's bytes; none when there is no file."""
+    def _read(self) -> _Saved:
+        """The file as it is now; empty when there is none."""
         try:
-            return self._path.read_bytes()
+            with self._path.open("rb") as file:
+                return _Saved(os.fstat(file.fileno()).st_ctime_ns, file.read())
         except FileNotFoundError:
-            return b""
+            return _Saved(0, b"")
 
     def _wishes(self, data: bytes) -> list[Wish]:
         if not data.strip() and self.wanted:

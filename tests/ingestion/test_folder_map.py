@@ -197,7 +197,7 @@ async def test_a_mistake_leaves_the_old_mapping_in_force(
     path.unlink() if broken is None else path.write_text(broken)
 
     async def is_said() -> bool:
-        return any("mistakes in the folder map" in record.message for record in caplog.records)
+        return any("the folder map has mistakes" in record.message for record in caplog.records)
 
     await home.until(is_said)
     assert str(tmp_path) not in caplog.text
