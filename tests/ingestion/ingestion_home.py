@@ -175,3 +175,4 @@ async def open_home(path: Path, embedder: Embedder, index: Index) -> AsyncIterat
         yield home
         for one in home.ingestions:
             await one.stop()
+        await home.database.aclose()  # a test may have put another one in the place of the first
