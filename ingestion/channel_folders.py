@@ -10,7 +10,9 @@ from pathlib import Path
 from ingestion.aside import run_aside
 from ingestion.sources.listing import first_level
 from ingestion.sources.patience import Patience, Unanswered
+from ingestion.watching import REMEMBERED_SECONDS
 from storage.channels import Channels
+from storage.clock import steady_seconds
 from storage.errors import UnknownChannel
 from storage.folder_leases import FolderLeases
 from storage.folders import Folder, Folders
@@ -38,6 +40,7 @@ class WatchedInbox:
         self._loose: list[str] = []
         self._is_well = True
         self._patience = Patience(SILENT_SECONDS)
+        self._asked_at = steady_seconds()
 
     async def known(self) -> list[Folder]:
         """The folders watched before; one that is gone now is an outage, not a deletion.
@@ -86,8 +89,20 @@ class WatchedInbox:
             return [], set()
         self._say("the inbox can be listed again", is_well=True)
         self._report_loose(loose)
+        forgotten = await self._forget_with_others()
         found = [await self._watch(name) for name in names if name not in self._known]
-        return [folder for folder in found if folder is not None], await self._forget_without(names)
+        forgotten |= await self._forget_without(names)
+        return [folder for folder in found if folder is not None], forgotten
+
+    async def _forget_with_others(self) -> set[int]:
+        """Folders that another process forgot while we saw nothing, asked seldom: what is back is new."""
+        if steady_seconds() - self._asked_at < REMEMBERED_SECONDS:
+            return set()
+        self._asked_at = steady_seconds()
+        watched = {folder.id for folder in await self._folders.watched()}
+        forgotten = {id for id in self._known.values() if id is not None and id not in watched}
+        self._known = {name: id for name, id in self._known.items() if id not in forgotten}
+        return forgotten
 
     async def _forget_without(self, names: Collection[str]) -> set[int]:
         missing = {id: name for name, id in self._known.items() if id is not None and name not in names}

@@ -180,14 +180,18 @@ class Folders:
     ) -> None:
         """Record why the folder's scans cannot be trusted from now on; None when they can again.
 
+        Nothing is recorded of a folder that was forgotten or unmapped while the scan was on its way.
+
         Args:
             folder_id: the folder.
             problem: a sentence for an admin.
             asked: the documents whose deletion the problem asks about; None: those that were asked about.
         """
         async with self._database.transaction() as session:
+            row = await session.get_one(FolderRow, folder_id, with_for_update=True)
+            if not row.watched:
+                return
             await tell_folder(session, folder_id, problem)
-            row = await session.get_one(FolderRow, folder_id)
             row.problem = problem
             if asked is not None:
                 row.asked = sorted(map(str, asked)) or None
