@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from uuid import UUID
 
 from machine_life import Life
 from machine_wish import BY_SHA256, Paper, Place, Wish
 from machine_witness import Answer, Folder
 
+GRACE_HOURS = 20.0
+"""Less than a deleted document can be brought back for."""
 SHARE = 0.5
 """Of a channel's documents: more may not vanish from a folder at once without a word."""
 
 Key = tuple[str, str]
 """(name of a place, file in it)."""
+
+
+@dataclass
+class Taken:
+    """A settled file that is taken away."""
+
+    paper: Paper
+    documents: dict[int, UUID]
+    """Folder -> document."""
+    hours: float = GRACE_HOURS
+    """How much longer it surely can be brought back, wherever the clocks go."""
 
 
 class Model:
@@ -29,6 +43,8 @@ class Model:
         """Publications of which the index has lost something that is not mended yet."""
         self.identities: dict[Key, dict[int, UUID]] = {}
         """Files that nothing but a rename has touched since all was settled: folder -> document."""
+        self._away: dict[Key, Taken] = {}
+        """Those of them that were taken away, and may come back as the documents they were."""
         self._swapped: set[Key] = set()
         """Those of them that have exchanged names: who loses the other looks as if it had replaced it."""
         self._ever: set[tuple[str, str]] = set()
@@ -75,15 +91,45 @@ class Model:
     def touch(self, place: str, file: str, paper: Paper | None = None) -> None:
         """More than a rename befell a file; whatever else has its bytes now may be mistaken for it."""
         self.identities.pop((place, file), None)
+        self._away.pop((place, file), None)
         for key in [key for key in self._swapped if key[0] == place]:
             self.identities.pop(key, None)
         if paper is not None:
             copies = [key for key in self.identities if self._wish.places[key[0]].papers.get(key[1]) == paper]
             for key in copies:
                 del self.identities[key]
+            self._away = {key: one for key, one in self._away.items() if one.paper != paper}
+
+    def take(self, place: str, file: str, paper: Paper) -> None:
+        """A file was taken away."""
+        is_plain, documents = (place, file) not in self._swapped, self.identities.get((place, file))
+        self.touch(place, file)
+        if is_plain and documents:
+            self._away[place, file] = Taken(paper, documents)
+
+    def put_back(self, was: Key, new: str, paper: Paper, *, known: Iterable[str], holders: set[UUID]) -> None:
+        """A paper is back under its old name, or under one that none of the known documents has.
+
+        Args:
+            was, new, paper: where it was, what it is called now, and what it is.
+            known: the names of all documents.
+            holders: all documents that ever had its bytes: there may be others to be mistaken for it.
+        """
+        (place, file), taken = was, self._away.get(was)
+        self.touch(place, new, paper)
+        if taken and taken.paper == paper and holders <= {*taken.documents.values()}:
+            if new == file or new not in known:
+                self.identities[place, new] = taken.documents
+
+    def let_pass(self, hours: float) -> None:
+        """A clock has gone so far, wherever to."""
+        for one in self._away.values():
+            one.hours -= hours
+        self._away = {key: one for key, one in self._away.items() if one.hours > 0}
 
     def rename(self, place: str, file: str, new: str, known: Iterable[str]) -> None:
         """A file has another name now, which none of the known documents had."""
+        self._away.pop((place, new), None)
         documents = self.identities.pop((place, file), None)
         if self.identities.pop((place, new), None) is None and documents and new not in known:
             self.identities[place, new] = documents
@@ -100,6 +146,7 @@ class Model:
     def forget_identities(self, place: str) -> None:
         """Its documents may go, and come back as others."""
         self.identities = {key: value for key, value in self.identities.items() if key[0] != place}
+        self._away = {key: value for key, value in self._away.items() if key[0] != place}
 
     def recognise(self, folders: Mapping[int, Folder]) -> list[str]:
         """Renamed files that are not the documents they were; from now on all are what they are now."""

@@ -65,9 +65,7 @@ class People(RuleBasedStateMachine):
     def rename(self, place: str, file: int, new: str) -> None:
         """Another name, which another file may have had."""
         if (name := self._file(place, file)) and name != new:
-            folders = self._run(self.witness.folders()).values()
-            known = {one for folder in folders for one in folder.documents}
-            self.model.rename(place, name, new, known)
+            self.model.rename(place, name, new, self._known())
             self.wish.places[place].rename(name, new)
 
     @rule(place=PLACES, file=ANY, new=FILES, to=PLACES)
@@ -105,7 +103,10 @@ class People(RuleBasedStateMachine):
         """The same bytes come back, under their old name or another."""
         place, name, paper = self.taken.pop(which % len(self.taken))
         if self.wish.places[place].outage is None:
-            self._put(place, new or name, paper)
+            holders = self._run(self.witness.holders(paper.sha256))
+            known = self._known()
+            self.model.put_back((place, name), new or name, paper, known=known, holders=holders)
+            self.wish.places[place].write(new or name, paper)
 
     @rule(place=PLACES, how=st.sampled_from(("missing", "unreadable", "empty")))
     def unmount(self, place: str, how: str) -> None:
@@ -144,8 +145,13 @@ class People(RuleBasedStateMachine):
         self.wish.places[place].write(file, paper)
 
     def _take(self, place: str, file: str) -> None:
-        self.model.touch(place, file)
-        self.taken.append((place, file, self.wish.places[place].take(file)))
+        paper = self.wish.places[place].take(file)
+        self.model.take(place, file, paper)
+        self.taken.append((place, file, paper))
+
+    def _known(self) -> set[str]:
+        """The names of all documents."""
+        return {one for folder in self._run(self.witness.folders()).values() for one in folder.documents}
 
     def _here(self, place: str) -> list[str]:
         where = self.wish.places[place]

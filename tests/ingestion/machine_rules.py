@@ -131,6 +131,7 @@ class FolderMachine(People):
     @rule(hours=st.sampled_from((-2, 1, 3)))
     def turn_clock(self, hours: int) -> None:
         """Somebody sets the machine's clock; time itself goes on as ever."""
+        self.model.let_pass(abs(hours))
         self.clocks.enter_context(clock_ahead(timedelta(hours=hours)))
 
     @rule()
@@ -186,6 +187,7 @@ class FolderMachine(People):
             return [f"it never comes to rest: {unrest}"]
         folders = self._run(self.witness.folders())
         faults = self.model.expect(folders) + self._run(self.witness.compare_with_index())
+        faults += self._run(self.witness.compare_links(self.model.answers, self.model.ended))
         return faults + [f"{one} is live twice" for one in self._run(self.witness.live_twice())]
 
     def teardown(self) -> None:
@@ -205,6 +207,19 @@ class FolderMachine(People):
         if any(folder.asked for folder in self._run(self.witness.folders()).values()):
             self.approve()
             self.settle()
+        self._sweep()
+
+    def _sweep(self) -> None:
+        """Once every grace is over, the disk holds what is wanted and nothing else."""
+        self._pass(days=2)
+        for _ in range(FEWEST_ROUNDS):
+            self._pass(seconds=120)
+            for life in self.lives:
+                self._run(life.work())
+                self._run(life.tend())
+                self._run(life.reconcile())
+        faults = self._run(self.witness.compare_with_disk())
+        assert not faults, "\n".join(faults)
 
     def _judged(self, life: Life, work: Awaitable[T]) -> T:
         """What a life may delete is judged by what was there before and after."""
@@ -224,7 +239,9 @@ class FolderMachine(People):
         self.lives.append(life)
 
     def _pass(self, **much: float) -> None:
-        self.clocks.enter_context(time_passed(timedelta(**much)))
+        by = timedelta(**much)
+        self.model.let_pass(by / timedelta(hours=1))
+        self.clocks.enter_context(time_passed(by))
 
     def _life(self, which: int) -> Life:
         return self.lives[which % len(self.lives)]

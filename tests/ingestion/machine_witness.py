@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -11,6 +12,7 @@ from machine_wish import BY_SHA256, Paper
 from sqlalchemy import select
 
 from storage.analyzer import analyze
+from storage.blobs import SHELVES
 from storage.embedding import Embedder
 from storage.errors import StorageError, UnknownChannel, UnknownTenant
 from storage.index.contract import Hit
@@ -95,6 +97,36 @@ class Witness:
             )
             for row in rows
         }
+
+    async def holders(self, sha256: str) -> set[UUID]:
+        """All documents that have, or had, these bytes, deleted ones included."""
+        query = select(VersionRow.document_id).where(VersionRow.sha256 == sha256)
+        async with self._home.database.snapshot() as session:
+            return set(await session.scalars(query))
+
+    async def compare_links(
+        self, answering: Mapping[UUID, Answer], ended: Mapping[UUID, Answer]
+    ) -> list[str]:
+        """Links to what answers that open nothing, and links to what was deleted that open something."""
+        faults = []
+        for document, answer in [*answering.items(), *ended.items()]:
+            source = await self._home.catalog.source(answer.version_id)
+            is_right = source is not None and (source.document_id, source.sha256) == (document, answer.sha256)
+            if source is None or not is_right or source.is_deleted is not (document in ended):
+                faults.append(f"a link to {answer} opens {source}")
+        return faults
+
+    async def compare_with_disk(self) -> list[str]:
+        """What lies on the disk that nothing needs once every grace is over, and what is missing there."""
+        wanted = select(VersionRow.sha256).join(DocumentRow).where(DocumentRow.state != "deleted")
+        async with self._home.database.snapshot() as session:
+            blobs = set(await session.scalars(wanted))
+            readings = {str(one) for one in await session.scalars(select(ReadingRow.id))}
+        held = self._home.blobs.listed(SHELVES).keys()
+        left = (await self._home.files.listed(SHELVES)).keys() - readings
+        return [f"blob {one} lies there for nobody, or is missing" for one in blobs ^ held] + [
+            f"the files of reading {one} lie there for nobody" for one in left
+        ]
 
     async def unrest(self) -> str | None:
         """What SQL says is still to be done; None when nothing is."""
