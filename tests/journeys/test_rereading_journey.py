@@ -98,7 +98,7 @@ async def test_another_embedder_takes_over_while_questions_are_answered(
     old = await begin(program, sop)
     choose(program, endpoint.url, "terms", DIMENSIONS)
 
-    endpoint.allowed = 10
+    endpoint.allowed = 3
 
     async def is_half_way() -> bool:
         return endpoint.refused > 0

@@ -190,6 +190,9 @@ async def test_rare_terms_weigh_more() -> None:
 class NothingLive:
     """The live set of a channel without documents."""
 
+    async def has_live(self, channel_id: int) -> bool:
+        return False
+
     async def hidden(self, channel_id: int) -> frozenset[UUID]:
         return frozenset()
 
