@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -236,7 +236,7 @@ class Model:
 
     def expect(self, after: Mapping[int, Folder]) -> list[str]:
         """Where the folders, all of them settled, differ from what answers."""
-        faults: list[str] = []
+        faults = self._unwatched([folder.location for folder in after.values() if folder.watched])
         for folder in after.values():
             place = self._wish.place_at(folder.location)
             if not folder.watched:
@@ -251,6 +251,14 @@ class Model:
                 for file in folder.documents.keys() - place.visible.keys() - waiting
             ]
         return faults
+
+    def _unwatched(self, watched: Sequence[str]) -> list[str]:
+        """Places with files that feed fewer channels, or more, than they should."""
+        return [
+            f"{name} feeds {watched.count(str(place.root))} channels, and not {self._wish.feeds(name)}"
+            for name, place in self._wish.places.items()
+            if place.visible and watched.count(str(place.root)) != len(self._wish.feeds(name))
+        ]
 
     def _differences(self, folder: Folder, file: str, paper: Paper) -> list[str]:
         document = folder.documents.get(file)

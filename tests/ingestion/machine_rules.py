@@ -92,6 +92,14 @@ class FolderMachine(People):
         """A second process on the same home."""
         self._start(self.lives[0].generation if self.lives else 0)
 
+    @precondition(lambda self: len(self.lives) == 2)
+    @rule(which=ANY)
+    def leave(self, which: int) -> None:
+        """One of two processes ends in good order, and the other goes on alone."""
+        life = self._life(which)
+        self._run(life.end())
+        self.lives.remove(life)
+
     # The engines and the clocks
 
     @rule(
