@@ -10,7 +10,6 @@ from collections.abc import AsyncIterator, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -104,13 +103,16 @@ class Round:
             self.world.put_back()
 
     async def _disturb(self) -> None:
-        """Under a life a file gets another name, and others are away for the blink of an eye, one by one."""
+        """Under a life a file gets another name, and others are away for the blink of an eye, one by one.
+
+        Each of them once: of two blinks two looks in a row might miss it, and delete it rightly.
+        """
         await asyncio.sleep(self.chance.uniform(1.0, 3.0))
         steady = await self._steady()
         self.chance.shuffle(steady)
         for place, file in steady[:1]:
             self.world.rename(place, file)
-        for place, file in cycle(steady[1:]):
+        for place, file in steady[1:]:
             if self.world.blink(place, file) > LONGEST_BLINK_SECONDS:
                 self._forget(place, file)
             await asyncio.sleep(self.chance.uniform(0.2, 0.8))
