@@ -289,14 +289,19 @@ async def set_problem(shelf: NoticeShelf, problem: str | None) -> None:
 
 async def test_a_post_that_nobody_heard_back_from_is_looked_for_and_not_repeated(office: Office) -> None:
     """Shows that an unclear outcome ends in one message."""
+    assert await states_after_a_lost_post(office) == ["posted"]
+    assert len(office.slack.posted) == 1
+
+
+async def states_after_a_lost_post(office: Office) -> list[str]:
+    """Announce a file while the platform's reply gets lost; another process looks five minutes later."""
     shelf = await office.shelf()
     await shelf.publish(await shelf.add("a.pdf"))
     office.slack.is_lost = True
     await (await office.announcing()).look()
     with clock_ahead(timedelta(minutes=5)):
         await (await office.announcing()).look()
-    assert len(office.slack.posted) == 1
-    assert await states(shelf) == ["posted"]
+    return await states(shelf)
 
 
 async def test_a_process_that_died_before_posting_is_made_good_by_the_next_one(office: Office) -> None:
@@ -315,15 +320,9 @@ async def test_a_process_that_died_before_posting_is_made_good_by_the_next_one(o
 
 async def test_where_nobody_can_look_silence_is_better_than_the_same_message_twice(office: Office) -> None:
     """Shows that a platform without a way to look gets no second message, and the console keeps it."""
-    shelf = await office.shelf()
     office.slack.can_look = False
-    await shelf.publish(await shelf.add("a.pdf"))
-    office.slack.is_lost = True
-    await (await office.announcing()).look()
-    with clock_ahead(timedelta(minutes=5)):
-        await (await office.announcing()).look()
+    assert await states_after_a_lost_post(office) == ["kept"]
     assert len(office.slack.posted) == 1
-    assert await states(shelf) == ["kept"]
 
 
 async def test_a_refusal_that_passes_leads_to_one_message_with_what_came_since(office: Office) -> None:
