@@ -17,7 +17,7 @@ class Known(NamedTuple):
     document: UUID
     look: Look | None
     is_untried: bool = False
-    """It was refused before we came: a limit, or our rights, may be others by now."""
+    """Refused before we came, when a limit or our rights may have been others; or lost since it was stored."""
 
     @classmethod
     def of(cls, row: KnownDocument) -> Known:

@@ -61,7 +61,7 @@ class KnownDocument:
     file: str
     look: dict[str, Any] | None
     is_refused: bool
-    """Its bytes could not be stored as they are now."""
+    """Its bytes as they are now could not be stored, or were lost since."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -159,8 +159,8 @@ class Reconciling:
                 )
             )
             documents = list(rows)
-            for document in documents:
-                document.look, document.reason = None, _MISSING
+            for document in documents:  # its look stays: a rename is told by it, and the reason alone has it copied
+                document.reason = _MISSING
             return len(documents)
 
     async def readings(self, shelves: Shelves) -> tuple[set[UUID], list[KeptReading]]:

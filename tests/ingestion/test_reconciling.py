@@ -167,6 +167,26 @@ async def test_a_lost_blob_is_copied_again_from_its_folder(home: Home, channel: 
     assert (await home.until_found(channel, "marzipan", "leave.pdf")).version_id == live.version_id
 
 
+async def test_a_file_renamed_before_its_lost_blob_was_copied_again_answers_throughout(
+    home: Home, channel: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Shows that a document waits for its file's new name to settle, although its copy is lost."""
+    caplog.set_level("INFO")
+    serving = await home.serve(stop_at="quick", settle_seconds=1.0)
+    old = home.drop(f"{channel}/leave.pdf", LEAVE)
+    home.drop(f"{channel}/travel.pdf", TRAVEL)
+    before = await home.until_found(channel, "marzipan", "leave.pdf")
+    await serving.stop()
+    home.blobs.remove(before.sha256)
+    assert await reconcile(serving) == {"copied_again": 1}
+    old.rename(old.with_name("holidays.pdf"))
+    await home.serve(stop_at="quick", settle_seconds=1.0)
+    after = await home.until_found(channel, "marzipan", "holidays.pdf")
+    assert after.document_id == before.document_id
+    assert home.blobs.path(before.sha256).read_bytes() == LEAVE
+    assert "outcome=deleted" not in caplog.text
+
+
 async def has_no_reason(home: Home, channel: str) -> bool:
     """Whether nothing is wrong with the channel's documents any more."""
     return all(one.reason is None for one in (await home.documents(channel)).values())

@@ -30,4 +30,13 @@ async def resurrect(index: Index, witness: Witness, channel: str, chance: Random
 
 def lose_blob(home: Path, paper: Paper) -> None:
     """The disk forgets a content."""
-    (home / "blobs" / paper.sha256[:2] / paper.sha256).unlink(missing_ok=True)
+    _blob(home, paper).unlink(missing_ok=True)
+
+
+def has_blob(home: Path, paper: Paper) -> bool:
+    """Whether the disk holds a content."""
+    return _blob(home, paper).exists()
+
+
+def _blob(home: Path, paper: Paper) -> Path:
+    return home / "blobs" / paper.sha256[:2] / paper.sha256

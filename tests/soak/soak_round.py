@@ -15,7 +15,7 @@ from typing import Any
 
 from soak_audit import Audit
 from soak_killer import Killer
-from soak_meddling import lose_blob, resurrect
+from soak_meddling import has_blob, lose_blob, resurrect
 from soak_pairs import Pair, Place
 from soak_process import Life
 from soak_tally import Table, Tally
@@ -92,11 +92,12 @@ class Round:
         steady = await self._steady()
         self.chance.shuffle(steady)
         for place, file in steady[:1]:
-            self.world.replace(place, file)
-        for place, file in steady[1:2]:
             self.world.rename(place, file)
+        whole = [one for one in steady[1:] if self._is_kept(*one)]
+        for place, file in whole[:1]:
+            self.world.replace(place, file)
         if target in TAKES or self.chance.random() < 0.3:
-            self._take_one(steady[2:])
+            self._take_one(whole[1:])
         if target == "amid-reconcile":
             await self._meddle(steady[-1:])
         if self.world.taken and self.chance.random() < 0.3:
@@ -125,6 +126,10 @@ class Round:
         for place, file in steady:
             if file in self.world.papers[place]:
                 lose_blob(self.place.home, self.world.papers[place][file])
+
+    def _is_kept(self, place: str, file: str) -> bool:
+        """Whether its copy is there: who loses copy and file, one after the other, has lost the content."""
+        return has_blob(self.place.home, self.world.papers[place][file])
 
     def _take_one(self, steady: list[tuple[str, str]]) -> None:
         """The first file whose place keeps enough others."""
