@@ -108,7 +108,8 @@ class Audit:
         for shelf in {name[:2] for name in held | wanted}:
             known |= (await Reconciling(self.database, 0).wanted_blobs([shelf])).keys()
         self._note("orphans", len(held - known), "blobs that nobody wants")
-        self._note("lost", len((known | wanted) - held), "blobs that are gone")
+        gone = sorted((known | wanted) - held)
+        self._note("lost", len(gone), f"blobs that are gone: {', '.join(map(self._name, gone))}")
 
     async def _compare_readings(self) -> None:
         held = {path.name for path in (self.home / "readings").glob("??/*")}
@@ -122,6 +123,11 @@ class Audit:
                 row.id, pages=row.pages, chunks=row.chunks, has_vectors=row.rung == "full"
             ):
                 self._note("lost", 1, f"reading {row.id} is not whole")
+
+    def _name(self, sha256: str) -> str:
+        """A content in words: its document's word and its own."""
+        papers = [one for one in self.world.versions.values() if one.sha256 == sha256]
+        return f"{papers[0].word} {papers[0].version}" if papers else sha256
 
     def _note(self, kind: str, number: int, fault: str) -> None:
         if number:
