@@ -31,6 +31,7 @@ from storage.folders import Folders
 from storage.home_facts import first_space, hold_index
 from storage.index.contract import Index
 from storage.index.embedded import EmbeddedIndex
+from storage.mended_readings import MendedReadings
 from storage.models import Rung
 from storage.pdf.process import PdfProcess
 from storage.readings import ReadingFiles
@@ -85,7 +86,8 @@ class Storage:
     catalog: Catalog
     citations: Citations
     blobs: Blobs
-    readings: ReadingFiles
+    files: ReadingFiles
+    readings: MendedReadings
     folders: Folders
 
 
@@ -100,6 +102,7 @@ async def open_storage(settings: Settings) -> AsyncIterator[Storage]:
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     url = settings.storage.database_url
     database = await Database.open(url.get_secret_value() if url else f"sqlite:///{home / 'footnote.db'}")
+    files = ReadingFiles(home / "readings")
     async with contextlib.aclosing(database):
         yield Storage(
             settings,
@@ -108,7 +111,8 @@ async def open_storage(settings: Settings) -> AsyncIterator[Storage]:
             Catalog(database, Rung(settings.ingestion.stop_at)),
             Citations(database),
             Blobs(home / "blobs"),
-            ReadingFiles(home / "readings"),
+            files,
+            MendedReadings(files, database),
             Folders(database),
         )
 

@@ -124,7 +124,7 @@ def build_ingestion(storage: Storage, embedder: Embedder, index: Index, pdf: Pdf
         max_file_mb=storage.settings.storage.max_file_mb,
         database=storage.database,
         blobs=storage.blobs,
-        files=storage.readings,
+        files=storage.files,
         pdf=pdf,
         embedder=embedder,
         index=index,

@@ -259,7 +259,7 @@ def _reconciler(
     files: ReadingFiles,
 ) -> Reconciler:
     return Reconciler(
-        Reconciling(database, settings.delete_grace_seconds),
+        Reconciling(database),
         verifier,
         index,
         blobs,

@@ -17,7 +17,7 @@ class Known(NamedTuple):
     document: UUID
     look: Look | None
     is_untried: bool = False
-    """Refused before we came, when a limit or our rights may have been others; or lost since it was stored."""
+    """Refused before we came, when a limit or our rights may have been others; or lost since."""
 
     @classmethod
     def of(cls, row: KnownDocument) -> Known:

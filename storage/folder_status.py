@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, func, select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
-from storage.tables import IS_PRESENT, ChannelRow, DocumentRow, FolderRow, ReadingRow, VersionRow
+from storage.tables import IS_PRESENT, ChannelRow, DocumentRow, FolderRow, VersionRow
 
 MOST_AT_ONCE = 10_000
 """Ids in one statement: engines bound their number."""
@@ -70,9 +70,9 @@ async def read_status(session: AsyncSession) -> list[FolderStatus]:
 
 
 def _is_kept() -> ColumnElement[bool]:
-    """Whether a document's bytes are not purged; a purge takes its readings first."""
-    kept = select(col(ReadingRow.id)).join(VersionRow, col(VersionRow.sha256) == ReadingRow.sha256)
-    return kept.where(col(VersionRow.document_id) == DocumentRow.id).exists()
+    """Whether there are bytes of a document that no purge has begun on."""
+    has_bytes = select(col(VersionRow.id)).where(col(VersionRow.document_id) == DocumentRow.id).exists()
+    return has_bytes & col(DocumentRow.purged_at).is_(None)
 
 
 async def read_deleted(session: AsyncSession, channel_id: int) -> list[DeletedDocument]:
@@ -84,7 +84,7 @@ async def read_deleted(session: AsyncSession, channel_id: int) -> list[DeletedDo
         .join(VersionRow, col(VersionRow.document_id) == DocumentRow.id)
         .where(col(DocumentRow.channel_id) == channel_id, col(DocumentRow.state) == "deleted")
         .where(col(VersionRow.number) == last.correlate(DocumentRow).scalar_subquery())
-        .where(col(VersionRow.sha256).in_(select(col(ReadingRow.sha256))))  # a purge takes them first
+        .where(col(DocumentRow.purged_at).is_(None))
         .order_by(col(DocumentRow.deleted_at).desc(), col(DocumentRow.file))
     )
     return [

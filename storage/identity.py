@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, ScalarSelect, Select, exists, func, or_, select, text
+from sqlalchemy import ColumnElement, ScalarSelect, Select, func, select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import aliased
 from sqlmodel import col
@@ -16,7 +16,7 @@ from storage.clock import utc_now
 from storage.folders import Folder
 from storage.moves import Candidate, Print, find_moves
 from storage.publication_work import republish
-from storage.tables import IS_PRESENT, DocumentRow, ReadingRow, VersionRow
+from storage.tables import IS_PRESENT, DocumentRow, VersionRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ def _with_content(folder: Folder, contents: Collection[str]) -> Select[DocumentR
         .join(VersionRow, col(VersionRow.document_id) == DocumentRow.id)
         .where(col(DocumentRow.channel_id) == folder.channel_id, col(VersionRow.sha256).in_(contents))
         .where(col(VersionRow.number) == newest_number())
-        .where(or_(text(f"document.{IS_PRESENT}"), is_kept()))
+        .where(is_kept())
     )
 
 
@@ -147,5 +147,5 @@ def newest_number(of: type[DocumentRow] | type[VersionRow] = DocumentRow) -> Sca
 
 
 def is_kept() -> ColumnElement[bool]:
-    """Whether the content is still there to come back: a purge takes its readings first."""
-    return exists().where(col(ReadingRow.sha256) == VersionRow.sha256)
+    """Whether all that the document had is still there to come back."""
+    return col(DocumentRow.purged_at).is_(None)

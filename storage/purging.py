@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import timedelta
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, delete, exists, or_, select, tuple_
+from sqlalchemy import ColumnElement, delete, exists, or_, select, tuple_, update
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import aliased
 from sqlmodel import col
@@ -17,7 +17,7 @@ from storage.database import Database
 from storage.leases import Leases, held, release
 from storage.planning import Generations, are_in_force
 from storage.publication_work import PublicationClaim, claim_of
-from storage.tables import DocumentRow, PublicationRow, ReadingRow, VersionRow
+from storage.tables import BlobRow, DocumentRow, PublicationRow, ReadingRow, VersionRow
 
 
 class Purge:
@@ -72,8 +72,9 @@ class Purge:
         Returns:
             The readings whose files may be removed now.
         """
+        await self._give_up_documents()
         async with self._database.transaction() as session:
-            dead = await self._dead_contents(session, utc_now() - self._delete_grace)
+            dead = await _dead_contents(session)
             query = select(col(ReadingRow.id)).where(col(ReadingRow.sha256).in_(dead))
             readings = list(await session.scalars(query))
             await session.execute(delete(PublicationRow).where(col(PublicationRow.reading_id).in_(readings)))
@@ -84,6 +85,15 @@ class Purge:
         if readings:
             reach("after-purge")
         return readings
+
+    async def _give_up_documents(self) -> None:
+        """Nothing brings these back from now on: an interrupted purge may leave half of what they had."""
+        is_over = col(DocumentRow.deleted_at) <= utc_now() - self._delete_grace
+        query = update(DocumentRow).where(col(DocumentRow.state) == "deleted", is_over)
+        async with self._database.transaction() as session:
+            await session.execute(
+                query.where(col(DocumentRow.purged_at).is_(None)).values(purged_at=utc_now())
+            )
 
     async def drop_older_generations(self, generations: Generations) -> list[UUID]:
         """Drop the readings of generations that are not wanted any more and that nothing needs.
@@ -106,22 +116,24 @@ class Purge:
             await session.execute(delete(ReadingRow).where(col(ReadingRow.id).in_(readings)))
         return readings
 
-    async def _dead_contents(self, session: AsyncSession, limit: datetime) -> list[str]:
-        """Contents with readings that no document wants and no publication holds in the index."""
-        gone = (
-            select(col(VersionRow.sha256))
-            .join(DocumentRow, col(DocumentRow.id) == VersionRow.document_id)
-            .where(col(DocumentRow.state) == "deleted", col(DocumentRow.deleted_at) <= limit)
-        )
-        query = select(col(ReadingRow.sha256)).where(col(ReadingRow.sha256).in_(gone)).distinct()
-        return list(await session.scalars(query.where(~_is_wanted(limit), ~_is_indexed()).limit(100)))
+
+async def _dead_contents(session: AsyncSession) -> list[str]:
+    """Contents with readings that no document wants and no publication holds in the index."""
+    gone = (
+        select(col(VersionRow.sha256))
+        .join(DocumentRow, col(DocumentRow.id) == VersionRow.document_id)
+        .where(col(DocumentRow.purged_at).is_not(None))
+    )
+    query = select(col(ReadingRow.sha256)).where(col(ReadingRow.sha256).in_(gone)).distinct()
+    return list(await session.scalars(query.where(~is_wanted(ReadingRow), ~_is_indexed()).limit(100)))
 
 
-def _is_wanted(limit: datetime) -> ColumnElement[bool]:
+def is_wanted(content: type[BlobRow] | type[ReadingRow]) -> ColumnElement[bool]:
+    """Whether a document has the content that is not given up."""
     return exists().where(
-        col(VersionRow.sha256) == ReadingRow.sha256,
+        col(VersionRow.sha256) == content.sha256,
         col(VersionRow.document_id) == DocumentRow.id,
-        or_(col(DocumentRow.state) != "deleted", col(DocumentRow.deleted_at) > limit),
+        col(DocumentRow.purged_at).is_(None),
     )
 
 

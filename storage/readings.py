@@ -1,16 +1,17 @@
 """Keeps what a reading is made of, its pages, chunks and vectors, in files beside the blobs.
 
-A reading is a folder of JSON lines with an index of where each line begins, so that one chunk is
-read without parsing the others. It appears whole or not at all, and never changes.
+A reading is a folder of checked lines and of vectors with their checksum. It appears whole or not at
+all, and never changes; a byte that the disk changed is found out when it is read.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
+import io
 import os
 import shutil
-from array import array
+import tokenize
+import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from storage.blobs import Kept, list_shelves
+from storage.checked_lines import has_lines, read_lines, read_some, sync, write_lines
 from storage.errors import BlobsUnavailable, LostReading
 from storage.models import Chunk, Page
 from storage.reading_lines import chunk_of, chunk_values, page_of, page_values, text_of, wordless_chunk
@@ -31,6 +33,9 @@ T = TypeVar("T")
 
 SHARED = ("pages.jsonl", "pages.index", "chunks.jsonl", "chunks.index")
 """The files that a full reading has in common with the quick one it starts from."""
+
+CHECKSUM_BYTES = 4
+"""Behind the vectors: their CRC-32."""
 
 KEPT_IN_MEMORY = 512
 """Chunks and pages held in memory: some megabytes, and the passages of the questions just asked."""
@@ -112,8 +117,8 @@ class ReadingFiles:
     def _is_whole(self, reading_id: UUID, pages: int, chunks: int, has_vectors: bool) -> bool:
         folder = self._folder(reading_id)
         try:
-            are_lines = _has_lines(folder / "pages", pages) and _has_lines(folder / "chunks", chunks)
-            return are_lines and (not has_vectors or len(np.load(folder / "vectors.npy", "r")) == chunks)
+            are_lines = has_lines(folder / "pages", pages) and has_lines(folder / "chunks", chunks)
+            return are_lines and (not has_vectors or _has_vectors(folder / "vectors.npy", chunks))
         except (FileNotFoundError, ValueError, LookupError, EOFError):
             return False
 
@@ -147,22 +152,19 @@ class ReadingFiles:
         Raises:
             LostReading: the reading has fewer, or its files are gone.
         """
-        folder = self._folder(reading_id)
-        with _translated_errors(), (folder / "chunks.index").open("rb") as starts:
+        with _translated_errors():
             try:
-                begin, stop = _bounds(starts.fileno(), first)[0], _bounds(starts.fileno(), end - 1)[1]
+                values = read_some(self._folder(reading_id) / "chunks", first, end)
             except LookupError as error:
                 raise LostReading("the files of a reading are gone or damaged") from error
-            with (folder / "chunks.jsonl").open("rb") as lines:
-                found = os.pread(lines.fileno(), stop - begin, begin).splitlines()
-            return [wordless_chunk(json.loads(line)) for line in found]
+        return [wordless_chunk(one) for one in values]
 
     def _write(
         self, reading_id: UUID, pages: Sequence[Page], chunks: Sequence[Chunk], vectors: Vectors | None
     ) -> None:
         def fill(folder: Path) -> None:
-            _write_lines(folder / "pages", map(page_values, pages))
-            _write_lines(folder / "chunks", map(chunk_values, chunks))
+            write_lines(folder / "pages", map(page_values, pages))
+            write_lines(folder / "chunks", map(chunk_values, chunks))
             if vectors is not None:
                 _write_vectors(folder / "vectors.npy", vectors)
 
@@ -189,21 +191,20 @@ class ReadingFiles:
             raise
 
     def _read_all(self, reading_id: UUID, kind: str, parse: Callable[[Any], T]) -> list[T]:
-        with (self._folder(reading_id) / f"{kind}.jsonl").open("rb") as lines:
-            return [parse(json.loads(line)) for line in lines]
+        return [parse(values) for values in read_lines(self._folder(reading_id) / kind)]
 
     def _read_one(self, reading_id: UUID, kind: str, index: int, parse: Callable[[Any], T]) -> T:
-        folder = self._folder(reading_id)
-        with (folder / f"{kind}.index").open("rb") as starts:
-            start, end = _bounds(starts.fileno(), index)
-        with (folder / f"{kind}.jsonl").open("rb") as lines:
-            return parse(json.loads(os.pread(lines.fileno(), end - start, start)))
+        (values,) = read_some(self._folder(reading_id) / kind, index, index + 1)
+        return parse(values)
 
     def _read_vectors(self, reading_id: UUID) -> Vectors | None:
         path = self._folder(reading_id) / "vectors.npy"
         if not path.exists() and path.parent.exists():
             return None
-        loaded: Vectors = np.load(path, allow_pickle=False)
+        data = path.read_bytes()
+        if data[-CHECKSUM_BYTES:] != _checksum(data[:-CHECKSUM_BYTES]):
+            raise ValueError("the vectors do not match their checksum")
+        loaded: Vectors = np.load(io.BytesIO(data), allow_pickle=False)
         return loaded
 
 
@@ -222,19 +223,6 @@ def _translated_errors() -> Iterator[None]:
         raise BlobsUnavailable(f"the files of a reading cannot be reached: {error.strerror}") from error
 
 
-def _write_lines(path: Path, values: Iterable[Any]) -> None:
-    """JSON lines, and beside them the byte at which each begins and the last one ends."""
-    starts = array("Q", [0])
-    with path.with_suffix(".jsonl").open("wb") as lines:
-        for value in values:
-            lines.write(json.dumps(value, separators=(",", ":")).encode() + b"\n")
-            starts.append(lines.tell())
-        _sync(lines)
-    with path.with_suffix(".index").open("wb") as index:
-        starts.tofile(index)
-        _sync(index)
-
-
 def _share(file: Path, target: Path) -> None:
     """One file under two names: neither is ever changed, and each may be removed. Else a copy."""
     try:
@@ -246,14 +234,26 @@ def _share(file: Path, target: Path) -> None:
 
 
 def _write_vectors(path: Path, vectors: Vectors) -> None:
+    """An array as NumPy keeps it, and after it its checksum."""
+    kept = io.BytesIO()
+    np.save(kept, np.asarray(vectors, dtype=np.float32), allow_pickle=False)
     with path.open("wb") as file:
-        np.save(file, np.asarray(vectors, dtype=np.float32), allow_pickle=False)
-        _sync(file)
+        file.write(kept.getbuffer())
+        file.write(_checksum(kept.getbuffer()))
+        sync(file)
 
 
-def _sync(file: Any) -> None:
-    file.flush()
-    os.fsync(file.fileno())
+def _has_vectors(path: Path, number: int) -> bool:
+    """Whether there are as many vectors, and a checksum behind them; neither is read."""
+    try:
+        kept = np.load(path, "r")
+    except tokenize.TokenError:  # from a header that is no header any more
+        return False
+    return len(kept) == number and path.stat().st_size == kept.offset + kept.nbytes + CHECKSUM_BYTES
+
+
+def _checksum(data: bytes | memoryview) -> bytes:
+    return zlib.crc32(data).to_bytes(CHECKSUM_BYTES, "big")
 
 
 def _sync_folder(folder: Path) -> None:
@@ -275,21 +275,3 @@ def _put_in_place(temporary: Path, final: Path) -> None:
         temporary.rename(final)
     _sync_folder(final.parent)
     _sync_folder(final.parent.parent)
-
-
-def _bounds(index: int, number: int) -> tuple[int, int]:
-    """Where line ``number`` begins and ends, from the index file."""
-    data = os.pread(index, 16, number * 8) if number >= 0 else b""
-    if len(data) < 16:
-        raise LookupError(f"the reading holds no number {number}")
-    start, end = array("Q", data)
-    return start, end
-
-
-def _has_lines(path: Path, number: int) -> bool:
-    """Whether there are ``number`` lines that end where the index says the last one ends."""
-    with path.with_suffix(".index").open("rb") as starts:
-        end = _bounds(starts.fileno(), number - 1)[1] if number else 0
-        return path.with_suffix(".jsonl").stat().st_size == end and os.fstat(starts.fileno()).st_size == 8 * (
-            number + 1
-        )

@@ -21,6 +21,7 @@ from storage.clock import utc_now
 from storage.database import Database
 from storage.models import Rung, TenantName
 from storage.publication_work import Published
+from storage.purging import is_wanted
 from storage.reading_work import lose_reading
 from storage.tables import BlobRow, ChannelRow, DocumentRow, FactRow, PublicationRow, ReadingRow, VersionRow
 
@@ -48,10 +49,8 @@ class KeptReading:
 class Reconciling:
     """The SQL side of the comparison."""
 
-    def __init__(self, database: Database, delete_grace_seconds: float) -> None:
-        """Contents of documents deleted longer ago than the grace are not wanted any more."""
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self._delete_grace = timedelta(seconds=delete_grace_seconds)
 
     async def take_turn(self, lease: timedelta, *, at_once: bool) -> bool:
         """Whether this process may reconcile now: nobody else does, and it is due or wanted at once."""
@@ -124,14 +123,15 @@ class Reconciling:
     async def wanted_blobs(self, shelves: Shelves) -> dict[str, int]:
         """Size of every content on these shelves that a document wants, or that is still to be purged."""
         query = select(col(BlobRow.sha256), col(BlobRow.size)).where(
-            col(BlobRow.sha256).between(shelves[0], f"{shelves[-1]}g"), or_(self._is_wanted(), _has_reading())
+            col(BlobRow.sha256).between(shelves[0], f"{shelves[-1]}g"),
+            or_(is_wanted(BlobRow), _has_reading()),
         )
         async with self._database.snapshot() as session:
             return {sha256: size for sha256, size in await session.execute(query)}
 
     async def drop_strays(self, candidates: Collection[str], remove_blob: Callable[[str], None]) -> int:
         """Remove those of the blobs that nobody wants; none can arrive meanwhile. Returns how many."""
-        wanted, dropped = select(col(BlobRow.sha256)).where(or_(self._is_wanted(), _has_reading())), 0
+        wanted, dropped = select(col(BlobRow.sha256)).where(or_(is_wanted(BlobRow), _has_reading())), 0
         for some in _portions(candidates):
             async with self._database.transaction() as session:
                 strays = set(some) - set(await session.scalars(wanted.where(col(BlobRow.sha256).in_(some))))
@@ -159,7 +159,9 @@ class Reconciling:
                 )
             )
             documents = list(rows)
-            for document in documents:  # its look stays: a rename is told by it, and the reason alone has it copied
+            for (
+                document
+            ) in documents:  # its look stays: a rename is told by it, and the reason alone has it copied
                 document.reason = _MISSING
             return len(documents)
 
@@ -181,14 +183,6 @@ class Reconciling:
         """The files of a reading are lost: it waits to be made once more, under the same id."""
         async with self._database.transaction() as session:
             return await lose_reading(session, reading)
-
-    def _is_wanted(self) -> ColumnElement[bool]:
-        limit = utc_now() - self._delete_grace
-        return exists().where(
-            col(VersionRow.sha256) == BlobRow.sha256,
-            col(VersionRow.document_id) == DocumentRow.id,
-            or_(col(DocumentRow.state) != "deleted", col(DocumentRow.deleted_at) > limit),
-        )
 
 
 def _portions(names: Collection[T]) -> Iterator[list[T]]:

@@ -93,6 +93,8 @@ class DocumentRow(SQLModel, table=True):
     look: dict[str, Any] | None = Field(default=None, sa_type=JSON)
     """Size, times and inode when the file was last stored: the same look is not opened again."""
     deleted_at: datetime | None = moment(default=None)
+    purged_at: datetime | None = moment(default=None)
+    """When a purge began on what only it had: from then on nothing brings it back."""
     created_at: datetime = moment(default_factory=utc_now)
 
 

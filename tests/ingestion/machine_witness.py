@@ -152,7 +152,7 @@ class Witness:
 
     async def compare_with_index(self) -> list[str]:
         """Where the index differs from SQL: missing, incomplete, too many, or without vectors."""
-        sql, faults = Reconciling(self._home.database, 0), []
+        sql, faults = Reconciling(self._home.database), []
         for tenant, channel_id in (await sql.tenants()).items():
             try:
                 held = await self._home.real_index.publications(tenant)

@@ -13,8 +13,10 @@ from ingestion.preview import Previewer
 from ingestion.sources.local import LocalSource
 from storage.errors import UnknownChannel
 from storage.folders import Folders
+from storage.leases import Leases
 from storage.models import Rung
 from storage.planning import plan
+from storage.purging import Purge
 from storage.tables import BlobRow, DocumentRow, FolderRow, PublicationRow, ReadingRow
 
 LEAVE = pdf("Leave\nEmployees get twenty five days of marzipan leave a year.")
@@ -22,6 +24,7 @@ LEAVE_2 = pdf("Leave\nEmployees get thirty days of nougat leave a year.")
 TRAVEL = pdf(
     "Travel\nTickets are booked by the zeppelin desk.", "Hotels\nA room costs at most ninety ducats."
 )
+TRAVEL_2 = pdf("Travel\nTickets are booked by the submarine desk.")
 
 
 async def test_a_dropped_pdf_answers_by_words_and_then_with_vectors(home: Home) -> None:
@@ -132,6 +135,41 @@ async def test_a_deleted_document_is_purged_after_its_grace(home: Home) -> None:
     assert len(await home.rows(ReadingRow)) == 1
     assert set(await home.find("hr", "marzipan")) == {"leave.pdf"}
     assert home.blobs.path((await home.documents("lab"))["leave.pdf"].version).exists()
+
+
+async def test_nothing_half_purged_comes_back(home: Home) -> None:
+    """Shows that a file that returns after a broken purge is a new document: old versions' bytes are gone."""
+    serving = await home.serve(stop_at="quick", delete_grace_seconds=0)
+    home.drop("hr/leave.pdf", LEAVE)
+    path = home.drop("hr/travel.pdf", TRAVEL)
+    before = await home.until_found("hr", "zeppelin", "travel.pdf")
+    await home.until_found("hr", "marzipan", "leave.pdf")
+    path.write_bytes(TRAVEL_2)
+    await home.until_found("hr", "submarine", "travel.pdf")
+    path.unlink()
+    await home.until(lambda: _count(home, PublicationRow, 2, state="removed"))
+    await serving.stop()
+    with pytest.raises(OSError, match="dies"):
+        await _purge_that_dies(home)
+    home.drop("hr/travel.pdf", TRAVEL_2)
+    await home.serve(stop_at="quick")
+    after = await home.until_found("hr", "submarine", "travel.pdf")
+    assert after.document_id != before.document_id
+    assert home.blobs.path(after.sha256).exists()
+    source = await home.catalog.source(before.version_id)
+    assert source is not None
+    assert source.is_deleted
+
+
+async def _purge_that_dies(home: Home) -> None:
+    """One blob is erased, and the process is gone before SQL heard of it."""
+
+    def erase(sha256: str) -> None:
+        home.blobs.remove(sha256)
+        raise OSError("the process dies")
+
+    leases = Leases(home.database, "a purge that dies", 5)
+    await Purge(home.database, leases, 0, 0).drop_contents(erase)
 
 
 async def test_a_renamed_file_keeps_its_document_and_is_not_read_again(home: Home) -> None:

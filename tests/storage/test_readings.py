@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 from uuid import UUID, uuid4
 
 import numpy as np
 import pytest
 
+from storage.database import Database
 from storage.errors import BlobsUnavailable, LostReading
 from storage.geometry import main_page, rectangles
+from storage.mended_readings import MendedReadings
 from storage.models import Box, Chunk, Page, PlacedWord
 from storage.readings import ReadingFiles
+from storage.tables import BlobRow, ReadingRow
 
 WORDS = (
     PlacedWord(0, 5, 1, 0, Box(0.1, 0.8, 0.2, 0.82)),
@@ -113,6 +119,68 @@ async def test_a_reading_that_lost_a_file_or_a_byte_is_not_whole(
     if bytes_left is not None:
         path.write_bytes(left)
     assert not await files.is_whole(kept, pages=2, chunks=3, has_vectors=True)
+
+
+@pytest.mark.parametrize("name", ["pages.jsonl", "chunks.jsonl", "chunks.index", "vectors.npy"])
+async def test_a_changed_bit_is_never_taken_for_content(files: ReadingFiles, kept: UUID, name: str) -> None:
+    """Whichever bit of a file the disk changed: what is read is what was written, or nothing."""
+    path = files._folder(kept) / name
+    sound = path.read_bytes()
+    for bit in range(0, 8 * len(sound), 3):
+        path.write_bytes(_flipped(sound, bit))
+        await files.is_whole(kept, pages=2, chunks=3, has_vectors=True)
+        await _read_everything(ReadingFiles(files.root), kept)
+
+
+def _flipped(data: bytes, bit: int) -> bytes:
+    changed = bytearray(data)
+    changed[bit // 8] ^= 1 << bit % 8
+    return bytes(changed)
+
+
+async def _read_everything(files: ReadingFiles, kept: UUID) -> None:
+    """Each of these comes as it was written, or as a loss."""
+    reads: list[tuple[Awaitable[Any], Any]] = [
+        (files.chunks(kept), CHUNKS),
+        (files.pages(kept), PAGES),
+        (files.chunk(kept, 1), CHUNKS[1]),
+        (files.page(kept, 2), PAGES[1]),
+        (_vector_bytes(files, kept), np.eye(3, 4, dtype=np.float32).tobytes()),
+    ]
+    for read, written in reads:
+        with suppress(LostReading):
+            assert await read == written
+
+
+async def _vector_bytes(files: ReadingFiles, kept: UUID) -> bytes:
+    vectors = await files.vectors(kept)
+    assert vectors is not None
+    assert (vectors.shape, vectors.dtype) == ((3, 4), np.float32)
+    return vectors.tobytes()
+
+
+async def test_a_damaged_reading_that_is_asked_for_is_made_again(
+    files: ReadingFiles, kept: UUID, database: Database
+) -> None:
+    """The question fails, and the reading waits for ``serve``; it is told once."""
+    await _know(database, kept)
+    path = files._folder(kept) / "chunks.jsonl"
+    path.write_bytes(path.read_bytes().replace(b"Chunk 1", b"Chonk 1"))
+    readings = MendedReadings(files, database)
+    for _ in range(2):
+        assert await readings.chunk(kept, 0) == CHUNKS[0]
+        with pytest.raises(LostReading):
+            await readings.chunk(kept, 1)
+    async with database.snapshot() as session:
+        row = await session.get_one(ReadingRow, kept)
+        assert (row.state, row.attempts) == ("waiting", 0)
+
+
+async def _know(database: Database, reading: UUID) -> None:
+    async with database.transaction() as session:
+        session.add(BlobRow(sha256="ab", size=1))
+        await session.flush()
+        session.add(ReadingRow(id=reading, sha256="ab", generation="one", rung="quick", state="done"))
 
 
 def test_a_range_covers_one_box_a_line_on_each_page() -> None:

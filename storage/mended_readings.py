@@ -1,0 +1,50 @@
+"""Chunks and pages for those who ask: a reading that is found damaged is made again meanwhile."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable
+from contextlib import suppress
+from typing import TypeVar
+from uuid import UUID
+
+from storage.database import Database
+from storage.errors import DatabaseUnavailable, LostReading
+from storage.models import Chunk, Page
+from storage.reading_work import lose_reading
+from storage.readings import ReadingFiles
+
+T = TypeVar("T")
+_log = logging.getLogger(__name__)
+
+
+class MendedReadings:
+    """Reads as ``ReadingFiles`` does, and has ``serve`` make again what turns out to be lost."""
+
+    def __init__(self, files: ReadingFiles, database: Database) -> None:
+        self._files = files
+        self._database = database
+
+    async def chunk(self, reading_id: UUID, ordinal: int) -> Chunk:
+        """One chunk.
+
+        Raises:
+            LookupError: the reading has no chunk of this number.
+            LostReading: its files are gone or damaged; the next question may find them made again.
+            BlobsUnavailable: they cannot be reached.
+        """
+        return await self._mend(reading_id, self._files.chunk(reading_id, ordinal))
+
+    async def page(self, reading_id: UUID, number: int) -> Page:
+        """One page, counted from 1; raises as ``chunk``."""
+        return await self._mend(reading_id, self._files.page(reading_id, number))
+
+    async def _mend(self, reading_id: UUID, reads: Awaitable[T]) -> T:
+        try:
+            return await reads
+        except LostReading:
+            with suppress(DatabaseUnavailable):
+                async with self._database.transaction() as session:
+                    if await lose_reading(session, reading_id):
+                        _log.warning("reading=%s is lost or damaged: it is made again", reading_id)
+            raise
