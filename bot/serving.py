@@ -27,7 +27,7 @@ from bot.service import build_answering, build_ingestion, make_links
 from bot.settings import BotSettings
 from bot.web.app import build_web, make_runner
 from bot.web.ports import PageRenderer, Stores
-from ingestion.mapping import MAP_NAME
+from ingestion.wish.mapping import MAP_NAME
 from storage.errors import IndexUnavailable
 from storage.inbox import Inbox
 from storage.index.contract import Index

@@ -9,24 +9,24 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ingestion.channel_folders import channel_of_folder
-from ingestion.full_reading import FullReader
-from ingestion.generations import generations_of
-from ingestion.intake import Intake
-from ingestion.lease_owner import own_name
 from ingestion.outcome import IngestResult, result_of
-from ingestion.publishing import Publisher
-from ingestion.quick_reading import PdfReader, QuickReader
-from ingestion.reconciling import Reconciler, Repairs
-from ingestion.schedule import Schedule
+from ingestion.publish.publishing import Publisher
+from ingestion.publish.reconciling import Reconciler, Repairs
+from ingestion.publish.verifying import Verifier
+from ingestion.read.full_reading import FullReader
+from ingestion.read.generations import generations_of
+from ingestion.read.quick_reading import PdfReader, QuickReader
 from ingestion.settings import IngestionSettings
-from ingestion.side_process import SideProcesses
-from ingestion.single_run import Batch, SingleRun
 from ingestion.sources.listing import first_level
 from ingestion.steps import Steps
-from ingestion.verifying import Verifier
-from ingestion.watcher import Watcher
-from ingestion.worker import Worker
+from ingestion.watch.intake import Intake
+from ingestion.watch.single_run import Batch, SingleRun
+from ingestion.watch.watcher import Watcher
+from ingestion.wish.channel_folders import channel_of_folder
+from ingestion.work.lease_owner import own_name
+from ingestion.work.schedule import Schedule
+from ingestion.work.side_process import SideProcesses
+from ingestion.work.worker import Worker
 from storage.arrivals import Arrivals
 from storage.blobs import Blobs
 from storage.channels import Channels

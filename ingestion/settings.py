@@ -8,6 +8,9 @@ from pydantic import Field
 
 from storage.settings import FootnoteSettings
 
+REMEMBERED_SECONDS = 900.0
+"""How long a look trusts what it remembers of SQL, which another process may have mended."""
+
 
 class IngestionSettings(FootnoteSettings):
     """How folders are watched and how far their PDFs are read."""

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from ingestion.chunker import chunk_document
-from ingestion.side_process import READY
+from ingestion.read.chunker import chunk_document
+from ingestion.work.side_process import READY
 from storage.analyzer import index_terms
 from storage.errors import NoPages, StorageError
 from storage.pdf import limits, wire

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from ingestion.full_reading import FullReader
-from ingestion.publishing import Publisher
-from ingestion.quick_reading import QuickReader
-from ingestion.worker import Lane
+from ingestion.publish.publishing import Publisher
+from ingestion.read.full_reading import FullReader
+from ingestion.read.quick_reading import QuickReader
+from ingestion.work.worker import Lane
 from storage.models import Rung
 from storage.reading_work import ReadingClaim
 

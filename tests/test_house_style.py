@@ -28,11 +28,11 @@ BROAD_EXCEPTS = {
     "bot/cli/main.py": "the last edge before a person",
     "bot/core/announcing.py": "one look of many",
     "bot/core/conversation.py": "one question of many",
-    "ingestion/aside.py": "a thread's boundary: whoever waits gets the error",
-    "ingestion/schedule.py": "a tick",
+    "ingestion/work/aside.py": "a thread's boundary: whoever waits gets the error",
+    "ingestion/work/schedule.py": "a tick",
     "ingestion/side_program.py": "one job of many",
     "ingestion/sources/patience.py": "carried from one thread to the other",
-    "ingestion/worker.py": "one document of many",
+    "ingestion/work/worker.py": "one document of many",
 }
 """Where ``except Exception`` may stand, and what it keeps going."""
 

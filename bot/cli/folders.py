@@ -10,7 +10,7 @@ from shlex import quote
 
 from bot.cli.json_lines import dump, folder_line
 from bot.engines import load_settings, open_storage
-from ingestion.mapping import MAP_NAME, check_map
+from ingestion.wish.mapping import MAP_NAME, check_map
 from storage.channels import named_tenant
 from storage.folder_status import FolderStatus
 

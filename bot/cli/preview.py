@@ -11,9 +11,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bot.engines import Settings, load_settings, open_storage
-from ingestion.mapping import MAP_NAME, InvalidMap, check_map
-from ingestion.preview import Preview, Previewer
 from ingestion.sources.names import why_passed_over
+from ingestion.watch.preview import Preview, Previewer
+from ingestion.wish.mapping import MAP_NAME, InvalidMap, check_map
 from storage.channels import is_folder_name, named_tenant
 from storage.errors import SettingsError, UnknownChannel
 

@@ -7,7 +7,7 @@ import sys
 
 from bot.engines import load_settings
 from bot.service import open_ingestion
-from ingestion.reconciling import Repairs
+from ingestion.publish.reconciling import Repairs
 
 
 async def reconcile(_options: argparse.Namespace) -> int:

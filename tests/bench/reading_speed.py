@@ -14,7 +14,7 @@ from corpus import PAGES, pdfs
 from figures import Figure
 from raw_reading import raw_seconds
 
-from ingestion.side_process import SideProcesses
+from ingestion.work.side_process import SideProcesses
 from storage.bundled import TOKENIZER, bundled
 from storage.pdf.process import PdfProcess
 from storage.settings import StorageSettings

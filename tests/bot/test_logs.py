@@ -9,7 +9,7 @@ import sys
 def test_a_look_that_takes_longer_than_its_rhythm_is_no_news() -> None:
     """Shows that a slow folder does not fill the terminal with warnings that no admin can act on."""
     program = (
-        "import logging, ingestion.schedule\n"
+        "import logging, ingestion.work.schedule\n"
         "from bot.cli.logs import set_up_logging\n"
         "set_up_logging(verbose=True, for_machines=True)\n"
         "logging.getLogger('apscheduler.scheduler').warning('skipped: maximum number of running instances')\n"

@@ -15,7 +15,7 @@ from sqlalchemy import select
 from waiting import until
 
 from ingestion.app import Ingestion, IngestResult
-from ingestion.quick_reading import PdfReader
+from ingestion.read.quick_reading import PdfReader
 from ingestion.settings import IngestionSettings
 from ingestion.sources import open_source
 from storage.analyzer import analyze

@@ -10,8 +10,8 @@ from uuid import UUID
 
 from term_embedder import TermEmbedder
 
-from ingestion.quick_reading import PdfReader
-from ingestion.side_process import SideProcesses
+from ingestion.read.quick_reading import PdfReader
+from ingestion.work.side_process import SideProcesses
 from storage.blobs import Blobs
 from storage.errors import EmbedderUnavailable, EngineStartError, IncompletePublication, IndexUnavailable
 from storage.index.contract import Index, IndexedChunk

@@ -13,7 +13,7 @@ from machine_wish import Wish
 from ingestion.app import Ingestion
 from ingestion.errors import IngestionError
 from ingestion.settings import IngestionSettings
-from ingestion.worker import Worker
+from ingestion.work.worker import Worker
 from storage.crash_points import arm
 from storage.errors import StorageError
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingestion.chunker import chunk_document
-from ingestion.sentences import sentences
+from ingestion.read.chunker import chunk_document
+from ingestion.read.sentences import sentences
 from storage.models import Box, Page, PlacedWord
 from storage.pdf.models import Line, ReadPdf
 from storage.tokens import count_tokens

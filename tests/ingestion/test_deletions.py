@@ -9,13 +9,13 @@ import pytest
 from ingestion_home import Home
 from paper import pdf
 
-from ingestion.intake import Intake
-from ingestion.known import KnownFolder
 from ingestion.settings import IngestionSettings
 from ingestion.sources.local import LocalSource
 from ingestion.sources.port import Look, Scan, SeenFile
-from ingestion.vanishing import PATIENCE_SECONDS, Vanishing
-from ingestion.watching import PlaceWatch, WatchedFolder
+from ingestion.watch.intake import Intake
+from ingestion.watch.known import KnownFolder
+from ingestion.watch.vanishing import PATIENCE_SECONDS, Vanishing
+from ingestion.watch.watching import PlaceWatch, WatchedFolder
 from storage.arrivals import Arrivals
 from storage.folder_leases import FolderLeases
 from storage.folders import Folder, Folders

@@ -10,7 +10,7 @@ from ingestion_home import Home
 from paper import pdf
 
 from ingestion.app import Ingestion
-from ingestion.mapping import check_map, read_map
+from ingestion.wish.mapping import check_map, read_map
 from storage.folders import Folders
 from storage.tables import BlobRow, FolderRow, ReadingRow
 

@@ -10,8 +10,8 @@ from ingestion_home import Home
 from paper import pdf
 from term_embedder import TermEmbedder
 
-from ingestion.full_reading import FullReader
-from ingestion.generations import generations_of
+from ingestion.read.full_reading import FullReader
+from ingestion.read.generations import generations_of
 from ingestion.settings import IngestionSettings
 from storage.clock import time_passed
 from storage.embedding import Vectors

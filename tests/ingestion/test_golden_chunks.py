@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ingestion.chunker import chunk_document
+from ingestion.read.chunker import chunk_document
 from storage.bundled import TOKENIZER, bundled
 from storage.pdf.process import PdfProcess
 from storage.pieces import PieceCounter

@@ -12,7 +12,7 @@ from paper import pdf
 
 from ingestion.sources.local import LocalSource
 from ingestion.sources.port import Scan
-from ingestion.watching import WatchedFolder
+from ingestion.watch.watching import WatchedFolder
 from storage.folder_status import FolderStatus
 from storage.folders import Folders
 from storage.tables import DocumentRow, FolderRow, NoticeRow, ReadingRow

@@ -15,17 +15,17 @@ from paper import pdf
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
-from ingestion.aside import run_for
-from ingestion.intake import Intake
-from ingestion.lease_owner import is_surely_dead, own_name
-from ingestion.mapped import Wanted
-from ingestion.mapping_checks import Wish
-from ingestion.places import Place, Places
-from ingestion.schedule import Schedule
 from ingestion.settings import IngestionSettings
 from ingestion.sources.local import LocalSource
 from ingestion.sources.port import Scan, SeenFile
-from ingestion.watching import PlaceWatch, WatchedFolder
+from ingestion.watch.intake import Intake
+from ingestion.watch.places import Place, Places
+from ingestion.watch.watching import PlaceWatch, WatchedFolder
+from ingestion.wish.mapped import Wanted
+from ingestion.wish.mapping_checks import Wish
+from ingestion.work.aside import run_for
+from ingestion.work.lease_owner import is_surely_dead, own_name
+from ingestion.work.schedule import Schedule
 from storage.arrivals import Arrivals
 from storage.folder_leases import FolderLeases
 from storage.folders import Folder, Folders
@@ -121,7 +121,7 @@ async def test_the_most_eager_channel_of_a_place_sets_its_rhythm(home: Home, tmp
 def test_a_process_of_this_machine_that_ended_is_surely_dead() -> None:
     """Shows that a name tells a living process from a dead one, and claims nothing of other machines."""
     ended = subprocess.run(
-        [sys.executable, "-c", "from ingestion.lease_owner import own_name; print(own_name())"],
+        [sys.executable, "-c", "from ingestion.work.lease_owner import own_name; print(own_name())"],
         capture_output=True,
         text=True,
         check=True,

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from ingestion.schedule import Rhythm, Schedule
+from ingestion.work.schedule import Rhythm, Schedule
 from storage.clock import clock_ahead
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from ingestion.errors import NotAFile, NotSettled, Refused
-from ingestion.settling import Settling
 from ingestion.sources import opening
 from ingestion.sources.local import LocalSource
 from ingestion.sources.opening import open_beneath
 from ingestion.sources.port import Look, SeenFile
+from ingestion.watch.settling import Settling
 
 
 class Clock:

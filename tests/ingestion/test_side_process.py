@@ -15,7 +15,7 @@ from uuid import UUID, uuid4
 import pytest
 from paper import pdf
 
-from ingestion.side_process import SideProcesses
+from ingestion.work.side_process import SideProcesses
 from storage.bundled import TOKENIZER, bundled
 from storage.errors import EngineStartError, LostReading, NoPages, ReaderKilled
 from storage.pdf.process import PdfProcess
@@ -24,7 +24,7 @@ from storage.settings import StorageSettings
 
 OWNER = """
 import asyncio, os
-from ingestion.side_process import SideProcesses
+from ingestion.work.side_process import SideProcesses
 async def main():
     side = SideProcesses(1)
     try:

@@ -11,12 +11,12 @@ from ingestion_home import Home
 from paper import pdf
 
 from ingestion.errors import Unreadable
-from ingestion.intake import Intake
 from ingestion.settings import IngestionSettings
 from ingestion.sources.local import LocalSource
 from ingestion.sources.port import Look, Scan, SeenFile
 from ingestion.sources.unreadable import RETRY_SECONDS, UnreadableFiles
-from ingestion.watching import PlaceWatch, WatchedFolder
+from ingestion.watch.intake import Intake
+from ingestion.watch.watching import PlaceWatch, WatchedFolder
 from storage.arrivals import Arrivals
 from storage.folders import Folders
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from ingestion_home import Home
 
-from ingestion.channel_folders import WatchedInbox
-from ingestion.mapped import MappedFolders
-from ingestion.watching import REMEMBERED_SECONDS
+from ingestion.watch.watching import REMEMBERED_SECONDS
+from ingestion.wish.channel_folders import WatchedInbox
+from ingestion.wish.mapped import MappedFolders
 from storage.clock import time_passed
 from storage.folder_leases import FolderLeases
 from storage.folders import Folders

@@ -15,7 +15,7 @@ from faulty_index import FaultyIndex
 from ingestion_home import Home, open_home
 from paper import pdf
 
-from ingestion.verifying import Verifier
+from ingestion.publish.verifying import Verifier
 from storage.embedder import BundledEmbedder
 from storage.errors import IndexUnavailable
 from storage.index.contract import Filters, IndexedChunk, object_id

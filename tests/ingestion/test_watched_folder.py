@@ -9,8 +9,8 @@ from ingestion_home import Home
 from paper import locked_pdf, pdf
 
 from ingestion.errors import NotAFile
-from ingestion.preview import Previewer
 from ingestion.sources.local import LocalSource
+from ingestion.watch.preview import Previewer
 from storage.errors import UnknownChannel
 from storage.folders import Folders
 from storage.leases import Leases
@@ -402,7 +402,7 @@ async def test_a_file_that_cannot_be_taken_in_a_deleted_ones_place_brings_no_old
 
     await home.until(is_refused)
     async with home.database.transaction() as session:
-        await plan(session, ingestion.generations)
+        await plan(session, ingestion.read.generations)
     await asyncio.sleep(1.5)
     assert "leave.pdf" not in await home.find("hr", "marzipan")
 

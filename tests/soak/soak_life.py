@@ -18,7 +18,7 @@ from bot.cli.logs import set_up_logging
 from bot.engines import load_settings, open_embedder, open_index, open_pdf_process, open_storage
 from bot.service import build_ingestion
 from ingestion.app import Ingestion
-from ingestion.mapping import MAP_NAME
+from ingestion.wish.mapping import MAP_NAME
 from storage.index.contract import Index, IndexedChunk
 from storage.models import TenantName
 

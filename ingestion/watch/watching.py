@@ -6,18 +6,16 @@ import logging
 import time
 from collections.abc import Collection, Iterable
 
-from ingestion.aside import run_for
-from ingestion.intake import Intake
-from ingestion.known import KnownFolder
-from ingestion.settings import IngestionSettings
-from ingestion.settling import settling_of
+from ingestion.settings import REMEMBERED_SECONDS, IngestionSettings
 from ingestion.sources import Scan, SeenFile, Source
-from ingestion.vanishing import Vanishing
+from ingestion.watch.intake import Intake
+from ingestion.watch.known import KnownFolder
+from ingestion.watch.settling import settling_of
+from ingestion.watch.vanishing import Vanishing
+from ingestion.work.aside import run_for
 from storage.clock import steady_seconds
 from storage.folders import Folder, Folders
 
-REMEMBERED_SECONDS = 900.0
-"""How long a place trusts what it remembers of SQL, which another process may have mended."""
 _log = logging.getLogger(__name__)
 
 

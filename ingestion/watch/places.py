@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 
-from ingestion.aside import run_aside
-from ingestion.intake import Intake
-from ingestion.mapped import Wanted
-from ingestion.schedule import Schedule
 from ingestion.settings import IngestionSettings
 from ingestion.sources import open_source
-from ingestion.watching import PlaceWatch, WatchedFolder
+from ingestion.watch.intake import Intake
+from ingestion.watch.watching import PlaceWatch, WatchedFolder
+from ingestion.wish.mapped import Wanted
+from ingestion.work.aside import run_aside
+from ingestion.work.schedule import Schedule
 from storage.clock import steady_seconds
 from storage.errors import DatabaseUnavailable
 from storage.folder_leases import FolderLeases

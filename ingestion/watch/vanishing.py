@@ -6,8 +6,8 @@ import logging
 from collections.abc import Callable, Collection, Mapping
 from uuid import UUID
 
-from ingestion.known import KnownFolder
 from ingestion.sources.port import Scan
+from ingestion.watch.known import KnownFolder
 from storage.clock import steady_seconds
 from storage.folders import Folders, Question
 

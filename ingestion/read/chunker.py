@@ -13,8 +13,8 @@ from itertools import accumulate
 from math import ceil
 from typing import NamedTuple
 
-from ingestion.outline import Outline, Rank
-from ingestion.sentences import Piece, is_open, pieces
+from ingestion.read.outline import Outline, Rank
+from ingestion.read.sentences import Piece, is_open, pieces
 from storage.models import Chunk, Page, PlacedWord
 from storage.pdf.models import ReadPdf
 from storage.tokens import count_tokens

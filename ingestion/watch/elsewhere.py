@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Iterable
 from uuid import UUID
 
-from ingestion.aside import run_aside
 from ingestion.sources import Scan, open_source
+from ingestion.work.aside import run_aside
 from storage.arrivals import Namesake
 from storage.errors import SettingsError
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ingestion.channel_folders import WatchedInbox
-from ingestion.mapped import MappedFolders, Wanted
-from ingestion.mapping_checks import Wish
+from ingestion.wish.channel_folders import WatchedInbox
+from ingestion.wish.mapped import MappedFolders, Wanted
+from ingestion.wish.mapping_checks import Wish
 from storage.folders import Folder
 
 

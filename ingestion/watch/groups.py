@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from ingestion.known import KnownFolder
 from ingestion.sources.port import SeenFile
+from ingestion.watch.known import KnownFolder
 
 _Links = dict[str | int, str | int]
 """File or size -> another one of its group; who has none stands for the group."""

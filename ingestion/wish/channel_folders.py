@@ -7,10 +7,10 @@ import logging
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
-from ingestion.aside import run_aside
+from ingestion.settings import REMEMBERED_SECONDS
 from ingestion.sources.listing import first_level
 from ingestion.sources.patience import Patience, Unanswered
-from ingestion.watching import REMEMBERED_SECONDS
+from ingestion.work.aside import run_aside
 from storage.channels import Channels
 from storage.clock import steady_seconds
 from storage.errors import UnknownChannel

@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Protocol
 
-from ingestion.side_process import SideProcesses
+from ingestion.work.side_process import SideProcesses
 from storage.blobs import Blobs
 from storage.crash_points import reach
 from storage.embedding import Embedder

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from ingestion.outline import Rank, is_row
+from ingestion.read.outline import Rank, is_row
 from storage.pdf.models import Line
 
 _ITEM = re.compile(

@@ -10,12 +10,12 @@ from functools import partial
 from pathlib import Path
 from uuid import UUID
 
-from ingestion.intake import Intake
-from ingestion.known import KnownFolder
 from ingestion.settings import IngestionSettings
-from ingestion.settling import Settling, settling_of
 from ingestion.sources import open_source
 from ingestion.sources.names import safe_name, why_passed_over
+from ingestion.watch.intake import Intake
+from ingestion.watch.known import KnownFolder
+from ingestion.watch.settling import Settling, settling_of
 from storage.database import Database
 from storage.errors import BlobsUnavailable, SettingsError
 from storage.folders import Folder, Folders

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from datetime import timedelta
 from uuid import UUID
 
-from ingestion.verifying import Verifier
+from ingestion.publish.verifying import Verifier
 from storage.blobs import Blobs, Kept
 from storage.crash_points import reach
 from storage.errors import IndexUnavailable, InfrastructureError, UnknownTenant

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from ingestion.aside import run_aside
-from ingestion.mapping import InvalidMap, Mistake, read_map
-from ingestion.mapping_checks import Wish
+from ingestion.wish.mapping import InvalidMap, Mistake, read_map
+from ingestion.wish.mapping_checks import Wish
+from ingestion.work.aside import run_aside
 from storage.channels import Channels
 from storage.folders import Folder, Folders
 

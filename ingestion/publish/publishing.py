@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import PurePosixPath
 from typing import Any
 
-from ingestion.side_process import SideProcesses
+from ingestion.work.side_process import SideProcesses
 from storage.crash_points import reach
 from storage.errors import InfrastructureError, LostReading, UnknownTenant
 from storage.index.contract import Index, IndexedChunk

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from ingestion.mapping_checks import Wish, faults, resolve_location
-from ingestion.mapping_lines import KeyPath, Lines, line_of_syntax_error
+from ingestion.wish.mapping_checks import Wish, faults, resolve_location
+from ingestion.wish.mapping_lines import KeyPath, Lines, line_of_syntax_error
 
 MAP_NAME = "folders.toml"
 _WORDS = {

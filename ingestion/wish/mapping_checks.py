@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from ingestion.mapping_lines import KeyPath
 from ingestion.sources import open_source
 from ingestion.sources.address import read_address
 from ingestion.sources.patience import real_path
+from ingestion.wish.mapping_lines import KeyPath
 from storage.channels import is_folder_name
 from storage.errors import InvalidTenant, SettingsError
 from storage.models import TenantName

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from ingestion.aside import run_aside
-from ingestion.channel_folders import WatchedInbox
-from ingestion.intake import Intake
-from ingestion.lease_owner import is_surely_dead
-from ingestion.mapped import MappedFolders
-from ingestion.places import Place, Places
-from ingestion.schedule import Schedule
 from ingestion.settings import IngestionSettings
 from ingestion.sources.patience import real_path
-from ingestion.wishes import Wishes
+from ingestion.watch.intake import Intake
+from ingestion.watch.places import Place, Places
+from ingestion.wish.channel_folders import WatchedInbox
+from ingestion.wish.mapped import MappedFolders
+from ingestion.wish.wishes import Wishes
+from ingestion.work.aside import run_aside
+from ingestion.work.lease_owner import is_surely_dead
+from ingestion.work.schedule import Schedule
 from storage.channels import Channels
 from storage.database import Database
 from storage.folder_leases import FolderLeases

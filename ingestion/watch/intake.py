@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from ingestion.aside import run_for
-from ingestion.elsewhere import Elsewhere
 from ingestion.errors import NotAFile, NotSettled, Refused
-from ingestion.groups import group, portions
-from ingestion.known import KnownFolder
-from ingestion.settling import Settling
 from ingestion.sources.port import Look, Scan, SeenFile, Source
+from ingestion.watch.elsewhere import Elsewhere
+from ingestion.watch.groups import group, portions
+from ingestion.watch.known import KnownFolder
+from ingestion.watch.settling import Settling
+from ingestion.work.aside import run_for
 from storage.arrivals import Arrivals, KnownContents, Stored
 from storage.blobs import Blobs
 from storage.crash_points import reach

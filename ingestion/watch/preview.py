@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ingestion.known import Known
-from ingestion.mapping import read_map
-from ingestion.mapping_checks import Wish
 from ingestion.sources import Look, Scan, SeenFile, open_source
 from ingestion.sources.listing import first_level
+from ingestion.watch.known import Known
+from ingestion.wish.mapping import read_map
+from ingestion.wish.mapping_checks import Wish
 from storage.channels import is_folder_name, named_tenant
 from storage.folder_status import FolderStatus
 from storage.folders import Folders

@@ -1,0 +1,1 @@
+"""Makes readings answer in their channels, and keeps SQL, index and disk equal."""

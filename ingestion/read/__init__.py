@@ -1,0 +1,1 @@
+"""Makes readings of contents: pages, chunks and vectors."""

@@ -1,0 +1,1 @@
+"""What admins want to be watched: the folders of the inbox, and those of `folders.toml`."""

@@ -1,0 +1,1 @@
+"""How steps are run: ticks, leases, threads, and processes beside the service."""
