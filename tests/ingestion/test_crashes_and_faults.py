@@ -210,7 +210,7 @@ async def test_a_plan_fills_the_gaps_that_a_crash_left(home: Home) -> None:
             await session.delete(row)
     for expected in (1, 0):
         async with home.database.transaction() as session:
-            assert await plan(session, ingestion.read.generations) == expected
+            assert await plan(session, ingestion.generations) == expected
 
 
 async def _has_waiting_publication(home: Home) -> bool:

@@ -402,7 +402,7 @@ async def test_a_file_that_cannot_be_taken_in_a_deleted_ones_place_brings_no_old
 
     await home.until(is_refused)
     async with home.database.transaction() as session:
-        await plan(session, ingestion.read.generations)
+        await plan(session, ingestion.generations)
     await asyncio.sleep(1.5)
     assert "leave.pdf" not in await home.find("hr", "marzipan")
 

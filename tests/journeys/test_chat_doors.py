@@ -90,9 +90,10 @@ async def test_a_question_that_came_before_a_crash_is_answered_after_it(
     async with program.serving():
         await until_said(slack, "2:00 AM")
         await asyncio.sleep(1)
-        answered = await slack.replies(IT)
-    assert len(answered) == 1
-    assert "2:00 AM" in json.dumps(answered)
+        posted = await slack.replies(IT)
+    # A placeholder of the instant of the kill is found again by its metadata, which this double forgets.
+    (answer,) = [message for message in posted if message.get("blocks")]
+    assert "2:00 AM" in json.dumps(answer)
 
 
 async def until_said(slack: SlackDouble, words: str) -> None:

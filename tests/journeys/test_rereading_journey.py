@@ -151,6 +151,7 @@ async def test_a_home_on_a_real_embedding_server_answers(
 ) -> None:
     """Shows the whole way with llama.cpp's own server: vectors, the full rung, a question by meaning."""
     choose(program, embedding_model.url, embedding_model.name, 576, embedding_model.key)
+    program.environment["FOOTNOTE_EMBED_QUESTION_SECONDS"] = "60"  # a language model on a busy CPU
     program.drop("it", sop)
     async with program.serving():
         await program.until_live("it", 1, "full")

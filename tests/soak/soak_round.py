@@ -33,6 +33,8 @@ STUCK_SECONDS = 90.0
 """Longer than any pause between two tries of a step."""
 LONGEST_BLINK_SECONDS = 0.25
 """A file that is away for longer may be missed by two looks, and is deleted rightly."""
+MOST_MAKE_UPS = 4
+"""Kills beyond those that were asked for."""
 SLIM_LIVES = 9
 """After so many comes a whole ``serve``."""
 
@@ -59,18 +61,21 @@ class Round:
         self._slim = self.world.seed * 5 % 10
 
     async def run(self, kills: int) -> None:
-        """Kill so often, then let everything come to rest and compare."""
+        """Kill so often, and once more for what was missed; then let all come to rest, and compare."""
         self.world.fill()
         async with _background(self.witness.watch()):
             for target in targets(self.world.seed, kills, has_server=self.place.weaviate is not None):
                 await self._kill_once(target)
+            for _ in range(MOST_MAKE_UPS):
+                if self._missed:
+                    await self._kill_once(self._missed.pop(0))
             await self._come_to_rest()
         await self.audit.compare()
         self.witness.conclude(kills)
         self.audit.tally.gaps += len(self.witness.faults)
 
     async def _kill_once(self, target: str) -> None:
-        """Aim and strike; a miss counts as at random, and is made up for instead of a later one at random."""
+        """Aim and strike; a miss counts as at random, and is made up for in place of one, or at last."""
         if target == RANDOM and self._missed:
             target = self._missed.pop(0)
         await self._change(target)

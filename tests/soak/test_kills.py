@@ -50,7 +50,7 @@ async def test_fifty_kills_cost_nothing_but_time(
     record_property("table", str(table))
     _write(pair.name, table)
     assert not faults, "\n".join(faults)
-    assert table.total().kills == KILLS * ROUNDS
+    assert table.total().kills >= KILLS * ROUNDS
     assert set(POINTS) - {row["point"] for row in table.rows()} == set(), "nobody died there"
 
 
