@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -129,7 +130,7 @@ class Page:
     height: float
     """Displayed size in points."""
     text: str
-    words: tuple[PlacedWord, ...]
+    words: Sequence[PlacedWord]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +142,7 @@ class Chunk:
     tokens: int
     """cl100k_base tokens of ``text``."""
     heading_path: tuple[str, ...]
-    words: tuple[PlacedWord, ...]
+    words: Sequence[PlacedWord]
     """The offset -> box map of ``text``."""
     page_starts: tuple[tuple[int, int], ...]
     """(offset, page) wherever a page begins in ``text``; the first offset is 0."""

@@ -69,7 +69,7 @@ class Evidence:
     passage: Passage
     page_starts: tuple[tuple[int, int], ...]
     """(offset, page) wherever a page begins in the passage's text; the first offset is 0."""
-    words: tuple[PlacedWord, ...] = ()
+    words: Sequence[PlacedWord] = ()
     """The text's offset -> box map: for citations only, never part of a prompt."""
 
 

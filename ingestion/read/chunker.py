@@ -6,7 +6,6 @@ word pieces, because the embedder sees no more. Texts keep their exact offset ->
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
@@ -15,9 +14,10 @@ from typing import NamedTuple
 
 from ingestion.read.outline import Outline, Rank
 from ingestion.read.sentences import Piece, is_open, pieces
-from storage.models import Chunk, Page, PlacedWord
+from storage.models import Chunk, Page
 from storage.pdf.models import ReadPdf
 from storage.tokens import count_tokens
+from storage.word_map import WordMap
 
 SMALL = 4
 """A chunk under this part of the limit takes in the next subsection, too."""
@@ -168,8 +168,8 @@ class _Chunker:
 
     pages: Sequence[Page]
     measure: _Measure
-    starts: dict[int, list[int]] = field(default_factory=dict)
-    """Page -> where each of its words begins."""
+    maps: dict[int, WordMap] = field(default_factory=dict)
+    """Page -> its words."""
 
     def measured(self, units: Iterable[Unit]) -> Iterator[Unit]:
         """Units with their sizes; one that is larger than a chunk comes in parts."""
@@ -210,19 +210,18 @@ class _Chunker:
         """The chunk of these units."""
         spans = _spans(units)
         text, offsets = self._text(spans)
-        words: list[PlacedWord] = []
+        words: list[WordMap] = []
         page_starts: list[tuple[int, int]] = []
         for span, offset in zip(spans, offsets, strict=True):
             number, shift = self.pages[span.page].number, offset - span.start
             if not page_starts or page_starts[-1][1] != number:
                 page_starts.append((offset, number))
-            words += [
-                PlacedWord(start + shift, end + shift, page, line, box)
-                for start, end, page, line, box in self._words(span)
-            ]
+            words.append(self._words(span, shift))
         bodies = [unit.path for unit in units if unit.path and not unit.is_heading]
         path = bodies[0] if bodies else units[-1].path
-        return Chunk(ordinal, text, self.measure.tokens(text), path, tuple(words), tuple(page_starts))
+        return Chunk(
+            ordinal, text, self.measure.tokens(text), path, WordMap.joined(words), tuple(page_starts)
+        )
 
     def _text(self, spans: Sequence[Span]) -> tuple[str, list[int]]:
         """The spans' text, and where each begins in it; the page's own white space stands between."""
@@ -238,21 +237,11 @@ class _Chunker:
             length, last = offsets[-1] + span.end - span.start, span
         return "".join(parts), offsets
 
-    def _words(self, span: Span) -> list[PlacedWord]:
+    def _words(self, span: Span, shift: int = 0) -> WordMap:
         """The words of a span; of an endless word that was cut, the part that lies in it."""
-        words = self.pages[span.page].words
-        if span.page not in self.starts:
-            self.starts[span.page] = [word.start for word in words]
-        starts = self.starts[span.page]
-        first = bisect_left(starts, span.start)
-        if first and words[first - 1].end > span.start:
-            first -= 1
-        own = list(words[first : bisect_left(starts, span.end)])
-        if own and own[0].start < span.start:
-            own[0] = own[0]._replace(start=span.start)
-        if own and own[-1].end > span.end:
-            own[-1] = own[-1]._replace(end=span.end)
-        return own
+        if span.page not in self.maps:
+            self.maps[span.page] = WordMap.of(self.pages[span.page].words)
+        return self.maps[span.page].within(span.start, span.end, shift)
 
 
 def _middle(run: list[Unit], parts: int) -> int:

@@ -13,8 +13,10 @@ sys.modules["onnxruntime"] = None  # type: ignore[assignment]  # else PyMuPDF lo
 
 import pymupdf  # noqa: E402  (the line above has to come first)
 
-from storage.pdf.text import SCALE, Matrix, PageText, read_page  # noqa: E402
+from storage.pdf.placing import Matrix  # noqa: E402
+from storage.pdf.text import PageText, read_page  # noqa: E402
 from storage.pdf.titles import sane_title  # noqa: E402
+from storage.word_map import SCALE  # noqa: E402
 
 LONGEST_SIDE = 3000
 """Most pixels of a drawn page's longer side."""
@@ -133,14 +135,14 @@ def _page(document: pymupdf.Document, index: int, has_labels: bool, compounds: s
     except _PAGE_FAULTS as error:
         if _is_out_of_memory(error):
             raise
-        return {"number": index + 1, "label": "", "size": [0, 0], "text": "", "words": [], "lines": [],
+        return {"number": index + 1, "label": "", "size": [0, 0], "text": "", "words": "", "lines": [],
                 "hidden": 0, "unread": True}  # fmt: skip
     return {
         "number": index + 1,
         "label": sane_label(label),
         "size": [round(width, 2), round(height, 2)],
         "text": text.text,
-        "words": text.words,
+        "words": text.words.to_text(),
         "lines": text.lines,
         "hidden": text.hidden,
     }
@@ -153,7 +155,7 @@ def sane_label(label: str) -> str:
 
 def _text(page: pymupdf.Page, compounds: set[str]) -> PageText:
     raw = page.get_text("rawdict", flags=_FLAGS)
-    return read_page(raw, _displayed(page), _Paper(page), compounds)
+    return read_page(raw, page.number + 1, _displayed(page), _Paper(page), compounds)
 
 
 def _displayed(page: pymupdf.Page) -> Matrix:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from array import array
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
-SCALE = 10_000
-"""Boxes travel as whole numbers: fractions of the displayed page times this."""
+from storage.pdf.placing import Matrix, PlacedWords
+from storage.word_map import WordMap
 
 SMALLEST_SIZE = 1.0
 """Text smaller than this many points is read by nobody."""
@@ -49,37 +50,14 @@ class Paper(Protocol):
         """One picture covers the page: unseen text over it is what OCR read there."""
 
 
-class Matrix(NamedTuple):
-    """Maps MuPDF's unrotated page space to SCALE-ths of the displayed page."""
-
-    a: float
-    b: float
-    c: float
-    d: float
-    e: float
-    f: float
-
-    def place(self, x0: float, y0: float, x1: float, y1: float) -> tuple[int, int, int, int]:
-        """The displayed box of a box: turned by right angles it stays one."""
-        a, b, c, d, e, f = self
-        left, right = a * x0 + c * y0 + e, a * x1 + c * y1 + e
-        top, bottom = b * x0 + d * y0 + f, b * x1 + d * y1 + f
-        if left > right:
-            left, right = right, left
-        if top > bottom:
-            top, bottom = bottom, top
-        if left < 0 or top < 0 or right > SCALE or bottom > SCALE:
-            left, top, right, bottom = (min(max(side, 0), SCALE) for side in (left, top, right, bottom))
-        return round(left), round(top), round(right), round(bottom)
-
-
 @dataclass(slots=True)
 class PageText:
-    """One page's text, with words and lines as flat lists of whole numbers, ready to travel."""
+    """One page's text with its words, and its lines as whole numbers, ready to travel."""
 
+    number: int
+    """Counted from 1."""
     text: str = ""
-    words: list[int] = field(default_factory=list)
-    """Seven per word: start, end, line, x0, y0, x1, y1."""
+    words: WordMap = field(default_factory=WordMap)
     lines: list[int] = field(default_factory=list)
     """Eight per line: start, end, size in tenths of a point, bold, x0, y0, x1, y1."""
     hidden: int = 0
@@ -99,14 +77,16 @@ class _Row:
     is_level: bool = True
 
 
-def read_page(raw: dict[str, Any], matrix: Matrix, paper: Paper, compounds: set[str]) -> PageText:
-    """Text of one page in file order.
+def read_page(
+    raw: dict[str, Any], number: int, matrix: Matrix, paper: Paper, compounds: set[str]
+) -> PageText:
+    """Text of page ``number`` in file order.
 
     Ligatures must have been expanded by MuPDF. A word cut at a line's end is joined again: without
     its hyphen when both parts are lower-case letters and ``compounds`` (the hyphenated words met so
     far in this document, added to here) does not hold it, else with it: ``SOP-IT-`` + ``04``.
     """
-    page = PageText()
+    page = PageText(number)
     rows = list(_rows(raw, paper, page))
     for row in rows:
         for word in row.words[:-1]:
@@ -211,12 +191,13 @@ def _is_hidden(span: dict[str, Any], paper: Paper) -> bool:
 def _write(rows: list[_Row], matrix: Matrix, compounds: set[str], page: PageText) -> None:
     """Lay the rows out as text and note where each word and line begins and ends."""
     parts: list[str] = []
+    words, boxes = PlacedWords(), array("d")
     position, gap = 0, ""
     for number, row in enumerate(rows):
         following = rows[number + 1] if number + 1 < len(rows) else None
         cut = _cut_word(row, following, compounds)
         start: int | None = None
-        boxes = []
+        first, line = len(boxes), len(page.lines) // 8
         for index, (raw, *box) in enumerate(row.words):
             is_last = index == len(row.words) - 1
             text = _clean(raw[:-1] if is_last and cut == "drop" else raw)
@@ -226,20 +207,26 @@ def _write(rows: list[_Row], matrix: Matrix, compounds: set[str], page: PageText
             position += len(gap)
             start = position if start is None else start
             parts += (gap, text)
-            placed = matrix.place(*box)
-            boxes.append(placed)
-            page.words += (position, position + len(text), len(page.lines) // 8, *placed)
+            boxes.extend(box)
+            words.append(position, position + len(text), line)
             position, gap = position + len(text), " "
         if start is not None:
             size = max(row.sizes, key=row.sizes.__getitem__)
-            page.lines += (start, position, round(size * 10), row.is_bold, *_around(boxes))
+            page.lines += (
+                start,
+                position,
+                round(size * 10),
+                row.is_bold,
+                *matrix.place(*_around(boxes[first:])),
+            )
             gap = "" if cut else "\n" if following and following.block == row.block else "\n\n"
     page.text = "".join(parts)
+    if boxes:
+        page.words = words.placed(page.number, matrix, boxes)
 
 
-def _around(boxes: list[tuple[int, int, int, int]]) -> tuple[int, int, int, int]:
-    lefts, tops, rights, bottoms = zip(*boxes, strict=True)
-    return min(lefts), min(tops), max(rights), max(bottoms)
+def _around(boxes: Sequence[float]) -> tuple[float, float, float, float]:
+    return min(boxes[0::4]), min(boxes[1::4]), max(boxes[2::4]), max(boxes[3::4])
 
 
 def _cut_word(row: _Row, following: _Row | None, compounds: set[str]) -> str:

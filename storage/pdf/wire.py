@@ -13,9 +13,9 @@ from storage.errors import (
     ReaderKilled,
     TooLarge,
 )
-from storage.models import Box, Page, PlacedWord
+from storage.models import Box, Page
 from storage.pdf.models import Line, ReadPdf, RenderedPage
-from storage.pdf.text import SCALE
+from storage.word_map import SCALE, WordMap
 
 _FAULTS: dict[str, type[DocumentError]] = {
     kind.__name__: kind for kind in (NotAPdf, PasswordProtected, NoPages, TooLarge)
@@ -64,13 +64,9 @@ def _checked(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def _page(body: dict[str, Any]) -> Page:
-    number, flat = body["number"], body["words"]
-    words = tuple(
-        PlacedWord(start, end, number, line, _box(x0, y0, x1, y1))
-        for start, end, line, x0, y0, x1, y1 in zip(*[iter(flat)] * 7, strict=True)
-    )
     width, height = body["size"]
-    return Page(number, body["label"], width, height, body["text"], words)
+    words = WordMap.from_text(body["words"])
+    return Page(body["number"], body["label"], width, height, body["text"], words)
 
 
 def _lines(flat: list[int]) -> tuple[Line, ...]:

@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ingestion.read.chunker import chunk_document
 from storage.bundled import TOKENIZER, bundled
+from storage.models import Chunk, Page, PlacedWord
 from storage.pdf.process import PdfProcess
 from storage.pieces import PieceCounter
-from storage.reading_lines import chunk_values, page_values
 from storage.settings import StorageSettings
+from storage.word_map import SCALE
 
 SAMPLES = Path(__file__).parents[2] / "deploy" / "samples"
 
@@ -65,6 +68,23 @@ async def test_a_sample_gives_the_same_pages_and_chunks_as_ever(
         await process.aclose()
     pieces = PieceCounter(bundled(TOKENIZER))
     document = chunk_document(pdf, "", limit=limit, pieces=pieces, window=window)
-    made = [document.title, *map(page_values, pdf.pages), *map(chunk_values, document.chunks)]
+    made = [document.title, *map(_page_values, pdf.pages), *map(_chunk_values, document.chunks)]
     assert len(document.chunks) == chunks
     assert hashlib.sha256(json.dumps(made).encode()).hexdigest() == digest
+
+
+def _page_values(page: Page) -> list[Any]:
+    return [page.number, page.label, page.width, page.height, page.text, _flat(page.words)]
+
+
+def _chunk_values(chunk: Chunk) -> list[Any]:
+    words = _flat(chunk.words)
+    return [chunk.ordinal, chunk.text, chunk.tokens, chunk.heading_path, words, chunk.page_starts]
+
+
+def _flat(words: Iterable[PlacedWord]) -> list[int]:
+    return [
+        number
+        for start, end, page, line, box in words
+        for number in (start, end, page, line, *(round(side * SCALE) for side in box))
+    ]

@@ -7,7 +7,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from storage.pdf.text import SCALE, Matrix, PageText, read_page
+from storage.pdf.placing import Matrix
+from storage.pdf.text import PageText, read_page
+from storage.word_map import SCALE
 
 CHARACTERS = st.characters(codec=None) | st.sampled_from(
     "ab-\xad\u2011 \ufb01\u00a0\u0301\uf0b7\ud800\x00\u202e"
@@ -57,7 +59,7 @@ PAGES = st.builds(
 
 
 def read(raw: dict[str, Any]) -> PageText:
-    return read_page(raw, Matrix(SCALE / 600, 0, 0, SCALE / 800, 0, 0), WhitePaper(), set())
+    return read_page(raw, 1, Matrix(SCALE / 600, 0, 0, SCALE / 800, 0, 0), WhitePaper(), set())
 
 
 @settings(deadline=None)
@@ -66,12 +68,12 @@ def test_every_word_stands_where_its_offsets_say(raw: dict[str, Any]) -> None:
     """Words follow each other, hold no white space, cover the whole text and have boxes on the page."""
     page = read(raw)
     position = 0
-    for start, end, line, *box in zip(*[iter(page.words)] * 7, strict=True):
+    for start, end, _, line, box in page.words:
         assert not page.text[position:start].strip()
         assert page.text[start:end]
         assert not any(char.isspace() for char in page.text[start:end])
         assert page.lines[line * 8] <= start < end <= page.lines[line * 8 + 1]
-        assert all(0 <= side <= SCALE for side in box)
+        assert all(0 <= side <= 1 for side in box)
         assert box[0] <= box[2]
         assert box[1] <= box[3]
         position = end
