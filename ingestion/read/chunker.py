@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
-from math import ceil
+from math import ceil, inf
 from typing import NamedTuple
 
 from ingestion.read.outline import Outline, Rank
@@ -21,6 +21,9 @@ from storage.word_map import WordMap
 
 SMALL = 4
 """A chunk under this part of the limit takes in the next subsection, too."""
+
+TOKENS_OF_A_GAP = 2
+"""White space between two units adds no more."""
 
 LONG = 16
 """A run of more parts than this, far more than a page of print, is halved before parts are cut off it."""
@@ -52,6 +55,7 @@ class Unit:
     is_open: bool
     size: float = 0.0
     """Share of the largest allowed chunk that it fills, by the scarcer of the two units."""
+    tokens: int = 0
 
 
 def chunk_document(
@@ -152,8 +156,10 @@ class _Measure:
     last: dict[str, int] = field(default_factory=dict)
     """Tokens of the text measured last: what fits is counted once more as a chunk."""
 
-    def of(self, text: str) -> float:
-        return max(self.tokens(text) / self.limit, self.pieces(text) / self.window)
+    def of(self, text: str, most_tokens: float = inf) -> float:
+        """``most_tokens``: it has no more; they are counted only when they could be the scarcer unit."""
+        pieces = self.pieces(text) / self.window
+        return pieces if most_tokens / self.limit <= pieces else max(self.tokens(text) / self.limit, pieces)
 
     def tokens(self, text: str) -> int:
         if text not in self.last:
@@ -174,7 +180,8 @@ class _Chunker:
     def measured(self, units: Iterable[Unit]) -> Iterator[Unit]:
         """Units with their sizes; one that is larger than a chunk comes in parts."""
         for unit in units:
-            unit.size = self.measure.of(self._text(unit.spans)[0])
+            text = self._text(unit.spans)[0]
+            unit.size, unit.tokens = self.measure.of(text), self.measure.tokens(text)
             if unit.size <= 1:
                 yield unit
             else:
@@ -191,20 +198,25 @@ class _Chunker:
         middle = len(words) // 2
         for half in (words[:middle], words[middle:]):
             spans = _merged(half)
-            size = self.measure.of(self._text(spans)[0])
-            yield from self._cut(Unit(spans, unit.path, unit.is_heading, False, size))
+            text = self._text(spans)[0]
+            size, tokens = self.measure.of(text), self.measure.tokens(text)
+            yield from self._cut(Unit(spans, unit.path, unit.is_heading, False, size, tokens))
 
     def split(self, run: list[Unit]) -> Iterator[list[Unit]]:
         """A run in as few and as equal parts as fit."""
         waiting = [run]
         while waiting:
             units = waiting.pop()
-            total = 0.0 if len(units) == 1 else self.measure.of(self._text(_spans(units))[0])
+            total = 0.0 if len(units) == 1 else self._size(units)
             if total <= 1:
                 yield units
                 continue
             middle = _middle(units, ceil(total))
             waiting += (units[middle:], units[:middle])
+
+    def _size(self, units: list[Unit]) -> float:
+        most_tokens = sum(unit.tokens + TOKENS_OF_A_GAP for unit in units)
+        return self.measure.of(self._text(_spans(units))[0], most_tokens)
 
     def chunk(self, ordinal: int, units: list[Unit]) -> Chunk:
         """The chunk of these units."""

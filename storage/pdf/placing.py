@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from storage.word_map import SCALE, WIDTH, WordMap
@@ -56,31 +55,11 @@ class Matrix(NamedTuple):
         return placed
 
 
-@dataclass(slots=True)
-class PlacedWords:
-    """What is known of a page's words before their boxes are placed, all at once."""
-
-    starts: list[int] = field(default_factory=list)
-    ends: list[int] = field(default_factory=list)
-    lines: list[int] = field(default_factory=list)
-
-    def append(self, start: int, end: int, line: int) -> None:
-        """One more word: text[start:end], in line ``line``."""
-        self.starts.append(start)
-        self.ends.append(end)
-        self.lines.append(line)
-
-    def placed(self, page: int, matrix: Matrix, boxes: Sequence[float]) -> WordMap:
-        """The words of page ``page``, whose boxes lie in its unrotated space, four numbers each."""
-        placed = matrix.place_all(boxes)
-        columns = (
-            self.starts,
-            self.ends,
-            [page] * len(self.starts),
-            self.lines,
-            *(placed[s::4] for s in range(4)),
-        )
-        flat = [0] * (WIDTH * len(self.starts))
-        for column, numbers in enumerate(columns):
-            flat[column::WIDTH] = numbers
-        return WordMap(array("i", flat))
+def placed(page: int, words: Sequence[tuple[int, int, int]], boxes: Sequence[int]) -> WordMap:
+    """The words of page ``page``, each (start, end, line), with their boxes, four numbers each."""
+    starts, ends, lines = zip(*words, strict=True)
+    flat = [page] * (WIDTH * len(words))
+    flat[0::WIDTH], flat[1::WIDTH], flat[3::WIDTH] = starts, ends, lines
+    for side in range(4):
+        flat[4 + side :: WIDTH] = boxes[side::4]
+    return WordMap(array("i", flat))

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any, Protocol
 
-from storage.pdf.placing import Matrix, PlacedWords
+from storage.pdf.placing import Matrix, placed
 from storage.word_map import WordMap
 
 SMALLEST_SIZE = 1.0
@@ -26,6 +26,7 @@ _BOLD = re.compile(r"bold|black|heavy", re.IGNORECASE)
 _COMPOUND = re.compile(r"[^\W\d_]+-[^\W\d_]+")
 _PART_BEFORE = re.compile(r"[^\w-]*([^\W\d_]+)")
 _PART_AFTER = re.compile(r"([^\W\d_]+)(?![\w-])")
+_CELL_GAP = "  "
 _HYPHENS = "-\u2010\u2011\xad"
 _CLEANED = str.maketrans(
     {
@@ -143,7 +144,7 @@ def _row(line: dict[str, Any], block: int, paper: Paper, page: PageText) -> _Row
             continue
         for match in _WORD.finditer(text):
             start, end = match.span()
-            word = [match.group(), *_box(chars[start:end], row.is_level)]
+            word = [match.group(), *_box(chars, start, end, row.is_level)]
             if is_open and start == 0:
                 _join(row.words[-1], word)
             else:
@@ -160,12 +161,15 @@ def _note_font(row: _Row, span: dict[str, Any], length: int) -> None:
     row.is_bold &= bool(span["flags"] & 16) or _BOLD.search(span["font"]) is not None
 
 
-def _box(chars: list[dict[str, Any]], is_level: bool) -> tuple[float, float, float, float]:
-    """Box around characters; the further letters of a ligature have no width and do not count."""
-    first, last = chars[0]["bbox"], chars[-1]["bbox"]
-    if is_level and first[0] < first[2] <= last[2] and last[0] < last[2]:
-        return first[0], min(first[1], last[1]), last[2], max(first[3], last[3])
-    boxes = [char["bbox"] for char in chars]
+def _box(
+    chars: list[dict[str, Any]], start: int, end: int, is_level: bool
+) -> tuple[float, float, float, float]:
+    """Box around chars[start:end]; the further letters of a ligature have no width and do not count."""
+    left, top, middle, bottom = chars[start]["bbox"]
+    last_left, last_top, right, last_bottom = chars[end - 1]["bbox"]
+    if is_level and left < middle <= right and last_left < right:
+        return left, top if top < last_top else last_top, right, max(bottom, last_bottom)
+    boxes = [char["bbox"] for char in chars[start:end]]
     boxes = [box for box in boxes if box[0] < box[2] and box[1] < box[3]] or boxes
     lefts, tops, rights, bottoms = zip(*boxes, strict=True)
     return min(lefts), min(tops), max(rights), max(bottoms)
@@ -190,39 +194,53 @@ def _is_hidden(span: dict[str, Any], paper: Paper) -> bool:
 
 def _write(rows: list[_Row], matrix: Matrix, compounds: set[str], page: PageText) -> None:
     """Lay the rows out as text and note where each word and line begins and ends."""
-    parts: list[str] = []
-    words, boxes = PlacedWords(), array("d")
-    position, gap = 0, ""
-    for number, row in enumerate(rows):
-        following = rows[number + 1] if number + 1 < len(rows) else None
+    script = _Script(page)
+    for row, following in zip_longest(rows, rows[1:]):
         cut = _cut_word(row, following, compounds)
-        start: int | None = None
-        first, line = len(boxes), len(page.lines) // 8
-        for index, (raw, *box) in enumerate(row.words):
-            is_last = index == len(row.words) - 1
-            text = _clean(raw[:-1] if is_last and cut == "drop" else raw)
-            if not text:
-                continue
-            gap = "  " if index in row.gaps else gap
-            position += len(gap)
-            start = position if start is None else start
-            parts += (gap, text)
-            boxes.extend(box)
-            words.append(position, position + len(text), line)
-            position, gap = position + len(text), " "
-        if start is not None:
-            size = max(row.sizes, key=row.sizes.__getitem__)
-            page.lines += (
-                start,
-                position,
-                round(size * 10),
-                row.is_bold,
-                *matrix.place(*_around(boxes[first:])),
-            )
-            gap = "" if cut else "\n" if following and following.block == row.block else "\n\n"
-    page.text = "".join(parts)
-    if boxes:
-        page.words = words.placed(page.number, matrix, boxes)
+        if cut == "drop":
+            row.words[-1][0] = row.words[-1][0][:-1]
+        if script.add(row, matrix):
+            is_same_block = following is not None and following.block == row.block
+            script.gap = "" if cut else "\n" if is_same_block else "\n\n"
+    page.text = "".join(script.parts)
+    if script.words:
+        page.words = placed(page.number, script.words, matrix.place_all(script.boxes))
+
+
+@dataclass(slots=True)
+class _Script:
+    """A page's text as it grows, row by row."""
+
+    page: PageText
+    parts: list[str] = field(default_factory=list)
+    words: list[tuple[int, int, int]] = field(default_factory=list)
+    """Each is (start, end, line)."""
+    boxes: list[float] = field(default_factory=list)
+    position: int = 0
+    gap: str = ""
+    """What stands before the next word."""
+
+    def add(self, row: _Row, matrix: Matrix) -> bool:
+        """Write a row; returns whether anything was left of it to write."""
+        first, line = len(self.words), len(self.page.lines) // 8
+        for index, word in enumerate(row.words):
+            text = word[0]
+            if not (text.isascii() and text.isprintable()):
+                text = _clean(text)
+            if text:
+                gap = _CELL_GAP if index in row.gaps else self.gap
+                start = self.position + len(gap)
+                self.parts += (gap, text)
+                self.position = start + len(text)
+                self.words.append((start, self.position, line))
+                self.boxes += word[1:]
+                self.gap = " "
+        if first == len(self.words):
+            return False
+        size = max(row.sizes, key=row.sizes.__getitem__)
+        box = matrix.place(*_around(self.boxes[4 * first :]))
+        self.page.lines += (self.words[first][0], self.position, round(size * 10), row.is_bold, *box)
+        return True
 
 
 def _around(boxes: Sequence[float]) -> tuple[float, float, float, float]:
@@ -246,7 +264,5 @@ def _cut_word(row: _Row, following: _Row | None, compounds: set[str]) -> str:
 
 def _clean(word: str) -> str:
     """NFKC (ligatures, presentation forms, wide letters), without what has no width."""
-    if word.isascii() and word.isprintable():
-        return word
     normal = unicodedata.normalize("NFKC", word.translate(_CLEANED)).translate(_CLEANED)
     return "".join(normal.split())
