@@ -32,6 +32,7 @@ HOMES = {
     "webdav4": ("ingestion.sources.webdav",),
     "apscheduler": ("ingestion.work.schedule",),
     "weaviate": ("storage.index.weaviate_*",),
+    "httpx": ("ingestion.sources.webdav", "storage.index.weaviate_*"),
     "pymupdf": ("storage.pdf",),
     "fitz": (),
     "tiktoken": ("storage.tokens",),

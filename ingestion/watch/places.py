@@ -108,7 +108,7 @@ class Place:
 
     def _watched(self, one: Wanted) -> WatchedFolder:
         share = one.wish.ask_from_share or self._settings.ask_before_deleting_share
-        return WatchedFolder(one.folder, self._folders, share)
+        return WatchedFolder(one.folder, self._folders, share, away_seconds=self._settings.settle_seconds)
 
 
 class Places:

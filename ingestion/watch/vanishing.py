@@ -25,6 +25,8 @@ class Vanishing:
         folders: Folders,
         ask_from_share: float,
         clock: Callable[[], float] = steady_seconds,
+        *,
+        away_seconds: float = 0.0,
     ) -> None:
         """Judge the files that are missing from a folder.
 
@@ -34,12 +36,15 @@ class Vanishing:
             ask_from_share: an admin is asked when more than this share of the channel's documents
                 vanished, or all documents of the folder.
             clock: seconds that never jump.
+            away_seconds: how long a file must be away: some programs save by taking the old one away first.
         """
         self._known = known
         self._folders = folders
         self._share = ask_from_share
+        self._away_seconds = away_seconds
         self._clock = clock
-        self._missed: set[str] = set()
+        self._missed: dict[str, float] = {}
+        """File -> when it was first missed."""
         self._since = 0.0
         self._let_go = 0
         """Documents that went without a word while their folder goes on losing files."""
@@ -57,7 +62,7 @@ class Vanishing:
         return len(self._missed) > len(self.asked or ())
 
     async def judge(self, scan: Scan, arriving: Collection[int]) -> str | None:
-        """Delete what two complete looks in a row missed; returns what an admin is asked, if anything.
+        """Delete what was missed for long enough, by two complete looks; returns what an admin is asked.
 
         Args:
             scan: a complete look at a healthy folder.
@@ -67,7 +72,7 @@ class Vanishing:
             DatabaseUnavailable: the database does not work.
         """
         missing = self._known.documents.keys() - scan.files.keys()
-        is_growing = bool(missing - self._missed)
+        is_growing = bool(missing - self._missed.keys())
         twice = self._note(missing, is_growing)
         question = await self._folders.question(self._known.folder.id)
         if twice:
@@ -106,12 +111,15 @@ class Vanishing:
         return {known.document: file for file, known in self._known.documents.items()}
 
     def _note(self, missing: set[str], is_growing: bool) -> set[str]:
-        """What is missing for the second time; nothing while files go on vanishing."""
-        twice = missing & self._missed
+        """What is missing again, and long enough; nothing while files go on vanishing."""
+        now = self._clock()
         if not self._missed:
-            self._since = self._clock()
-        self._missed = missing
-        return set() if is_growing and self._clock() - self._since < PATIENCE_SECONDS else twice
+            self._since = now
+        away = {
+            file for file in missing & self._missed.keys() if now - self._missed[file] >= self._away_seconds
+        }
+        self._missed = {file: self._missed.get(file, now) for file in missing}
+        return set() if is_growing and now - self._since < PATIENCE_SECONDS else away
 
     def _may_come(self, file: str, arriving: Collection[int]) -> bool:
         """Whether a missing document may yet turn out to be one of the arriving files."""
@@ -135,7 +143,8 @@ class Vanishing:
             return
         for document in await self._folders.delete(self._known.folder.id, gone, settled):
             _log.info("document=%s outcome=deleted", document)
-        self._missed -= set(gone.values())
+        for file in gone.values():
+            self._missed.pop(file, None)
         self._known.forget()
         await self._known.load()
 

@@ -22,10 +22,15 @@ _log = logging.getLogger(__name__)
 class WatchedFolder:
     """One channel's share of a place."""
 
-    def __init__(self, folder: Folder, folders: Folders, ask_from_share: float) -> None:
-        """Watch a folder; an admin is asked when more than this share of its channel vanished."""
+    def __init__(
+        self, folder: Folder, folders: Folders, ask_from_share: float, *, away_seconds: float = 0.0
+    ) -> None:
+        """Watch a folder; an admin is asked when more than this share of its channel vanished.
+
+        A file is gone when it was away for ``away_seconds``.
+        """
         self.known = KnownFolder(folder, folders)
-        self._vanishing = Vanishing(self.known, folders, ask_from_share)
+        self._vanishing = Vanishing(self.known, folders, ask_from_share, away_seconds=away_seconds)
         self._folders = folders
         self._problem: str | None = folder.problem
 

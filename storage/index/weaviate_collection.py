@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 from uuid import UUID, uuid4
 
+import httpx
 from weaviate import WeaviateAsyncClient, use_async_with_custom
 from weaviate.classes.config import (
     Configure,
@@ -212,6 +213,8 @@ async def deadline(seconds: float) -> AsyncIterator[None]:
         raise IndexUnavailable(f"Weaviate did not answer within {seconds:g} s") from error
     except WeaviateBaseError as error:
         raise translated(str(error)) from error
+    except httpx.TransportError as error:  # the client lets those of a connection that breaks off through
+        raise IndexUnavailable(f"Weaviate broke off: {type(error).__name__}") from error
 
 
 def translated(message: str) -> UnknownTenant | IndexUnavailable:

@@ -256,6 +256,20 @@ async def test_a_disappearance_that_goes_on_is_judged_when_it_is_over(home: Home
     assert not [row for row in await home.rows(DocumentRow) if row.state == "deleted"]
 
 
+async def test_a_name_that_is_empty_for_a_moment_loses_no_document(home: Home, folder: Folder) -> None:
+    """Shows that quick looks delete nothing while a program saves, and that a longer absence counts."""
+    folders, clock = Folders(home.database), Clock()
+    known = KnownFolder(folder, folders)
+    vanishing = Vanishing(known, folders, 0.5, clock, away_seconds=1)
+    for seconds in (0.0, 0.4, 0.4):
+        clock.now += seconds
+        await judge(vanishing, known, *range(9))
+    assert not [row for row in await home.rows(DocumentRow) if row.state == "deleted"]
+    clock.now += 0.4
+    await judge(vanishing, known, *range(9))
+    assert [row.file for row in await home.rows(DocumentRow) if row.state == "deleted"] == ["9.pdf"]
+
+
 async def test_a_disappearance_without_end_is_judged_all_the_same(home: Home, folder: Folder) -> None:
     """Shows that a folder where something goes at every look does not keep everything for ever."""
     folders, clock = Folders(home.database), Clock()

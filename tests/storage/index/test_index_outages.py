@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from uuid import UUID, uuid4
 
+import httpx
 import numpy as np
 import pytest
 from engines.weaviate import RealWeaviate
@@ -17,6 +18,7 @@ from index_samples import SPACE, axis, chunk, new_tenant
 from storage.errors import IncompletePublication, IndexUnavailable, SettingsError
 from storage.index.contract import Filters, Index, IndexedChunk
 from storage.index.embedded import EmbeddedIndex
+from storage.index.weaviate_collection import deadline
 from storage.index.weaviate_index import WeaviateIndex
 from storage.models import TenantName
 
@@ -221,3 +223,10 @@ async def test_a_folder_that_cannot_be_made_is_unavailable(tmp_path: Path) -> No
     with pytest.raises(IndexUnavailable):
         await index.ping()
     await index.aclose()
+
+
+async def test_a_connection_that_breaks_off_is_an_outage() -> None:
+    """Shows that what the client lets through unchanged is ours at the edge, too."""
+    with pytest.raises(IndexUnavailable, match="ReadError"):
+        async with deadline(1):
+            raise httpx.ReadError("the peer is gone")
