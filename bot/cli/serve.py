@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import ctypes
 import signal
 import sys
 
@@ -13,9 +14,13 @@ from bot.engines import load_settings
 from bot.serving import Service, open_service
 from storage.errors import DatabaseUnavailable
 
+M_ARENA_MAX = -8
+"""As glibc's malloc.h names it."""
+
 
 async def serve(options: argparse.Namespace) -> int:
     """Serve until SIGINT or SIGTERM, then stop cleanly."""
+    _share_one_heap()
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
@@ -29,6 +34,12 @@ async def serve(options: argparse.Namespace) -> int:
     with contextlib.suppress(asyncio.CancelledError):
         await serving
     return 0
+
+
+def _share_one_heap() -> None:
+    """Let all threads use one heap: in one for each thread glibc keeps whatever each of them once needed."""
+    with contextlib.suppress(OSError, AttributeError):  # another C library has no such setting
+        ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)
 
 
 async def _serve(options: argparse.Namespace) -> None:
