@@ -23,7 +23,10 @@ class IngestionSettings(FootnoteSettings):
         15.0, ge=0.2, le=86_400, description="The same for a folder on a network share or behind a URL."
     )
     settle_seconds: float = Field(
-        1.0, ge=1, le=600, description="Seconds a file must look the same before it is taken."
+        1.0,
+        ge=1,
+        le=600,
+        description="Seconds a file must look the same before it is taken, or be away before it is gone.",
     )
     rest_seconds: float = Field(
         10.0, ge=1, le=3600, description="The same for a file that looks cut off, or lies on a network share."

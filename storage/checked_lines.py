@@ -18,9 +18,9 @@ CHECKSUM = 8
 
 
 def write_lines(path: Path, values: Iterable[Any]) -> None:
-    """Write ``path``.jsonl, and ``path``.index: where each line begins, and the last one ends."""
+    """Write ``path``.lines, and ``path``.index: where each line begins, and the last one ends."""
     starts = array("Q", [0])
-    with path.with_suffix(".jsonl").open("wb") as lines:
+    with path.with_suffix(".lines").open("wb") as lines:
         for value in values:
             data = json.dumps(value, separators=(",", ":")).encode()
             lines.write(b"%08x %s\n" % (zlib.crc32(data), data))
@@ -35,9 +35,11 @@ def read_lines(path: Path) -> Iterator[Any]:
     """All values in order.
 
     Raises:
-        ValueError: a line is damaged.
+        ValueError: a line is damaged or missing.
     """
-    with path.with_suffix(".jsonl").open("rb") as lines:
+    if not has_lines(path, path.with_suffix(".index").stat().st_size // 8 - 1):
+        raise ValueError("some lines are missing")
+    with path.with_suffix(".lines").open("rb") as lines:
         for line in lines:
             yield _value(line)
 
@@ -51,7 +53,7 @@ def read_some(path: Path, first: int, end: int) -> list[Any]:
     """
     with path.with_suffix(".index").open("rb") as starts:
         begin, stop = _bounds(starts, first)[0], _bounds(starts, end - 1)[1]
-    with path.with_suffix(".jsonl").open("rb") as lines:
+    with path.with_suffix(".lines").open("rb") as lines:
         is_inside = begin <= stop <= os.fstat(lines.fileno()).st_size
         found = os.pread(lines.fileno(), stop - begin, begin).splitlines() if is_inside else []
     if len(found) != end - first:
@@ -63,7 +65,7 @@ def has_lines(path: Path, number: int) -> bool:
     """Whether there are ``number`` lines that end where the index says the last one ends; none is read."""
     with path.with_suffix(".index").open("rb") as starts:
         end = _bounds(starts, number - 1)[1] if number else 0
-        is_as_long = path.with_suffix(".jsonl").stat().st_size == end
+        is_as_long = path.with_suffix(".lines").stat().st_size == end
         return is_as_long and os.fstat(starts.fileno()).st_size == 8 * (number + 1)
 
 

@@ -31,7 +31,7 @@ from storage.reading_lines import chunk_of, chunk_values, page_of, page_values, 
 Vectors = npt.NDArray[np.float32]
 T = TypeVar("T")
 
-SHARED = ("pages.jsonl", "pages.index", "chunks.jsonl", "chunks.index")
+SHARED = ("pages.lines", "pages.index", "chunks.lines", "chunks.index")
 """The files that a full reading has in common with the quick one it starts from."""
 
 CHECKSUM_BYTES = 4

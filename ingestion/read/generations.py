@@ -6,8 +6,8 @@ from ingestion.settings import IngestionSettings
 from storage.embedding import Embedder
 from storage.planning import Generations
 
-PARSER = "mupdf-1"
-"""Raise it when ``storage/pdf`` makes other pages or words of the same file."""
+PARSER = "mupdf-2"
+"""Raise it when ``storage/pdf`` makes other pages or words of the same file, or they are kept otherwise."""
 CHUNKER = "headings-1"
 """Raise it when ``chunker.py`` cuts other chunks from the same pages."""
 

@@ -26,7 +26,7 @@ class Vanishing:
         ask_from_share: float,
         clock: Callable[[], float] = steady_seconds,
         *,
-        away_seconds: float = 0.0,
+        away_seconds: float,
     ) -> None:
         """Judge the files that are missing from a folder.
 

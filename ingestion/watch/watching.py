@@ -23,7 +23,7 @@ class WatchedFolder:
     """One channel's share of a place."""
 
     def __init__(
-        self, folder: Folder, folders: Folders, ask_from_share: float, *, away_seconds: float = 0.0
+        self, folder: Folder, folders: Folders, ask_from_share: float, *, away_seconds: float
     ) -> None:
         """Watch a folder; an admin is asked when more than this share of its channel vanished.
 

@@ -192,7 +192,7 @@ async def test_an_unreadable_subfolder_stops_deletions_and_no_arrivals(home: Hom
     watch = PlaceWatch(
         source, Intake(Arrivals(home.database, generations), home.blobs, 10**8), IngestionSettings()
     )
-    watch.feed([WatchedFolder(folder, folders, 0.5)])
+    watch.feed([WatchedFolder(folder, folders, 0.5, away_seconds=0)])
     await home.until(lambda: _has_looked(watch, folders, folder, 3))
     source.is_locked = True
     (tmp_path / "0.pdf").unlink()
@@ -248,7 +248,7 @@ async def test_a_disappearance_that_goes_on_is_judged_when_it_is_over(home: Home
     """Shows that a folder that empties file by file is one large loss, not many small ones."""
     folders, clock = Folders(home.database), Clock()
     known = KnownFolder(folder, folders)
-    vanishing = Vanishing(known, folders, 0.5, clock)
+    vanishing = Vanishing(known, folders, 0.5, clock, away_seconds=0)
     for left in range(9, 2, -1):
         assert await judge(vanishing, known, *range(left)) is None
         clock.now += 1
@@ -274,7 +274,7 @@ async def test_a_disappearance_without_end_is_judged_all_the_same(home: Home, fo
     """Shows that a folder where something goes at every look does not keep everything for ever."""
     folders, clock = Folders(home.database), Clock()
     known = KnownFolder(folder, folders)
-    vanishing = Vanishing(known, folders, 0.5, clock)
+    vanishing = Vanishing(known, folders, 0.5, clock, away_seconds=0)
     await judge(vanishing, known, *range(9))
     clock.now += PATIENCE_SECONDS + 1
     await judge(vanishing, known, *range(8))
@@ -295,7 +295,7 @@ async def test_a_slow_loss_without_end_is_asked_about_before_more_than_the_share
     """Shows that a mirror which empties the folder for minutes takes no more than may go without a word."""
     folders, clock = Folders(home.database), Clock()
     known = KnownFolder(folder, folders)
-    vanishing = Vanishing(known, folders, 0.5, clock)
+    vanishing = Vanishing(known, folders, 0.5, clock, away_seconds=0)
     told = []
     for left in range(9, 1, -1):
         told.append(await judge(vanishing, known, *range(left)))
@@ -315,7 +315,7 @@ async def test_a_word_about_files_that_came_back_is_used_up_though_nobody_looked
     }
     await folders.report(folder.id, "3 files vanished", lost)
     assert await folders.approve(folder.id) == 3
-    vanishing = Vanishing(known, folders, 0.2)
+    vanishing = Vanishing(known, folders, 0.2, away_seconds=0)
     assert await judge(vanishing, known, *range(10)) is None
     for _ in range(2):
         problem = await judge(vanishing, known, 0, *range(4, 10))
@@ -329,7 +329,9 @@ async def test_a_question_stays_open_through_a_restart_and_nobody_is_told_twice(
     await until_asked(home, {"0.pdf", "1.pdf", "2.pdf"})
     await home.ingestions[0].stop()
     (before,) = await home.rows(FolderRow)
-    watch = WatchedFolder((await Folders(home.database).watched())[0], Folders(home.database), 0.5)
+    watch = WatchedFolder(
+        (await Folders(home.database).watched())[0], Folders(home.database), 0.5, away_seconds=0
+    )
     source = LocalSource(before.location)
     for scan in (Scan(problem="The disk is away."), source.scan(), source.scan(), source.scan()):
         await watch.finish_look(scan, ())

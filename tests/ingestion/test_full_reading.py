@@ -62,7 +62,7 @@ async def test_a_quick_reading_that_was_damaged_is_made_again_before_its_full_on
     await home.serve()
     await home.until_found("hr", "marzipan", "leave.pdf")
     (quick,) = [row for row in await home.rows(ReadingRow) if row.rung == "quick"]
-    chunks = home.files.root / quick.id.hex[:2] / str(quick.id) / "chunks.jsonl"
+    chunks = home.files.root / quick.id.hex[:2] / str(quick.id) / "chunks.lines"
     chunks.write_bytes(bytes(chunks.stat().st_size))
     embedder.left = None
     await home.until_found("hr", "marzipan", "leave.pdf", Rung.FULL, 120)

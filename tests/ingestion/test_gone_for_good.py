@@ -158,7 +158,7 @@ async def test_a_word_about_some_files_never_covers_a_place_that_is_gone(home: H
         session.add_all(
             DocumentRow(channel_id=channel.id, folder_id=folder.id, file=file, look=None) for file in FILES
         )
-    watched, away = WatchedFolder(folder, folders, 0.5), LocalSource(folder.location).scan()
+    watched, away = WatchedFolder(folder, folders, 0.5, away_seconds=0), LocalSource(folder.location).scan()
     assert away.is_gone
     await watched.finish_look(away, ())
     some = [one.id for one in (await folders.documents(folder.id)).values()][:2]
@@ -180,7 +180,7 @@ async def test_the_part_of_a_folder_that_cannot_be_listed_is_named_to_admins_and
     folder = await folders.ensure(channel.id, "/srv/hr", watched=True, origin="map")
     scan = Scan(problem="A part of the folder cannot be listed: Permission denied.", where='"wages"')
     with caplog.at_level(logging.INFO):
-        await WatchedFolder(folder, folders, 0.5).finish_look(scan, ())
+        await WatchedFolder(folder, folders, 0.5, away_seconds=0).finish_look(scan, ())
     told = 'A part of the folder cannot be listed: Permission denied. See "wages".'
     assert (await folders.status())[0].problem == told
     assert [one.text for one in await home.rows(NoticeRow)] == [told]

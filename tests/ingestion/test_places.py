@@ -50,7 +50,7 @@ async def test_a_quiet_scan_asks_the_database_nothing(home: Home, tmp_path: Path
     folder = await folder_at(home, tmp_path / "hr")
     (tmp_path / "hr" / "a.pdf").write_bytes(pdf("A rule."))
     watch = PlaceWatch(LocalSource(folder.location, 10), intake(home), SETTINGS)
-    watch.feed([WatchedFolder(folder, Folders(home.database), 0.5)])
+    watch.feed([WatchedFolder(folder, Folders(home.database), 0.5, away_seconds=0)])
 
     async def is_taken() -> bool:
         return await watch.look()
@@ -155,7 +155,7 @@ async def test_a_channel_that_is_attached_while_files_are_copied_gets_them_too(
     (tmp_path / "hr" / "a.pdf").write_bytes(pdf("A rule."))
     folders, source = Folders(home.database), GatedSource(folder.location)
     watch = PlaceWatch(source, intake(home), SETTINGS)
-    first = WatchedFolder(folder, folders, 0.5)
+    first = WatchedFolder(folder, folders, 0.5, away_seconds=0)
     watch.feed([first])
 
     async def is_copying() -> bool:
@@ -166,7 +166,7 @@ async def test_a_channel_that_is_attached_while_files_are_copied_gets_them_too(
 
     looks: list[asyncio.Task[bool]] = []
     await home.until(is_copying)
-    watch.feed([first, WatchedFolder(other, folders, 0.5)])
+    watch.feed([first, WatchedFolder(other, folders, 0.5, away_seconds=0)])
     source.may_go_on.set()
     await asyncio.gather(*looks)
     await watch.look()

@@ -207,7 +207,7 @@ async def test_a_lost_blob_without_a_file_is_said_so(home: Home, channel: str) -
     assert home.blobs.path(live.sha256).read_bytes() == LEAVE
 
 
-@pytest.mark.parametrize("file", ["chunks.jsonl", "chunks.index", "pages.jsonl", "vectors.npy"])
+@pytest.mark.parametrize("file", ["chunks.lines", "chunks.index", "pages.lines", "vectors.npy"])
 async def test_a_damaged_reading_is_made_again(home: Home, channel: str, file: str) -> None:
     """Shows that a lost file of a reading costs one more reading; the document answers meanwhile."""
     serving = await home.serve()

@@ -84,7 +84,7 @@ async def test_an_unreadable_file_that_was_never_stored_is_listed_and_holds_up_n
     arrivals = Arrivals(home.database, home.ingestion(stop_at="quick").generations)
     source = DamagedDisk(str(tmp_path))
     watch = PlaceWatch(source, Intake(arrivals, home.blobs, 10**8), IngestionSettings(rest_seconds=1))
-    watch.feed([WatchedFolder(folder, folders, 0.5)])
+    watch.feed([WatchedFolder(folder, folders, 0.5, away_seconds=0)])
 
     async def are_listed() -> bool:
         await watch.look()

@@ -56,7 +56,7 @@ async def test_what_was_written_is_read_back(files: ReadingFiles, kept: UUID) ->
 
 async def test_one_chunk_is_read_without_the_others(files: ReadingFiles, kept: UUID) -> None:
     """A chunk comes whole even when the line before it is rubbish."""
-    path = files._folder(kept) / "chunks.jsonl"
+    path = files._folder(kept) / "chunks.lines"
     first = path.read_bytes().index(b"\n")
     path.write_bytes(b"x" * first + path.read_bytes()[first:])
     assert await files.chunk(kept, 1) == CHUNKS[1]
@@ -105,7 +105,7 @@ async def test_a_write_that_fails_leaves_nothing(files: ReadingFiles) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["pages.jsonl", "pages.index", "chunks.jsonl", "chunks.index", "vectors.npy"]
+    "name", ["pages.lines", "pages.index", "chunks.lines", "chunks.index", "vectors.npy"]
 )
 @pytest.mark.parametrize("bytes_left", [None, 0, -1])
 async def test_a_reading_that_lost_a_file_or_a_byte_is_not_whole(
@@ -121,7 +121,15 @@ async def test_a_reading_that_lost_a_file_or_a_byte_is_not_whole(
     assert not await files.is_whole(kept, pages=2, chunks=3, has_vectors=True)
 
 
-@pytest.mark.parametrize("name", ["pages.jsonl", "chunks.jsonl", "chunks.index", "vectors.npy"])
+async def test_lines_that_are_missing_at_the_end_are_a_loss(files: ReadingFiles, kept: UUID) -> None:
+    """A file that breaks off between two lines gives no shorter document."""
+    path = files._folder(kept) / "chunks.lines"
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
+    with pytest.raises(LostReading):
+        await files.chunks(kept)
+
+
+@pytest.mark.parametrize("name", ["pages.lines", "chunks.lines", "chunks.index", "vectors.npy"])
 async def test_a_changed_bit_is_never_taken_for_content(files: ReadingFiles, kept: UUID, name: str) -> None:
     """Whichever bit of a file the disk changed: what is read is what was written, or nothing."""
     path = files._folder(kept) / name
@@ -164,7 +172,7 @@ async def test_a_damaged_reading_that_is_asked_for_is_made_again(
 ) -> None:
     """The question fails, and the reading waits for ``serve``; it is told once."""
     await _know(database, kept)
-    path = files._folder(kept) / "chunks.jsonl"
+    path = files._folder(kept) / "chunks.lines"
     path.write_bytes(path.read_bytes().replace(b"Chunk 1", b"Chonk 1"))
     readings = MendedReadings(files, database)
     for _ in range(2):

@@ -39,7 +39,6 @@ def _free_names_of_deleted_documents() -> None:
     op.drop_index("ix_document_folder_id", table_name="document")
     with op.batch_alter_table("document") as document:
         document.drop_constraint(op.f("uq_document_folder_id_file"), type_="unique")
-        document.add_column(sa.Column("purged_at", sa.DateTime(timezone=True), nullable=True))
     op.create_index(op.f("ix_document_folder_id_file"), "document", ["folder_id", "file"])
     present = sa.text("state != 'deleted'")
     op.create_index(
