@@ -6,48 +6,16 @@ from collections.abc import Sequence
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from printed import BODY, HEADING, Row, read_pdf
 
 from ingestion.read.chunker import chunk_document
 from ingestion.read.sentences import sentences
-from storage.models import Box, Page, PlacedWord
-from storage.pdf.models import Line, ReadPdf
 from storage.tokens import count_tokens
-
-BODY, HEADING = 11.0, 18.0
-
-Row = tuple[str, float, bool]
-"""Text, size and weight of a line; an empty text opens a new paragraph."""
 
 
 def pieces(text: str) -> int:
     """Word pieces as a tokenizer with two special ones counts them: four letters each."""
     return 2 + sum(-(-len(word) // 4) for word in text.split())
-
-
-def read_pdf(pages: Sequence[Sequence[Row]], title: str = "") -> ReadPdf:
-    """A reading of these lines, each on a baseline of its own."""
-    made = [make_page(number, rows) for number, rows in enumerate(pages, start=1)]
-    return ReadPdf(title, tuple(page for page, _ in made), tuple(lines for _, lines in made), 0, False)
-
-
-def make_page(number: int, rows: Sequence[Row]) -> tuple[Page, tuple[Line, ...]]:
-    text, words, lines, gap = "", [], [], ""
-    for row, size, is_bold in rows:
-        if not row.split():
-            gap = "\n\n" if text else ""
-            continue
-        text += gap
-        top = 0.02 + 0.96 * len(lines) / max(1, len(rows))
-        box = Box(0.1, top, 0.9, min(1, top + 0.01))
-        start = len(text)
-        for word in row.split(" "):
-            if word:
-                words.append(PlacedWord(len(text), len(text) + len(word), number, len(lines), box))
-            text += word + " "
-        text = text[:-1]
-        lines.append(Line(start, len(text), size, is_bold, box))
-        gap = "\n"
-    return Page(number, "", 595, 842, text, tuple(words)), tuple(lines)
 
 
 def body(text: str) -> Row:

@@ -1,0 +1,100 @@
+"""Reads dates as people print them; one that can be read in two ways stays as it is printed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date
+
+FIELDS = ("effective", "last_updated")
+"""The fields of metadata that are dates."""
+
+MONTHS = (
+    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
+    "november", "december",
+)  # fmt: skip
+_MONTH = "(?:" + "|".join(f"{month[:3]}(?:{month[3:]})?" for month in MONTHS) + r"|sept)\.?"
+_DATE = re.compile(
+    rf"""(?<![\w/.-])(?:
+      (?P<iso>\d{{4}}-\d{{1,2}}-\d{{1,2}})
+    | (?P<day_first>\d{{1,2}}(?:st|nd|rd|th)?[\s.-]+(?P<month_2>{_MONTH}),?[\s.-]+\d{{2,4}})
+    | (?P<month_first>(?P<month_1>{_MONTH})\s+\d{{1,2}}(?:st|nd|rd|th)?,?\s+\d{{4}})
+    | (?P<month_only>(?P<month_0>{_MONTH}),?\s+\d{{4}})
+    | (?P<figures>\d{{1,2}}(?P<between>[/.-])\d{{1,2}}(?P=between)(?:\d{{4}}|\d{{2}}))
+    )(?![\w/-])""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_PIVOT = 70
+"""A year of two figures from here on belongs to the last century."""
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedDate:
+    """A date in a text."""
+
+    text: str
+    """As printed."""
+    day: date | None
+    """None when it can be read in two ways, or names no day."""
+
+
+def find_date(text: str, *, is_day_first: bool | None = None) -> PrintedDate | None:
+    """The date that a text begins with.
+
+    Args:
+        text: what stands behind a label.
+        is_day_first: what ``order`` made of the document's other dates.
+    """
+    found = _DATE.match(text.strip())
+    if found is None:
+        return None
+    return PrintedDate(" ".join(found.group().split()), _day(found, is_day_first))
+
+
+def order(texts: Iterable[str]) -> bool | None:
+    """Whether figures name the day first: any part above 12 settles it for a document; None: nothing does."""
+    found = (one for text in texts for one in _DATE.finditer(text) if one["figures"])
+    clear = (one for one in (_numbers(one["figures"]) for one in found) if max(one[:2]) > 12 >= min(one[:2]))
+    first = next(clear, None)
+    return None if first is None else first[0] > 12
+
+
+def _day(found: re.Match[str], is_day_first: bool | None) -> date | None:
+    try:
+        return _read(found, is_day_first)
+    except ValueError:
+        return None
+
+
+def _read(found: re.Match[str], is_day_first: bool | None) -> date | None:
+    numbers = _numbers(found.group())
+    if found["iso"]:
+        return date(*numbers)
+    if found["day_first"]:
+        return date(_year(numbers[1]), _month(found["month_2"]), numbers[0])
+    if found["month_first"]:
+        return date(numbers[1], _month(found["month_1"]), numbers[0])
+    return _of_figures(*numbers, is_day_first=is_day_first) if found["figures"] else None
+
+
+def _of_figures(first: int, second: int, year: int, *, is_day_first: bool | None) -> date | None:
+    if is_day_first is None and first != second and max(first, second) <= 12:
+        return None
+    if is_day_first is None:
+        is_day_first = first > 12
+    return date(_year(year), *((second, first) if is_day_first else (first, second)))
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", text)]
+
+
+def _month(name: str) -> int:
+    return [month[:3] for month in MONTHS].index(name[:3].lower()) + 1
+
+
+def _year(number: int) -> int:
+    if number >= 100:
+        return number
+    return number + (1900 if number >= _PIVOT else 2000)

@@ -1,0 +1,196 @@
+"""Reads a document's own metadata where documents print it: title block, first tables, running lines.
+
+Every value is found verbatim on a page and keeps its place there. Labels come first, shapes second; what
+two places say differently is settled by weight, and what nothing settles is not said at all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise, zip_longest
+from typing import NamedTuple
+
+from ingestion.read import dates, values
+from ingestion.read.labels import IGNORED, Labelled, labelled, name_of
+from ingestion.read.metadata_rules import Found, checked, chosen
+from ingestion.read.outline import EDGE
+from storage.geometry import rectangles
+from storage.models import Box
+from storage.pdf.models import Line, ReadPdf
+
+BLOCK_LINES = 40
+"""Lines of the first page among which a title block is looked for."""
+HEAD_LINES = 12
+"""Of these the first ones, where shapes say something without a label."""
+RUNNING_SHARE = 0.5
+"""A line at the edge of so many of the further pages speaks for the document."""
+LABEL_WEIGHT, RUNNING_WEIGHT, SHAPE_WEIGHT = 3, 2, 1
+
+_NUMBERED = re.compile(r"\s*\d{1,2}(?:\.\d{1,2})*\.?\s+[^\W\d_]")
+_SECTION = re.compile(r"\s*(?:(?:table of )?contents|abstract)\s*", re.IGNORECASE)
+_CELL = re.compile(r"(?:(?! {2,}).)+")
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One value of a document's metadata and where it is printed."""
+
+    name: str
+    value: str
+    """As printed."""
+    page: int
+    """Counted from 1."""
+    boxes: tuple[Box, ...]
+    day: str | None = None
+    """Of a date that can be read in one way: as in 2024-03-01."""
+
+
+def read_metadata(pdf: ReadPdf) -> dict[str, Field]:
+    """The fields of a document by name; those that it does not print are left out."""
+    head, further = _head(pdf), _running(pdf)
+    found = [*_in_block(head), *further]
+    is_procedure = any(values.is_procedure(row.text) for row in head)
+    sound = [one for raw in found for one in checked(raw, is_procedure=is_procedure)]
+    shaped = [*_shapes(head[:HEAD_LINES]), *_letterhead(head, sound)]
+    is_day_first = dates.order(one.value for one in found)
+    return {name: _field(pdf, one, is_day_first) for name, one in chosen([*sound, *shaped]).items()}
+
+
+class _Row(NamedTuple):
+    page: int
+    line: Line
+    text: str
+
+    def cells(self) -> list[tuple[str, int, int]]:
+        """(text, start, end) of each, as offsets of the page."""
+        found = (
+            (one.group(), one.start() + self.line.start)
+            for one in _CELL.finditer(self.text)
+            if one.group().strip()
+        )
+        return [
+            (text.strip(), at + len(text) - len(text.lstrip()), at + len(text.rstrip())) for text, at in found
+        ]
+
+
+def _rows(pdf: ReadPdf, page: int) -> Iterator[_Row]:
+    text = pdf.pages[page].text
+    for line in pdf.lines[page]:
+        yield _Row(page, line, text[line.start : line.end])
+
+
+def _head(pdf: ReadPdf) -> list[_Row]:
+    """The first page's lines up to its first section."""
+    head: list[_Row] = []
+    for row in _rows(pdf, 0) if pdf.pages else ():
+        if len(head) == BLOCK_LINES or _NUMBERED.match(row.text) or _SECTION.fullmatch(row.text):
+            break
+        head.append(row)
+    return head
+
+
+def _in_block(head: Sequence[_Row]) -> Iterator[Found]:
+    """Labelled values: behind their labels, in the cell beside them, or in the row under them."""
+    for number, row in enumerate(head):
+        below = head[number + 1 :]
+        if table := _table(row, below):
+            yield from table
+            continue
+        for one in labelled(row.text):
+            yield _found(row, one, LABEL_WEIGHT, below)
+        yield from _beside(row)
+
+
+def _table(row: _Row, below: Sequence[_Row]) -> list[Found]:
+    """Values under a row of nothing but labels."""
+    heads, cells = row.cells(), below[0].cells() if below else []
+    names = [name_of(head) for head, _, _ in heads]
+    if len(heads) < 2 or len(heads) != len(cells) or None in names:
+        return []
+    pairs = zip(names, cells, strict=True)
+    return [
+        Found(name or IGNORED, text, row.page, start, end, LABEL_WEIGHT) for name, (text, start, end) in pairs
+    ]
+
+
+def _beside(row: _Row) -> Iterator[Found]:
+    """A cell that is a label without a colon, and the cell after it."""
+    for (head, _, _), (text, start, end) in pairwise(row.cells()):
+        name = None if head.endswith(":") else name_of(head)
+        if name is not None and name_of(text) is None:
+            yield Found(name, text, row.page, start, end, LABEL_WEIGHT)
+
+
+def _running(pdf: ReadPdf) -> Iterator[Found]:
+    """Labelled values of the lines at the edges of most pages after the first one."""
+    found: dict[tuple[str, str], list[Found]] = {}
+    for row in (row for number in range(1, len(pdf.pages)) for row in _rows(pdf, number)):
+        if row.line.box.y1 < EDGE or row.line.box.y0 > 1 - EDGE:
+            for one in labelled(row.text):
+                found.setdefault((one.name, one.value), []).append(_found(row, one, RUNNING_WEIGHT, ()))
+    least = RUNNING_SHARE * (len(pdf.pages) - 1)
+    return (ones[0] for ones in found.values() if len(ones) >= least)
+
+
+def _found(row: _Row, one: Labelled, weight: int, below: Iterable[_Row]) -> Found:
+    """A labelled value; a title may go on in the lines under it."""
+    end, value = row.line.start + one.end, one.value
+    for more in below if one.name == "title" else ():
+        if (
+            labelled(more.text)
+            or more.line.size != row.line.size
+            or more.line.box.x0 < row.line.box.x0 + 0.02
+        ):
+            break
+        end, value = more.line.end, _joined(value, more.text)
+    return Found(one.name, " ".join(value.split()), row.page, row.line.start + one.start, end, weight)
+
+
+def _joined(text: str, more: str) -> str:
+    """A word that is cut at a line's end is put together again."""
+    is_cut = text.endswith("-") and text[-2:-1].islower() and more[:1].islower()
+    return text[:-1] + more if is_cut else f"{text} {more}"
+
+
+def _shapes(head: Sequence[_Row]) -> Iterator[Found]:
+    """What needs no label: an SOP's number, ``IT Department``, the kind of document."""
+    for row in head:
+        for one in values.shaped_ids(row.text):
+            start, end = one.span()
+            yield _part(row, "sop_id", row.text[start:end], row.line.start + start)
+        for text, start, _ in row.cells():
+            if department := values.find_department(text):
+                yield _part(row, "department", department["name"], start)
+            if kind := values.find_kind(text):
+                yield _part(row, "document_type", kind.group(), start + kind.start())
+
+
+def _part(row: _Row, name: str, value: str, start: int) -> Found:
+    return Found(name, value, row.page, start, start + len(value), SHAPE_WEIGHT)
+
+
+def _letterhead(head: Sequence[_Row], labels: Iterable[Found]) -> list[Found]:
+    """The organisation above everything that is labelled; its name may fill two lines."""
+    first = min((one.start for one in labels if one.page == 0), default=None)
+    lines = [row for row in head if first is None or row.line.end < first][:4]
+    for row, below in zip_longest(lines, lines[1:]):
+        for text, start, _ in row.cells():
+            if values.is_organisation(text):
+                return [_part(row, "organisation", text, start)]
+        both = (
+            f"{row.text.strip()} {below.text.strip()}" if below and row.line.size == below.line.size else ""
+        )
+        if values.is_organisation(both):
+            return [Found("organisation", both, 0, row.line.start, below.line.end, SHAPE_WEIGHT)]
+    return []
+
+
+def _field(pdf: ReadPdf, one: Found, is_day_first: bool | None) -> Field:
+    """As it is shown."""
+    page = pdf.pages[one.page]
+    boxes = rectangles(page.words, one.start, one.end).get(page.number, [])
+    printed = dates.find_date(one.value, is_day_first=is_day_first) if one.name in dates.FIELDS else None
+    day = printed.day.isoformat() if printed and printed.day else None
+    return Field(one.name, one.value, page.number, tuple(boxes), day)

@@ -1,0 +1,99 @@
+"""What may be the value of a field: anything that is a template's leftover, or of another kind, is none."""
+
+from __future__ import annotations
+
+import re
+
+_NOTHING = re.compile(
+    r"(?:tb[cda]|n/?a|none|nil|unknown|pending|x+|[-–—_.…*?\s]+|to be (?:determined|assigned|confirmed)"
+    r"|insert\b.*|enter\b.*|select\b.*|\[.*\]?|<.*>?|\{.*\}?)",
+    re.IGNORECASE,
+)
+_HYPHENS = str.maketrans({hyphen: "-" for hyphen in "\u2010\u2011\u2012\u2013\u2212\u00ad"})
+_ID = re.compile(
+    r"(?:(?:sop|doc|wi|pol|[A-Z]{1,6})[ #]{1,2})?(?=[\w./-]*\d)[A-Za-z0-9]+(?:[-_./][A-Za-z0-9]+)*",
+    re.IGNORECASE,
+)
+_SHAPE = re.compile(
+    r"(?<![\w-])[A-Z]{0,6}[-_/]?SOP(?:[-_/.]?[A-Za-z0-9]+)*?[-_/.]?\d[A-Za-z0-9]*(?:[-_.][A-Za-z0-9]+)*(?![\w-])"
+)
+_VERSION_PART = r"(?:v(?:er(?:sion)?)?|rev(?:ision)?|issue)\.? ?"
+_BEHIND_ID = re.compile(
+    rf"[,;(\s]+(?P<all>{_VERSION_PART}(?P<version>\d+(?:\.\d+)*[a-z]?))(?![\w-])", re.IGNORECASE
+)
+_VERSION = re.compile(
+    rf"(?:{_VERSION_PART})?(?P<version>\d+(?:\.\d+)*[a-z]?|[A-Z])(?=$|[\s,;|)])"
+    r"(?! *(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|of\b))",
+    re.IGNORECASE,
+)
+_PROCEDURE = re.compile(r"\b(?:standard operating procedure|sop|work instruction)\b", re.IGNORECASE)
+_KIND = re.compile(
+    r"(?:standard operating procedure|work instruction|operating procedure|employee handbook|handbook|policy|procedure"
+    r"|guidelines?|guide|manual|protocol|factual report|report|checklist|training documentation|form)$",
+    re.IGNORECASE,
+)
+LONGEST_PREFIX = 30
+"""Characters of a title that may stand before the kind of document it ends with."""
+_ORGANISATION = re.compile(
+    r"\b(?:laborator(?:y|ies)|university|college|institute|inc\.?|ltd\.?|llc|gmbh|ag|corp(?:oration)?\.?|company"
+    r"|board|agency|instruments|electronics|hospital|foundation|association|society|council|ministry)$"
+    r"|^(?:university|ministry|office|bank|institute) of\b",
+    re.IGNORECASE,
+)
+_SMALL_WORDS = {"and", "of", "the", "&", "de", "für"}
+_DEPARTMENT = re.compile(
+    r"(?P<name>[A-Z][\w&/-]*(?: (?:and|of|&|[A-Z][\w&/-]*)){0,4}) (?:Department|Dept\.?)"
+)
+
+
+def is_nothing(text: str) -> bool:
+    """Whether a template was not filled in here."""
+    return _NOTHING.fullmatch(text.strip()) is not None
+
+
+def one_kind_of_hyphen(text: str) -> str:
+    """With the plain hyphen, of the same length."""
+    return text.translate(_HYPHENS)
+
+
+def find_id(text: str) -> re.Match[str] | None:
+    """The document number that a text begins with: it holds a figure."""
+    return _ID.match(one_kind_of_hyphen(text))
+
+
+def find_version_behind(text: str, end: int) -> re.Match[str] | None:
+    """The version that stands behind a document number that ended at ``end``: ``07A v.02``."""
+    return _BEHIND_ID.match(text, end)
+
+
+def find_version(text: str) -> re.Match[str] | None:
+    """The version that a text begins with: a number in figures, or one letter; no date."""
+    return _VERSION.match(text)
+
+
+def shaped_ids(text: str) -> list[re.Match[str]]:
+    """Everything in a text that is shaped like an SOP's number: ``SOP-IT-04`` whole, never ``SOPs``."""
+    return list(_SHAPE.finditer(one_kind_of_hyphen(text)))
+
+
+def find_department(text: str) -> re.Match[str] | None:
+    """``IT Department`` as a whole cell."""
+    return _DEPARTMENT.fullmatch(text.strip())
+
+
+def find_kind(text: str) -> re.Match[str] | None:
+    """The kind of document that a cell names, alone or at the end of a title."""
+    found = _KIND.search(text)
+    return found if found and found.start() <= LONGEST_PREFIX else None
+
+
+def is_procedure(text: str) -> bool:
+    """Whether a line says that the document is one."""
+    return _PROCEDURE.search(text) is not None
+
+
+def is_organisation(text: str) -> bool:
+    """Whether it is a name of capitalised words that ends, or begins, as organisations' names do."""
+    words = text.split()
+    is_name = all(word[:1].isupper() or word in _SMALL_WORDS for word in words)
+    return is_name and 2 <= len(words) <= 9 and _ORGANISATION.search(text) is not None
