@@ -15,9 +15,11 @@ from typing import Any
 from uuid import UUID
 
 from ingestion.read.chunker import chunk_document
+from ingestion.read.metadata import read_metadata
 from ingestion.work.side_process import READY
 from storage.analyzer import index_terms
 from storage.errors import NoPages, StorageError
+from storage.metadata import KEY, kept_of
 from storage.pdf import limits, wire
 from storage.pdf.models import ReadPdf
 from storage.pieces import PieceCounter
@@ -45,6 +47,7 @@ def cut(job: dict[str, Any], data: bytes) -> dict[str, Any]:
         "pages": len(pdf.pages),
         "chunks": len(document.chunks),
         "details": {
+            KEY: kept_of(read_metadata(pdf).values()),
             "hidden_words": pdf.hidden_words,
             "is_repaired": pdf.is_repaired,
             "unread_pages": list(pdf.unread_pages),

@@ -9,8 +9,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -204,6 +204,20 @@ class CitationRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class MetadataField:
+    """One value of a document's metadata and where it is printed."""
+
+    name: str
+    value: str
+    """As printed, or as an admin says."""
+    page: int | None
+    """Counted from 1; None: it is an admin's word."""
+    boxes: tuple[Box, ...]
+    day: str | None = None
+    """Of a date that can be read in one way, as in 2024-03-01."""
+
+
+@dataclass(frozen=True, slots=True)
 class DocumentStatus:
     """One document as ``footnote documents`` shows it."""
 
@@ -219,6 +233,8 @@ class DocumentStatus:
     rung: Rung | None
     """None while nothing of it is live."""
     reason: str | None
+    metadata: Mapping[str, MetadataField] = field(default_factory=dict)
+    """What the version that answers says of itself, by field."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from sqlalchemy.orm import aliased
 from sqlmodel import col
 
 from storage.clock import utc_now
+from storage.metadata import metadata_of
 from storage.models import DocumentStatus, Rung
 from storage.remarks import remarks_of
 from storage.tables import ChannelRow, DocumentRow, FolderRow, PublicationRow, ReadingRow, VersionRow
@@ -99,6 +100,7 @@ def _columns() -> list[ColumnElement[Any]]:
         failed.label("has_failed"),
         func.coalesce(*reason).label("reason"),
         _live_details().label("details"),
+        col(_live_version.corrected).label("corrected"),
         (_exists_reading("waiting") & (col(_live_reading.rung) == Rung.FULL.value)).label("is_read_again"),
     ]
 
@@ -131,6 +133,7 @@ def status_of(row: Row[Any], folder: FolderState | None = None) -> DocumentStatu
         state=row.state,
         rung=Rung(row.live_rung) if row.state == "live" else None,
         reason=_join(_reasons(row, folder)),
+        metadata=metadata_of(row.details or {}, row.corrected or {}),
     )
 
 

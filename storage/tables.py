@@ -116,6 +116,8 @@ class VersionRow(SQLModel, table=True):
     document_id: UUID = Field(foreign_key="document.id", index=True)
     number: int
     sha256: str = Field(foreign_key="blob.sha256", index=True)
+    corrected: dict[str, str] | None = Field(default=None, sa_type=JSON)
+    """Metadata as an admin says it is, by field; "" where nothing should be said."""
     created_at: datetime = moment(default_factory=utc_now)
 
 

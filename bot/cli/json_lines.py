@@ -8,9 +8,8 @@ from typing import Any
 
 from bot.core.models import Answer, Citation, Figure, Passage
 from storage.folder_status import DeletedDocument, FolderStatus
-from storage.models import Box, Channel, DocumentStatus
-
-METADATA_KEYS = ("sop_id", "version", "department", "effective", "last_updated")
+from storage.metadata import FIELDS
+from storage.models import Box, Channel, DocumentStatus, MetadataField
 
 
 def answer_line(answer: Answer, *, id: str | int | None, question: str, channel: str) -> dict[str, Any]:
@@ -87,8 +86,13 @@ def document_line(document: DocumentStatus) -> dict[str, Any]:
         "state": document.state,
         "rung": document.rung.value if document.rung else None,
         "reason": document.reason,
-        "metadata": dict.fromkeys(METADATA_KEYS),
+        "metadata": {key: _value(document.metadata.get(key)) for key in FIELDS},
     }
+
+
+def _value(one: MetadataField | None) -> str | None:
+    """A date that can be read in one way comes as a day that machines can compare."""
+    return None if one is None else one.day or one.value
 
 
 def deleted_line(document: DeletedDocument, channel: str, until: datetime) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from storage.planning import Generations
 
 PARSER = "mupdf-2"
 """Raise it when ``storage/pdf`` makes other pages or words of the same file, or they are kept otherwise."""
-CHUNKER = "headings-1"
-"""Raise it when ``chunker.py`` cuts other chunks from the same pages."""
+CHUNKER = "headings-2"
+"""Raise it when ``chunker.py`` cuts other chunks, or ``metadata.py`` finds other fields, in a page."""
 
 
 def generations_of(settings: IngestionSettings, embedder: Embedder) -> Generations:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
@@ -17,7 +16,7 @@ from ingestion.read.labels import IGNORED, Labelled, labelled, name_of
 from ingestion.read.metadata_rules import Found, checked, chosen
 from ingestion.read.outline import EDGE
 from storage.geometry import rectangles
-from storage.models import Box
+from storage.models import MetadataField
 from storage.pdf.models import Line, ReadPdf
 
 BLOCK_LINES = 40
@@ -33,21 +32,7 @@ _SECTION = re.compile(r"\s*(?:(?:table of )?contents|abstract)\s*", re.IGNORECAS
 _CELL = re.compile(r"(?:(?! {2,}).)+")
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
-    """One value of a document's metadata and where it is printed."""
-
-    name: str
-    value: str
-    """As printed."""
-    page: int
-    """Counted from 1."""
-    boxes: tuple[Box, ...]
-    day: str | None = None
-    """Of a date that can be read in one way: as in 2024-03-01."""
-
-
-def read_metadata(pdf: ReadPdf) -> dict[str, Field]:
+def read_metadata(pdf: ReadPdf) -> dict[str, MetadataField]:
     """The fields of a document by name; those that it does not print are left out."""
     head, further = _head(pdf), _running(pdf)
     found = [*_in_block(head), *further]
@@ -187,10 +172,10 @@ def _letterhead(head: Sequence[_Row], labels: Iterable[Found]) -> list[Found]:
     return []
 
 
-def _field(pdf: ReadPdf, one: Found, is_day_first: bool | None) -> Field:
+def _field(pdf: ReadPdf, one: Found, is_day_first: bool | None) -> MetadataField:
     """As it is shown."""
     page = pdf.pages[one.page]
     boxes = rectangles(page.words, one.start, one.end).get(page.number, [])
     printed = dates.find_date(one.value, is_day_first=is_day_first) if one.name in dates.FIELDS else None
     day = printed.day.isoformat() if printed and printed.day else None
-    return Field(one.name, one.value, page.number, tuple(boxes), day)
+    return MetadataField(one.name, one.value, page.number, tuple(boxes), day)

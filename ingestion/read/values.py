@@ -28,8 +28,9 @@ _VERSION = re.compile(
 )
 _PROCEDURE = re.compile(r"\b(?:standard operating procedure|sop|work instruction)\b", re.IGNORECASE)
 _KIND = re.compile(
-    r"(?:standard operating procedure|work instruction|operating procedure|employee handbook|handbook|policy|procedure"
-    r"|guidelines?|guide|manual|protocol|factual report|report|checklist|training documentation|form)$",
+    r"(?:standard operating procedure|work instruction|operating procedure|employee handbook|handbook|policy"
+    r"|procedure|guidelines?|guide|manual|protocol|factual report|report|checklist|form"
+    r"|training documentation)$",
     re.IGNORECASE,
 )
 LONGEST_PREFIX = 30

@@ -8,12 +8,13 @@ import pytest
 from printed import BODY, read_pdf
 
 from ingestion.read.dates import find_date, order
-from ingestion.read.metadata import Field, read_metadata
+from ingestion.read.metadata import read_metadata
+from storage.models import MetadataField
 
 BLOCK = ("Standard Operating Procedure", "Backup of servers")
 
 
-def fields(*pages: Sequence[str]) -> dict[str, Field]:
+def fields(*pages: Sequence[str]) -> dict[str, MetadataField]:
     """What is found in pages of these lines."""
     return read_metadata(read_pdf([[(line, BODY, False) for line in page] for page in pages]))
 

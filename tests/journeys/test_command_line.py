@@ -34,11 +34,39 @@ def test_ingest_waits_for_vectors_when_asked(ingested: Program) -> None:
 
 
 def test_a_document_line_has_every_key(ingested: Program) -> None:
-    """Metadata is there, and null until it is extracted."""
-    document = ingested.documents("it")[0]
+    """Metadata is what the document prints of itself, and null where it prints nothing."""
+    (document,) = [one for one in ingested.documents("it") if "IT-04" in one["file"]]
     keys = {"channel", "document", "version", "file", "title", "pages", "state", "rung", "reason", "metadata"}
     assert set(document) == keys
-    assert set(document["metadata"].values()) == {None}
+    assert document["metadata"] == {
+        "sop_id": "SOP-IT-04",
+        "version": "2.1",
+        "department": "IT",
+        "effective": "2024-01-15",
+        "last_updated": "2024-01-08",
+        "title": None,
+        "author": None,
+        "organisation": "HALDEN INSTRUMENTS",
+        "document_type": "STANDARD OPERATING PROCEDURE",
+    }
+    listed = ingested.run("documents", "--channel", "it").stdout
+    assert "SOP-IT-04, version 2.1, IT, effective 2024-01-15, updated 2024-01-08" in listed
+
+
+def test_an_admin_corrects_a_field_and_takes_it_back(ingested: Program) -> None:
+    """The word holds over what is printed, shows where each value comes from, and can be undone."""
+    file = "SOP-IT-04-Backup-and-Restore.pdf"
+    about = ("metadata", file, "--channel", "it")
+    assert "sop_id         SOP-IT-04  (page 1)" in ingested.run(*about).stdout
+    corrected = ingested.run(*about, "department=Operations", "version=").stdout
+    assert "department     Operations  (corrected)" in corrected
+    (document,) = [one for one in ingested.documents("it") if one["file"] == file]
+    assert (document["metadata"]["department"], document["metadata"]["version"]) == ("Operations", None)
+    assert "department     IT  (page 1)" in ingested.run(*about, "department", "version").stdout
+    for wrong in (("colour=red",), ("department=" + "x" * 121,)):
+        refused = ingested.run(*about, *wrong)
+        assert (refused.returncode, refused.stdout) == (2, "")
+    assert ingested.run("metadata", "gone.pdf", "--channel", "it").returncode == 2
 
 
 def test_each_folder_of_a_root_is_a_channel_and_loose_pdfs_are_named(

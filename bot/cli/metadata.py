@@ -1,0 +1,49 @@
+"""``footnote metadata``: what a document says of itself and where, and an admin's corrections."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from bot.engines import load_settings, open_storage
+from storage.errors import SettingsError
+from storage.metadata import FIELDS, Corrections
+from storage.models import DocumentStatus, MetadataField
+
+
+async def show_metadata(options: argparse.Namespace) -> int:
+    """Correct what was asked for, then print every field with its page.
+
+    Raises:
+        SettingsError: there is no such file, field or value.
+    """
+    changes = dict(_change(text) for text in options.changes)
+    async with open_storage(load_settings()) as storage:
+        channel = await storage.channels.by_name(options.channel)
+        if changes:
+            await Corrections(storage.database).correct(channel.id, options.file, changes)
+        documents = await storage.catalog.documents(channel.id)
+    found = [one for one in documents if one.file == options.file and one.state != "deleted"]
+    if not found:
+        raise SettingsError(f"the channel has no file {options.file}; see footnote documents")
+    _print(found[0])
+    return 0
+
+
+def _change(text: str) -> tuple[str, str | None]:
+    """``field=value`` says it, ``field=`` says nothing, ``field`` alone believes the document again."""
+    name, equals, value = text.partition("=")
+    return name.strip(), value.strip() if equals else None
+
+
+def _print(document: DocumentStatus) -> None:
+    print(f"{document.file}: {document.title}")
+    for name in FIELDS:
+        print(f"  {name:<14} {_row(document.metadata.get(name))}".rstrip())
+    print("To correct a field: FIELD=VALUE; to say nothing: FIELD=; to undo: FIELD", file=sys.stderr)
+
+
+def _row(one: MetadataField | None) -> str:
+    if one is None:
+        return ""
+    return f"{one.value}  ({'corrected' if one.page is None else f'page {one.page}'})"
