@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from pathlib import PurePosixPath
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import ScalarSelect, Select, func, select, union
@@ -14,6 +15,7 @@ from sqlalchemy.orm import aliased
 from sqlmodel import col
 
 from storage.database import Database
+from storage.metadata import metadata_of
 from storage.models import DocumentStatus, LivePublication, Rung, VersionSource
 from storage.overview import folder_states, overview, recent_documents, status_of
 from storage.progress import Progress, in_channel, measure_progress
@@ -99,10 +101,22 @@ class Catalog:
             return await measure_progress(session, scopes, self._stops_at)
 
 
-def _live_rows() -> Select[PublicationRow, VersionRow, DocumentRow, ReadingRow]:
-    """Live publications of documents that are not deleted, with what they are of."""
+_quick = aliased(ReadingRow, name="quick")
+
+
+def _live_rows() -> Select[Any]:
+    """Live publications of documents that are not deleted, with what they are of and its quick details."""
+    details = (
+        select(col(_quick.details))
+        .where(col(_quick.sha256) == VersionRow.sha256, col(_quick.state) == "done")
+        .where(col(_quick.rung) == Rung.QUICK.value)
+        .order_by(col(_quick.created_at).desc())
+        .limit(1)
+        .correlate(VersionRow)
+        .scalar_subquery()
+    )
     return (
-        select(PublicationRow, VersionRow, DocumentRow, ReadingRow)
+        select(PublicationRow, VersionRow, DocumentRow, ReadingRow, details)
         .join(VersionRow, col(VersionRow.id) == PublicationRow.version_id)
         .join(DocumentRow, col(DocumentRow.id) == VersionRow.document_id)
         .join(ReadingRow, col(ReadingRow.id) == PublicationRow.reading_id)
@@ -123,7 +137,11 @@ def _newest_live_number() -> ScalarSelect[int | None]:
 
 
 def _live_publication(
-    publication: PublicationRow, version: VersionRow, document: DocumentRow, reading: ReadingRow
+    publication: PublicationRow,
+    version: VersionRow,
+    document: DocumentRow,
+    reading: ReadingRow,
+    details: dict[str, Any] | None,
 ) -> LivePublication:
     return LivePublication(
         id=publication.id,
@@ -138,6 +156,7 @@ def _live_publication(
         pages=reading.pages,
         chunks=reading.chunks,
         space=reading.space,
+        metadata=metadata_of(details or {}, version.corrected or {}),
     )
 
 

@@ -170,6 +170,20 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
+class MetadataField:
+    """One value of a document's metadata and where it is printed."""
+
+    name: str
+    value: str
+    """As printed, or as an admin says."""
+    page: int | None
+    """Counted from 1; None: it is an admin's word."""
+    boxes: tuple[Box, ...]
+    day: str | None = None
+    """Of a date that can be read in one way, as in 2024-03-01."""
+
+
+@dataclass(frozen=True, slots=True)
 class LivePublication:
     """One reading of one version that answers in one channel right now."""
 
@@ -187,6 +201,8 @@ class LivePublication:
     chunks: int
     space: str | None = None
     """Where its vectors lie; None when it has none."""
+    metadata: Mapping[str, MetadataField] = field(default_factory=dict, compare=False)
+    """What its document says of itself, by field."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,18 +219,19 @@ class CitationRecord:
     created_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class MetadataField:
-    """One value of a document's metadata and where it is printed."""
+def self_description(metadata: Mapping[str, MetadataField]) -> str:
+    """A document's metadata in one line: ``SOP-IT-04, version 2.1, IT, effective 2024-01-15``."""
+    shown = {name: one.day or one.value for name, one in metadata.items()}
+    return ", ".join(phrase.format(shown[name]) for name, phrase in _PHRASES.items() if name in shown)
 
-    name: str
-    value: str
-    """As printed, or as an admin says."""
-    page: int | None
-    """Counted from 1; None: it is an admin's word."""
-    boxes: tuple[Box, ...]
-    day: str | None = None
-    """Of a date that can be read in one way, as in 2024-03-01."""
+
+_PHRASES = {
+    "sop_id": "{}",
+    "version": "version {}",
+    "department": "{}",
+    "effective": "effective {}",
+    "last_updated": "updated {}",
+}
 
 
 @dataclass(frozen=True, slots=True)

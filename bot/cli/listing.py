@@ -9,7 +9,7 @@ from shlex import quote
 
 from bot.cli.json_lines import channel_line, document_line, dump
 from bot.engines import load_settings, open_storage
-from storage.models import Channel, DocumentStatus
+from storage.models import Channel, DocumentStatus, self_description
 
 
 async def list_documents(options: argparse.Namespace) -> int:
@@ -47,24 +47,8 @@ def _document_row(document: DocumentStatus) -> str:
     pages = f"{document.pages} p." if document.pages else ""
     row = f"{state:<14} {pages:>8}  {document.file}"
     reason = document.reason or ""
-    notes = [note for note in (_says_of_itself(document), reason[:1].upper() + reason[1:]) if note]
+    notes = [note for note in (self_description(document.metadata), reason[:1].upper() + reason[1:]) if note]
     return "\n".join([row, *(f"{'':<14} {'':>8}  {note}" for note in notes)])
-
-
-def _says_of_itself(document: DocumentStatus) -> str:
-    """Its metadata in one line: ``SOP-IT-04, version 2.1, IT, effective 2024-01-15``."""
-    shown = {name: one.day or one.value for name, one in document.metadata.items()}
-    phrases = (
-        "{sop_id}",
-        "version {version}",
-        "{department}",
-        "effective {effective}",
-        "updated {last_updated}",
-    )
-    names = ("sop_id", "version", "department", "effective", "last_updated")
-    return ", ".join(
-        phrase.format(**shown) for name, phrase in zip(names, phrases, strict=True) if name in shown
-    )
 
 
 def _channel_row(channel: Channel) -> str:

@@ -1,6 +1,6 @@
 """Chooses the passages an answerer reads and shows them as a model sees them.
 
-What a model sees is made of numbers, titles, pages, headings and text alone: boxes, ids, paths,
+What a model sees is made of numbers, titles, pages, metadata, headings and text alone: boxes, ids, paths,
 scores and links travel beside it.
 """
 
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from bot.core.markers import marked
 from bot.core.models import Evidence, Passage
 from bot.core.ports import ChunkReader
+from storage.models import self_description
 from storage.tokens import count_tokens
 
 
@@ -47,6 +48,8 @@ def show(evidence: Sequence[Evidence], fence: str) -> str:
 def _shown(item: Evidence, fence: str) -> str:
     passage = item.passage
     facts = [f"title: {_line(passage.publication.title)}", f"page: {_pages(passage)}"]
+    if says := self_description(passage.publication.metadata):
+        facts.append(f"document: {_line(says)}")
     if passage.heading_path:
         facts.append(f"section: {' > '.join(map(_line, passage.heading_path))}")
     head = "\n".join((f"<passage {item.number} {fence}>", *facts))
