@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
+from datetime import date
+from uuid import UUID
 
+from bot.core.editions import outdated
 from bot.core.exactness import holds_exactly, identified_documents, rare_words
 from bot.core.fusion import cut, mix, rank_order
 from bot.core.likeness import distinct
@@ -17,6 +20,10 @@ from storage.analyzer import analyze
 
 NAMED_WEIGHT = 0.25
 """What being the document that the question names or singles out adds to a relevance of at most 1."""
+
+OUTDATED_SHARE = 0.8
+"""What the relevance of a passage counts when another edition of its procedure is newer: one that is
+clearly better, or whose document the question names, still comes first."""
 
 EXACT_HOLDERS = 6
 """A code, number or name that more chunks hold than this is not rare enough to be kept at any rank."""
@@ -48,11 +55,15 @@ class HybridRetriever:
         idf = {term: inverse_frequency(chunks, holding.get(term, 0)) for term in terms}
         analyzed = AnalyzedQuestion(question.text, terms, idf, vector if found.vectors else None)
         rare = rare_words(analyzed, rarity=inverse_frequency(chunks, EXACT_HOLDERS))
-        ranked = self._ranked(analyzed, rare, found)
+        ranked = self._ranked(analyzed, rare, found, question.asked_at.date())
         return Retrieval(analyzed, tuple(cut(ranked, self._candidates, holds_exactly(rare))))
 
-    def _ranked(self, question: AnalyzedQuestion, rare: Sequence[str], found: FoundChunks) -> list[Passage]:
+    def _ranked(
+        self, question: AnalyzedQuestion, rare: Sequence[str], found: FoundChunks, today: date
+    ) -> list[Passage]:
         passages = mix(found, self._words_weight)
+        if old := outdated(found.publications.values(), today):
+            passages = sorted((_holding_back(passage, old) for passage in passages), key=rank_order)
         named = named_documents(question.terms, set(found.publications.values()))
         identified = identified_documents(rare, passages)
         shares = {id_: max(share, identified.get(id_, 0.0)) for id_, share in named.items()}
@@ -65,6 +76,11 @@ class HybridRetriever:
 def inverse_frequency(chunks: int, holding: int) -> float:
     """BM25's idf of a term that ``holding`` of ``chunks`` chunks hold; 0 in an empty channel."""
     return max(math.log((chunks + 1) / (holding + 0.5)), 0.0)
+
+
+def _holding_back(passage: Passage, outdated: Collection[UUID]) -> Passage:
+    share = OUTDATED_SHARE if passage.publication.id in outdated else 1.0
+    return replace(passage, score=passage.score * share)
 
 
 def _preferring(passage: Passage, share: float) -> Passage:
