@@ -81,7 +81,7 @@ class Catalog:
     async def source(self, version_id: int) -> VersionSource | None:
         """What a link to this version opens, or None when there never was one."""
         query = (
-            select(VersionRow, DocumentRow, ReadingRow, _newest_live_number())
+            select(VersionRow, DocumentRow, ReadingRow, _newest_live_number(), _details())
             .join(DocumentRow, col(DocumentRow.id) == VersionRow.document_id)
             .outerjoin(
                 ReadingRow, (col(ReadingRow.sha256) == VersionRow.sha256) & (col(ReadingRow.state) == "done")
@@ -106,7 +106,18 @@ _quick = aliased(ReadingRow, name="quick")
 
 def _live_rows() -> Select[Any]:
     """Live publications of documents that are not deleted, with what they are of and its quick details."""
-    details = (
+    return (
+        select(PublicationRow, VersionRow, DocumentRow, ReadingRow, _details())
+        .join(VersionRow, col(VersionRow.id) == PublicationRow.version_id)
+        .join(DocumentRow, col(DocumentRow.id) == VersionRow.document_id)
+        .join(ReadingRow, col(ReadingRow.id) == PublicationRow.reading_id)
+        .where(col(PublicationRow.state) == "live", col(DocumentRow.state) != "deleted")
+    )
+
+
+def _details() -> ScalarSelect[Any]:
+    """The details of a version's quick reading, which opened its file."""
+    return (
         select(col(_quick.details))
         .where(col(_quick.sha256) == VersionRow.sha256, col(_quick.state) == "done")
         .where(col(_quick.rung) == Rung.QUICK.value)
@@ -114,13 +125,6 @@ def _live_rows() -> Select[Any]:
         .limit(1)
         .correlate(VersionRow)
         .scalar_subquery()
-    )
-    return (
-        select(PublicationRow, VersionRow, DocumentRow, ReadingRow, details)
-        .join(VersionRow, col(VersionRow.id) == PublicationRow.version_id)
-        .join(DocumentRow, col(DocumentRow.id) == VersionRow.document_id)
-        .join(ReadingRow, col(ReadingRow.id) == PublicationRow.reading_id)
-        .where(col(PublicationRow.state) == "live", col(DocumentRow.state) != "deleted")
     )
 
 
@@ -161,7 +165,11 @@ def _live_publication(
 
 
 def _source(
-    version: VersionRow, document: DocumentRow, reading: ReadingRow | None, newest_live: int | None
+    version: VersionRow,
+    document: DocumentRow,
+    reading: ReadingRow | None,
+    newest_live: int | None,
+    details: dict[str, Any] | None,
 ) -> VersionSource:
     return VersionSource(
         version_id=version.id,
@@ -175,4 +183,5 @@ def _source(
         number=version.number,
         newest_number=newest_live or version.number,
         is_deleted=document.state == "deleted",
+        metadata=metadata_of(details or {}, version.corrected or {}),
     )

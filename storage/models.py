@@ -271,6 +271,8 @@ class VersionSource:
     newest_number: int
     """Number of the document's newest live version."""
     is_deleted: bool
+    metadata: Mapping[str, MetadataField] = field(default_factory=dict, compare=False)
+    """What the version says of itself, by field."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bot.core import naming
 from bot.core.models import Citation, LocatedQuote, NearestPage, Passage
 from bot.core.ports import CitationStore, LinkIssuer
 from storage.models import Channel
@@ -58,4 +59,5 @@ class CitationDesk:
             boxes=quote.boxes,
             url=self._links.page_url(channel, record),
             version_id=publication.version_id,
+            edition=naming.edition(publication),
         )

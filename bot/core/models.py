@@ -130,6 +130,8 @@ class Citation:
     url: str
     version_id: int = 0
     """The version it stands in; no two documents share one, though their paths may be equal."""
+    edition: str = ""
+    """What the document says it is, as in ``SOP-IT-04, version 2.1``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Which documents a question names, as a gentle preference and never a filter."""
+"""Which documents a question names, as a gentle preference and never a filter; and what each is called."""
 
 from __future__ import annotations
 
@@ -47,3 +47,15 @@ def _weights(names: Mapping[UUID, Collection[frozenset[str]]]) -> dict[str, floa
 def _share(name: frozenset[str], asked: Collection[str], weights: Mapping[str, float]) -> float:
     total = sum(weights[term] for term in name)
     return sum(weights[term] for term in name if term in asked) / total if total else 0.0
+
+
+def edition(publication: LivePublication) -> str:
+    """What tells it from other documents of its title: ``SOP-IT-04, version 2.1``, as far as it says so.
+
+    A number that the title holds already is not said twice.
+    """
+    said = {name: one.value for name, one in publication.metadata.items()}
+    sop_id = said.get("sop_id", "")
+    number = "" if sop_id.casefold() in publication.title.casefold() else sop_id
+    version = f"version {said['version']}" if "version" in said else ""
+    return ", ".join(filter(None, (number, version)))

@@ -20,7 +20,7 @@ from bot.web.opening import OpenLink, open_link
 from bot.web.pages import Pages
 from bot.web.ports import Stores
 from storage.errors import DocumentError, InfrastructureError
-from storage.models import Page
+from storage.models import Page, self_description
 
 SCALES = {"1": 132, "2": 220}
 """Dots per inch of the ordinary and the fine picture."""
@@ -87,6 +87,7 @@ class Viewer:
             base=f"{root}v/{request.match_info['token']}",
             leaf=leaf,
             source=link.source,
+            says=self_description(link.source.metadata),
             quote=link.citation.quote,
             is_framed=request.headers.get("Sec-Fetch-Dest") == "iframe",
         )

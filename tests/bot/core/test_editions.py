@@ -8,7 +8,10 @@ from datetime import date
 import pytest
 from core_fakes import make_publication
 
+from bot.core import naming
 from bot.core.editions import outdated
+from bot.core.models import Answer, AnswerState, Citation
+from bot.core.sources import cited_pages
 from storage.models import LivePublication, MetadataField
 
 TODAY = date(2026, 11, 21)
@@ -56,3 +59,26 @@ def test_the_newest_edition_in_force_replaces_the_others(old: dict[str, str], ne
 def test_what_cannot_be_compared_is_left_alone(one: dict[str, str], other: dict[str, str]) -> None:
     """Shows other procedures, procedures without a number, equal ones, and those of others."""
     assert outdated([edition("a", **one), edition("b", **other)], TODAY) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("title", "said", "name"),
+    [
+        ("SOP-IT-04 Backup", {"sop_id": "SOP-IT-04", "version": "2.1"}, "version 2.1"),
+        ("Using Balances", {"sop_id": "07A", "version": "02"}, "07A, version 02"),
+        ("Using Balances", {"sop_id": "07A"}, "07A"),
+        ("Handbook", {}, ""),
+    ],
+)
+def test_a_source_says_which_edition_it_is(title: str, said: dict[str, str], name: str) -> None:
+    """Shows number and version beside the title, each said once."""
+    assert naming.edition(replace(edition("a", **said), title=title)) == name
+
+
+def test_a_button_names_the_edition() -> None:
+    """Shows that two editions of one title are told apart before anyone clicks."""
+    cited = Citation(
+        1, "Using Balances", "a.pdf", 2, "", (), "https://f.example/v/1", edition="07A, version 02"
+    )
+    (page,) = cited_pages(Answer(AnswerState.GROUNDED, "", (cited,)))
+    assert page.label == "p. 2 · Using Balances (07A, version 02)"
