@@ -9,7 +9,7 @@ PACKAGES := bot ingestion storage
 SOURCES := $(PACKAGES) tests deploy
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test soak bench-ingest weaviate lint format types lock clean
+.PHONY: help install demo test soak bench-ingest bench-read weaviate lint format types lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -32,6 +32,10 @@ soak: $(VENV)/.developing ## kill it [KILLS=2000] times on every engine; Ctrl-C,
 
 bench-ingest: $(VENV)/.developing ## measure ingestion beside the bare libraries [QUICK=1] [ROWS=scan,read,...] [WEAVIATE_URL=embedded]
 	@PYTHONPATH=.:tests $(BIN)/python tests/bench/bench_ingest.py $(if $(QUICK),--quick) --rows "$(ROWS)"
+
+bench-read: $(VENV)/.developing ## measure reading against labels made by people: CORPUS=folder
+	@$(if $(CORPUS),,echo "say where the labelled PDFs are: make bench-read CORPUS=folder" && exit 2)
+	@PYTHONPATH=.:tests $(BIN)/python tests/bench/bench_read.py "$(CORPUS)"
 
 weaviate: ## build the Weaviate server that WEAVIATE_URL=embedded runs (3 minutes, once)
 	@deploy/weaviate.sh

@@ -29,7 +29,7 @@ _VERSION = re.compile(
 _PROCEDURE = re.compile(r"\b(?:standard operating procedure|sop|work instruction)\b", re.IGNORECASE)
 _KIND = re.compile(
     r"(?:standard operating procedure|work instruction|operating procedure|employee handbook|handbook|policy"
-    r"|procedure|guidelines?|guide|manual|protocol|factual report|report|checklist|form"
+    r"|procedure|guidelines?|guide|manual|protocol|(?:final |factual )?report|checklist|form"
     r"|training documentation)$",
     re.IGNORECASE,
 )
