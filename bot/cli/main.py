@@ -85,7 +85,16 @@ def _add_listings(commands: Any) -> None:
     _add_instead(documents, "--deleted", "bot.cli.deleted:list_deleted", "what was deleted and is still kept")
     metadata = commands.add_parser("metadata", help="what a document says of itself, and where; correct it")
     metadata.add_argument("file", help="its path as `footnote documents` prints it")
-    metadata.add_argument("changes", nargs="*", metavar="FIELD=VALUE", help="say it is so; FIELD alone: undo")
+    metadata.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="FIELD=VALUE",
+        help="say it is so; no VALUE: it says nothing",
+    )
+    metadata.add_argument(
+        "--undo", action="append", default=[], metavar="FIELD", help="believe the document again"
+    )
     metadata.add_argument("--channel", required=True, help="a local channel's name, or a tenant name")
     metadata.set_defaults(run="bot.cli.metadata:show_metadata")
     restore = commands.add_parser("restore", help="save a deleted PDF while it is still kept")

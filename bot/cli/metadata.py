@@ -15,9 +15,9 @@ async def show_metadata(options: argparse.Namespace) -> int:
     """Correct what was asked for, then print every field with its page.
 
     Raises:
-        SettingsError: there is no such file, field or value.
+        SettingsError: there is no such file, field or value, or ``--set`` names none.
     """
-    changes = dict(_change(text) for text in options.changes)
+    changes = dict(map(_change, options.set)) | dict.fromkeys(options.undo)
     async with open_storage(load_settings()) as storage:
         channel = await storage.channels.by_name(options.channel)
         if changes:
@@ -31,16 +31,17 @@ async def show_metadata(options: argparse.Namespace) -> int:
 
 
 def _change(text: str) -> tuple[str, str | None]:
-    """``field=value`` says it, ``field=`` says nothing, ``field`` alone believes the document again."""
     name, equals, value = text.partition("=")
-    return name.strip(), value.strip() if equals else None
+    if not equals:
+        raise SettingsError(f"--set {text}: say FIELD=VALUE, or FIELD= when the document says nothing of it")
+    return name.strip(), value.strip()
 
 
 def _print(document: DocumentStatus) -> None:
     print(f"{document.file}: {document.title}")
     for name in FIELDS:
         print(f"  {name:<14} {_row(document.metadata.get(name))}".rstrip())
-    print("To correct a field: FIELD=VALUE; to say nothing: FIELD=; to undo: FIELD", file=sys.stderr)
+    print("To correct a field: --set FIELD=VALUE; to take it back: --undo FIELD", file=sys.stderr)
 
 
 def _row(one: MetadataField | None) -> str:

@@ -58,13 +58,16 @@ def test_an_admin_corrects_a_field_and_takes_it_back(ingested: Program) -> None:
     file = "SOP-IT-04-Backup-and-Restore.pdf"
     about = ("metadata", file, "--channel", "it")
     assert "sop_id         SOP-IT-04  (page 1)" in ingested.run(*about).stdout
-    corrected = ingested.run(*about, "department=Operations", "version=").stdout
+    corrected = ingested.run(*about, "--set", "department=Operations", "--set", "version=").stdout
     assert "department     Operations  (corrected)" in corrected
     (document,) = [one for one in ingested.documents("it") if one["file"] == file]
     assert (document["metadata"]["department"], document["metadata"]["version"]) == ("Operations", None)
-    assert "department     IT  (page 1)" in ingested.run(*about, "department", "version").stdout
-    for wrong in (("colour=red",), ("department=" + "x" * 121,)):
-        refused = ingested.run(*about, *wrong)
+    assert (
+        "department     IT  (page 1)"
+        in ingested.run(*about, "--undo", "department", "--undo", "version").stdout
+    )
+    for wrong in ("colour=red", "department", "department=" + "x" * 121):
+        refused = ingested.run(*about, "--set", wrong)
         assert (refused.returncode, refused.stdout) == (2, "")
     assert ingested.run("metadata", "gone.pdf", "--channel", "it").returncode == 2
 
