@@ -1,10 +1,8 @@
-"""What the limited child does with one PDF: read it all, or draw one page; the one user of PyMuPDF."""
+"""What the limited child of kind "text" does with one PDF: read it all, or draw one page."""
 
 from __future__ import annotations
 
-import json
 import os
-import resource
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -13,6 +11,14 @@ sys.modules["onnxruntime"] = None  # type: ignore[assignment]  # else PyMuPDF lo
 
 import pymupdf  # noqa: E402  (the line above has to come first)
 
+from storage.pdf.opening import (  # noqa: E402
+    PAGE_FAULTS,
+    Fault,
+    answer,
+    is_out_of_memory,
+    page_count,
+    to_line,
+)
 from storage.pdf.placing import Matrix  # noqa: E402
 from storage.pdf.text import PageText, read_page  # noqa: E402
 from storage.pdf.titles import sane_title  # noqa: E402
@@ -21,89 +27,32 @@ from storage.word_map import SCALE  # noqa: E402
 LONGEST_SIDE = 3000
 """Most pixels of a drawn page's longer side."""
 
-UNUSED_ADDRESSES = 160 * 1024 * 1024
-"""Address space that a child has mapped and hardly touches: the libraries, and room to grow."""
-
 LARGE_PNG = 400_000
 """From this many bytes on a JPEG is tried: the page is likely a scan or a photograph."""
 
+READING_NICENESS = 10
+"""Nobody waits for a reading as people wait for a page or an answer."""
+
 _FLAGS = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_CLIP
-_PAGE_FAULTS = (RuntimeError, ValueError, TypeError, KeyError, IndexError, pymupdf.mupdf.FzErrorBase)
-
-
-class Fault(Exception):
-    """Why a file cannot be read: the name of a ``storage.errors`` class, and a sentence."""
 
 
 def perform(job: dict[str, Any], source: int, out: int) -> None:
     """Do one job with the PDF open at ``source`` and write what comes of it to ``out``.
 
     A reading is one line of JSON for the document, one per page and an end; a page is one line of
-    JSON and the picture's bytes. A fault is one line of JSON, whatever came before it.
+    JSON and the picture's bytes.
     """
-    work = _draw if job["do"] == "render" else _read
-    with os.fdopen(out, "wb") as sink:
-        try:
-            for piece in work(job, _open(source)):
-                sink.write(piece)
-        except Fault as fault:
-            sink.write(_line({"fault": fault.args[0], "message": fault.args[1]}))
-        except Exception as error:
-            if not _is_out_of_memory(error):
-                raise
-            sink.write(b'{"fault": "memory"}\n')
-
-
-def _is_out_of_memory(error: BaseException) -> bool:
-    """MuPDF names a want of memory in many ways, so the limit itself is asked, too."""
-    if isinstance(error, MemoryError) or "alloc" in str(error):
-        return True
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    return limit != resource.RLIM_INFINITY and used > limit - UNUSED_ADDRESSES
-
-
-def _line(value: dict[str, Any]) -> bytes:
-    return json.dumps(value, separators=(",", ":")).encode() + b"\n"
-
-
-def _open(source: int) -> pymupdf.Document:
-    """Open a PDF and nothing else: MuPDF would take HTML, pictures and SVG under any name."""
-    with os.fdopen(source, "rb") as file:
-        data = file.read()
-    if not data:
-        raise Fault("NotAPdf", "the file is empty")
-    if b"%PDF-" not in data[:1024]:
-        raise Fault("NotAPdf", "this is not a PDF, whatever its name says; save it as PDF and drop it again")
-    try:
-        document = pymupdf.open(stream=data, filetype="pdf")
-    except _PAGE_FAULTS as error:
-        if _is_out_of_memory(error):
-            raise
-        raise Fault("NotAPdf", "the file is damaged and does not open; export the PDF again") from error
-    if not document.is_pdf:
-        raise Fault("NotAPdf", "this is not a PDF, whatever its name says; save it as PDF and drop it again")
-    if document.needs_pass:
-        raise Fault("PasswordProtected", "the PDF opens only with a password; save a copy without one")
-    return document
-
-
-def _page_count(document: pymupdf.Document) -> int:
-    try:
-        count = int(document.page_count)
-    except _PAGE_FAULTS as error:
-        raise Fault("NoPages", "the PDF's list of pages is damaged; export the PDF again") from error
-    if count < 1:
-        raise Fault("NoPages", "the PDF has no page that can be read; export it again")
-    return count
+    if job["do"] == "read":
+        os.nice(READING_NICENESS)
+    answer(_draw if job["do"] == "render" else _read, job, source, out)
 
 
 def _read(job: dict[str, Any], document: pymupdf.Document) -> Iterator[bytes]:
-    count = _page_count(document)
+    count = page_count(document)
     if count > job["max_pages"]:
         raise Fault("TooLarge", f"the PDF has {count} pages, the limit is {job['max_pages']}; split it")
     title = sane_title((document.metadata or {}).get("title"))
-    yield _line({"title": title, "pages": count, "repaired": bool(document.is_repaired)})
+    yield to_line({"title": title, "pages": count, "repaired": bool(document.is_repaired)})
     compounds: set[str] = set()
     has_labels = bool(document.get_page_labels())
     faults = content = 0
@@ -111,18 +60,18 @@ def _read(job: dict[str, Any], document: pymupdf.Document) -> Iterator[bytes]:
         page = _page(document, index, has_labels, compounds)
         faults += "unread" in page
         content += bool(page["text"]) or (document.is_repaired and _has_pictures(document, index))
-        yield _line(page)
+        yield to_line(page)
     if faults == count or (document.is_repaired and not content):
         raise Fault(
             "NoPages", "the file is cut off or damaged and none of its pages can be read; export it again"
         )
-    yield _line({"end": count})
+    yield to_line({"end": count})
 
 
 def _has_pictures(document: pymupdf.Document, index: int) -> bool:
     try:
         return bool(document.get_page_images(index))
-    except _PAGE_FAULTS:
+    except PAGE_FAULTS:
         return False
 
 
@@ -132,8 +81,8 @@ def _page(document: pymupdf.Document, index: int, has_labels: bool, compounds: s
         page = document[index]
         label = page.get_label() if has_labels else ""
         text, (width, height) = _text(page, compounds), page.rect[2:]
-    except _PAGE_FAULTS as error:
-        if _is_out_of_memory(error):
+    except PAGE_FAULTS as error:
+        if is_out_of_memory(error):
             raise
         return {"number": index + 1, "label": "", "size": [0, 0], "text": "", "words": "", "lines": [],
                 "hidden": 0, "unread": True}  # fmt: skip
@@ -199,7 +148,7 @@ class _Paper:
 
 
 def _draw(job: dict[str, Any], document: pymupdf.Document) -> Iterator[bytes]:
-    count, number = _page_count(document), job["page"]
+    count, number = page_count(document), job["page"]
     if not 1 <= number <= count:
         raise Fault("NoPages", f"the PDF has {count} pages and no page {number}")
     try:
@@ -211,11 +160,11 @@ def _draw(job: dict[str, Any], document: pymupdf.Document) -> Iterator[bytes]:
             photograph = picture.tobytes("jpg", jpg_quality=85)
             if len(photograph) < len(data) / 2:
                 data, kind = photograph, "image/jpeg"
-    except _PAGE_FAULTS as error:
-        if _is_out_of_memory(error):
+    except PAGE_FAULTS as error:
+        if is_out_of_memory(error):
             raise
         raise Fault("NoPages", f"page {number} is damaged and cannot be drawn") from error
-    yield _line({"media_type": kind, "width": picture.width, "height": picture.height, "bytes": len(data)})
+    yield to_line({"media_type": kind, "width": picture.width, "height": picture.height, "bytes": len(data)})
     yield data
 
 

@@ -41,8 +41,8 @@ class Parent:
         self.is_alive = True
 
     @classmethod
-    async def start(cls) -> Parent:
-        """Start one and wait until it has preloaded and given up network, files and rights.
+    async def start(cls, kind: str) -> Parent:
+        """Start one of ``parent.KINDS``, preloaded and without network, files and rights.
 
         Raises:
             EngineStartError: it ended before it was ready, or took longer than a minute.
@@ -50,7 +50,7 @@ class Parent:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             process = await asyncio.create_subprocess_exec(
-                sys.executable, "-I", "-m", "storage.pdf.parent", str(theirs.fileno()),
+                sys.executable, "-I", "-m", "storage.pdf.parent", kind, str(theirs.fileno()),
                 env=_CLEAN, cwd="/", pass_fds=(theirs.fileno(),), stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
                 start_new_session=True,  # a terminal's Ctrl-C is for its owner, who ends it

@@ -1,4 +1,7 @@
-"""The preloaded program that forks one limited child per PDF: ``python -I -m storage.pdf.parent FD``.
+"""The preloaded program that forks one limited child per job: ``python -I -m storage.pdf.parent KIND FD``.
+
+A kind is a module of ``KINDS``: its ``warm_up()`` loads all that its children need, while files can
+still be opened, and its ``perform(job, source, out)`` is a child's whole work.
 
 Its owner sends jobs over a socket, each with two open files: the PDF to read and the pipe for what
 comes of it. One thread, no network, no files, no secrets. When the owner ends, the socket ends, and
@@ -8,20 +11,25 @@ so do this program and its children.
 from __future__ import annotations
 
 import gc
+import importlib
 import json
 import os
 import select
 import signal
 import socket
 import sys
+from collections.abc import Callable
+from typing import Any
 
-from storage.pdf import child, limits
+from storage.pdf import limits
+
+KINDS = {"text": "storage.pdf.child"}
+"""Kind -> module; one is imported and the others never are, for their libraries get into each other's way."""
+
+Perform = Callable[[dict[str, Any], int, int], None]
 
 LARGEST_JOB = 4096
 MOST_FILES = 4096
-
-READING_NICENESS = 10
-"""Nobody waits for a reading as people wait for a page or an answer."""
 
 NEW_OBJECTS = 50_000
 """Objects that Python makes before it looks for cycles: a page has some 10,000 and hardly a cycle, so
@@ -31,8 +39,9 @@ looking as often as it does by itself takes a third of a reading's time."""
 class Parent:
     """Forks children, stops them when told so, and tells how each ended."""
 
-    def __init__(self, owner: socket.socket) -> None:
+    def __init__(self, owner: socket.socket, perform: Perform) -> None:
         self._owner = owner
+        self._perform = perform
         self._poll = select.poll()
         self._poll.register(owner, select.POLLIN)
         self._children: dict[int, tuple[int, int]] = {}
@@ -59,15 +68,15 @@ class Parent:
             self._fork(job, *files)
         return True
 
-    def _fork(self, job: dict[str, int | str], source: int, out: int) -> None:
+    def _fork(self, job: dict[str, Any], source: int, out: int) -> None:
         me = os.getpid()
         pid = os.fork()
         if pid == 0:
-            _be_child(me, job, source, out)
+            _be_child(me, self._perform, job, source, out)
         os.close(source)
         os.close(out)
         handle = os.pidfd_open(pid)
-        self._children[handle] = (pid, int(job["number"]))
+        self._children[handle] = (pid, job["number"])
         self._poll.register(handle, select.POLLIN)
 
     def _stop(self, number: int) -> None:
@@ -83,16 +92,14 @@ class Parent:
         self._owner.send(json.dumps({"ended": number, "status": status}).encode())
 
 
-def _be_child(parent: int, job: dict[str, int | str], source: int, out: int) -> None:
+def _be_child(parent: int, perform: Perform, job: dict[str, Any], source: int, out: int) -> None:
     """Everything a child is: it never comes back."""
     status = 1
     try:
         limits.die_with(parent)
-        if job["do"] == "read":
-            os.nice(READING_NICENESS)
         _close_all_but(source, out)
-        limits.limit(int(job["memory"]), int(job["seconds"]))
-        child.perform(job, source, out)
+        limits.limit(job["memory"], job["seconds"])
+        perform(job, source, out)
         status = 0
     finally:
         os._exit(status)
@@ -108,8 +115,10 @@ def _close_all_but(*kept: int) -> None:
 
 def main() -> None:
     """Preload, give everything up, say so, and serve."""
-    owner = socket.socket(fileno=int(sys.argv[1]))
-    child.warm_up()
+    kind, handle = sys.argv[1:]
+    owner = socket.socket(fileno=int(handle))
+    work = importlib.import_module(KINDS[kind])
+    work.warm_up()
     silence = os.open(os.devnull, os.O_WRONLY)
     state = limits.isolate()
     os.dup2(silence, sys.stderr.fileno())
@@ -117,7 +126,7 @@ def main() -> None:
     gc.freeze()
     gc.set_threshold(NEW_OBJECTS, 10, 10)
     owner.send(json.dumps({"ready": state}).encode())
-    Parent(owner).serve()
+    Parent(owner, work.perform).serve()
 
 
 if __name__ == "__main__":

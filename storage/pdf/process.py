@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 from pathlib import Path
 from typing import Any
@@ -11,13 +10,11 @@ from typing import Any
 from storage.errors import NotAPdf, TooLarge
 from storage.pdf import wire
 from storage.pdf.models import ReadPdf, RenderedPage
-from storage.pdf.owner import Parent, ParentEnded
+from storage.pdf.program import Program
 from storage.settings import StorageSettings
 
 MEGABYTE = 1024 * 1024
 LEAST_DPI, MOST_DPI = 36, 300
-
-_log = logging.getLogger(__name__)
 
 
 class PdfProcess:
@@ -33,13 +30,12 @@ class PdfProcess:
         self._settings = settings
         self._readers = asyncio.Semaphore(readers)
         self._renderers = asyncio.Semaphore(renderers)
-        self._starting = asyncio.Lock()
-        self._parent: Parent | None = None
+        self._text = Program("text")
 
     @property
     def pid(self) -> int | None:
         """Process id of the parent program, None before it was started."""
-        return self._parent.pid if self._parent else None
+        return self._text.pid
 
     async def start(self) -> None:
         """Start the parent program; it takes half a second and is started again whenever it ends.
@@ -47,7 +43,7 @@ class PdfProcess:
         Raises:
             EngineStartError: it cannot be started; the message says why.
         """
-        await self._alive()
+        await self._text.start()
 
     async def read(self, path: Path) -> ReadPdf:
         """Text, words and lines of every page.
@@ -82,17 +78,10 @@ class PdfProcess:
         return wire.picture(data)
 
     async def _run(self, job: dict[str, Any], path: Path, seconds: int) -> bytes:
-        """One job; once more when the parent program ended for a reason that is not this file's."""
         limited = {**job, "memory": self._settings.read_memory_mb * MEGABYTE, "seconds": seconds}
-        parent = await self._alive()
         source = await asyncio.to_thread(self._open, path)
         try:
-            return await parent.run(limited, source)
-        except ParentEnded:
-            _log.warning("the PDF process ended and is started again")
-            parent = await self._alive()
-            os.lseek(source, 0, os.SEEK_SET)
-            return await parent.run(limited, source)
+            return await self._text.run(limited, source)
         finally:
             os.close(source)
 
@@ -108,27 +97,6 @@ class PdfProcess:
             raise NotAPdf("the file is empty; drop it again")
         raise TooLarge(f"the file has {size / MEGABYTE:.0f} MB, the limit is {limit} MB; split it")
 
-    async def _alive(self) -> Parent:
-        async with self._starting:
-            if self._parent and self._parent.is_alive:
-                return self._parent
-            if self._parent:
-                await self._parent.aclose()
-            self._parent = await Parent.start()
-            _warn(self._parent.isolation)
-            return self._parent
-
     async def aclose(self) -> None:
         """End the parent program and every child."""
-        async with self._starting:
-            if self._parent:
-                await self._parent.aclose()
-            self._parent = None
-
-
-def _warn(isolation: dict[str, str]) -> None:
-    """Say what this machine does not let the PDF process give up."""
-    if isolation["network"] == "open":
-        _log.warning("the PDF process could not give up the network: no namespace and no filter allowed here")
-    if isolation["files"] == "readable":
-        _log.info("the PDF process can still read files: user namespaces are not allowed here")
+        await self._text.aclose()

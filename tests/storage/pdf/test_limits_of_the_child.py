@@ -131,7 +131,7 @@ async def test_closing_ends_the_program_and_starting_twice_starts_one(pdfs: Path
 
 async def test_a_job_for_a_program_that_just_ended_leaves_no_file_open(pdfs: Path) -> None:
     """Neither end of the result's pipe stays behind when the job cannot be sent."""
-    parent = await Parent.start()
+    parent = await Parent.start("text")
     with (pdfs / "plain.pdf").open("rb") as source:
         os.kill(parent.pid, signal.SIGKILL)
         while _is_running(parent.pid):  # without a turn for the loop, which would notice

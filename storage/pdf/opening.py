@@ -1,0 +1,98 @@
+"""What every limited child does around its job: open a PDF, answer in JSON lines, and name its faults.
+
+A child that must not load PyMuPDF's layout models says so before it imports this.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pymupdf
+
+UNUSED_ADDRESSES = 160 * 1024 * 1024
+"""Address space that a child has mapped and hardly touches: the libraries, and room to grow."""
+
+PAGE_FAULTS = (RuntimeError, ValueError, TypeError, KeyError, IndexError, pymupdf.mupdf.FzErrorBase)
+"""What PyMuPDF raises for a damaged page."""
+
+Work = Callable[[dict[str, Any], pymupdf.Document], Iterator[bytes]]
+"""Does a job with an open PDF, piece by piece."""
+
+
+class Fault(Exception):
+    """Why a file cannot be read: the name of a ``storage.errors`` class, and a sentence."""
+
+
+def answer(work: Work, job: dict[str, Any], source: int, out: int) -> None:
+    """Let ``work`` do ``job`` with the PDF open at ``source``, and write what comes of it to ``out``.
+
+    A fault is one line of JSON, whatever came before it.
+    """
+    with os.fdopen(out, "wb") as sink:
+        try:
+            for piece in work(job, open_pdf(source)):
+                sink.write(piece)
+        except Fault as fault:
+            sink.write(to_line({"fault": fault.args[0], "message": fault.args[1]}))
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
+            sink.write(b'{"fault": "memory"}\n')
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """MuPDF names a want of memory in many ways, so the limit itself is asked, too."""
+    if isinstance(error, MemoryError) or "alloc" in str(error):
+        return True
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return limit != resource.RLIM_INFINITY and used > limit - UNUSED_ADDRESSES
+
+
+def to_line(value: dict[str, Any]) -> bytes:
+    """One line of JSON."""
+    return json.dumps(value, separators=(",", ":")).encode() + b"\n"
+
+
+def open_pdf(source: int) -> pymupdf.Document:
+    """Open a PDF and nothing else: MuPDF would take HTML, pictures and SVG under any name.
+
+    Raises:
+        Fault: it is no PDF, is damaged, or wants a password.
+    """
+    with os.fdopen(source, "rb") as file:
+        data = file.read()
+    if not data:
+        raise Fault("NotAPdf", "the file is empty")
+    if b"%PDF-" not in data[:1024]:
+        raise Fault("NotAPdf", "this is not a PDF, whatever its name says; save it as PDF and drop it again")
+    try:
+        document = pymupdf.open(stream=data, filetype="pdf")
+    except PAGE_FAULTS as error:
+        if is_out_of_memory(error):
+            raise
+        raise Fault("NotAPdf", "the file is damaged and does not open; export the PDF again") from error
+    if not document.is_pdf:
+        raise Fault("NotAPdf", "this is not a PDF, whatever its name says; save it as PDF and drop it again")
+    if document.needs_pass:
+        raise Fault("PasswordProtected", "the PDF opens only with a password; save a copy without one")
+    return document
+
+
+def page_count(document: pymupdf.Document) -> int:
+    """How many pages it has.
+
+    Raises:
+        Fault: none, or nobody can tell.
+    """
+    try:
+        count = int(document.page_count)
+    except PAGE_FAULTS as error:
+        raise Fault("NoPages", "the PDF's list of pages is damaged; export the PDF again") from error
+    if count < 1:
+        raise Fault("NoPages", "the PDF has no page that can be read; export it again")
+    return count
