@@ -13,9 +13,11 @@ from ingestion.outcome import IngestResult, result_of
 from ingestion.publish.publishing import Publisher
 from ingestion.publish.reconciling import Reconciler, Repairs
 from ingestion.publish.verifying import Verifier
+from ingestion.read.cutting import Cutter
 from ingestion.read.full_reading import FullReader
 from ingestion.read.generations import generations_of
-from ingestion.read.quick_reading import PdfReader, QuickReader
+from ingestion.read.looking import Look, PageViewer
+from ingestion.read.quick_reading import QuickReader
 from ingestion.settings import IngestionSettings
 from ingestion.sources.listing import first_level
 from ingestion.steps import Steps
@@ -66,7 +68,7 @@ class Ingestion:
         database: Database,
         blobs: Blobs,
         files: ReadingFiles,
-        pdf: PdfReader,
+        pdf: PageViewer,
         embedder: Embedder,
         index: Index,
         channels: Channels,
@@ -107,14 +109,13 @@ class Ingestion:
         self._schedule: Schedule | None = None
         self._worker: Worker[Any] | None = None
 
-    def _steps_with(self, publisher: Publisher, pdf: PdfReader, embedder: Embedder) -> Steps:
+    def _steps_with(self, publisher: Publisher, pdf: PageViewer, embedder: Embedder) -> Steps:
         work = ReadingWork(self._database, self._leases, self.generations)
-        chunk_tokens = self._settings.chunk_tokens
+        cutter = Cutter(self._side, self._files, embedder, self._settings.chunk_tokens)
+        look = Look(self._blobs, pdf, cutter) if self._settings.layout else None
         return Steps(
-            QuickReader(
-                work, self._blobs, self._files, pdf, embedder, side=self._side, chunk_tokens=chunk_tokens
-            ),
-            FullReader(work, self._files, embedder, self._vectors),
+            QuickReader(work, self._blobs, pdf, cutter),
+            FullReader(work, self._files, embedder, self._vectors, look),
             publisher,
             read_workers=self._settings.read_workers,
         )

@@ -32,6 +32,10 @@ class IngestionSettings(FootnoteSettings):
         10.0, ge=1, le=3600, description="The same for a file that looks cut off, or lies on a network share."
     )
     stop_at: str = Field("full", pattern="^(quick|full)$", description="Rung at which reading stops.")
+    layout: bool = Field(
+        True,
+        description="Look at each page for headings, tables and columns, behind everything else: 1 s a page.",
+    )
     read_workers: int = Field(2, ge=1, le=64, description="PDFs read at the same time.")
     lease_seconds: float = Field(
         15.0, ge=1, le=600, description="Seconds after which a dead worker's work is taken over."

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from ingestion.read.arranging import arrange
 from ingestion.read.chunker import chunk_document
 from ingestion.read.metadata import read_metadata
 from ingestion.work.side_process import READY
@@ -30,18 +31,26 @@ NICENESS = 10
 
 
 def cut(job: dict[str, Any], data: bytes) -> dict[str, Any]:
-    """Make a quick reading of what the limited child wrote, and keep its files.
+    """Make a reading of what the limited children wrote, and keep its files.
+
+    ``job["layout"]`` bytes at the end of ``data`` say where the parts of the pages stand; 0: nobody looked.
 
     Raises:
         DocumentError: the file is at fault.
         BlobsUnavailable: a disk is.
     """
-    pdf = wire.reading(data)
+    text_end = len(data) - job["layout"]
+    pdf = wire.reading(data[:text_end])
+    arranged = arrange(pdf, wire.layout(data[text_end:]))
     pieces = PieceCounter(Path(job["tokenizer"])) if job["tokenizer"] else count_tokens
-    document = chunk_document(pdf, "", limit=job["limit"], pieces=pieces, window=job["window"])
+    document = chunk_document(
+        arranged.pdf, "", limit=job["limit"], pieces=pieces, window=job["window"], blocks=arranged.blocks
+    )
     if not document.chunks:
         raise NoPages(_why_silent(pdf))
-    ReadingFiles(Path(job["root"])).write_here(UUID(job["reading"]), pdf.pages, document.chunks, None)
+    ReadingFiles(Path(job["root"])).write_here(
+        UUID(job["reading"]), arranged.pdf.pages, document.chunks, None
+    )
     return {
         "title": document.title,
         "pages": len(pdf.pages),

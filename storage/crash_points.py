@@ -26,6 +26,7 @@ Point = Literal[
     "after-claim",  # a step is leased and has not begun
     "after-parse",  # the limited child has read the PDF; nothing is kept of it yet
     "after-reading-file",  # the reading's files are there; SQL still waits for them
+    "after-layout",  # a full reading's pages and chunks are there, its vectors are not
     "after-vectors",  # a batch of chunks got its vectors
     "before-write",  # nothing of a publication is in the index
     "after-batch",  # a batch of it is

@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
+FONTS = ("/Helvetica", "/Helvetica-Bold")
+
 
 def pdf(*pages: str) -> bytes:
     """A PDF with these pages; the same pages always give the same bytes."""
-    kids = " ".join(f"{3 + 2 * number} 0 R" for number in range(len(pages)))
+    return _of_contents([_content(page) for page in pages])
+
+
+def table_pdf(title: str, rows: list[list[str]]) -> bytes:
+    """A PDF of one page: a title, and a ruled table under it with a bold first row."""
+    drawn = [f"BT /F2 16 Tf 60 780 Td ({title}) Tj ET"]
+    for number, row in enumerate(rows):
+        top = 750 - 20 * number
+        for column, text in enumerate(row):
+            left, font = 60 + 150 * column, "/F1" if number else "/F2"
+            drawn.append(
+                f"{left} {top - 20} 150 20 re S BT {font} 11 Tf {left + 5} {top - 14} Td ({text}) Tj ET"
+            )
+    return _of_contents([" ".join(drawn)])
+
+
+def _of_contents(contents: list[str]) -> bytes:
+    kids = " ".join(f"{3 + 2 * number} 0 R" for number in range(len(contents)))
     objects = [
         "<< /Type /Catalog /Pages 2 0 R >>",
-        f"<< /Type /Pages /Count {len(pages)} /Kids [{kids}] >>",
+        f"<< /Type /Pages /Count {len(contents)} /Kids [{kids}] >>",
     ]
-    font = "<< /Font << /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >>"
-    for number, page in enumerate(pages):
-        content = _content(page)
+    plain, bold = (f"<< /Type /Font /Subtype /Type1 /BaseFont {name} >>" for name in FONTS)
+    font = f"<< /Font << /F1 {plain} /F2 {bold} >> >>"
+    for number, content in enumerate(contents):
         objects += [
             f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Resources {font} "
             f"/Contents {4 + 2 * number} 0 R >>",

@@ -1,7 +1,8 @@
 """Locates a quote in a passage's own text, and through its offset -> box map on the page.
 
 Both texts are reduced to what a reader would call the same words: case, whitespace, line-end
-hyphens, ligatures, kinds of quotation marks and dashes, and invisible characters make no difference.
+hyphens, ligatures, kinds of quotation marks and dashes, bars between cells and invisible characters make
+no difference.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ _SAME = {
     **dict.fromkeys("“”„‟″«»", '"'),
     **dict.fromkeys("‐‑‒–—―−﹘﹣－", "-"),
 }
+_UNSEEN = {"Mn", "Cf", "Cc", "Zs", "Zl", "Zp"}
 _EDGES = re.compile(r"^[\W_]+|[^\w%°)\]]+$")
 _ONE_WORD_A_CHAR = re.compile(r"[\u0e00-\u0eff\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 
@@ -104,7 +106,7 @@ def _folded(text: str) -> Iterator[tuple[str, int]]:
     """Comparable characters with the offset each comes from; whitespace and invisible ones are gone."""
     for offset, char in enumerate(text):
         for part in unicodedata.normalize("NFKD", _SAME.get(char, char)).casefold():
-            if unicodedata.category(part) not in {"Mn", "Cf", "Cc", "Zs", "Zl", "Zp"}:
+            if unicodedata.category(part) not in _UNSEEN and part != "|":
                 yield _SAME.get(part, part), offset
 
 

@@ -1,7 +1,7 @@
 """Splits a passage into what can be quoted by itself: sentences, list items, and rows of tables or forms.
 
-The reader's text has one newline between the lines of a block, two between blocks and two blanks
-between the cells of a row.
+The reader's text has one newline between the lines of a block and two between blocks. The cells of a row
+are parted by two blanks, or by the bars of a Markdown table, whose outer ones belong to no unit.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 _LINE = re.compile(r"[^\n]+")
-_CELLS = re.compile(r"\S {2,}\S")
+_CELLS = re.compile(r"\S(?: {2,}| \| )\S")
+_RULE = re.compile(r"-{3,}(?: \| -{3,})*")
 _ITEM = re.compile(
     r"[•▪◦●○*–-]\s|\(?(?:\d{1,2}|[a-zA-Z]|[ivx]{1,4})[.)]\s|(?:step|note|warning|caution)\b", re.I
 )
@@ -88,8 +89,8 @@ def _segments(text: str) -> Iterator[list[_Line]]:
 def _lines(text: str) -> Iterator[_Line]:
     before = 0
     for match in _LINE.finditer(text):
-        stripped = match[0].strip()
-        if stripped:
+        stripped = match[0].strip().strip(" |")
+        if stripped and not _RULE.fullmatch(stripped):
             start = match.start() + match[0].index(stripped[0])
             yield _Line(start, start + len(stripped), stripped, text.count("\n", before, start) > 1)
             before = start + len(stripped)

@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from math import ceil, inf
-from typing import NamedTuple
 
-from ingestion.read.outline import Outline, Rank
-from ingestion.read.sentences import Piece, is_open, pieces
+from ingestion.read.arranging import Block
+from ingestion.read.sentences import Span
+from ingestion.read.structure import Structure
+from ingestion.read.units import Unit, units_of
 from storage.models import Chunk, Page
 from storage.pdf.models import ReadPdf
 from storage.tokens import count_tokens
@@ -37,29 +38,14 @@ class ChunkedDocument:
     chunks: tuple[Chunk, ...]
 
 
-class Span(NamedTuple):
-    """A range of the text of one page (counted from 0)."""
-
-    page: int
-    start: int
-    end: int
-
-
-@dataclass(slots=True)
-class Unit:
-    """What is packed whole: a sentence, a step, a row, a heading; in two spans when a page cuts it."""
-
-    spans: list[Span]
-    path: tuple[str, ...]
-    is_heading: bool
-    is_open: bool
-    size: float = 0.0
-    """Share of the largest allowed chunk that it fills, by the scarcer of the two units."""
-    tokens: int = 0
-
-
 def chunk_document(
-    pdf: ReadPdf, file: str, *, limit: int, pieces: Callable[[str], int], window: int
+    pdf: ReadPdf,
+    file: str,
+    *,
+    limit: int,
+    pieces: Callable[[str], int],
+    window: int,
+    blocks: Sequence[Sequence[Block]] = (),
 ) -> ChunkedDocument:
     """Cut a document into chunks; a page without text gives none.
 
@@ -69,53 +55,14 @@ def chunk_document(
         limit: most cl100k tokens of a chunk.
         pieces: counts the embedder's word pieces of a text, the special ones included.
         window: most word pieces of a chunk.
+        blocks: the blocks of each page, when its layout is known.
     """
-    outline = Outline(pdf)
-    title = outline.title(file)
+    structure = Structure(pdf, blocks)
+    title = structure.title(file)
     chunker = _Chunker(pdf.pages, _Measure(limit, pieces, window))
-    units = chunker.measured(_joined(_units(pdf, outline, title), pdf.pages))
+    units = chunker.measured(units_of(pdf, structure, title))
     parts = (part for run in _runs(units) for part in chunker.split(run))
     return ChunkedDocument(title, tuple(chunker.chunk(ordinal, part) for ordinal, part in enumerate(parts)))
-
-
-def _units(pdf: ReadPdf, outline: Outline, title: str) -> Iterator[Unit]:
-    """Every piece of the document under the headings it stands under; the title is none of them."""
-    open_headings: list[tuple[Rank, str]] = []
-    for number, page in enumerate(pdf.pages):
-        for piece in pieces(page.text, outline.lines(number)):
-            text = " ".join(page.text[piece.start : piece.end].split())
-            if piece.rank and text != title:
-                open_headings = [one for one in open_headings if one[0] < piece.rank]
-                open_headings.append((piece.rank, text))
-            path = tuple(heading for _, heading in open_headings)
-            yield _unit(piece, number, path, text)
-
-
-def _unit(piece: Piece, page: int, path: tuple[str, ...], text: str) -> Unit:
-    is_heading = piece.rank is not None
-    can_go_on = not is_heading and not piece.is_row and is_open(text)
-    return Unit([Span(page, piece.start, piece.end)], path, is_heading, can_go_on)
-
-
-def _joined(units: Iterable[Unit], pages: Sequence[Page]) -> Iterator[Unit]:
-    """Put together again the sentences that a page's end cuts."""
-    last: Unit | None = None
-    for unit in units:
-        if last and _continues(last, unit, pages):
-            last.spans += unit.spans
-            last.is_open = unit.is_open
-            continue
-        if last:
-            yield last
-        last = unit
-    if last:
-        yield last
-
-
-def _continues(last: Unit, unit: Unit, pages: Sequence[Page]) -> bool:
-    page, start, _ = unit.spans[0]
-    is_next_page = page == last.spans[-1].page + 1
-    return last.is_open and is_next_page and not unit.is_heading and pages[page].text[start].islower()
 
 
 def _runs(units: Iterable[Unit]) -> Iterator[list[Unit]]:
@@ -135,6 +82,8 @@ def _runs(units: Iterable[Unit]) -> Iterator[list[Unit]]:
 
 def _parts(run: list[Unit], unit: Unit) -> bool:
     last = run[-1]
+    if last.binds:
+        return False
     if unit.spans[0].page != last.spans[-1].page or len(last.spans) > 1:
         return True
     if all(one.is_heading for one in run):
@@ -182,6 +131,8 @@ class _Chunker:
         for unit in units:
             text = self._text(unit.spans)[0]
             unit.size, unit.tokens = self.measure.of(text), self.measure.tokens(text)
+            if unit.header and self._size([unit]) > 1:
+                unit.header = None
             if unit.size <= 1:
                 yield unit
             else:
@@ -200,7 +151,7 @@ class _Chunker:
             spans = _merged(half)
             text = self._text(spans)[0]
             size, tokens = self.measure.of(text), self.measure.tokens(text)
-            yield from self._cut(Unit(spans, unit.path, unit.is_heading, False, size, tokens))
+            yield from self._cut(Unit(spans, unit.path, unit.is_heading, size=size, tokens=tokens))
 
     def split(self, run: list[Unit]) -> Iterator[list[Unit]]:
         """A run in as few and as equal parts as fit."""
@@ -215,7 +166,8 @@ class _Chunker:
             waiting += (units[middle:], units[:middle])
 
     def _size(self, units: list[Unit]) -> float:
-        most_tokens = sum(unit.tokens + TOKENS_OF_A_GAP for unit in units)
+        has_header = units[0].header is not None
+        most_tokens = inf if has_header else sum(unit.tokens + TOKENS_OF_A_GAP for unit in units)
         return self.measure.of(self._text(_spans(units))[0], most_tokens)
 
     def chunk(self, ordinal: int, units: list[Unit]) -> Chunk:
@@ -259,15 +211,19 @@ class _Chunker:
 def _middle(run: list[Unit], parts: int) -> int:
     """Where the first of ``parts`` equal parts ends, or the first half of many.
 
-    A heading stays with what follows it; of nothing but headings, the last one does.
+    A heading stays with what follows it, and so does what is bound; of nothing else, the last one does.
     """
     share = sum(unit.size for unit in run) / parts * (parts // 2 if parts > LONG else 1)
     filled, end = run[0].size, 1
     while end < len(run) - 1 and filled + run[end].size / 2 < share:
         filled += run[end].size
         end += 1
-    bodies = (index for index in range(end, 0, -1) if not run[index - 1].is_heading)
+    bodies = (index for index in range(end, 0, -1) if not _stays(run[index - 1]))
     return next(bodies, max(1, end - 1))
+
+
+def _stays(unit: Unit) -> bool:
+    return unit.is_heading or unit.binds
 
 
 def _halves(word: Span) -> list[Span]:
@@ -275,8 +231,10 @@ def _halves(word: Span) -> list[Span]:
     return [word._replace(end=middle), word._replace(start=middle)]
 
 
-def _spans(units: Iterable[Unit]) -> list[Span]:
-    return [span for unit in units for span in unit.spans]
+def _spans(units: Sequence[Unit]) -> list[Span]:
+    """What the units say; a table that is cut begins with its header again."""
+    header = units[0].header
+    return [*([header] if header else []), *(span for unit in units for span in unit.spans)]
 
 
 def _merged(words: Iterable[Span]) -> list[Span]:

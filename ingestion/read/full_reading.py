@@ -1,30 +1,42 @@
-"""The full rung: a quick reading's pages and chunks, with vectors."""
+"""The full rung: pages and chunks by the layout of the pages, with vectors."""
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from uuid import UUID
 
 import numpy as np
 
+from ingestion.read.looking import Look
 from storage.clock import steady_seconds
 from storage.crash_points import reach
 from storage.embedding import Embedder, Vectors
-from storage.errors import BlobsUnavailable, EmbedderUnavailable, LostReading
+from storage.errors import BlobsUnavailable, DocumentError, EmbedderUnavailable, LostReading
 from storage.leases import pause
-from storage.models import Rung
+from storage.models import Reading, Rung
 from storage.reading_work import Made, ReadingClaim, ReadingWork
 from storage.readings import ReadingFiles
 from storage.vector_cache import VectorCache
 
+_log = logging.getLogger(__name__)
+
 
 class FullReader:
-    """Carries out claimed full readings; one that is killed goes on where its last batch was kept."""
+    """Carries out claimed full readings; one that is killed keeps the vectors that it had made."""
 
     def __init__(
-        self, work: ReadingWork, files: ReadingFiles, embedder: Embedder, vectors: VectorCache
+        self,
+        work: ReadingWork,
+        files: ReadingFiles,
+        embedder: Embedder,
+        vectors: VectorCache,
+        look: Look | None,
     ) -> None:
+        """``look`` finds the layout of pages; None: the quick reading's pages and chunks are good enough."""
         self._work = work
+        self._look = look
         self._files = files
         self._embedder = embedder
         self._vectors = vectors
@@ -52,9 +64,10 @@ class FullReader:
             raise BlobsUnavailable("the quick reading it starts from is gone")
         started = time.monotonic()
         try:
-            texts = await self._files.texts(quick.id)
+            base, title = await self._cut(claim, quick, wait_for_quiet)
+            texts = await self._files.texts(base)
             vectors = await self._embed(texts, wait_for_quiet)
-            await self._files.write_vectors(claim.id, quick.id, vectors)
+            await self._files.write_vectors(claim.id, base, vectors)
         except LostReading as error:
             return await self._work.wait_for_quick(claim, str(error))
         except EmbedderUnavailable as error:
@@ -63,7 +76,21 @@ class FullReader:
         self._failures = 0
         details = {"milliseconds": round((time.monotonic() - started) * 1000)}
         space = self._embedder.space
-        await self._work.finish(claim, Made(quick.title, quick.pages, len(texts), details, space))
+        await self._work.finish(claim, Made(title, quick.pages, len(texts), details, space))
+
+    async def _cut(
+        self, claim: ReadingClaim, quick: Reading, wait_for_quiet: Callable[[], Awaitable[object]]
+    ) -> tuple[UUID, str]:
+        """The reading that holds the chunks, and its title; the quick one when the layout cannot be had."""
+        if self._look is None:
+            return quick.id, quick.title
+        try:
+            title = await self._look.cut(claim, quick.pages, wait_for_quiet)
+        except DocumentError as error:
+            _log.warning("reading=%s rung=full layout=none cause=%s", claim.id, type(error).__name__)
+            return quick.id, quick.title
+        reach("after-layout")
+        return claim.id, title
 
     def _rest(self, error: EmbedderUnavailable) -> None:
         """What an embedder told one document holds for all: ten thousand would else ask it one by one."""

@@ -6,13 +6,18 @@ from ingestion.settings import IngestionSettings
 from storage.embedding import Embedder
 from storage.planning import Generations
 
-PARSER = "mupdf-2"
+PARSER = "mupdf-3"
 """Raise it when ``storage/pdf`` makes other pages or words of the same file, or they are kept otherwise."""
 CHUNKER = "headings-2"
 """Raise it when ``chunker.py`` cuts other chunks, or ``metadata.py`` finds other fields, in a page."""
+
+LAYOUT = "layout-1"
+"""Raise it when ``layout_child.py`` sees, or ``arranging.py`` makes, other blocks of a page."""
 
 
 def generations_of(settings: IngestionSettings, embedder: Embedder) -> Generations:
     """The readings wanted under these settings."""
     quick = f"{PARSER}+{CHUNKER}/{settings.chunk_tokens}/{embedder.window}"
-    return Generations(quick, f"{quick}+{embedder.id}" if settings.stop_at == "full" else None)
+    structure = LAYOUT if settings.layout else "fonts"
+    full = f"{quick}+{structure}+{embedder.id}" if settings.stop_at == "full" else None
+    return Generations(quick, full)

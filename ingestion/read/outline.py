@@ -81,14 +81,21 @@ class Outline:
         texts = [text[line.start : line.end] for line in same]
         return " ".join(" ".join(texts[:LONGEST_TITLE_LINES]).split())
 
-    def _rank(self, text: str, line: Line) -> Rank | None:
-        """The rank of a heading; None for a line that is none."""
-        is_large = line.size >= self._body * LARGER
-        is_label = line.is_bold and line.size >= self._body and text[-1:] not in ".,;"
-        if not (is_large or is_label) or not _could_be_heading(text):
+    def is_large(self, line: Line) -> bool:
+        """Whether it is printed larger than the body of the document."""
+        return line.size >= self._body * LARGER
+
+    def rank_of_heading(self, text: str, line: Line) -> Rank | None:
+        """The rank of a line that is known as a heading; None when its text could be none."""
+        if not _could_be_heading(text):
             return None
         number = _NUMBER.match(text)
         return Rank(-line.size, not line.is_bold, number[1].count(".") if number else 0)
+
+    def _rank(self, text: str, line: Line) -> Rank | None:
+        """The rank of a heading; None for a line that is none."""
+        is_label = line.is_bold and line.size >= self._body and text[-1:] not in ".,;"
+        return self.rank_of_heading(text, line) if self.is_large(line) or is_label else None
 
 
 def _could_be_heading(text: str) -> bool:

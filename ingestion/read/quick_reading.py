@@ -6,17 +6,15 @@ import logging
 import time
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
-from ingestion.work.side_process import SideProcesses
+from ingestion.read.cutting import Cutter
 from storage.blobs import Blobs
 from storage.crash_points import reach
-from storage.embedding import Embedder
 from storage.errors import DocumentError, InfrastructureError, ReaderKilled
 from storage.leases import pause
 from storage.models import Rung
 from storage.reading_work import Made, ReadingClaim, ReadingWork
-from storage.readings import ReadingFiles
 
 _FAULT = "This file runs into a fault of this program ({})."
 _log = logging.getLogger(__name__)
@@ -36,21 +34,13 @@ class QuickReader:
         self,
         work: ReadingWork,
         blobs: Blobs,
-        files: ReadingFiles,
         pdf: PdfReader,
-        embedder: Embedder,
-        *,
-        side: SideProcesses,
-        chunk_tokens: int,
+        cutter: Cutter,
     ) -> None:
-        """Cut chunks of at most ``chunk_tokens`` that fit the embedder's window."""
         self._work = work
         self._blobs = blobs
-        self._files = files
         self._pdf = pdf
-        self._embedder = embedder
-        self._side = side
-        self._chunk_tokens = chunk_tokens
+        self._cutter = cutter
 
     async def claim_quick(self) -> ReadingClaim | None:
         """Take the next quick reading, if one waits."""
@@ -68,22 +58,10 @@ class QuickReader:
         started = time.monotonic()
         pages = await self._pdf.fetch(self._blobs.path(claim.sha256))
         reach("after-parse")
-        made = await self._side.run(self._cut(claim), pages)
+        made = await self._cutter.cut(claim.id, pages)
         reach("after-reading-file")
         details = {"milliseconds": _milliseconds(started), **made["details"]}
         await self._work.finish(claim, Made(made["title"], made["pages"], made["chunks"], details))
-
-    def _cut(self, claim: ReadingClaim) -> dict[str, Any]:
-        """The job of a side process; without the file's name, for a reading serves files of any name."""
-        tokenizer, window = self._embedder.tokenizer, self._embedder.window
-        return {
-            "do": "cut",
-            "root": str(self._files.root),
-            "reading": str(claim.id),
-            "limit": self._chunk_tokens,
-            "tokenizer": str(tokenizer) if tokenizer else None,
-            "window": window,
-        }
 
     async def fail(self, claim: ReadingClaim, error: Exception) -> None:
         """A step ended with an error: the engines' faults never count against the file, all others do."""

@@ -20,6 +20,14 @@ _ABBREVIATION = re.compile(
 )
 
 
+class Span(NamedTuple):
+    """A range of the text of one page (counted from 0)."""
+
+    page: int
+    start: int
+    end: int
+
+
 class Piece(NamedTuple):
     """A range of a page's text that should stay whole."""
 
@@ -29,6 +37,12 @@ class Piece(NamedTuple):
     """Set when it is a heading."""
     is_row: bool
     """A table row: it never goes on elsewhere."""
+    binds: bool = False
+    """It stays with the piece after it."""
+    header: Span | None = None
+    """Of a table row: what names its columns, repeated where the table is cut."""
+    is_aside: bool = False
+    """A caption, a footnote or a word in a figure: the text around it goes on without it."""
 
 
 def pieces(text: str, lines: Iterable[tuple[Line, Rank | None]]) -> Iterator[Piece]:

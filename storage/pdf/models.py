@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 
 from storage.models import Box, Page
 
@@ -36,6 +38,41 @@ class ReadPdf:
     """The file is damaged and was mended on opening: some of it may be missing."""
     unread_pages: tuple[int, ...] = ()
     """Pages that could not be read; they are among ``pages`` without text."""
+
+
+class BlockKind(StrEnum):
+    """What a part of a page is to a person who looks at it."""
+
+    HEADING = "heading"
+    TEXT = "text"
+    ITEM = "item"
+    """Of a list, or a numbered step."""
+    TABLE = "table"
+    FIGURE = "figure"
+    CAPTION = "caption"
+    FOOTNOTE = "footnote"
+    RUNNING = "running"
+    """A header or footer, or a page's number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Where a part of a page stands, before anybody knows its words."""
+
+    kind: BlockKind
+    box: Box
+    cells: tuple[tuple[Box | None, ...], ...] = ()
+    """Of a table: its rows of cells; None is a place that another cell covers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What a document's pages look like."""
+
+    pages: Mapping[int, tuple[Region, ...]]
+    """Page (from 1) -> its parts in reading order; a page that was not looked at is missing."""
+    bookmarks: tuple[tuple[int, str, int], ...] = ()
+    """(level from 1, title, page) of each entry of the file's own outline."""
 
 
 @dataclass(frozen=True, slots=True)

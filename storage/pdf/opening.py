@@ -9,6 +9,7 @@ import json
 import os
 import resource
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import pymupdf
@@ -80,7 +81,16 @@ def open_pdf(source: int) -> pymupdf.Document:
         raise Fault("NotAPdf", "this is not a PDF, whatever its name says; save it as PDF and drop it again")
     if document.needs_pass:
         raise Fault("PasswordProtected", "the PDF opens only with a password; save a copy without one")
+    _forget_structure(document)
     return document
+
+
+def _forget_structure(document: pymupdf.Document) -> None:
+    """Drop the file's own tree of tags: with it MuPDF 1.28 leaves out text that stands on the page."""
+    with suppress(*PAGE_FAULTS):
+        trailer = pymupdf.mupdf.pdf_trailer(pymupdf._as_pdf_document(document))
+        catalog = trailer.pdf_dict_get(pymupdf.PDF_NAME("Root"))
+        catalog.pdf_dict_del(pymupdf.PDF_NAME("StructTreeRoot"))
 
 
 def page_count(document: pymupdf.Document) -> int:

@@ -14,7 +14,8 @@ from storage.errors import (
     TooLarge,
 )
 from storage.models import Box, Page
-from storage.pdf.models import Line, ReadPdf, RenderedPage
+from storage.pdf.models import BlockKind, Layout, Line, ReadPdf, Region, RenderedPage
+from storage.pdf.titles import sane_title
 from storage.word_map import SCALE, WordMap
 
 _FAULTS: dict[str, type[DocumentError]] = {
@@ -40,6 +41,35 @@ def reading(data: bytes) -> ReadPdf:
         is_repaired=head["repaired"],
         unread_pages=tuple(body["number"] for body in bodies if "unread" in body),
     )
+
+
+def whole_batch(data: bytes) -> bytes:
+    """What a child wrote about some pages, once it is known to be all of it; ``layout`` understands it.
+
+    Raises:
+        DocumentError: the child said so, or broke off in the middle.
+    """
+    *_, last = data.splitlines() or [b"{}"]
+    if "end" not in _checked(json.loads(last)):
+        raise ReaderKilled("looking at the pages broke off")
+    return data
+
+
+def layout(batches: bytes) -> Layout:
+    """Where the parts of pages stand, from any number of batches one behind the other."""
+    bodies = [json.loads(line) for line in batches.splitlines()]
+    pages = {
+        body["number"]: tuple(_region(*part) for part in body["parts"])
+        for body in bodies
+        if body.get("parts") is not None
+    }
+    bookmarks = [tuple(one) for body in bodies for one in body.get("bookmarks", ())]
+    return Layout(pages, tuple((level, sane_title(title), page) for level, title, page in bookmarks))
+
+
+def _region(kind: str, box: list[int], cells: list[list[list[int] | None]]) -> Region:
+    rows = tuple(tuple(_box(*cell) if cell else None for cell in row) for row in cells)
+    return Region(BlockKind(kind), _box(*box), rows)
 
 
 def picture(data: bytes) -> RenderedPage:

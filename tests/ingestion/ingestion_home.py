@@ -15,7 +15,7 @@ from sqlalchemy import select
 from waiting import until
 
 from ingestion.app import Ingestion, IngestResult
-from ingestion.read.quick_reading import PdfReader
+from ingestion.read.looking import PageViewer
 from ingestion.settings import IngestionSettings
 from ingestion.sources import open_source
 from storage.analyzer import analyze
@@ -34,7 +34,13 @@ from storage.progress import Progress
 from storage.readings import ReadingFiles
 from storage.settings import StorageSettings
 
-QUICK_SETTINGS = {"scan_seconds": 0.2, "rest_seconds": 30, "lease_seconds": 5, "retire_grace_seconds": 1}
+QUICK_SETTINGS = {
+    "scan_seconds": 0.2,
+    "rest_seconds": 30,
+    "lease_seconds": 5,
+    "retire_grace_seconds": 1,
+    "layout": False,
+}
 
 
 @dataclass
@@ -58,7 +64,7 @@ class Home:
         return self.path / "inbox"
 
     def ingestion(
-        self, *, max_file_mb: int = 200, pdf: PdfReader | None = None, **settings: Any
+        self, *, max_file_mb: int = 200, pdf: PageViewer | None = None, **settings: Any
     ) -> Ingestion:
         """One more ingestion on this home; it is stopped at the end of the test."""
         made = Ingestion(

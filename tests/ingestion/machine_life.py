@@ -79,7 +79,11 @@ class Life:
         self.embedder = FailingEmbedder(embedder, home.faults)
         self._ingestion = Ingestion(
             IngestionSettings(
-                chunk_tokens=chunk_tokens, retire_grace_seconds=60, sweep_grace_seconds=0, rest_seconds=10
+                chunk_tokens=chunk_tokens,
+                retire_grace_seconds=60,
+                sweep_grace_seconds=0,
+                rest_seconds=10,
+                layout=False,
             ),
             max_file_mb=1,
             database=home.database,

@@ -24,7 +24,7 @@ RELIABILITY = Path(__file__).parents[2] / "docs" / "reliability.md"
 async def test_every_point_is_passed_by_adding_replacing_renaming_and_deleting(home: Home) -> None:
     """Shows that no name is dead: each stands where the journey of a PDF really goes by."""
     passed.clear()
-    serving = await home.serve(delete_grace_seconds=0, ask_before_deleting_share=1)
+    serving = await home.serve(delete_grace_seconds=0, ask_before_deleting_share=1, layout=True)
     place = home.drop("hr/leave.pdf", pdf("Leave\nEmployees get twenty five days of marzipan leave."))
     home.drop("hr/travel.pdf", pdf("Travel\nEmployees go by lantern train."))
     await home.until_found("hr", "marzipan", "leave.pdf")

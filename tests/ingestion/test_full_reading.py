@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from ingestion_home import Home
-from paper import pdf
+from paper import pdf, table_pdf
 from term_embedder import TermEmbedder
 
 from ingestion.read.full_reading import FullReader
@@ -15,9 +16,10 @@ from ingestion.read.generations import generations_of
 from ingestion.settings import IngestionSettings
 from storage.clock import time_passed
 from storage.embedding import Vectors
-from storage.errors import EmbedderUnavailable
+from storage.errors import EmbedderUnavailable, ReaderKilled
 from storage.leases import Leases
 from storage.models import Rung
+from storage.pdf.process import PdfProcess
 from storage.reading_work import ReadingWork
 from storage.tables import ReadingRow
 from storage.vector_cache import VectorCache
@@ -41,9 +43,9 @@ async def test_what_an_endpoint_tells_one_document_holds_for_all(home: Home) -> 
     for number in range(2):
         home.drop(f"hr/{number}.pdf", pdf(f"Leave\nThere are {number} kinds of marzipan leave."))
     await home.ingest(home.inbox / "hr", "hr", Rung.QUICK)
-    generations = generations_of(IngestionSettings(), home.embedder)
+    generations = generations_of(IngestionSettings(layout=False), home.embedder)
     work = ReadingWork(home.database, Leases(home.database, "me", 60), generations)
-    reader = FullReader(work, home.files, home.embedder, VectorCache(home.database))
+    reader = FullReader(work, home.files, home.embedder, VectorCache(home.database), None)
     claim = await reader.claim()
     assert claim is not None
     with pytest.raises(EmbedderUnavailable):
@@ -52,6 +54,36 @@ async def test_what_an_endpoint_tells_one_document_holds_for_all(home: Home) -> 
         assert await reader.claim() is None
     with time_passed(timedelta(seconds=610)):
         assert await reader.claim() is not None
+
+
+class BrokenViewer:
+    """Reads every PDF once, and looks at none."""
+
+    def __init__(self, pdf: PdfProcess) -> None:
+        self._pdf = pdf
+        self._fetched: set[Path] = set()
+
+    async def fetch(self, path: Path) -> bytes:
+        """Reads it at the first try."""
+        if path in self._fetched:
+            raise ReaderKilled("the reader crashed on this file; export the PDF again")
+        self._fetched.add(path)
+        return await self._pdf.fetch(path)
+
+    async def lay_out(self, path: Path, first: int, last: int) -> bytes:
+        """Refuses."""
+        raise ReaderKilled("the file takes too long")
+
+
+async def test_a_pdf_whose_pages_cannot_be_looked_at_keeps_its_quick_structure(home: Home) -> None:
+    """Shows that the full rung never takes away what the quick one found: it adds vectors to it."""
+    home.embedder = TermEmbedder("terms")
+    home.drop("hr/leave.pdf", pdf("Leave\nThere are seven kinds of marzipan leave."))
+    await home.serve(layout=True, pdf=BrokenViewer(home.pdf))
+    await home.until_found("hr", "marzipan", "leave.pdf", Rung.FULL, 60)
+    quick, full = sorted(await home.rows(ReadingRow), key=lambda row: row.rung == "full")
+    assert await home.files.chunks(full.id) == await home.files.chunks(quick.id)
+    assert await home.files.vectors(full.id) is not None
 
 
 async def test_a_quick_reading_that_was_damaged_is_made_again_before_its_full_one(home: Home) -> None:
@@ -67,3 +99,23 @@ async def test_a_quick_reading_that_was_damaged_is_made_again_before_its_full_on
     embedder.left = None
     await home.until_found("hr", "marzipan", "leave.pdf", Rung.FULL, 120)
     assert [chunk.ordinal for chunk in await home.files.chunks(quick.id)] == [0]
+
+
+async def test_a_full_reading_stands_on_the_layout_of_its_pages(home: Home) -> None:
+    """Shows a table as Markdown after the flip, and a link's page and mark where they were before it."""
+    home.embedder = embedder = TermEmbedder("terms")
+    embedder.left = 0
+    home.drop(
+        "hr/prices.pdf", table_pdf("Prices", [["Sweet", "Price"], ["Marzipan", "12.50"], ["Nougat", "8.20"]])
+    )
+    await home.serve(layout=True)
+    await home.until_found("hr", "marzipan", "prices.pdf")
+    (quick,) = [row for row in await home.rows(ReadingRow) if row.rung == "quick"]
+    (before,) = await home.files.chunks(quick.id)
+    embedder.left = None
+    live = await home.until_found("hr", "marzipan", "prices.pdf", Rung.FULL, 60)
+    (after,) = await home.files.chunks(live.reading_id)
+    assert "| Marzipan | 12.50 |" in after.text
+    assert "|" not in before.text
+    boxes = [{word.box for word in one.words} for one in (before, after)]
+    assert boxes[0] == boxes[1]

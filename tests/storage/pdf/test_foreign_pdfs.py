@@ -38,3 +38,11 @@ async def test_a_password_of_another_program_is_told(process: PdfProcess) -> Non
     """The sentence says what to do."""
     with pytest.raises(PasswordProtected, match="save a copy without one"):
         await process.read(PDFS / "libreoffice-writer-password.pdf")
+
+
+async def test_tags_take_no_text_away(process: PdfProcess) -> None:
+    """Shows that a section which MuPDF leaves out because of the file's tags is read all the same."""
+    (page,) = (await process.read(PDFS / "tagged.pdf")).pages
+    assert len(page.words) == 149
+    assert "Cost Comparison" in page.text
+    assert "The table below shows a\ncost comparison between the different health plans" in page.text

@@ -1,0 +1,200 @@
+"""Puts the words of a table into its cells.
+
+The layout program says where cells stand. Where it took two columns for one, the white strip between
+them gives them away: no word of any row stands in it, and words stand on both sides of it in several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+from storage.models import Box, Page, PlacedWord
+from storage.pdf.models import BlockKind, Line, Region
+
+WIDE_GAP, VERY_WIDE_GAP = 1.2, 3.0
+"""Words of one cell seldom stand further from each other than this many times their height, and never."""
+NO_GAP = 0.4
+"""Words nearer to each other than this go on, whatever column they are in."""
+LEAST_ROWS = 2
+"""In so many rows, and half of those that have words, a strip must part words to part columns."""
+
+MOST_SPANNING = 0.25
+"""Share of the rows that may span the strip, such as a remark over both columns."""
+
+MOST_DOTS = 0.25
+LONGEST_LABEL = 6
+"""Words before the colon."""
+
+Cell = list[PlacedWord]
+Rows = list[list[Cell]]
+Gap = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Rows of cells of words; every row has as many cells, and empty rows and columns are left out."""
+
+    rows: Rows
+    page: Page
+
+    @classmethod
+    def of(cls, region: Region, words: Sequence[PlacedWord], page: Page) -> Grid | None:
+        """The cells of a table region; None for what is no table: it has a single row or column."""
+        if region.kind is not BlockKind.TABLE or not region.cells:
+            return None
+        aspect = page.width / page.height if page.height else 1
+        rows = _without_empty(_parted(_filled(region.cells, words, aspect), aspect))
+        rows = _as_form(rows, page.text) if rows else rows
+        is_table = len(rows) > 1 and len(rows[0]) > 1
+        return cls(rows, page) if is_table and not _is_contents(words, page) else None
+
+    def has_header(self, lines: Sequence[Line]) -> bool:
+        """Whether the first row names the columns: a form's first row is a row like the others."""
+        first, *others = self.rows
+        if not first[-1] or any(_is_label(row[0], self.page.text) for row in self.rows):
+            return False
+        return _is_bold(first, lines) or not any(_is_bold(row, lines) for row in others)
+
+
+def _is_bold(row: Sequence[Cell], lines: Sequence[Line]) -> bool:
+    words = [word for cell in row for word in cell]
+    return bool(words) and all(lines[word.line].is_bold for word in words)
+
+
+def _is_contents(words: Sequence[PlacedWord], page: Page) -> bool:
+    """A table of contents: dots lead to its page numbers."""
+    dots = sum(not page.text[word.start : word.end].strip(".…·") for word in words)
+    return dots > MOST_DOTS * len(words)
+
+
+def _filled(cells: Sequence[Sequence[Box | None]], words: Sequence[PlacedWord], aspect: float) -> Rows:
+    """Each word in the cell its middle is nearest to; what goes on over a cell's edge stays in its cell."""
+    width = max(map(len, cells))
+    rows: Rows = [[[] for _ in range(width)] for _ in cells]
+    places = [
+        (row, column, box)
+        for row, own in enumerate(cells)
+        for column, box in enumerate(own)
+        if box is not None
+    ]
+    before: PlacedWord | None = None
+    row = column = 0
+    for word in words:
+        if before is None or not _goes_on(before, word, aspect):
+            row, column, _ = min(places, key=lambda place: _distance(word.box, place[2]))
+        rows[row][column].append(word)
+        before = word
+    return rows
+
+
+def _goes_on(before: PlacedWord, word: PlacedWord, aspect: float) -> bool:
+    gap = (word.box.x0 - before.box.x1) * aspect
+    return before.line == word.line and gap < NO_GAP * (before.box.y1 - before.box.y0)
+
+
+def _distance(word: Box, cell: Box) -> float:
+    """From a word's middle to a cell, 0 inside."""
+    x, y = (word.x0 + word.x1) / 2, (word.y0 + word.y1) / 2
+    return max(cell.x0 - x, 0, x - cell.x1) + max(cell.y0 - y, 0, y - cell.y1)
+
+
+def _parted(rows: Rows, aspect: float) -> Rows:
+    """Columns that are two by the strip between them, as two."""
+    column = 0
+    while column < len(rows[0]):
+        cells = [row[column] for row in rows]
+        gaps = [list(_gaps(cell, aspect, WIDE_GAP)) for cell in cells]
+        at = _strip(cells, gaps) or _lone_strip(cells, aspect)
+        if at is None:
+            column += 1
+            continue
+        for row, cell, own in zip(rows, cells, gaps, strict=True):
+            row[column : column + 1] = _sides(cell, own, at)
+    return rows
+
+
+def _strip(cells: Sequence[Cell], gaps: Sequence[Sequence[Gap]]) -> float | None:
+    """The middle of the widest white strip that parts a column's words in most rows."""
+    filled = sum(map(bool, cells))
+    found: dict[float, float] = {}
+    for x0, x1 in chain(*gaps):
+        at = (x0 + x1) / 2
+        parted = sum(_parts(own, at) for own in gaps)
+        spanning = sum(
+            not _parts(own, at) and _spans(cell, at) for cell, own in zip(cells, gaps, strict=True)
+        )
+        if parted >= max(LEAST_ROWS, filled / 2) and spanning <= MOST_SPANNING * filled:
+            found[at] = x1 - x0
+    return max(found, key=found.__getitem__, default=None)
+
+
+def _lone_strip(cells: Sequence[Cell], aspect: float) -> float | None:
+    """The middle of a gap in a single row that is too wide for one cell."""
+    for cell in cells:
+        for x0, x1 in _gaps(cell, aspect, VERY_WIDE_GAP):
+            return (x0 + x1) / 2
+    return None
+
+
+def _sides(cell: Cell, gaps: Sequence[Gap], at: float) -> list[Cell]:
+    """A cell's words left and right of a strip; one that spans it stays whole."""
+    if not _parts(gaps, at) and _spans(cell, at):
+        return [cell, []]
+    return [[word for word in cell if word.box.x0 < at], [word for word in cell if word.box.x0 >= at]]
+
+
+def _parts(gaps: Sequence[Gap], at: float) -> bool:
+    return any(left < at < right for left, right in gaps)
+
+
+def _spans(cell: Cell, at: float) -> bool:
+    return any(word.box.x0 < at for word in cell) and any(word.box.x1 > at for word in cell)
+
+
+def _gaps(cell: Cell, aspect: float, least: float) -> Iterator[Gap]:
+    """The wide gaps between neighbours on one line."""
+    for word in cell:
+        _, top, edge, bottom = word.box
+        level = [other.box for other in cell if top < (other.box.y0 + other.box.y1) / 2 < bottom]
+        right = min((box.x0 for box in level if box.x0 >= edge), default=edge)
+        if (right - edge) * aspect > least * (bottom - top):
+            yield edge, right
+
+
+def _as_form(rows: Rows, text: str) -> Rows:
+    """In a form, whose first column holds labels, each column of labels has one of values beside it."""
+    if not _holds_labels(rows, 0, text):
+        return rows
+    column = 0
+    while column < len(rows[0]):
+        is_alone = column + 1 == len(rows[0]) or _holds_labels(rows, column + 1, text)
+        if _holds_labels(rows, column, text) and is_alone:
+            for row in rows:
+                row[column : column + 1] = _label_and_value(row[column], text)
+        column += 1
+    return rows
+
+
+def _holds_labels(rows: Rows, column: int, text: str) -> bool:
+    """All but a few of its cells end in a colon, or have one after their first words."""
+    filled = [row[column] for row in rows if row[column]]
+    return sum(_is_label(_label_and_value(cell, text)[0], text) for cell in filled) > 0.6 * len(filled)
+
+
+def _label_and_value(cell: Cell, text: str) -> list[Cell]:
+    for number, word in enumerate(cell[:LONGEST_LABEL], start=1):
+        if text[: word.end].endswith(":"):
+            return [cell[:number], cell[number:]]
+    return [cell, []]
+
+
+def _is_label(cell: Cell, text: str) -> bool:
+    return bool(cell) and text[: cell[-1].end].endswith(":")
+
+
+def _without_empty(rows: Rows) -> Rows:
+    rows = [row for row in rows if any(row)]
+    used = [column for column in range(len(rows[0]) if rows else 0) if any(row[column] for row in rows)]
+    return [[row[column] for column in used] for row in rows]

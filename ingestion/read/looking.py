@@ -1,0 +1,87 @@
+"""Cuts a PDF by the layout of its pages, looked at some at a time; a page that cannot be goes without."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Protocol
+
+from ingestion.read.cutting import Cutter
+from storage.blobs import Blobs
+from storage.errors import DocumentError
+from storage.reading_work import ReadingClaim
+
+Wait = Callable[[], Awaitable[object]]
+"""Returns when nothing more urgent runs."""
+
+BATCH = 10
+"""Pages looked at in one go, some seconds of work: then whatever is more urgent comes first."""
+
+MOST_FAILURES = 10
+"""Pages that may fail by themselves before the rest of a document is left alone."""
+
+
+class PageViewer(Protocol):
+    """Opens PDFs outside this process."""
+
+    async def fetch(self, path: Path) -> bytes:
+        """Every page as ``storage.pdf.wire`` reads it; raises DocumentError or EngineStartError."""
+
+    async def lay_out(self, path: Path, first: int, last: int) -> bytes:
+        """Where the parts of some pages stand, as ``wire`` reads it; raises as ``fetch``."""
+
+
+class Look:
+    """Makes the pages and chunks of a full reading."""
+
+    def __init__(self, blobs: Blobs, viewer: PageViewer, cutter: Cutter) -> None:
+        self._blobs = blobs
+        self._viewer = viewer
+        self._cutter = cutter
+
+    async def cut(self, claim: ReadingClaim, pages: int, wait_for_quiet: Wait) -> str:
+        """Write the reading's pages and chunks by the layout of its ``pages`` pages; its title.
+
+        Raises:
+            DocumentError: the file is at fault.
+            EngineStartError, BlobsUnavailable, OSError: an engine or a disk is.
+        """
+        path = self._blobs.path(claim.sha256)
+        layout = await self._layout(path, pages, wait_for_quiet)
+        await wait_for_quiet()
+        made = await self._cutter.cut(claim.id, await self._viewer.fetch(path), layout)
+        title: str = made["title"]
+        return title
+
+    async def _layout(self, path: Path, count: int, wait_for_quiet: Wait) -> bytes:
+        """The layout of all pages, batch after batch.
+
+        A batch that a page ends is tried once more page by page, for one page in a thousand takes all
+        the time or memory there is.
+        """
+        found: list[bytes] = []
+        failures = 0
+        for first, last in _ranges(1, count, BATCH):
+            batch = await self._look(path, first, last, wait_for_quiet)
+            if batch is not None:
+                found.append(batch)
+                continue
+            for page in range(first, last + 1):
+                if failures == MOST_FAILURES:
+                    return b"".join(found)
+                alone = await self._look(path, page, page, wait_for_quiet)
+                failures += alone is None
+                found.append(alone or b"")
+        return b"".join(found)
+
+    async def _look(self, path: Path, first: int, last: int, wait_for_quiet: Wait) -> bytes | None:
+        await wait_for_quiet()
+        try:
+            return await self._viewer.lay_out(path, first, last)
+        except DocumentError:
+            return None
+
+
+def _ranges(first: int, last: int, size: int) -> Iterator[tuple[int, int]]:
+    for start in range(first, last + 1, size):
+        yield start, min(start + size - 1, last)
