@@ -55,6 +55,8 @@ class Generations:
     quick: str
     full: str | None
     """None: reading stops at quick."""
+    cut: str = ""
+    """What the full generations with the same pages and chunks begin with, whatever their embedder."""
 
     def of(self, rung: Rung) -> str | None:
         """The generation that makes readings of this rung."""

@@ -1,18 +1,18 @@
 """The steps of reading, as compare-and-sets on the ``reading`` table: waiting -> done or failed.
 
 A try is counted and committed before a PDF is opened, so that one which kills the whole process
-still runs out of tries; a fault of the infrastructure gives the try back. Full readings open no
-PDF (they start from the quick one), so a kill in the middle of one is never held against the file.
+still runs out of tries; a fault of the infrastructure gives the try back. Full readings start from a
+quick one, which the PDF has survived: a kill in the middle of one is never held against the file.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
@@ -40,7 +40,9 @@ class ReadingClaim:
     attempt: int
     """1 for the first try; one above the limit when the last try ended with its whole process."""
     quick: Reading | None
-    """For a full reading: the quick one of the same content, whose pages and chunks it takes over."""
+    """For a full reading: the quick one of the same content, which it starts from."""
+    alike: Reading | None = None
+    """For a full reading: one made of the same content for another embedder: its chunks are the same."""
 
     @property
     def is_spent(self) -> bool:
@@ -83,15 +85,21 @@ class ReadingWork:
                 return None
             row, _ = taken
             row.attempts += rung is Rung.QUICK
-            quick = await self._quick_reading(session, row.sha256) if rung is Rung.FULL else None
             lease = Lease(ReadingRow, row.id, "waiting", row.fence)
-            return ReadingClaim(lease, row.id, row.sha256, rung, row.attempts, quick)
+            claim = ReadingClaim(lease, row.id, row.sha256, rung, row.attempts, None)
+            if rung is Rung.QUICK:
+                return claim
+            quick = await self._made(session, row, col(ReadingRow.generation) == self._generations.quick)
+            is_alike = col(ReadingRow.generation).startswith(self._generations.cut, autoescape=True)
+            alike = await self._made(session, row, is_alike) if self._generations.cut else None
+            return replace(claim, quick=quick, alike=alike)
 
-    async def _quick_reading(self, session: AsyncSession, sha256: str) -> Reading | None:
+    async def _made(
+        self, session: AsyncSession, wanted: ReadingRow, is_one: ColumnElement[bool]
+    ) -> Reading | None:
+        """A finished reading of the same content."""
         query = select(ReadingRow).where(
-            col(ReadingRow.sha256) == sha256,
-            col(ReadingRow.generation) == self._generations.quick,
-            col(ReadingRow.state) == "done",
+            col(ReadingRow.sha256) == wanted.sha256, is_one, col(ReadingRow.state) == "done"
         )
         row = (await session.scalars(query)).first()
         if row is None:
@@ -134,13 +142,13 @@ class ReadingWork:
                 release(row, reason, wait)
                 row.attempts -= claim.rung is Rung.QUICK
 
-    async def wait_for_quick(self, claim: ReadingClaim, reason: str) -> None:
-        """The files of the quick reading that a full one starts from are lost: they are made again first."""
+    async def wait_for(self, claim: ReadingClaim, base: UUID, reason: str) -> None:
+        """The files of a reading that a full one starts from are lost: that one is made again first."""
         async with self._database.transaction() as session:
             row = await held(session, claim.lease, ReadingRow)
-            if row is not None and claim.quick is not None:
+            if row is not None:
                 release(row, reason)
-                await lose_reading(session, claim.quick.id)
+                await lose_reading(session, base)
 
 
 async def lose_reading(session: AsyncSession, reading: UUID) -> bool:

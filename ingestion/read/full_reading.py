@@ -62,14 +62,14 @@ class FullReader:
         quick = claim.quick
         if quick is None:
             raise BlobsUnavailable("the quick reading it starts from is gone")
-        started = time.monotonic()
+        started, base = time.monotonic(), quick.id
         try:
             base, title = await self._cut(claim, quick, wait_for_quiet)
             texts = await self._files.texts(base)
             vectors = await self._embed(texts, wait_for_quiet)
             await self._files.write_vectors(claim.id, base, vectors)
         except LostReading as error:
-            return await self._work.wait_for_quick(claim, str(error))
+            return await self._work.wait_for(claim, quick.id if base == claim.id else base, str(error))
         except EmbedderUnavailable as error:
             self._rest(error)
             raise
@@ -84,6 +84,8 @@ class FullReader:
         """The reading that holds the chunks, and its title; the quick one when the layout cannot be had."""
         if self._look is None:
             return quick.id, quick.title
+        if claim.alike:
+            return claim.alike.id, claim.alike.title
         try:
             title = await self._look.cut(claim, quick.pages, wait_for_quiet)
         except DocumentError as error:

@@ -18,6 +18,7 @@ LAYOUT = "layout-1"
 def generations_of(settings: IngestionSettings, embedder: Embedder) -> Generations:
     """The readings wanted under these settings."""
     quick = f"{PARSER}+{CHUNKER}/{settings.chunk_tokens}/{embedder.window}"
-    structure = LAYOUT if settings.layout else "fonts"
-    full = f"{quick}+{structure}+{embedder.id}" if settings.stop_at == "full" else None
-    return Generations(quick, full)
+    if settings.stop_at == "quick":
+        return Generations(quick, None)
+    cut = f"{quick}+{LAYOUT if settings.layout else 'fonts'}+"
+    return Generations(quick, cut + embedder.id, cut)

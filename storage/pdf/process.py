@@ -30,13 +30,14 @@ class PdfProcess:
 
     Args:
         settings: the limits of a file and of the child that opens it.
-        readers: PDFs read at the same time.
+        readers: PDFs read, and as many looked at, at the same time.
         renderers: pages drawn at the same time; a page never waits for a reading.
     """
 
     def __init__(self, settings: StorageSettings, *, readers: int = 2, renderers: int = 2) -> None:
         self._settings = settings
         self._readers = asyncio.Semaphore(readers)
+        self._lookers = asyncio.Semaphore(readers)
         self._renderers = asyncio.Semaphore(renderers)
         self._text = Program("text")
         self._layout = Program("layout", idle_seconds=IDLE_SECONDS)
@@ -85,12 +86,12 @@ class PdfProcess:
         """
         job = {"do": "lay out", "first": first, "last": last, "memory": LAYOUT_MEMORY}
         seconds = LAYOUT_SECONDS + (last - first + 1) * LAYOUT_PAGE_SECONDS
-        source = await asyncio.to_thread(self._open, path)
-        try:
-            data = await self._layout.run({**job, "seconds": seconds}, source)
-        finally:
-            os.close(source)
-        return wire.whole_batch(data)
+        async with self._lookers:
+            source = await asyncio.to_thread(self._open, path)
+            try:
+                return wire.whole_batch(await self._layout.run({**job, "seconds": seconds}, source))
+            finally:
+                os.close(source)
 
     async def render(self, path: Path, page: int, dpi: int) -> RenderedPage:
         """One page (from 1) as PNG, or JPEG where that is much smaller; at most 3,000 pixels long.

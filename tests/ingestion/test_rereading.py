@@ -224,6 +224,41 @@ async def test_a_full_reading_is_never_replaced_by_a_quick_one(home: Home, first
     assert {row.id for row in await answering(home)} == before
 
 
+class CountingViewer:
+    """A PDF process that counts how often pages are looked at."""
+
+    def __init__(self, home: Home) -> None:
+        self.looks = 0
+        self._pdf = home.pdf
+
+    async def fetch(self, path: Path) -> bytes:
+        """Reads."""
+        return await self._pdf.fetch(path)
+
+    async def lay_out(self, path: Path, first: int, last: int) -> bytes:
+        """Looks."""
+        self.looks += 1
+        return await self._pdf.lay_out(path, first, last)
+
+
+async def test_another_embedder_looks_at_no_page_again(home: Home, first: TermEmbedder) -> None:
+    """Shows that the costly part of a full reading is done once a content, unless its files are damaged."""
+    viewer = CountingViewer(home)
+    await begin(home, layout=True, pdf=viewer)
+    assert viewer.looks == len(FILES)
+    home.embedder = TermEmbedder("second_embedder")
+    serving = await home.serve(layout=True, pdf=viewer)
+    await until_read(home, serving)
+    assert viewer.looks == len(FILES)
+    damaged, *_ = await answering(home)
+    await serving.stop()
+    chunks = home.files.root / damaged.id.hex[:2] / str(damaged.id) / "chunks.lines"
+    chunks.write_bytes(bytes(chunks.stat().st_size))
+    home.embedder = TermEmbedder("third_embedder")
+    await until_read(home, await home.serve(layout=True, pdf=viewer))
+    assert viewer.looks == len(FILES) + 1
+
+
 class Refusing:
     """A PDF reader that cannot read anything any more."""
 

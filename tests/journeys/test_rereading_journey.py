@@ -79,6 +79,7 @@ async def asking_until(program: Program, is_so: Callable[[], Awaitable[bool]]) -
 
 async def begin(program: Program, sop: Path) -> str:
     """A home that answers in the bundled embedder's space; returns that space."""
+    program.environment["FOOTNOTE_LAYOUT"] = "false"  # 120 pages; the embedders are what matters here
     program.drop("it", sop)
     for number, manual in enumerate(MANUALS):
         program.drop("it", manual, f"manual-{number}.pdf")
