@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from storage.models import Box, Page
+from storage.word_map import WordMap
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,43 @@ class ReadPdf:
     """The file is damaged and was mended on opening: some of it may be missing."""
     unread_pages: tuple[int, ...] = ()
     """Pages that could not be read; they are among ``pages`` without text."""
+    ink_pages: tuple[int, ...] = ()
+    """Pages without a word on which something is printed: pictures, outlines, or letters without names."""
+    unmapped: tuple[int, ...] = ()
+    """For each page, the characters whose font does not say what they are; () when nobody counted."""
+    ocr_pages: tuple[int, ...] = ()
+    """Pages whose text was read from their picture."""
+
+
+@dataclass(frozen=True, slots=True)
+class OcrPage:
+    """What OCR read in one page's picture."""
+
+    number: int
+    """Counted from 1."""
+    text: str
+    words: WordMap
+    lines: tuple[Line, ...]
+    score: float
+    """How sure it is of its letters on average, 0 to 1; 0 when it found none."""
+
+
+def with_ocr(pdf: ReadPdf, pages: Iterable[OcrPage]) -> ReadPdf:
+    """The same PDF with the text that OCR read; pages in which it found no word stay as they were."""
+    read = {page.number: page for page in pages if page.words}
+    return replace(
+        pdf,
+        pages=tuple(_with_text(page, read.get(page.number)) for page in pdf.pages),
+        lines=tuple(
+            read[page.number].lines if page.number in read else lines
+            for page, lines in zip(pdf.pages, pdf.lines, strict=True)
+        ),
+        ocr_pages=tuple(sorted({*pdf.ocr_pages, *read})),
+    )
+
+
+def _with_text(page: Page, read: OcrPage | None) -> Page:
+    return replace(page, text=read.text, words=read.words) if read else page
 
 
 @dataclass(frozen=True, slots=True)

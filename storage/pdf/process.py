@@ -9,12 +9,14 @@ from typing import Any
 
 from storage.errors import NotAPdf, TooLarge
 from storage.pdf import wire
-from storage.pdf.models import ReadPdf, RenderedPage
+from storage.pdf.models import OcrPage, ReadPdf, RenderedPage
 from storage.pdf.program import Program
 from storage.settings import StorageSettings
 
 MEGABYTE = 1024 * 1024
 LEAST_DPI, MOST_DPI = 36, 300
+IDLE_SECONDS = 300
+"""Programs that hold models are closed after so long without work: theirs is 200 MB."""
 
 
 class PdfProcess:
@@ -30,7 +32,9 @@ class PdfProcess:
         self._settings = settings
         self._readers = asyncio.Semaphore(readers)
         self._renderers = asyncio.Semaphore(renderers)
+        self._ocr_readers = asyncio.Semaphore(settings.ocr_workers)
         self._text = Program("text")
+        self._ocr = Program("ocr", idle_seconds=IDLE_SECONDS)
 
     @property
     def pid(self) -> int | None:
@@ -77,11 +81,31 @@ class PdfProcess:
             data = await self._run(job, path, self._settings.render_seconds)
         return wire.picture(data)
 
+    async def ocr(self, path: Path, page: int) -> OcrPage:
+        """One page (from 1), read from its picture: some seconds of computing, at the lowest priority.
+
+        A child of its own for each page: one that runs into a limit costs that page and no other.
+
+        Raises:
+            DocumentError, EngineStartError, OSError: as ``read``.
+        """
+        limited = {
+            "do": "ocr",
+            "page": page,
+            "memory": self._settings.ocr_memory_mb * MEGABYTE,
+            "seconds": self._settings.ocr_seconds,
+        }
+        async with self._ocr_readers:
+            return wire.ocr_page(await self._with_file(self._ocr, limited, path))
+
     async def _run(self, job: dict[str, Any], path: Path, seconds: int) -> bytes:
         limited = {**job, "memory": self._settings.read_memory_mb * MEGABYTE, "seconds": seconds}
+        return await self._with_file(self._text, limited, path)
+
+    async def _with_file(self, program: Program, job: dict[str, Any], path: Path) -> bytes:
         source = await asyncio.to_thread(self._open, path)
         try:
-            return await self._text.run(limited, source)
+            return await program.run(job, source)
         finally:
             os.close(source)
 
@@ -98,5 +122,6 @@ class PdfProcess:
         raise TooLarge(f"the file has {size / MEGABYTE:.0f} MB, the limit is {limit} MB; split it")
 
     async def aclose(self) -> None:
-        """End the parent program and every child."""
+        """End the parent programs and every child."""
         await self._text.aclose()
+        await self._ocr.aclose()

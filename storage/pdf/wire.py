@@ -14,7 +14,7 @@ from storage.errors import (
     TooLarge,
 )
 from storage.models import Box, Page
-from storage.pdf.models import Line, ReadPdf, RenderedPage
+from storage.pdf.models import Line, OcrPage, ReadPdf, RenderedPage
 from storage.word_map import SCALE, WordMap
 
 _FAULTS: dict[str, type[DocumentError]] = {
@@ -39,7 +39,22 @@ def reading(data: bytes) -> ReadPdf:
         hidden_words=sum(body["hidden"] for body in bodies),
         is_repaired=head["repaired"],
         unread_pages=tuple(body["number"] for body in bodies if "unread" in body),
+        ink_pages=tuple(body["number"] for body in bodies if "ink" in body),
+        unmapped=tuple(body.get("unmapped", 0) for body in bodies),
     )
+
+
+def ocr_page(data: bytes) -> OcrPage:
+    """One page that OCR read.
+
+    Raises:
+        DocumentError: the child said so, or broke off in the middle.
+    """
+    if not data.endswith(b"\n"):
+        raise ReaderKilled("reading the page's picture broke off")
+    body = _checked(json.loads(data))
+    words, lines = WordMap.from_text(body["words"]), _lines(body["lines"])
+    return OcrPage(body["number"], body["text"], words, lines, body["score"])
 
 
 def picture(data: bytes) -> RenderedPage:
