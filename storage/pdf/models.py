@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from storage.models import Box, Page
 from storage.word_map import WordMap
@@ -39,7 +38,7 @@ class ReadPdf:
     unread_pages: tuple[int, ...] = ()
     """Pages that could not be read; they are among ``pages`` without text."""
     ink_pages: tuple[int, ...] = ()
-    """Pages without a word on which something is printed: pictures, outlines, or letters without names."""
+    """Pages on which more is printed than their few words say, or than no word at all."""
     unmapped: tuple[int, ...] = ()
     """For each page, the characters whose font does not say what they are; () when nobody counted."""
     ocr_pages: tuple[int, ...] = ()
@@ -57,24 +56,6 @@ class OcrPage:
     lines: tuple[Line, ...]
     score: float
     """How sure it is of its letters on average, 0 to 1; 0 when it found none."""
-
-
-def with_ocr(pdf: ReadPdf, pages: Iterable[OcrPage]) -> ReadPdf:
-    """The same PDF with the text that OCR read; pages in which it found no word stay as they were."""
-    read = {page.number: page for page in pages if page.words}
-    return replace(
-        pdf,
-        pages=tuple(_with_text(page, read.get(page.number)) for page in pdf.pages),
-        lines=tuple(
-            read[page.number].lines if page.number in read else lines
-            for page, lines in zip(pdf.pages, pdf.lines, strict=True)
-        ),
-        ocr_pages=tuple(sorted({*pdf.ocr_pages, *read})),
-    )
-
-
-def _with_text(page: Page, read: OcrPage | None) -> Page:
-    return replace(page, text=read.text, words=read.words) if read else page
 
 
 @dataclass(frozen=True, slots=True)

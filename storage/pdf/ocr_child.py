@@ -15,9 +15,18 @@ del sys.modules["onnxruntime"]
 
 import numpy as np  # noqa: E402
 
-from storage.pdf.ocr_engine import OcrEngine, Picture  # noqa: E402
+from storage.pdf.ocr_engine import OcrEngine  # noqa: E402
+from storage.pdf.ocr_ink import Picture  # noqa: E402
 from storage.pdf.ocr_order import rows_of  # noqa: E402
-from storage.pdf.opening import PAGE_FAULTS, Fault, answer, is_out_of_memory, page_count, to_line  # noqa: E402
+from storage.pdf.opening import (  # noqa: E402
+    PAGE_FAULTS,
+    Fault,
+    answer,
+    is_out_of_memory,
+    note_libraries,
+    page_count,
+    to_line,
+)
 from storage.pdf.placing import Matrix  # noqa: E402
 from storage.pdf.text import PageText, write  # noqa: E402
 from storage.word_map import SCALE  # noqa: E402
@@ -33,7 +42,6 @@ _engines: list[OcrEngine] = []
 
 def warm_up() -> None:
     """Load the models and use all of them once, so that no child has to find a file."""
-    os.nice(NICENESS)
     pymupdf.TOOLS.mupdf_display_errors(False)
     pymupdf.TOOLS.mupdf_display_warnings(False)
     _engines.append(OcrEngine())
@@ -46,6 +54,8 @@ def warm_up() -> None:
         for number in (1, 2):
             for piece in _read({"page": number}, copy):
                 len(piece)
+    note_libraries()
+    os.nice(NICENESS)  # last: whoever starts this waits
 
 
 def perform(job: dict[str, Any], source: int, out: int) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,7 @@ import rapidocr
 from numpy.typing import NDArray
 from rapidocr.ch_ppocr_rec import TextRecInput
 
-Picture = NDArray[np.uint8]
-"""Rows of pixels, each (blue, green, red)."""
+from storage.pdf.ocr_ink import Picture, word_spans
 
 Quad = NDArray[np.float32]
 """Four corners (x, y) as its reader sees them: top left, top right, bottom right, bottom left."""
@@ -87,13 +87,10 @@ class OcrEngine:
         """Every line of a picture drawn at ``dpi``, in no order; a page may lie on its side or its head."""
         quads = self._find(picture, dpi)
         if _lie_on_side(quads):
-            width = picture.shape[1]
-            lines = self._read_upright(np.ascontiguousarray(np.rot90(picture)), dpi)
-            return [line.turned_back(width) for line in lines]
+            upright = np.ascontiguousarray(np.rot90(picture))
+            lines = self._recognise(upright, self._find(upright, dpi))
+            return [line.turned_back(picture.shape[1]) for line in lines]
         return self._recognise(picture, quads)
-
-    def _read_upright(self, picture: Picture, dpi: float) -> list[SeenLine]:
-        return self._recognise(picture, self._find(picture, dpi))
 
     def _recognise(self, picture: Picture, quads: Sequence[Quad]) -> list[SeenLine]:
         """What stands in these boxes."""
@@ -102,10 +99,10 @@ class OcrEngine:
         upright = self._turn(picture, quads)
         crops = [_crop(picture, quad) for quad in upright]
         read = self._ocr.text_rec(TextRecInput(img=crops, return_word_box=True))
-        told = zip(upright, read.txts, read.scores, read.word_results, strict=True)
+        told = zip(upright, crops, read.txts, read.scores, read.word_results, strict=True)
         return [
-            SeenLine(tuple(_words(text, about, quad)), quad, float(score))
-            for quad, text, score, about in told
+            SeenLine(tuple(_words(text, about, quad, crop)), quad, float(score))
+            for quad, crop, text, score, about in told
             if score >= LEAST_SCORE and text.strip()
         ]
 
@@ -114,7 +111,7 @@ class OcrEngine:
         scale = min(1.0, DETECTION_DPI / dpi, LONGEST_DETECTED / max(picture.shape))
         small = cv2.resize(picture, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
         boxes = self._ocr.text_det(small).boxes
-        return [] if boxes is None else [np.asarray(box, np.float32) / scale for box in boxes]
+        return [] if boxes is None else [_straightened(np.asarray(box) / scale) for box in boxes]
 
     def _turn(self, picture: Picture, quads: Sequence[Quad]) -> list[Quad]:
         """The same boxes, each beginning where its text begins; most of it runs across.
@@ -142,6 +139,13 @@ class OcrEngine:
     def _certainty(self, picture: Picture, quads: Sequence[Quad]) -> float:
         read = self._ocr.text_rec(TextRecInput(img=[_crop(picture, quad) for quad in quads]))
         return float(np.mean(read.scores))
+
+
+def _straightened(quad: Quad) -> Quad:
+    """The same box with equal sides: a box that narrows would be read as if seen from the side."""
+    left, right = (quad[0] + quad[3]) / 2, (quad[1] + quad[2]) / 2
+    half = (quad[3] - quad[0] + quad[2] - quad[1]) / 4
+    return np.array((left - half, right - half, right + half, left + half), np.float32)
 
 
 def _lie_on_side(quads: Sequence[Quad]) -> bool:
@@ -180,19 +184,26 @@ def _crop(picture: Picture, quad: Quad) -> Picture:
     return np.asarray(piece, np.uint8)
 
 
-def _words(text: str, about: Any, quad: Quad) -> list[tuple[str, Quad]]:
-    """A line's words with their places, from the column at which the model saw each letter."""
+def _words(text: str, about: Any, quad: Quad, crop: Picture) -> list[tuple[str, Quad]]:
+    """A line's words: about where the model saw their letters, exactly where the ink has its gaps."""
+    words: list[str] = _WORD.findall(text)
     columns = [column for word in about.word_cols for column in word]
     pitch = (columns[-1] - columns[0]) / max(1, len(text.strip()) - 1) or about.line_txt_len / 2
-    words: list[tuple[str, Quad]] = []
-    first = 0
-    for word in _WORD.findall(text):
-        last = first + len(word) - 1
-        left = (columns[first] + 0.5 - pitch / 2) / about.line_txt_len
-        right = (columns[last] + 0.5 + pitch / 2) / about.line_txt_len
-        words.append((word, _part(quad, max(0.0, left), min(1.0, right))))
-        first = last + 1
-    return words
+    ends = list(accumulate(map(len, words)))
+    spans = [
+        ((columns[end - len(word)] + 0.5 - pitch / 2) / about.line_txt_len,
+         (columns[end - 1] + 0.5 + pitch / 2) / about.line_txt_len)
+        for word, end in zip(words, ends, strict=True)
+    ]  # fmt: skip
+    exact = word_spans(crop, len(words))
+    nearest = crop.shape[0] / crop.shape[1]  # the line's height, as a share of its width
+    pairs = list(zip(spans, exact, strict=False))
+    if exact and all(abs(sum(one) - sum(other)) < 2 * nearest for one, other in pairs):
+        spans = exact
+    return [
+        (word, _part(quad, max(0.0, left), min(1.0, right)))
+        for word, (left, right) in zip(words, spans, strict=True)
+    ]
 
 
 def _part(quad: Quad, left: float, right: float) -> Quad:

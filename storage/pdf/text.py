@@ -26,6 +26,7 @@ _BOLD = re.compile(r"bold|black|heavy", re.IGNORECASE)
 _COMPOUND = re.compile(r"[^\W\d_]+-[^\W\d_]+")
 _PART_BEFORE = re.compile(r"[^\w-]*([^\W\d_]+)")
 _PART_AFTER = re.compile(r"([^\W\d_]+)(?![\w-])")
+_UNMAPPED = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\ue000-\uf0a6\uf0a8-\uf0b6\uf0b8-\uf8ff\ufffd]")
 _CELL_GAP = "  "
 _HYPHENS = "-\u2010\u2011\xad"
 _CLEANED = str.maketrans(
@@ -62,6 +63,8 @@ class PageText:
     lines: list[int] = field(default_factory=list)
     """Eight per line: start, end, size in tenths of a point, bold, x0, y0, x1, y1."""
     hidden: int = 0
+    unmapped: int = 0
+    """Characters whose font does not say what they are."""
 
 
 @dataclass(slots=True)
@@ -143,6 +146,8 @@ def _row(line: dict[str, Any], block: int, paper: Paper, page: PageText) -> Row:
             page.hidden += len(text.split())
             is_open = False
             continue
+        if not (text.isascii() and text.isprintable()):
+            page.unmapped += len(_UNMAPPED.findall(text))
         for match in _WORD.finditer(text):
             start, end = match.span()
             word = [match.group(), *_box(chars, start, end, row.is_level)]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+import zlib
 from pathlib import Path
 
 import pymupdf
@@ -26,16 +27,15 @@ Words = list[tuple[str, pymupdf.Rect]]
 
 
 def words_of(page: pymupdf.Page) -> Words:
-    return [(word[4], pymupdf.Rect(word[:4])) for word in page.get_text("words")]
+    words = [(word[4], pymupdf.Rect(word[:4])) for word in page.get_text("words")]
+    return [(word, box) for word, box in words if page.rect.contains(box)]
 
 
 def fractions(words: Words, turn: pymupdf.Matrix, page: pymupdf.Rect) -> list[list[object]]:
     """Words of a page that was drawn through ``turn`` onto ``page``."""
     placed = [(word, box * turn) for word, box in words]
     width, height = page.width, page.height
-    return [
-        [word, box.x0 / width, box.y0 / height, box.x1 / width, box.y1 / height] for word, box in placed
-    ]
+    return [[word, box.x0 / width, box.y0 / height, box.x1 / width, box.y1 / height] for word, box in placed]
 
 
 def scan(folder: Path, name: str, source: pymupdf.Page, angle: float) -> list[list[object]]:
@@ -58,36 +58,49 @@ def two_columns() -> pymupdf.Page:
     page = document.new_page(width=595, height=842)
     page.insert_text((60, 70), "Rules for restores and for those who make them", fontsize=18)
     for left in (60, 310):
-        page.insert_textbox((left, 100, left + 225, 800), COLUMNS * 5, fontsize=10)
+        page.insert_textbox((left, 100, left + 225, 800), COLUMNS * 2, fontsize=10)
     return page
 
 
 def garbled(folder: Path) -> None:
-    """A page whose font names its glyphs with private letters: it looks right and reads as nothing."""
-    document = pymupdf.open(SOURCE)
-    page = document[0]
-    drawn = page.get_pixmap(dpi=DPI, colorspace=pymupdf.csGRAY)
-    target = pymupdf.open()
-    copy = target.new_page(width=page.rect.width, height=page.rect.height)
-    copy.insert_image(copy.rect, stream=drawn.tobytes("jpg", jpg_quality=80))
-    ciphered = "".join(chr(ord(letter) - 29) if letter.isalpha() else letter for letter in COLUMNS * 3)
-    copy.insert_textbox((60, 60, 500, 800), ciphered, fontsize=9, render_mode=3)
-    target.save(folder / "garbled.pdf")
+    """Two pages that look right and whose letters stand for others, and a sound one between them."""
+    with pymupdf.open(SOURCE) as source:
+        source[0].get_pixmap(dpi=DPI, colorspace=pymupdf.csGRAY).save(folder / "page.jpg")
+    document = pymupdf.open()
+    for shift in (29, 0, -3):
+        page = document.new_page(width=595, height=842)
+        page.insert_image(page.rect, filename=folder / "page.jpg")
+        letters = "".join(letter if letter == " " else chr(ord(letter) - shift) for letter in COLUMNS * 3)
+        page.insert_textbox((60, 60, 500, 800), letters, fontsize=9, render_mode=3)
+    document.save(folder / "garbled.pdf")
+
+
+def stamped(folder: Path) -> None:
+    """A scan on which a program has printed a page number of its own."""
+    document = pymupdf.open()
+    page = document.new_page(width=595, height=842)
+    page.insert_image(page.rect, filename=folder / "page.jpg")
+    page.insert_text((500, 830), "Exhibit 12", fontsize=9)
+    document.save(folder / "stamped.pdf")
 
 
 def huge(folder: Path) -> None:
-    """One page of five metres, all noise, which is thousands of lines to whoever looks for lines."""
-    side = 3000
-    seed, noise = 1, bytearray()
-    for _ in range(side * side // 8):
-        seed = (seed * 1103515245 + 12345) & 0x7FFFFFFF
-        noise.append(seed >> 16 & 0xFF)
-    grey = b"".join(bytes(255 * (byte >> bit & 1) for bit in range(8)) for byte in noise)
-    picture = pymupdf.Pixmap(pymupdf.csGRAY, side, side, grey, False)
+    """A page of five metres, and on it a picture that is a gigabyte and a half unpacked."""
+    side, pack = 40_000, zlib.compressobj(1)
+    data = b"".join(pack.compress(bytes(side)) for _ in range(side)) + pack.flush()
     document = pymupdf.open()
     page = document.new_page(width=14400, height=14400)
-    page.insert_image(page.rect, pixmap=picture)
-    document.save(folder / "huge.pdf", deflate=True)
+    page.insert_image((0, 0, 14400, 14400), pixmap=pymupdf.Pixmap(pymupdf.csGRAY, (0, 0, 8, 8)))
+    (image, *_), *_ = page.get_images()
+    document.update_stream(image, data, compress=False)
+    for key, value in (
+        ("Width", side),
+        ("Height", side),
+        ("Filter", "/FlateDecode"),
+        ("DecodeParms", "null"),
+    ):
+        document.xref_set_key(image, key, str(value))
+    document.save(folder / "huge.pdf")
 
 
 def blank(folder: Path) -> None:
@@ -105,12 +118,14 @@ def main() -> None:
     folder = Path(sys.argv[1])
     source = pymupdf.open(SOURCE)[0]
     columns = two_columns()
-    angles = {"straight": 0, "skewed": 1.2, "side": 90, "head": 180, "other-side": 270}
-    truth = {name: scan(folder, name, source, angle) for name, angle in angles.items()}
-    truth["columns"] = scan(folder, "columns", columns, 0)
-    truth["columns-side"] = scan(folder, "columns-side", columns, 90)
+    truth = {"straight": scan(folder, "straight", source, 0)}
+    source.set_cropbox(pymupdf.Rect(0, 0, 595, 330))  # the fewer words, the sooner it is read
+    for name, angle in {"skewed": 1.2, "side": 90, "head": 180}.items():
+        truth[name] = scan(folder, name, source, angle)
+    truth["columns"] = scan(folder, "columns", columns, 270)
     (folder / "truth.json").write_text(json.dumps(truth))
     garbled(folder)
+    stamped(folder)
     huge(folder)
     blank(folder)
 
