@@ -1,7 +1,7 @@
 """Finds and reads the lines of a page's picture with RapidOCR, whose models come in its wheel.
 
 Runs in the limited child of kind "ocr": one thread, no network, no files. The models read the Latin
-alphabet with its accents, Greek letters, Chinese and Japanese; Cyrillic and Arabic they do not.
+alphabet with Europe's accents, Greek, Chinese and Japanese; not Vietnamese, Cyrillic and Arabic.
 """
 
 from __future__ import annotations
