@@ -111,8 +111,11 @@ class Ingestion:
 
     def _steps_with(self, publisher: Publisher, pdf: PageViewer, embedder: Embedder) -> Steps:
         work = ReadingWork(self._database, self._leases, self.generations)
-        cutter = Cutter(self._side, self._files, embedder, self._settings.chunk_tokens)
-        look = Look(self._blobs, pdf, cutter) if self._settings.layout else None
+        settings = self._settings
+        cutter = Cutter(
+            self._side, self._files, embedder, settings.chunk_tokens, reads_pictures=settings.reads_pictures
+        )
+        look = Look(self._blobs, pdf, cutter, looks=settings.layout, ocr_pages=settings.ocr_pages)
         return Steps(
             QuickReader(work, self._blobs, pdf, cutter),
             FullReader(work, self._files, embedder, self._vectors, look),

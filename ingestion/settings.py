@@ -36,6 +36,10 @@ class IngestionSettings(FootnoteSettings):
         True,
         description="Look at each page for headings, tables and columns, behind everything else: 1 s a page.",
     )
+    ocr: bool = Field(
+        True, description="Read pages without usable text from their picture, in the full rung: 5 s a page."
+    )
+    ocr_pages: int = Field(500, ge=1, le=100_000, description="Most pages of a PDF that OCR reads.")
     read_workers: int = Field(2, ge=1, le=64, description="PDFs read at the same time.")
     lease_seconds: float = Field(
         15.0, ge=1, le=600, description="Seconds after which a dead worker's work is taken over."
@@ -62,3 +66,8 @@ class IngestionSettings(FootnoteSettings):
         description="Share of a channel's documents that may vanish at once before an admin is asked.",
     )
     chunk_tokens: int = Field(400, ge=50, le=2000, description="Most tokens of a chunk (cl100k_base).")
+
+    @property
+    def reads_pictures(self) -> bool:
+        """Whether a page without text is read at last."""
+        return self.ocr and self.stop_at == "full"

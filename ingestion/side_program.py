@@ -23,6 +23,7 @@ from storage.errors import NoPages, StorageError
 from storage.metadata import KEY, kept_of
 from storage.pdf import limits, wire
 from storage.pdf.models import ReadPdf
+from storage.pdf.ocr_need import pages_for_ocr, with_ocr
 from storage.pieces import PieceCounter
 from storage.readings import ReadingFiles
 from storage.tokens import count_tokens
@@ -33,21 +34,24 @@ NICENESS = 10
 def cut(job: dict[str, Any], data: bytes) -> dict[str, Any]:
     """Make a reading of what the limited children wrote, and keep its files.
 
-    ``job["layout"]`` bytes at the end of ``data`` say where the parts of the pages stand; 0: nobody looked.
+    ``data`` ends with ``job["layout"]`` bytes of the layout child and ``job["ocr"]`` of the OCR child.
 
     Raises:
         DocumentError: the file is at fault.
         BlobsUnavailable: a disk is.
     """
-    text_end = len(data) - job["layout"]
+    ocr_start = len(data) - job["ocr"]
+    text_end = ocr_start - job["layout"]
     pdf = wire.reading(data[:text_end])
-    arranged = arrange(pdf, wire.layout(data[text_end:]))
+    pdf = with_ocr(pdf, map(wire.ocr_page, data[ocr_start:].splitlines()))
+    arranged = arrange(pdf, wire.layout(data[text_end:ocr_start]))
     pieces = PieceCounter(Path(job["tokenizer"])) if job["tokenizer"] else count_tokens
     document = chunk_document(
         arranged.pdf, "", limit=job["limit"], pieces=pieces, window=job["window"], blocks=arranged.blocks
     )
-    if not document.chunks:
-        raise NoPages(_why_silent(pdf))
+    waiting = pages_for_ocr(pdf) if job["pictures"] == "waiting" else ()
+    if not document.chunks and not waiting:
+        raise NoPages(_why_silent(pdf, job["pictures"]))
     ReadingFiles(Path(job["root"])).write_here(
         UUID(job["reading"]), arranged.pdf.pages, document.chunks, None
     )
@@ -61,17 +65,23 @@ def cut(job: dict[str, Any], data: bytes) -> dict[str, Any]:
             "is_repaired": pdf.is_repaired,
             "unread_pages": list(pdf.unread_pages),
             "pages_without_text": [page.number for page in pdf.pages if not page.words],
+            "pages_for_ocr": list(waiting),
+            "ocr_pages": list(pdf.ocr_pages),
         },
     }
 
 
-def _why_silent(pdf: ReadPdf) -> str:
+def _why_silent(pdf: ReadPdf, pictures: str) -> str:
     """Why a PDF has no text, and what to do."""
     if pdf.is_repaired:
         return "The file is damaged or cut off, and no text of it is left. Drop it again, or export it again."
     count = len(pdf.pages)
     silent = "Its only page holds no text" if count == 1 else f"None of its {count} pages holds text"
-    return f"{silent}, probably because it was scanned. Run OCR over the file and drop it again."
+    if not pages_for_ocr(pdf):
+        return f"{silent}, and no picture that could hold any. Export the file again."
+    if pictures == "read":
+        return f"{silent}, and OCR found none in its picture. Scan it anew, larger and straight."
+    return f"{silent}, probably because it was scanned. Switch FOOTNOTE_OCR on, or run OCR over the file."
 
 
 def analyse(job: dict[str, Any], _data: bytes) -> list[list[Any]]:

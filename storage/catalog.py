@@ -101,11 +101,11 @@ class Catalog:
             return await measure_progress(session, scopes, self._stops_at)
 
 
-_quick = aliased(ReadingRow, name="quick")
+_newest = aliased(ReadingRow, name="newest")
 
 
 def _live_rows() -> Select[Any]:
-    """Live publications of documents that are not deleted, with what they are of and its quick details."""
+    """Live publications of documents that are not deleted, with what they are of and its details."""
     return (
         select(PublicationRow, VersionRow, DocumentRow, ReadingRow, _details())
         .join(VersionRow, col(VersionRow.id) == PublicationRow.version_id)
@@ -116,12 +116,11 @@ def _live_rows() -> Select[Any]:
 
 
 def _details() -> ScalarSelect[Any]:
-    """The details of a version's quick reading, which opened its file."""
+    """The details of the newest reading of a version."""
     return (
-        select(col(_quick.details))
-        .where(col(_quick.sha256) == VersionRow.sha256, col(_quick.state) == "done")
-        .where(col(_quick.rung) == Rung.QUICK.value)
-        .order_by(col(_quick.created_at).desc())
+        select(col(_newest.details))
+        .where(col(_newest.sha256) == VersionRow.sha256, col(_newest.state) == "done")
+        .order_by(col(_newest.done_at).desc())
         .limit(1)
         .correlate(VersionRow)
         .scalar_subquery()
@@ -161,6 +160,7 @@ def _live_publication(
         chunks=reading.chunks,
         space=reading.space,
         metadata=metadata_of(details or {}, version.corrected or {}),
+        ocr_pages=frozenset((details or {}).get("ocr_pages", ())),
     )
 
 
@@ -184,4 +184,5 @@ def _source(
         newest_number=newest_live or version.number,
         is_deleted=document.state == "deleted",
         metadata=metadata_of(details or {}, version.corrected or {}),
+        ocr_pages=frozenset((details or {}).get("ocr_pages", ())),
     )

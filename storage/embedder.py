@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +17,9 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # read at the import: it would call its maker
+
 import onnxruntime
 from tokenizers import Tokenizer
 

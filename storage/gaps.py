@@ -64,7 +64,9 @@ def _unserved(wanted: list[Kind]) -> Select[Any]:
         .where(tuple_(ReadingRow.generation, ReadingRow.rung) == wanted[-1])
     )
     read = select(col(ReadingRow.sha256)).where(
-        tuple_(col(ReadingRow.generation), col(ReadingRow.rung)).in_(wanted), col(ReadingRow.state) == "done"
+        tuple_(col(ReadingRow.generation), col(ReadingRow.rung)).in_(wanted),
+        col(ReadingRow.state) == "done",
+        col(ReadingRow.chunks) > 0,
     )
     version = aliased(VersionRow)
     return select(col(version.sha256)).where(

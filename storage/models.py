@@ -167,6 +167,8 @@ class Reading:
     title: str
     pages: int
     chunks: int
+    details: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    """What else was found out about the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +205,8 @@ class LivePublication:
     """Where its vectors lie; None when it has none."""
     metadata: Mapping[str, MetadataField] = field(default_factory=dict, compare=False)
     """What its document says of itself, by field."""
+    ocr_pages: frozenset[int] = frozenset()
+    """Pages whose text OCR read from their picture."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,6 +277,8 @@ class VersionSource:
     is_deleted: bool
     metadata: Mapping[str, MetadataField] = field(default_factory=dict, compare=False)
     """What the version says of itself, by field."""
+    ocr_pages: frozenset[int] = frozenset()
+    """Pages whose text OCR read from their picture."""
 
 
 @dataclass(frozen=True, slots=True)

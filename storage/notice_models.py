@@ -32,6 +32,8 @@ class Notice:
     chunks: int = 0
     unread_pages: tuple[int, ...] = ()
     pages_without_text: tuple[int, ...] = ()
+    ocr_pages: tuple[int, ...] = ()
+    """Pages without usable text that OCR has read, or is to read."""
     is_repaired: bool = False
     location: str = ""
     """Of the folder."""

@@ -112,6 +112,7 @@ def _answers() -> ColumnElement[bool]:
 def _live_notice(row: Any) -> Notice:
     notice, channel, document, version, reading = row
     details = reading.details or {}
+    ocr_pages = {*details.get("pages_for_ocr", ()), *details.get("ocr_pages", ())}
     return Notice(
         *_common(notice, channel),
         file=document.file,
@@ -122,7 +123,8 @@ def _live_notice(row: Any) -> Notice:
         pages=reading.pages,
         chunks=reading.chunks,
         unread_pages=_numbers(details.get("unread_pages", ())),
-        pages_without_text=_numbers(details.get("pages_without_text", ())),
+        pages_without_text=_numbers(set(details.get("pages_without_text", ())) - ocr_pages),
+        ocr_pages=_numbers(ocr_pages),
         is_repaired=bool(details.get("is_repaired")),
         questions=None if notice.questions is None else tuple(notice.questions),
     )

@@ -218,12 +218,11 @@ def _of_newest(name: str, *states: str) -> ScalarSelect[Any]:
 
 
 def _live_details() -> ScalarSelect[Any]:
-    """The details of the quick reading behind what answers: it is the one that opened the file."""
+    """The details of the newest reading behind what answers."""
     return (
         select(col(ReadingRow.details))
         .where(col(ReadingRow.sha256) == _live_version.sha256, col(ReadingRow.state) == "done")
-        .where(col(ReadingRow.rung) == Rung.QUICK.value)
-        .order_by(col(ReadingRow.created_at).desc())
+        .order_by(col(ReadingRow.done_at).desc())
         .limit(1)
         .correlate(_live_version)
         .scalar_subquery()

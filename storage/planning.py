@@ -208,7 +208,7 @@ async def _plan_publications(session: AsyncSession, generations: Generations, wa
     query = (
         _of_documents(columns)
         .join(ReadingRow, col(ReadingRow.sha256) == VersionRow.sha256)
-        .where(col(ReadingRow.state) == "done")
+        .where(col(ReadingRow.state) == "done", col(ReadingRow.chunks) > 0)
         .where(tuple_(col(ReadingRow.generation), col(ReadingRow.rung)).in_(generations.pairs()))
         .where(*wanted, ~_is_served())
     )

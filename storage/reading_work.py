@@ -104,7 +104,16 @@ class ReadingWork:
         row = (await session.scalars(query)).first()
         if row is None:
             return None
-        return Reading(row.id, row.sha256, row.generation, Rung(row.rung), row.title, row.pages, row.chunks)
+        return Reading(
+            row.id,
+            row.sha256,
+            row.generation,
+            Rung(row.rung),
+            row.title,
+            row.pages,
+            row.chunks,
+            row.details or {},
+        )
 
     async def finish(self, claim: ReadingClaim, made: Made) -> bool:
         """Mark it done and plan what follows from it; False when the lease was lost."""
@@ -127,12 +136,20 @@ class ReadingWork:
             if row is None:
                 return False
             release(row, reason, pause(row.attempts))
+            if claim.quick and not claim.quick.chunks:
+                await self._give_up(session, claim.quick, reason)
             if row.attempts >= MOST_ATTEMPTS or claim.rung is Rung.FULL:
                 row.state, row.next_attempt_at = "failed", None
                 await session.flush()
                 await tell_failed(session, {row.sha256})
                 await plan_fallback(session, self._generations, row.sha256)
             return row.state == "failed"
+
+    async def _give_up(self, session: AsyncSession, quick: Reading, reason: str) -> None:
+        """A quick reading without text, that a full one was to find, failed with it."""
+        row = await session.get(ReadingRow, quick.id, with_for_update=True)
+        if row is not None:
+            row.state, row.reason, row.attempts = "failed", reason, MOST_ATTEMPTS
 
     async def give_back(self, claim: ReadingClaim, reason: str | None, wait: timedelta | None) -> None:
         """Not the document's fault: the try does not count."""

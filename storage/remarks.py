@@ -11,8 +11,13 @@ MOST_RANGES = 6
 
 def remarks_of(details: Mapping[str, Any]) -> Iterator[str]:
     """Phrases about a reading, from the details that were kept with it."""
-    unread = details.get("unread_pages") or []
-    silent = [page for page in details.get("pages_without_text") or [] if page not in unread]
+    unread, waiting = details.get("unread_pages") or [], details.get("pages_for_ocr") or []
+    silent = [page for page in details.get("pages_without_text") or [] if page not in {*unread, *waiting}]
+    if waiting:
+        yield f"{_pages(waiting)} {'is' if len(waiting) == 1 else 'are'} being read by OCR"
+    if by_ocr := details.get("ocr_pages"):
+        was = "was" if len(by_ocr) == 1 else "were"
+        yield f"{_pages(by_ocr)} {was} read by OCR: compare numbers with the page"
     if unread:
         yield f"{_pages(unread)} could not be read"
     if silent:

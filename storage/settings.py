@@ -184,6 +184,13 @@ class StorageSettings(FootnoteSettings):
     render_seconds: int = Field(
         20, ge=1, le=600, description="Time limit of the child that draws a page, in seconds."
     )
+    ocr_workers: int = Field(1, ge=1, le=64, description="Pages that OCR reads at the same time.")
+    ocr_memory_mb: int = Field(
+        1536, ge=1024, le=65536, description="Memory limit of the child that reads a page by OCR."
+    )
+    ocr_seconds: int = Field(
+        120, ge=10, le=3600, description="Time limit of the child that reads a page by OCR, in seconds."
+    )
 
     @property
     def home_path(self) -> Path:

@@ -38,6 +38,8 @@ HOMES = {
     "tiktoken": ("storage.tokens",),
     "pymupdf4llm": ("storage.pdf.layout_child",),
     "onnxruntime": ("storage.embedder", "storage.pdf"),
+    "cv2": ("storage.pdf.ocr_engine", "storage.pdf.ocr_ink"),
+    "rapidocr": ("storage.pdf.ocr_engine",),
     "tokenizers": ("storage.embedder", "storage.pieces"),
     "Stemmer": ("storage.analyzer",),
     "sqlmodel": ("storage",),

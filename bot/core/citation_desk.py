@@ -60,4 +60,5 @@ class CitationDesk:
             url=self._links.page_url(channel, record),
             version_id=publication.version_id,
             edition=naming.edition(publication),
+            is_ocr=quote.page in publication.ocr_pages,
         )

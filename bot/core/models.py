@@ -132,6 +132,8 @@ class Citation:
     """The version it stands in; no two documents share one, though their paths may be equal."""
     edition: str = ""
     """What the document says it is, as in ``SOP-IT-04, version 2.1``."""
+    is_ocr: bool = False
+    """The page's text was read from its picture, and may be wrong in a letter or a digit."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,6 +101,8 @@ def _gaps(notice: Notice) -> Iterator[str]:
         yield wording.pages_unread(notice.unread_pages)
     if silent:
         yield wording.pages_without_text(silent)
+    if notice.ocr_pages:
+        yield wording.pages_read_by_ocr(notice.ocr_pages)
     if notice.is_repaired:
         yield wording.REPAIRED
 

@@ -30,7 +30,7 @@ def _cited_page(citations: Sequence[Citation], name: str) -> CitedPage:
     first = citations[0]
     return CitedPage(
         numbers=tuple(citation.number for citation in citations),
-        label=wording.source_label(first.page, name),
+        label=wording.source_label(first.page, name, is_ocr=first.is_ocr),
         fallback=wording.page_of(first.page, PurePosixPath(first.file).name),
         url=first.url,
     )

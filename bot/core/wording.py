@@ -90,9 +90,9 @@ def page_of(page: int, file: str) -> str:
     return f"Page {page} of {file}"
 
 
-def source_label(page: int, title: str) -> str:
+def source_label(page: int, title: str, *, is_ocr: bool = False) -> str:
     """Text of a source button."""
-    return f"p. {page} · {title}"
+    return f"p. {page}{' (OCR)' if is_ocr else ''} · {title}"
 
 
 def more_sources(count: int) -> str:
@@ -135,6 +135,11 @@ def pages_without_text(pages: Sequence[int]) -> str:
         f"{_pages(pages)} {'holds' if len(pages) == 1 else 'hold'} no text, probably because scanned, and "
         "cannot be asked about. Run OCR over the file and drop it again."
     )
+
+
+def pages_read_by_ocr(pages: Sequence[int]) -> str:
+    """Pages whose text comes from their picture, soon or already."""
+    return f"{_pages(pages)}: OCR reads the picture, some seconds a page; compare its numbers with the page."
 
 
 def pages_unread(pages: Sequence[int]) -> str:

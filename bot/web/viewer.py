@@ -88,6 +88,7 @@ class Viewer:
             leaf=leaf,
             source=link.source,
             says=self_description(link.source.metadata),
+            is_ocr=number in link.source.ocr_pages,
             quote=link.citation.quote,
             is_framed=request.headers.get("Sec-Fetch-Dest") == "iframe",
         )

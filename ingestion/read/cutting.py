@@ -14,14 +14,24 @@ class Cutter:
     """Cuts chunks of at most ``chunk_tokens`` tokens that fit the embedder's window."""
 
     def __init__(
-        self, side: SideProcesses, files: ReadingFiles, embedder: Embedder, chunk_tokens: int
+        self,
+        side: SideProcesses,
+        files: ReadingFiles,
+        embedder: Embedder,
+        chunk_tokens: int,
+        *,
+        reads_pictures: bool,
     ) -> None:
+        """``reads_pictures``: a PDF without text is not refused, for OCR is to read it."""
         self._side = side
         self._files = files
         self._embedder = embedder
         self._chunk_tokens = chunk_tokens
+        self._reads_pictures = reads_pictures
 
-    async def cut(self, reading: UUID, pages: bytes, layout: bytes = b"") -> dict[str, Any]:
+    async def cut(
+        self, reading: UUID, pages: bytes, layout: bytes = b"", ocr: bytes | None = None
+    ) -> dict[str, Any]:
         """Write a reading's files; its ``title``, and how many ``pages`` and ``chunks``, with ``details``.
 
         The file's name is not asked for: a reading serves files of any name.
@@ -30,6 +40,7 @@ class Cutter:
             reading: whose files they are.
             pages: as the text child wrote them.
             layout: batches of the layout child, if it looked.
+            ocr: lines of the OCR child; None: it has not read yet.
 
         Raises:
             DocumentError: the file is at fault.
@@ -44,6 +55,14 @@ class Cutter:
             "tokenizer": str(tokenizer) if tokenizer else None,
             "window": self._embedder.window,
             "layout": len(layout),
+            "ocr": len(ocr or b""),
+            "pictures": self._pictures(ocr),
         }
-        made: dict[str, Any] = await self._side.run(job, pages + layout)
+        made: dict[str, Any] = await self._side.run(job, pages + layout + (ocr or b""))
         return made
+
+    def _pictures(self, ocr: bytes | None) -> str:
+        """What became of pages that are pictures: "read", "waiting" or "left"."""
+        if ocr is not None:
+            return "read"
+        return "waiting" if self._reads_pictures else "left"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from uuid import UUID
+from dataclasses import replace
 
 import numpy as np
 
@@ -32,9 +32,8 @@ class FullReader:
         files: ReadingFiles,
         embedder: Embedder,
         vectors: VectorCache,
-        look: Look | None,
+        look: Look,
     ) -> None:
-        """``look`` finds the layout of pages; None: the quick reading's pages and chunks are good enough."""
         self._work = work
         self._look = look
         self._files = files
@@ -62,37 +61,45 @@ class FullReader:
         quick = claim.quick
         if quick is None:
             raise BlobsUnavailable("the quick reading it starts from is gone")
-        started, base = time.monotonic(), quick.id
+        started, base = time.monotonic(), quick
         try:
-            base, title = await self._cut(claim, quick, wait_for_quiet)
-            texts = await self._files.texts(base)
+            base = await self._cut(claim, quick, wait_for_quiet)
+            texts = await self._files.texts(base.id)
             vectors = await self._embed(texts, wait_for_quiet)
-            await self._files.write_vectors(claim.id, base, vectors)
+            await self._files.write_vectors(claim.id, base.id, vectors)
         except LostReading as error:
-            return await self._work.wait_for(claim, quick.id if base == claim.id else base, str(error))
+            return await self._work.wait_for(claim, quick.id if base.id == claim.id else base.id, str(error))
         except EmbedderUnavailable as error:
             self._rest(error)
             raise
         self._failures = 0
-        details = {"milliseconds": round((time.monotonic() - started) * 1000)}
+        details = {**base.details, "milliseconds": round((time.monotonic() - started) * 1000)}
         space = self._embedder.space
-        await self._work.finish(claim, Made(title, quick.pages, len(texts), details, space))
+        await self._work.finish(claim, Made(base.title, base.pages, len(texts), details, space))
 
     async def _cut(
         self, claim: ReadingClaim, quick: Reading, wait_for_quiet: Callable[[], Awaitable[object]]
-    ) -> tuple[UUID, str]:
-        """The reading that holds the chunks, and its title; the quick one when the layout cannot be had."""
-        if self._look is None:
-            return quick.id, quick.title
+    ) -> Reading:
+        """The reading that holds the chunks: its own, one alike, or the quick one when it cannot be bettered.
+
+        Raises:
+            DocumentError: no text was found, neither in the file nor in its pictures.
+        """
         if claim.alike:
-            return claim.alike.id, claim.alike.title
+            return claim.alike
         try:
-            title = await self._look.cut(claim, quick.pages, wait_for_quiet)
+            made = await self._look.cut(claim, quick, wait_for_quiet)
         except DocumentError as error:
+            if not quick.chunks:
+                raise
             _log.warning("reading=%s rung=full layout=none cause=%s", claim.id, type(error).__name__)
-            return quick.id, quick.title
+            made = None
+        if made is None:
+            return quick
         reach("after-layout")
-        return claim.id, title
+        return replace(
+            quick, id=claim.id, title=made["title"], chunks=made["chunks"], details=made["details"]
+        )
 
     def _rest(self, error: EmbedderUnavailable) -> None:
         """What an embedder told one document holds for all: ten thousand would else ask it one by one."""

@@ -18,6 +18,7 @@ LAYOUT = "layout-1"
 def generations_of(settings: IngestionSettings, embedder: Embedder) -> Generations:
     """The readings wanted under these settings."""
     quick = f"{PARSER}+{CHUNKER}/{settings.chunk_tokens}/{embedder.window}"
+    quick += "+ocr" if settings.reads_pictures else ""
     if settings.stop_at == "quick":
         return Generations(quick, None)
     cut = f"{quick}+{LAYOUT if settings.layout else 'fonts'}+"

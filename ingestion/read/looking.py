@@ -1,14 +1,16 @@
-"""Cuts a PDF by the layout of its pages, looked at some at a time; a page that cannot be goes without."""
+"""Cuts a PDF by the layout of its pages and what OCR reads on them; a page that resists goes without."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from ingestion.read.cutting import Cutter
 from storage.blobs import Blobs
 from storage.errors import DocumentError
+from storage.models import Reading
 from storage.reading_work import ReadingClaim
 
 Wait = Callable[[], Awaitable[object]]
@@ -30,28 +32,49 @@ class PageViewer(Protocol):
     async def lay_out(self, path: Path, first: int, last: int) -> bytes:
         """Where the parts of some pages stand, as ``wire`` reads it; raises as ``fetch``."""
 
+    async def fetch_ocr(self, path: Path, page: int) -> bytes:
+        """What is printed in the picture of a page, as ``wire`` reads it; raises as ``fetch``."""
+
 
 class Look:
     """Makes the pages and chunks of a full reading."""
 
-    def __init__(self, blobs: Blobs, viewer: PageViewer, cutter: Cutter) -> None:
+    def __init__(
+        self, blobs: Blobs, viewer: PageViewer, cutter: Cutter, *, looks: bool, ocr_pages: int
+    ) -> None:
+        """``looks``: at the layout of pages; ``ocr_pages``: as many of a PDF are read from their picture."""
         self._blobs = blobs
         self._viewer = viewer
         self._cutter = cutter
+        self._looks = looks
+        self._ocr_pages = ocr_pages
 
-    async def cut(self, claim: ReadingClaim, pages: int, wait_for_quiet: Wait) -> str:
-        """Write the reading's pages and chunks by the layout of its ``pages`` pages; its title.
+    async def cut(self, claim: ReadingClaim, quick: Reading, wait_for_quiet: Wait) -> dict[str, Any] | None:
+        """Write the reading's pages and chunks, better than the quick one's; what ``Cutter.cut`` made.
+
+        None: there is nothing to make better.
 
         Raises:
             DocumentError: the file is at fault.
             EngineStartError, BlobsUnavailable, OSError: an engine or a disk is.
         """
         path = self._blobs.path(claim.sha256)
-        layout = await self._layout(path, pages, wait_for_quiet)
+        for_ocr = quick.details.get("pages_for_ocr", [])[: self._ocr_pages]
+        if not self._looks and not for_ocr:
+            return None
+        layout = await self._layout(path, quick.pages, wait_for_quiet) if self._looks else b""
+        ocr = await self._ocr(path, for_ocr, wait_for_quiet)
         await wait_for_quiet()
-        made = await self._cutter.cut(claim.id, await self._viewer.fetch(path), layout)
-        title: str = made["title"]
-        return title
+        return await self._cutter.cut(claim.id, await self._viewer.fetch(path), layout, ocr)
+
+    async def _ocr(self, path: Path, pages: Sequence[int], wait_for_quiet: Wait) -> bytes:
+        """What OCR reads on these pages; one that it cannot read goes without."""
+        found: list[bytes] = []
+        for page in pages:
+            await wait_for_quiet()
+            with suppress(DocumentError):
+                found.append(await self._viewer.fetch_ocr(path, page))
+        return b"".join(found)
 
     async def _layout(self, path: Path, count: int, wait_for_quiet: Wait) -> bytes:
         """The layout of all pages, batch after batch.

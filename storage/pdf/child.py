@@ -16,6 +16,7 @@ from storage.pdf.opening import (  # noqa: E402
     Fault,
     answer,
     is_out_of_memory,
+    note_libraries,
     page_count,
     to_line,
 )
@@ -29,6 +30,12 @@ LONGEST_SIDE = 3000
 
 LARGE_PNG = 400_000
 """From this many bytes on a JPEG is tried: the page is likely a scan or a photograph."""
+
+FEW_WORDS = 12
+"""What a stamp or a running title has at most: a scan may carry so much text of its own."""
+
+LEAST_OUTLINES, LEAST_PICTURE = 40, 2000.0
+"""Fewer lines and fills are a frame, a smaller picture (in square points) is a logo or a bullet."""
 
 READING_NICENESS = 10
 """Nobody waits for a reading as people wait for a page or an answer."""
@@ -86,7 +93,7 @@ def _page(document: pymupdf.Document, index: int, has_labels: bool, compounds: s
             raise
         return {"number": index + 1, "label": "", "size": [0, 0], "text": "", "words": "", "lines": [],
                 "hidden": 0, "unread": True}  # fmt: skip
-    return {
+    told = {
         "number": index + 1,
         "label": sane_label(label),
         "size": [round(width, 2), round(height, 2)],
@@ -95,6 +102,29 @@ def _page(document: pymupdf.Document, index: int, has_labels: bool, compounds: s
         "lines": text.lines,
         "hidden": text.hidden,
     }
+    if text.unmapped:
+        told["unmapped"] = text.unmapped
+    if len(text.words) < FEW_WORDS and _has_ink(page, text):
+        told["ink"] = True
+    return told
+
+
+def _has_ink(page: pymupdf.Page, text: PageText) -> bool:
+    """More is printed than its few words say: a picture of the page, or without a word any picture,
+    letters without names, or letters as outlines.
+    """
+    try:
+        drawn = [(kind, abs(pymupdf.Rect(box) & page.rect)) for kind, box in page.get_bboxlog()]
+    except PAGE_FAULTS as error:
+        if is_out_of_memory(error):
+            raise
+        return False
+    largest = max((area for kind, area in drawn if "image" in kind), default=0)
+    half = abs(page.rect) / 2
+    if text.text:
+        return bool(largest >= half)
+    outlines = sum(kind in ("fill-path", "stroke-path") for kind, _ in drawn)
+    return bool(text.unmapped) or largest >= min(LEAST_PICTURE, half) or outlines >= LEAST_OUTLINES
 
 
 def sane_label(label: str) -> str:
@@ -180,3 +210,4 @@ def warm_up() -> None:
     with pymupdf.open(stream=document.tobytes(), filetype="pdf") as copy:
         for piece in (*_read({"max_pages": 9}, copy), *_draw({"page": 1, "dpi": 72}, copy)):
             len(piece)
+    note_libraries()

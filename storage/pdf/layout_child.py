@@ -31,12 +31,13 @@ from storage.pdf.opening import (  # noqa: E402
     PAGE_FAULTS,
     answer,
     is_out_of_memory,
+    note_libraries,
     page_count,
     to_line,
 )
 from storage.word_map import SCALE  # noqa: E402
 
-LAYOUT_NICENESS = 15
+NICENESS = 15
 """It goes on for hours behind everything else."""
 
 MOST_BOOKMARKS = 5000
@@ -57,7 +58,6 @@ _KINDS = {
 
 def perform(job: dict[str, Any], source: int, out: int) -> None:
     """Say where the parts of pages ``first`` to ``last`` (from 1) stand: a line each, and an end."""
-    os.nice(LAYOUT_NICENESS)
     answer(_lay_out, job, source, out)
 
 
@@ -115,3 +115,5 @@ def warm_up() -> None:
     with pymupdf.open() as document:
         document.new_page().insert_text((72, 72), "Footnote")
         parse_document(document, use_ocr=False)
+    note_libraries()
+    os.nice(NICENESS)  # last: whoever starts this waits

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from storage.models import Box, Page
+from storage.word_map import WordMap
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,25 @@ class ReadPdf:
     """The file is damaged and was mended on opening: some of it may be missing."""
     unread_pages: tuple[int, ...] = ()
     """Pages that could not be read; they are among ``pages`` without text."""
+    ink_pages: tuple[int, ...] = ()
+    """Pages on which more is printed than their few words say, or than no word at all."""
+    unmapped: tuple[int, ...] = ()
+    """For each page, the characters whose font does not say what they are; () when nobody counted."""
+    ocr_pages: tuple[int, ...] = ()
+    """Pages whose text was read from their picture."""
+
+
+@dataclass(frozen=True, slots=True)
+class OcrPage:
+    """What OCR read in one page's picture."""
+
+    number: int
+    """Counted from 1."""
+    text: str
+    words: WordMap
+    lines: tuple[Line, ...]
+    score: float
+    """How sure it is of its letters on average, 0 to 1; 0 when it found none."""
 
 
 class BlockKind(StrEnum):

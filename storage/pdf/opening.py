@@ -10,15 +10,19 @@ import os
 import resource
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pymupdf
 
-UNUSED_ADDRESSES = 160 * 1024 * 1024
-"""Address space that a child has mapped and hardly touches: the libraries, and room to grow."""
+ROOM = 96 * 1024 * 1024
+"""Address space that a child maps while it works and hardly touches."""
 
 PAGE_FAULTS = (RuntimeError, ValueError, TypeError, KeyError, IndexError, pymupdf.mupdf.FzErrorBase)
 """What PyMuPDF raises for a damaged page."""
+
+_untouched = [0]
+"""Bytes of address space that the loaded libraries have mapped and hardly touch."""
 
 Work = Callable[[dict[str, Any], pymupdf.Document], Iterator[bytes]]
 """Does a job with an open PDF, piece by piece."""
@@ -45,13 +49,19 @@ def answer(work: Work, job: dict[str, Any], source: int, out: int) -> None:
             sink.write(b'{"fault": "memory"}\n')
 
 
+def note_libraries() -> None:
+    """Remember what all that is loaded takes of the address space; the end of a kind's warming up."""
+    size, resident = Path("/proc/self/statm").read_text(encoding="ascii").split()[:2]
+    _untouched[0] = (int(size) - int(resident)) * resource.getpagesize()
+
+
 def is_out_of_memory(error: BaseException) -> bool:
     """MuPDF names a want of memory in many ways, so the limit itself is asked, too."""
     if isinstance(error, MemoryError) or "alloc" in str(error):
         return True
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    return limit != resource.RLIM_INFINITY and used > limit - UNUSED_ADDRESSES
+    return limit != resource.RLIM_INFINITY and used > limit - _untouched[0] - ROOM
 
 
 def to_line(value: dict[str, Any]) -> bytes:

@@ -21,7 +21,13 @@ PATIENCE = 3
 LARGEST_RESULT = 512 * 1024 * 1024
 """A child that writes more than this is stopped: 5,000 dense pages are a fifth of it."""
 
-_CLEAN = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+_CLEAN = {
+    "PATH": "/usr/bin:/bin",
+    "LANG": "C.UTF-8",
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "ORT_DISABLE_TELEMETRY": "1",  # it would start a thread, and call home
+}
 """The parent's whole environment: none of ours, and so none of our secrets."""
 
 

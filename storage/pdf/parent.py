@@ -23,7 +23,11 @@ from typing import Any
 
 from storage.pdf import limits
 
-KINDS = {"text": "storage.pdf.child", "layout": "storage.pdf.layout_child"}
+KINDS = {
+    "text": "storage.pdf.child",
+    "layout": "storage.pdf.layout_child",
+    "ocr": "storage.pdf.ocr_child",
+}
 """Kind -> module; one is imported and the others never are, for their libraries get into each other's way."""
 
 Perform = Callable[[dict[str, Any], int, int], None]

@@ -9,15 +9,14 @@ from typing import Any
 
 from storage.errors import NotAPdf, TooLarge
 from storage.pdf import wire
-from storage.pdf.models import ReadPdf, RenderedPage
+from storage.pdf.models import OcrPage, ReadPdf, RenderedPage
 from storage.pdf.program import Program
 from storage.settings import StorageSettings
 
 MEGABYTE = 1024 * 1024
 LEAST_DPI, MOST_DPI = 36, 300
-
-IDLE_SECONDS = 60
-"""How long a program with models is kept without work: it holds 220 MB."""
+IDLE_SECONDS = 300
+"""Programs that hold models are closed after so long without work: they take 220 and 270 MB."""
 
 LAYOUT_MEMORY = 3072 * MEGABYTE
 """Address space of a child that looks at pages; what it really uses is a fifth of it."""
@@ -39,8 +38,10 @@ class PdfProcess:
         self._readers = asyncio.Semaphore(readers)
         self._lookers = asyncio.Semaphore(readers)
         self._renderers = asyncio.Semaphore(renderers)
+        self._ocr_readers = asyncio.Semaphore(settings.ocr_workers)
         self._text = Program("text")
         self._layout = Program("layout", idle_seconds=IDLE_SECONDS)
+        self._ocr = Program("ocr", idle_seconds=IDLE_SECONDS)
 
     @property
     def pid(self) -> int | None:
@@ -87,11 +88,7 @@ class PdfProcess:
         job = {"do": "lay out", "first": first, "last": last, "memory": LAYOUT_MEMORY}
         seconds = LAYOUT_SECONDS + (last - first + 1) * LAYOUT_PAGE_SECONDS
         async with self._lookers:
-            source = await asyncio.to_thread(self._open, path)
-            try:
-                return wire.whole_batch(await self._layout.run({**job, "seconds": seconds}, source))
-            finally:
-                os.close(source)
+            return wire.whole_batch(await self._with_file(self._layout, {**job, "seconds": seconds}, path))
 
     async def render(self, path: Path, page: int, dpi: int) -> RenderedPage:
         """One page (from 1) as PNG, or JPEG where that is much smaller; at most 3,000 pixels long.
@@ -104,11 +101,39 @@ class PdfProcess:
             data = await self._run(job, path, self._settings.render_seconds)
         return wire.picture(data)
 
+    async def ocr(self, path: Path, page: int) -> OcrPage:
+        """One page (from 1), read from its picture.
+
+        Raises:
+            DocumentError, EngineStartError, OSError: as ``read``.
+        """
+        return wire.ocr_page(await self.fetch_ocr(path, page))
+
+    async def fetch_ocr(self, path: Path, page: int) -> bytes:
+        """The same as it comes from the child: some seconds of computing, at the lowest priority.
+
+        A child of its own for each page: one that runs into a limit costs that page and no other.
+
+        Raises:
+            DocumentError, EngineStartError, OSError: as ``read``.
+        """
+        limited = {
+            "do": "ocr",
+            "page": page,
+            "memory": self._settings.ocr_memory_mb * MEGABYTE,
+            "seconds": self._settings.ocr_seconds,
+        }
+        async with self._ocr_readers:
+            return wire.whole_line(await self._with_file(self._ocr, limited, path))
+
     async def _run(self, job: dict[str, Any], path: Path, seconds: int) -> bytes:
         limited = {**job, "memory": self._settings.read_memory_mb * MEGABYTE, "seconds": seconds}
+        return await self._with_file(self._text, limited, path)
+
+    async def _with_file(self, program: Program, job: dict[str, Any], path: Path) -> bytes:
         source = await asyncio.to_thread(self._open, path)
         try:
-            return await self._text.run(limited, source)
+            return await program.run(job, source)
         finally:
             os.close(source)
 
@@ -125,6 +150,7 @@ class PdfProcess:
         raise TooLarge(f"the file has {size / MEGABYTE:.0f} MB, the limit is {limit} MB; split it")
 
     async def aclose(self) -> None:
-        """End the parent program and every child."""
+        """End the parent programs and every child."""
         await self._text.aclose()
         await self._layout.aclose()
+        await self._ocr.aclose()

@@ -26,6 +26,7 @@ _BOLD = re.compile(r"bold|black|heavy", re.IGNORECASE)
 _COMPOUND = re.compile(r"[^\W\d_]+-[^\W\d_]+")
 _PART_BEFORE = re.compile(r"[^\w-]*([^\W\d_]+)")
 _PART_AFTER = re.compile(r"([^\W\d_]+)(?![\w-])")
+_UNMAPPED = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\ue000-\uf0a6\uf0a8-\uf0b6\uf0b8-\uf8ff\ufffd]")
 _CELL_GAP = "  "
 _HYPHENS = "-\u2010\u2011\xad"
 _CLEANED = str.maketrans(
@@ -62,13 +63,16 @@ class PageText:
     lines: list[int] = field(default_factory=list)
     """Eight per line: start, end, size in tenths of a point, bold, x0, y0, x1, y1."""
     hidden: int = 0
+    unmapped: int = 0
+    """Characters whose font does not say what they are."""
 
 
 @dataclass(slots=True)
-class _Row:
+class Row:
     """The words on one baseline, in unrotated page space."""
 
     block: int
+    """Rows of one block follow each other closely; an empty line stands between blocks."""
     words: list[list[Any]] = field(default_factory=list)
     """Each is [text, x0, y0, x1, y1]."""
     gaps: set[int] = field(default_factory=set)
@@ -93,13 +97,13 @@ def read_page(
         for word in row.words[:-1]:
             if "-" in word[0]:
                 compounds.update(_COMPOUND.findall(word[0].lower()))
-    _write(rows, matrix, compounds, page)
+    write(rows, matrix, compounds, page)
     return page
 
 
-def _rows(raw: dict[str, Any], paper: Paper, page: PageText) -> Iterator[_Row]:
+def _rows(raw: dict[str, Any], paper: Paper, page: PageText) -> Iterator[Row]:
     """Rows in file order; lines that stand beside each other become one."""
-    row: _Row | None = None
+    row: Row | None = None
     for number, block in enumerate(raw["blocks"]):
         for line in block.get("lines", ()):
             new = _row(line, number, paper, page)
@@ -115,14 +119,14 @@ def _rows(raw: dict[str, Any], paper: Paper, page: PageText) -> Iterator[_Row]:
         yield row
 
 
-def _is_beside(row: _Row, new: _Row) -> bool:
+def _is_beside(row: Row, new: Row) -> bool:
     """The new line goes on to the right, on the same baseline."""
     _, _, top, right, bottom = row.words[-1]
     _, left, y0, _, y1 = new.words[0]
     return row.is_level and new.is_level and left >= right - 1 and top < (y0 + y1) / 2 < bottom
 
 
-def _extend(row: _Row, new: _Row) -> None:
+def _extend(row: Row, new: Row) -> None:
     row.gaps.add(len(row.words))
     row.words += new.words
     row.is_bold &= new.is_bold
@@ -130,10 +134,10 @@ def _extend(row: _Row, new: _Row) -> None:
         row.sizes[size] = row.sizes.get(size, 0) + count
 
 
-def _row(line: dict[str, Any], block: int, paper: Paper, page: PageText) -> _Row:
+def _row(line: dict[str, Any], block: int, paper: Paper, page: PageText) -> Row:
     """One of MuPDF's lines; words go on from span to span unless a space stands between."""
     across, down = line["dir"]
-    row = _Row(block, is_level=across > 0 and abs(down) < 0.01)
+    row = Row(block, is_level=across > 0 and abs(down) < 0.01)
     is_open = False
     for span in line["spans"]:
         chars = span["chars"]
@@ -142,6 +146,8 @@ def _row(line: dict[str, Any], block: int, paper: Paper, page: PageText) -> _Row
             page.hidden += len(text.split())
             is_open = False
             continue
+        if not (text.isascii() and text.isprintable()):
+            page.unmapped += len(_UNMAPPED.findall(text))
         for match in _WORD.finditer(text):
             start, end = match.span()
             word = [match.group(), *_box(chars, start, end, row.is_level)]
@@ -155,7 +161,7 @@ def _row(line: dict[str, Any], block: int, paper: Paper, page: PageText) -> _Row
     return row
 
 
-def _note_font(row: _Row, span: dict[str, Any], length: int) -> None:
+def _note_font(row: Row, span: dict[str, Any], length: int) -> None:
     size = round(span["size"], 1)
     row.sizes[size] = row.sizes.get(size, 0) + length
     row.is_bold &= bool(span["flags"] & 16) or _BOLD.search(span["font"]) is not None
@@ -192,8 +198,8 @@ def _is_hidden(span: dict[str, Any], paper: Paper) -> bool:
     return is_pale and paper.is_white(span["bbox"])
 
 
-def _write(rows: list[_Row], matrix: Matrix, compounds: set[str], page: PageText) -> None:
-    """Lay the rows out as text and note where each word and line begins and ends."""
+def write(rows: list[Row], matrix: Matrix, compounds: set[str], page: PageText) -> None:
+    """Lay the rows out as the text of ``page`` and note where each word and line begins and ends."""
     script = _Script(page)
     for row, following in zip_longest(rows, rows[1:]):
         cut = _cut_word(row, following, compounds)
@@ -220,7 +226,7 @@ class _Script:
     gap: str = ""
     """What stands before the next word."""
 
-    def add(self, row: _Row, matrix: Matrix) -> bool:
+    def add(self, row: Row, matrix: Matrix) -> bool:
         """Write a row; returns whether anything was left of it to write."""
         first, line = len(self.words), len(self.page.lines) // 8
         for index, word in enumerate(row.words):
@@ -247,7 +253,7 @@ def _around(boxes: Sequence[float]) -> tuple[float, float, float, float]:
     return min(boxes[0::4]), min(boxes[1::4]), max(boxes[2::4]), max(boxes[3::4])
 
 
-def _cut_word(row: _Row, following: _Row | None, compounds: set[str]) -> str:
+def _cut_word(row: Row, following: Row | None, compounds: set[str]) -> str:
     """How a row's last word goes on in the next: 'drop' its hyphen, 'keep' it, or '' for not at all."""
     if following is None or following.block != row.block or row.gaps or following.gaps:
         return ""

@@ -14,7 +14,7 @@ from storage.errors import (
     TooLarge,
 )
 from storage.models import Box, Page
-from storage.pdf.models import BlockKind, Layout, Line, ReadPdf, Region, RenderedPage
+from storage.pdf.models import BlockKind, Layout, Line, OcrPage, ReadPdf, Region, RenderedPage
 from storage.pdf.titles import sane_title
 from storage.word_map import SCALE, WordMap
 
@@ -40,7 +40,28 @@ def reading(data: bytes) -> ReadPdf:
         hidden_words=sum(body["hidden"] for body in bodies),
         is_repaired=head["repaired"],
         unread_pages=tuple(body["number"] for body in bodies if "unread" in body),
+        ink_pages=tuple(body["number"] for body in bodies if "ink" in body),
+        unmapped=tuple(body.get("unmapped", 0) for body in bodies),
     )
+
+
+def whole_line(data: bytes) -> bytes:
+    """What a child wrote about one page, once it is known to be all of it; ``ocr_page`` understands it.
+
+    Raises:
+        DocumentError: the child said so, or broke off in the middle.
+    """
+    if not data.endswith(b"\n"):
+        raise ReaderKilled("reading the page's picture broke off")
+    _checked(json.loads(data))
+    return data
+
+
+def ocr_page(line: bytes) -> OcrPage:
+    """One page that OCR read."""
+    body = json.loads(line)
+    words, lines = WordMap.from_text(body["words"]), _lines(body["lines"])
+    return OcrPage(body["number"], body["text"], words, lines, body["score"])
 
 
 def whole_batch(data: bytes) -> bytes:

@@ -9,10 +9,13 @@ from pathlib import Path
 import pytest
 from ingestion_home import Home
 from paper import pdf, table_pdf
+from pictures import picture_pdf
 from term_embedder import TermEmbedder
 
+from ingestion.read.cutting import Cutter
 from ingestion.read.full_reading import FullReader
 from ingestion.read.generations import generations_of
+from ingestion.read.looking import Look
 from ingestion.settings import IngestionSettings
 from storage.clock import time_passed
 from storage.embedding import Vectors
@@ -33,6 +36,13 @@ class TiredEmbedder(TermEmbedder):
         raise EmbedderUnavailable("the embeddings endpoint has had enough", retry_after=600)
 
 
+class Unneeded(Cutter):
+    """Never asked."""
+
+    def __init__(self) -> None:
+        pass
+
+
 async def at_once() -> None:
     """It is always quiet."""
 
@@ -45,7 +55,8 @@ async def test_what_an_endpoint_tells_one_document_holds_for_all(home: Home) -> 
     await home.ingest(home.inbox / "hr", "hr", Rung.QUICK)
     generations = generations_of(IngestionSettings(layout=False), home.embedder)
     work = ReadingWork(home.database, Leases(home.database, "me", 60), generations)
-    reader = FullReader(work, home.files, home.embedder, VectorCache(home.database), None)
+    look = Look(home.blobs, home.pdf, Unneeded(), looks=False, ocr_pages=0)
+    reader = FullReader(work, home.files, home.embedder, VectorCache(home.database), look)
     claim = await reader.claim()
     assert claim is not None
     with pytest.raises(EmbedderUnavailable):
@@ -73,6 +84,10 @@ class BrokenViewer:
     async def lay_out(self, path: Path, first: int, last: int) -> bytes:
         """Refuses."""
         raise ReaderKilled("the file takes too long")
+
+    async def fetch_ocr(self, path: Path, page: int) -> bytes:
+        """Refuses."""
+        raise ReaderKilled("the page takes too long")
 
 
 async def test_a_pdf_whose_pages_cannot_be_looked_at_keeps_its_quick_structure(home: Home) -> None:
@@ -119,3 +134,36 @@ async def test_a_full_reading_stands_on_the_layout_of_its_pages(home: Home) -> N
     assert "|" not in before.text
     boxes = [{word.box for word in one.words} for one in (before, after)]
     assert boxes[0] == boxes[1]
+
+
+async def test_a_scan_is_read_by_ocr_and_a_blank_one_is_refused(home: Home) -> None:
+    """Shows that a PDF of pictures is no failure: its full reading has the words that OCR found."""
+    home.embedder = TermEmbedder("terms")
+    home.drop("hr/scan.pdf", picture_pdf("The marzipan cupboard is opened by two people."))
+    home.drop("hr/blank.pdf", pdf(""))
+    await home.serve()
+    live = await home.until_found("hr", "marzipan", "scan.pdf", Rung.FULL, 90)
+    (chunk,) = await home.files.chunks(live.reading_id)
+    assert "marzipan cupboard" in chunk.text
+    assert live.ocr_pages == {1}
+    assert all(0 < word.box.x0 < word.box.x1 < 1 for word in chunk.words)
+
+    async def is_refused() -> bool:
+        return (await home.documents("hr"))["blank.pdf"].state == "quarantined"
+
+    await home.until(is_refused)
+    assert "no text" in str((await home.documents("hr"))["blank.pdf"].reason)
+
+
+async def test_a_picture_without_words_is_refused_after_ocr_looked(home: Home) -> None:
+    """Shows that a scan of nothing ends as every file that cannot be read: with a sentence."""
+    home.embedder = TermEmbedder("terms")
+    home.drop("hr/scan.pdf", picture_pdf(""))
+    await home.serve()
+
+    async def is_refused() -> bool:
+        document = (await home.documents("hr")).get("scan.pdf")
+        return document is not None and document.state == "quarantined"
+
+    await home.until(is_refused, seconds=90)
+    assert "OCR" in str((await home.documents("hr"))["scan.pdf"].reason)

@@ -75,7 +75,7 @@ async def test_the_process_has_no_secret_and_one_thread(monkeypatch: pytest.Monk
             environment = (own / "environ").read_bytes()
             assert b"xoxb-canary" not in environment
             assert {name.split(b"=")[0] for name in environment.split(b"\0") if name} == {
-                b"PATH", b"LANG", b"OPENBLAS_NUM_THREADS", b"OMP_NUM_THREADS",
+                b"PATH", b"LANG", b"OPENBLAS_NUM_THREADS", b"OMP_NUM_THREADS", b"ORT_DISABLE_TELEMETRY",
             }  # fmt: skip
     finally:
         await process.aclose()

@@ -1,0 +1,108 @@
+"""What the limited child of kind "ocr" does with one page: draw it, and read the picture."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+sys.modules["onnxruntime"] = None  # type: ignore[assignment]  # else PyMuPDF loads layout models
+
+import pymupdf  # noqa: E402  (the line above has to come first)
+
+del sys.modules["onnxruntime"]
+
+import numpy as np  # noqa: E402
+
+from storage.pdf.ocr_engine import OcrEngine  # noqa: E402
+from storage.pdf.ocr_ink import Picture  # noqa: E402
+from storage.pdf.ocr_order import rows_of  # noqa: E402
+from storage.pdf.opening import (  # noqa: E402
+    PAGE_FAULTS,
+    Fault,
+    answer,
+    is_out_of_memory,
+    note_libraries,
+    page_count,
+    to_line,
+)
+from storage.pdf.placing import Matrix  # noqa: E402
+from storage.pdf.text import PageText, write  # noqa: E402
+from storage.word_map import SCALE  # noqa: E402
+
+DPI, LONGEST_SIDE, SHORTEST_SIDE = 150, 3000, 64
+"""How a page is drawn for reading: more dots cost time and show the models no more letters."""
+
+NICENESS = 15
+"""Reading pictures takes seconds a page, and everything else comes first."""
+
+_engines: list[OcrEngine] = []
+
+
+def warm_up() -> None:
+    """Load the models and use all of them once, so that no child has to find a file."""
+    pymupdf.TOOLS.mupdf_display_errors(False)
+    pymupdf.TOOLS.mupdf_display_warnings(False)
+    _engines.append(OcrEngine())
+    document = pymupdf.open()
+    for turn in (0, 90):
+        page = document.new_page(width=300, height=200)
+        page.insert_text((30, 60), "Footnote reads pictures", fontsize=16)
+        page.set_rotation(turn)
+    with pymupdf.open(stream=document.tobytes(), filetype="pdf") as copy:
+        for number in (1, 2):
+            for piece in _read({"page": number}, copy):
+                len(piece)
+    note_libraries()
+    os.nice(NICENESS)  # last: whoever starts this waits
+
+
+def perform(job: dict[str, Any], source: int, out: int) -> None:
+    """Read page ``job["page"]`` of the PDF open at ``source`` from its picture.
+
+    Writes one line of JSON to ``out``: the page's number, text, words and lines as a reading has them,
+    and the mean score of its letters, 0 when there is none.
+    """
+    answer(_read, job, source, out)
+
+
+def _read(job: dict[str, Any], document: pymupdf.Document) -> Iterator[bytes]:
+    count, number = page_count(document), job["page"]
+    if not 1 <= number <= count:
+        raise Fault("NoPages", f"the PDF has {count} pages and no page {number}")
+    picture, dpi = _drawn(document, number)
+    lines = _engines[0].read(picture, dpi)
+    page = PageText(number)
+    height, width = picture.shape[:2]
+    write(rows_of(lines, dpi), Matrix(SCALE / width, 0, 0, SCALE / height, 0, 0), set(), page)
+    letters = sum(len(text) for line in lines for text, _ in line.words)
+    sure = sum(line.score * len(text) for line in lines for text, _ in line.words)
+    yield to_line(
+        {
+            "number": number,
+            "text": page.text,
+            "words": page.words.to_text(),
+            "lines": page.lines,
+            "score": round(sure / letters, 3) if letters else 0,
+        }
+    )
+
+
+def _drawn(document: pymupdf.Document, number: int) -> tuple[Picture, float]:
+    """The page as displayed, and its dots an inch."""
+    try:
+        page = document[number - 1]
+        long, short = (
+            max(page.rect.width, page.rect.height, 1),
+            max(1, min(page.rect.width, page.rect.height)),
+        )
+        zoom = min(max(DPI / 72, SHORTEST_SIDE / short), LONGEST_SIDE / long)
+        drawn = page.get_pixmap(matrix=pymupdf.Matrix(zoom, zoom), colorspace=pymupdf.csRGB, alpha=False)
+    except PAGE_FAULTS as error:
+        if is_out_of_memory(error):
+            raise
+        raise Fault("NoPages", f"page {number} is damaged and cannot be drawn") from error
+    flat = np.frombuffer(drawn.samples, np.uint8)
+    rows = flat.reshape(drawn.height, drawn.stride)[:, : 3 * drawn.width]
+    return np.ascontiguousarray(rows.reshape(drawn.height, drawn.width, 3)[:, :, ::-1]), zoom * 72
