@@ -22,7 +22,7 @@ from reading.library import Files, printed_words, read_with
 from reading.quick import QuickReadings, read_quick
 from reading.report import Row, Rows, count, printed
 from reading.seen import Readout
-from reading.sentences import count_sentences, sample
+from reading.sentences import Words, count_sentences, sample
 from reading.tally import Tally
 
 SAMPLES = Path(__file__).parents[2] / "deploy"
@@ -52,8 +52,10 @@ def _measure(corpus: Path, work: Path, shown: str | None) -> list[bool]:
     files = {name: (paths[name], numbers) for name, numbers in pages.items()}
     quick = asyncio.run(read_quick(paths))
     readouts = _readouts(files, quick)
-    tallies = {name: count(labels, readout) for name, readout in readouts.items()}
-    metadata, boxes = count_fields(fields, quick.pdfs), _sentences(labels, files, quick)
+    words = _words(labels, files)
+    tallies = {name: count(labels, words, readout) for name, readout in readouts.items()}
+    metadata = count_fields(fields, quick.pdfs)
+    boxes = count_sentences(sample(words), words, quick.chunks())
     ours = next(iter(readouts))
     found = [*_field_rows(metadata, ours), *Rows(tallies, ours).all(), _sentence_row(boxes, ours)]
     if shown:
@@ -70,14 +72,13 @@ def _readouts(files: Files, quick: QuickReadings) -> Mapping[str, Readout]:
     return own | {name: read_with(library, files) for name, library in LIBRARIES.items()}
 
 
-def _sentences(labels: Labels, files: Files, quick: QuickReadings) -> Tally:
-    """Sentences of the pages whose text is labelled: of the others it may lie in pictures."""
+def _words(labels: Labels, files: Files) -> Words:
+    """The words of the pages whose text is labelled: that of the others may lie in pictures."""
     kinds = (*((name, kinds["headings"]) for name, kinds in labels.headings.items()), *labels.order.items())
     numbers: dict[str, set[int]] = {}
     for name, pages in kinds:
         numbers.setdefault(name, set()).update(map(int, pages))
-    words = printed_words({name: (files[name][0], sorted(pages)) for name, pages in numbers.items()})
-    return count_sentences(sample(words), words, quick.chunks())
+    return printed_words({name: (files[name][0], sorted(pages)) for name, pages in numbers.items()})
 
 
 def _sentence_row(tally: Tally, ours: str) -> Row:

@@ -13,8 +13,8 @@ from papers.wording import openings, paragraph
 
 GUTTER = 20
 SIZE = 9.5
-WORDS = 4
-"""So many words of an opening tell it from every other."""
+WORDS = 14
+"""So many words reach beyond the first line: a text torn line by line does not hold them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from reading.seen import Area, Readout, Seen
-from reading.sentences import PrintedWord
+from reading.sentences import PrintedWord, Words
 
 PROGRAM = Path(__file__).parents[1] / "library_program.py"
 Files = Mapping[str, tuple[Path, Sequence[int]]]
@@ -25,7 +25,7 @@ def read_with(library: str, files: Files) -> Readout:
     return Readout(seen, sum(len(pages) for _, pages in files.values()), said["seconds"])
 
 
-def printed_words(files: Files) -> dict[str, dict[int, list[PrintedWord]]]:
+def printed_words(files: Files) -> Words:
     """Every word of these pages where the bare library sees it."""
     return {
         name: {

@@ -12,8 +12,10 @@ from reading.labels import Labels
 from reading.order import count_order
 from reading.pictures import count_figures
 from reading.seen import Readout
+from reading.sentences import Words
 from reading.tables import count_tables
 from reading.tally import Tally
+from reading.words import count_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,23 +37,26 @@ class Tallies:
     tables: Tally
     order: Tally
     figures: Tally
+    words: Tally
     pages_per_second: float
 
     def wrong(self) -> list[str]:
         """A line for whatever was missed or invented."""
-        return [line for one in (self.headings, self.tables, self.order, self.figures) for line in one.wrong]
+        all_tallies = (self.words, self.headings, self.tables, self.order, self.figures)
+        return [line for one in all_tallies for line in one.wrong]
 
 
 Value = Callable[[Tallies], float]
 
 
-def count(labels: Labels, readout: Readout) -> Tallies:
+def count(labels: Labels, printed_words: Words, readout: Readout) -> Tallies:
     """Hold what a reader has seen against the labels."""
     return Tallies(
         count_headings(labels.headings, readout.seen),
         count_tables(labels.tables, readout.seen),
         count_order(labels.order, readout.seen),
         count_figures(labels.figures, readout.seen),
+        count_words(printed_words, readout.seen),
         readout.pages / readout.seconds,
     )
 
@@ -65,7 +70,7 @@ class Rows:
 
     def all(self) -> list[Row]:
         """Every row, in the order of the table."""
-        return [*self._headings(), *self._tables(), *self._figures()]
+        return [*self._headings(), *self._tables(), *self._figures(), *self._texts()]
 
     def _headings(self) -> list[Row]:
         counts = self.tallies[self.ours].headings.counts
@@ -94,6 +99,12 @@ class Rows:
             self._share(
                 "  decoration among them", lambda one: one.figures.share("decoration", "found"), most=0.05
             ),
+        ]
+
+    def _texts(self) -> list[Row]:
+        asked = self.tallies[self.ours].words.counts["asked"]
+        return [
+            self._share(f"words kept (of {asked})", lambda one: one.words.share("kept", "asked")),
             self._number("pages per CPU second", lambda one: one.pages_per_second),
         ]
 

@@ -27,6 +27,10 @@ class PrintedWord(NamedTuple):
     """Its block, and its line there."""
 
 
+Words = Mapping[str, Mapping[int, Sequence[PrintedWord]]]
+"""File -> page -> its words."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sentence:
     """A sentence on a page, and the words it is made of."""
@@ -41,7 +45,7 @@ class Sentence:
         return " ".join(word.text for word in self.words)
 
 
-def sample(printed: Mapping[str, Mapping[int, Sequence[PrintedWord]]]) -> list[Sentence]:
+def sample(printed: Words) -> list[Sentence]:
     """The same sentences at every run; one that a page has twice is left out."""
     found = [
         Sentence(name, page, words)
@@ -74,9 +78,7 @@ def _letters(text: str) -> str:
 
 
 def count_sentences(
-    asked: Sequence[Sentence],
-    printed: Mapping[str, Mapping[int, Sequence[PrintedWord]]],
-    chunks: Mapping[str, Sequence[Chunk]],
+    asked: Sequence[Sentence], printed: Words, chunks: Mapping[str, Sequence[Chunk]]
 ) -> Tally:
     """``right`` of ``asked`` sentences."""
     tally = Tally()

@@ -32,8 +32,8 @@ def _count_page(tally: Tally, where: str, asked: Sequence[Cells], found: list[Ce
         reverse=True,
     )
     matched: dict[int, int] = {}
-    for right, i, j in pairs:
-        if right and i not in matched and j not in matched.values():
+    for count, i, j in pairs:
+        if count and i not in matched and j not in matched.values():
             matched[i] = j
     for i, cells in enumerate(asked):
         right = _right(cells, found[matched[i]]) if i in matched else set()
