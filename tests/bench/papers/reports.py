@@ -58,7 +58,7 @@ def _text(page: Any, y: float, opening: str, random: Random) -> float:
 
 
 def _figure(paper: Paper, page: Any, y: float, *, title: str, draw: charts.Draw, random: Random) -> float:
-    """A drawing with its caption, above it in every third report; returns where it ends."""
+    """A drawing with its caption, which some reports set above it; returns where it ends."""
     is_above = paper.name[-1] in "369"
     if is_above:
         label(page, MARGIN, y + 8, title, size=9)
