@@ -33,9 +33,9 @@ soak: $(VENV)/.developing ## kill it [KILLS=2000] times on every engine; Ctrl-C,
 bench-ingest: $(VENV)/.developing ## measure ingestion beside the bare libraries [QUICK=1] [ROWS=scan,read,...] [WEAVIATE_URL=embedded]
 	@PYTHONPATH=.:tests $(BIN)/python tests/bench/bench_ingest.py $(if $(QUICK),--quick) --rows "$(ROWS)"
 
-bench-read: $(VENV)/.developing ## measure reading against labels made by people: CORPUS=folder
+bench-read: $(VENV)/.developing ## measure reading against labels made by people: CORPUS=folder [SHOW=ours]
 	@$(if $(CORPUS),,echo "say where the labelled PDFs are: make bench-read CORPUS=folder" && exit 2)
-	@PYTHONPATH=.:tests $(BIN)/python tests/bench/bench_read.py "$(CORPUS)"
+	@PYTHONPATH=.:tests $(BIN)/python tests/bench/bench_read.py "$(CORPUS)" $(if $(SHOW),--show "$(SHOW)")
 
 weaviate: ## build the Weaviate server that WEAVIATE_URL=embedded runs (3 minutes, once)
 	@deploy/weaviate.sh

@@ -27,8 +27,12 @@ VERDICTS = {True: "pass", False: "FAIL", None: ""}
 
 def table(figures: Sequence[Figure]) -> str:
     """The figures as lines of a Markdown table."""
-    rows = [HEAD, *((*astuple(figure)[:-1], VERDICTS[figure.is_met]) for figure in figures)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(HEAD))]
+    return markdown([HEAD, *((*astuple(figure)[:-1], VERDICTS[figure.is_met]) for figure in figures)])
+
+
+def markdown(rows: Sequence[Sequence[str]]) -> str:
+    """Rows as a Markdown table whose columns line up; the first is its head."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [
         "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |"
         for row in rows

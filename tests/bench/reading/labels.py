@@ -1,0 +1,48 @@
+"""The labels: what people saw on the pages of the corpus, and what we know of the papers we drew."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parents[1] / "labels"
+Pages = Mapping[str, Any]
+"""Number of a page, as text, -> what stands there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """File below its folder -> labelled pages, for each kind of label."""
+
+    headings: Mapping[str, Mapping[str, Pages]]
+    """``headings``; ``plain`` ones, set like the text around them; ``doubtful`` ones, which never count."""
+    tables: Mapping[str, Pages]
+    """Tables of a page as rows of cells; null where a merged cell goes on."""
+    order: Mapping[str, Pages]
+    """Snippets of a page as a careful person comes upon them."""
+    figures: Mapping[str, Pages]
+    """Boxes of a page with their captions; a doubtful one is neither asked for nor held against a reader."""
+
+    def pages(self) -> dict[str, list[int]]:
+        """Every labelled file and its labelled pages."""
+        found: dict[str, set[int]] = {}
+        for name, pages in self._all():
+            found.setdefault(name, set()).update(map(int, pages))
+        return {name: sorted(pages) for name, pages in found.items()}
+
+    def _all(self) -> Iterator[tuple[str, Pages]]:
+        yield from ((name, kinds["headings"]) for name, kinds in self.headings.items())
+        for kind in (self.tables, self.order, self.figures):
+            yield from kind.items()
+
+
+def load_labels(drawn: Mapping[str, Mapping[str, Pages]]) -> Labels:
+    """The labels that are committed and those of the papers just drawn."""
+    kept = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in FOLDER.glob("*.json")}
+    return Labels(
+        kept["headings"],
+        *({**kept[kind], **drawn.get(kind, {})} for kind in ("tables", "order", "figures")),
+    )
