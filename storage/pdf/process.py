@@ -40,7 +40,7 @@ class PdfProcess:
     @property
     def latest_peak(self) -> int:
         """Most bytes of memory that the child which ended last has held, what it shares included."""
-        return self._parent.latest_peak if self._parent else 0
+        return self._text.latest_peak
 
     async def start(self) -> None:
         """Start the parent program; it takes half a second and is started again whenever it ends.

@@ -36,7 +36,7 @@ SECRET = "hiddenword"
 """Stands in hidden texts and attached files."""
 
 INTERNALS = re.compile(
-    r"Error|Exception|Traceback|fault of this program|0x[0-9a-f]{6}|/\w+/\w+|None\b|\b[A-Z][a-z]+[A-Z]\w+"
+    r"Error|Exception|Traceback|fault of this program|0x[0-9a-f]{6}|/\w+/\w+|\b[A-Z][a-z]+[A-Z]\w+"
 )
 """What no admin should have to read."""
 REMEDY = re.compile(
