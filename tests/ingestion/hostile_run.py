@@ -18,6 +18,7 @@ from ingestion_home import Home, open_home
 from paper import pdf
 
 from storage.embedding import Embedder
+from storage.errors import DocumentError
 from storage.index.embedded import EmbeddedIndex
 from storage.models import DocumentStatus
 from storage.pdf.process import PdfProcess
@@ -28,6 +29,10 @@ CHANNEL = "hostile"
 READERS = 2
 READ_SECONDS = 5
 """The least that the setting allows: a bomb takes it three times."""
+
+RENDER_SECONDS = 2
+LONGEST_SIDE = 3000
+"""Pixels of a drawn page."""
 
 PATIENCE = 300.0
 """Seconds for a slice; what has not ended then is stuck."""
@@ -58,7 +63,9 @@ class Ending:
     seconds: float
     """The longest try."""
     peak: int
-    """Most bytes that a child reading it has held."""
+    """Most bytes that a child reading or drawing it has held."""
+    undrawn: str
+    """Why the viewer cannot show the first page of what is live; '' when it can."""
 
     @property
     def fault(self) -> str | None:
@@ -69,6 +76,8 @@ class Ending:
             return f"is {self.state}: {self.reason}"
         if self.state == "quarantined" and (INTERNALS.search(self.reason) or not REMEDY.search(self.reason)):
             return f"has a reason that helps nobody: {self.reason}"
+        if INTERNALS.search(self.undrawn):
+            return f"cannot be shown, and says so badly: {self.undrawn}"
         return None
 
 
@@ -117,7 +126,7 @@ class Siege:
         assert await self.home.find(CHANNEL, "firm ground"), "what answered before does not any more"
         assert [process.pid for process in self.processes] == before, "a parent program ended"
         return [
-            self._ending(row, sha256, listed.get(row["number"]))
+            await self._ending(row, sha256, listed.get(row["number"]))
             for row, sha256 in zip(cases, shas, strict=True)
         ]
 
@@ -141,16 +150,29 @@ class Siege:
                 return numbered
             await asyncio.sleep(0.5)
 
-    def _ending(self, row: dict[str, Any], sha256: str, status: DocumentStatus | None) -> Ending:
+    async def _ending(self, row: dict[str, Any], sha256: str, status: DocumentStatus | None) -> Ending:
         state, reason = (status.state, status.reason or "") if status else ("unseen", "")
+        undrawn, drawing = await self._draw(sha256) if state == "live" else ("", 0)
         seconds, peak = self.reader.seconds.get(sha256, 0.0), self.reader.peaks.get(sha256, 0)
-        return Ending(row["number"], row["kind"], row["ends"], state, reason, seconds, peak)
+        return Ending(
+            row["number"], row["kind"], row["ends"], state, reason, seconds, max(peak, drawing), undrawn
+        )
+
+    async def _draw(self, sha256: str) -> tuple[str, int]:
+        """(why the first page cannot be drawn, or '', the most memory that took), as the viewer would."""
+        process = self.processes[0]
+        try:
+            drawn = await process.render(self.home.blobs.path(sha256), 1, 72)
+            assert max(drawn.width, drawn.height) <= LONGEST_SIDE
+        except DocumentError as error:
+            return str(error), process.latest_peak
+        return "", process.latest_peak
 
 
 @asynccontextmanager
 async def besieged(path: Path, embedder: Embedder) -> AsyncIterator[Siege]:
     """A fresh home at ``path`` whose service stops at the quick rung; all limits are real but the time."""
-    settings = StorageSettings(read_seconds=READ_SECONDS)
+    settings = StorageSettings(read_seconds=READ_SECONDS, render_seconds=RENDER_SECONDS)
     async with AsyncExitStack() as stack:
         home = await stack.enter_async_context(open_home(path, embedder, EmbeddedIndex(path / "index")))
         processes = [
