@@ -9,7 +9,7 @@ PACKAGES := bot ingestion storage
 SOURCES := $(PACKAGES) tests deploy
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test soak bench-ingest bench-read weaviate lint format types lock clean
+.PHONY: help install demo test soak soak-hostile bench-ingest bench-read weaviate lint format types lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -29,6 +29,9 @@ test: $(VENV)/.developing ## run every check and test; fetches the engines it ne
 soak: $(VENV)/.developing ## kill it [KILLS=2000] times on every engine; Ctrl-C, and it goes on next time
 	@$(BIN)/python tests/fetch.py
 	@PYTHONPATH=.:tests:tests/soak tests/isolated.sh $(BIN)/python tests/soak/soak.py --kills $(or $(KILLS),2000) $(ROUND)
+
+soak-hostile: $(VENV)/.developing ## drop [FILES=10000] hostile files on it; Ctrl-C, and it goes on next time
+	@PYTHONPATH=.:tests:tests/ingestion tests/isolated.sh $(BIN)/python tests/hostile/soak_hostile.py --files $(or $(FILES),10000) $(ROUND)
 
 bench-ingest: $(VENV)/.developing ## measure ingestion beside the bare libraries [QUICK=1] [ROWS=scan,read,...] [WEAVIATE_URL=embedded]
 	@PYTHONPATH=.:tests $(BIN)/python tests/bench/bench_ingest.py $(if $(QUICK),--quick) --rows "$(ROWS)"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import resource
 import sys
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from ingestion.read.chunker import chunk_document
 from ingestion.read.metadata import read_metadata
 from ingestion.work.side_process import READY
 from storage.analyzer import index_terms
-from storage.errors import NoPages, StorageError
+from storage.errors import NoPages, ReaderKilled, StorageError
 from storage.metadata import KEY, kept_of
 from storage.pdf import limits, wire
 from storage.pdf.models import ReadPdf
@@ -29,6 +30,10 @@ from storage.readings import ReadingFiles
 from storage.tokens import count_tokens
 
 NICENESS = 10
+MEMORY = 3 * 1024**3
+"""Address space in bytes: the largest result of a child that reads needs 2.3 GB."""
+
+_NO_MEMORY = "the file holds more text than fits into memory; split it"
 
 
 def cut(job: dict[str, Any], data: bytes) -> dict[str, Any]:
@@ -113,6 +118,8 @@ def answer(job: dict[str, Any], data: bytes) -> dict[str, Any]:
         return {"done": JOBS[job["do"]](job, data)}
     except StorageError as error:
         return {"error": type(error).__name__, "message": str(error)}
+    except MemoryError:
+        return {"error": ReaderKilled.__name__, "message": _NO_MEMORY}
     except Exception as error:
         return {"fault": type(error).__name__}
 
@@ -121,6 +128,7 @@ def main() -> None:
     """Do jobs until the owner ends."""
     limits.die_with(int(sys.argv[1]))
     os.nice(NICENESS)
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     count_tokens("")
     gc.freeze()
     gc.disable()  # what a job makes has no cycles; looking for some would double its time

@@ -15,8 +15,11 @@ _ID = re.compile(
     re.IGNORECASE,
 )
 _SHAPE = re.compile(
-    r"(?<![\w-])[A-Z]{0,6}[-_/]?SOP(?:[-_/.]?[A-Za-z0-9]+)*?[-_/.]?\d[A-Za-z0-9]*(?:[-_.][A-Za-z0-9]+)*(?![\w-])"
+    r"(?<![\w-])[A-Z]{0,6}[-_/]?SOP[A-Za-z]*(?:[-_/.][A-Za-z]+)*[-_/.]?"
+    r"\d[A-Za-z0-9]*(?:[-_.][A-Za-z0-9]+)*(?![\w-])"
 )
+"""Letters up to the first figure, then both, so that a text fits in one way only: with two ways for each
+letter, the time to find that nothing fits doubles with every letter."""
 _VERSION_PART = r"(?:v(?:er(?:sion)?)?|rev(?:ision)?|issue)\.? ?"
 _BEHIND_ID = re.compile(
     rf"[,;(\s]+(?P<all>{_VERSION_PART}(?P<version>\d+(?:\.\d+)*[a-z]?))(?![\w-])", re.IGNORECASE

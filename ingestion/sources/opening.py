@@ -13,7 +13,7 @@ from ingestion.sources.patience import Beat
 from ingestion.sources.port import Look, SeenFile
 from storage.errors import BlobsUnavailable
 
-BLOCK_BYTES = 1 << 20
+BLOCK_BYTES = MEGABYTE = 1 << 20
 DAMAGES = (errno.EIO, errno.EREMOTEIO, errno.EUCLEAN, errno.EBADMSG, errno.ENODATA)
 """What a disk says of a file that it cannot give back, while others beside it are well."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
@@ -59,10 +59,8 @@ def refuse_large(seen: SeenFile, max_bytes: int) -> None:
         Refused: it is too large.
     """
     if seen.look.size > max_bytes:
-        raise Refused(
-            f"This file has {seen.look.size / 1e6:,.0f} MB; the limit is {max_bytes / 1e6:,.0f} MB "
-            "(FOOTNOTE_MAX_FILE_MB)."
-        )
+        size, limit = (f"{count / MEGABYTE:,.0f} MB" for count in (seen.look.size, max_bytes))
+        raise Refused(f"This file has {size}, the limit is {limit}: split it, or raise FOOTNOTE_MAX_FILE_MB.")
 
 
 def copy(root: Path, seen: SeenFile, target: Path, max_bytes: int, beat: Beat) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -133,8 +134,19 @@ def sane_label(label: str) -> str:
 
 
 def _text(page: pymupdf.Page, compounds: set[str]) -> PageText:
-    raw = page.get_text("rawdict", flags=_FLAGS)
-    return read_page(raw, page.number + 1, _displayed(page), _Paper(page), compounds)
+    printed = page.get_textpage(flags=_FLAGS)
+    text = read_page(printed.extractRAWDICT(), page.number + 1, _displayed(page), _Paper(page), compounds)
+    text.hidden += _words_outside(page, printed.extractText())
+    return text
+
+
+def _words_outside(page: pymupdf.Page, printed: str) -> int:
+    """Words that lie beside the page as shown, or that a clip hides: they were never among ``printed``."""
+    unclipped = _FLAGS & ~pymupdf.TEXT_CLIP
+    written = page.get_textpage(clip=pymupdf.INFINITE_RECT(), flags=unclipped).extractText()
+    if written == printed:
+        return 0
+    return (Counter(written.split()) - Counter(printed.split())).total()
 
 
 def _displayed(page: pymupdf.Page) -> Matrix:

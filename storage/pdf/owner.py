@@ -18,8 +18,11 @@ START_SECONDS = 60
 PATIENCE = 3
 """Wall clock to computing time of a job: a file is not to blame for a busy machine."""
 
-LARGEST_RESULT = 512 * 1024 * 1024
-"""A child that writes more than this is stopped: 5,000 dense pages are a fifth of it."""
+LARGEST_RESULT = 256 * 1024 * 1024
+"""A child that writes more than this is stopped: 5,000 dense pages are two fifths of it.
+
+Who receives it holds it twice for a moment, and cutting it into chunks takes nine times as much.
+"""
 
 _CLEAN = {
     "PATH": "/usr/bin:/bin",
@@ -45,6 +48,8 @@ class Parent:
         self._ends: dict[int, asyncio.Future[int]] = {}
         self._ready: asyncio.Future[dict[str, str]] = asyncio.get_running_loop().create_future()
         self.is_alive = True
+        self.latest_peak = 0
+        """Most bytes of memory that the child which ended last has held; 0 before the first."""
 
     @classmethod
     async def start(cls, kind: str) -> Parent:
@@ -134,7 +139,9 @@ class Parent:
         told = json.loads(message)
         if "ready" in told:
             self._ready.set_result(told["ready"])
-        elif (end := self._ends.get(told["ended"])) and not end.done():
+            return
+        self.latest_peak = told["peak"]
+        if (end := self._ends.get(told["ended"])) and not end.done():
             end.set_result(told["status"])
 
     def _end(self) -> None:

@@ -92,8 +92,9 @@ class Parent:
         pid, number = self._children.pop(handle)
         self._poll.unregister(handle)
         os.close(handle)
-        _, status = os.waitpid(pid, 0)
-        self._owner.send(json.dumps({"ended": number, "status": status}).encode())
+        _, status, usage = os.wait4(pid, 0)
+        told = {"ended": number, "status": status, "peak": usage.ru_maxrss * 1024}
+        self._owner.send(json.dumps(told).encode())
 
 
 def _be_child(parent: int, perform: Perform, job: dict[str, Any], source: int, out: int) -> None:

@@ -48,6 +48,11 @@ class PdfProcess:
         """Process id of the parent program, None before it was started."""
         return self._text.pid
 
+    @property
+    def latest_peak(self) -> int:
+        """Most bytes of memory that the child which ended last has held, what it shares included."""
+        return self._text.latest_peak
+
     async def start(self) -> None:
         """Start the parent program; it takes half a second and is started again whenever it ends.
 

@@ -34,6 +34,11 @@ class Program:
         """Process id of the parent program, None while there is none."""
         return self._parent.pid if self._parent else None
 
+    @property
+    def latest_peak(self) -> int:
+        """Most bytes of memory that the child which ended last has held; 0 while there is no program."""
+        return self._parent.latest_peak if self._parent else 0
+
     async def start(self) -> None:
         """Start it, unless it runs.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 import pytest
@@ -9,6 +10,7 @@ from printed import BODY, read_pdf
 
 from ingestion.read.dates import find_date, order
 from ingestion.read.metadata import read_metadata
+from ingestion.read.values import shaped_ids
 from storage.models import MetadataField
 
 BLOCK = ("Standard Operating Procedure", "Backup of servers")
@@ -182,3 +184,17 @@ def test_one_clear_date_settles_the_order_of_a_document() -> None:
     assert order(["5/10/23"]) is None
     found = fields([*BLOCK, "Effective: 5/10/23", "Next review: 24/2/2025"])["effective"]
     assert found.day == "2023-10-05"
+
+
+@pytest.mark.parametrize(
+    "run", ["SOP-" * 5_000, "SOP" + "a" * 20_000, "SOP-a" * 4_000 + "_", "SOP/1" * 4_000 + "-"]
+)
+def test_a_run_that_is_almost_a_number_takes_no_longer_than_a_number(run: str) -> None:
+    """Shows that no text makes the search for document numbers try every way to cut it."""
+    started = time.process_time()
+    assert len(shaped_ids(run)) <= 1
+    assert time.process_time() - started < 1
+    assert [found.group() for found in shaped_ids("See SOP-IT-04, QA-SOP-12.3 and SOPs.")] == [
+        "SOP-IT-04",
+        "QA-SOP-12.3",
+    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from uuid import UUID, uuid4
 import pytest
 from paper import pdf
 
+from ingestion.side_program import MEMORY
 from ingestion.work.side_process import SideProcesses
 from storage.bundled import TOKENIZER, bundled
 from storage.errors import EngineStartError, LostReading, NoPages, ReaderKilled
@@ -104,6 +106,22 @@ async def test_a_killed_process_costs_its_job_only(side: SideProcesses, tmp_path
     with pytest.raises(ReaderKilled):
         await side.run(job, data)
     assert (await side.run(job, data))["chunks"] == 1
+
+
+async def test_a_document_that_outgrows_the_memory_is_told_and_the_process_goes_on(
+    side: SideProcesses, tmp_path: Path
+) -> None:
+    """Shows that a flood of text ends in a sentence about the file, not in a machine without memory."""
+    job, data = cut(tmp_path), await pages_of(tmp_path / "a.pdf", "Employees get marzipan leave.")
+    await side.run(job, data)
+    pid = side._idle[0].pid
+    assert resource.prlimit(pid, resource.RLIMIT_AS)[0] == MEMORY
+    room = int(Path(f"/proc/{pid}/statm").read_text().split()[0]) * resource.getpagesize() + (64 << 20)
+    resource.prlimit(pid, resource.RLIMIT_AS, (room, room))
+    with pytest.raises(ReaderKilled, match="split it"):
+        await side.run(job, b"[" + b"[]," * 4_000_000 + b"1]")
+    assert (await side.run(job, data))["chunks"] == 1
+    assert side._idle[0].pid == pid
 
 
 async def test_a_process_that_cannot_start_blames_no_file() -> None:

@@ -2,6 +2,8 @@
 
 import asyncio
 import logging
+import os
+import re
 from pathlib import Path
 
 import pytest
@@ -276,6 +278,17 @@ async def test_a_file_above_the_limit_is_quarantined_before_it_is_copied(home: H
     assert await home.rows(BlobRow) == []
     path.write_bytes(LEAVE)
     await home.until_found("hr", "marzipan", "leave.pdf")
+
+
+async def test_a_file_of_half_a_terabyte_is_refused_by_its_size_alone(home: Home) -> None:
+    """Shows that no byte of it is copied first: nothing that large could be, in this time or on this disk."""
+    await home.serve(stop_at="quick")
+    path = home.drop("hr/huge.pdf", LEAVE)
+    os.truncate(path, 500 << 30)
+    await home.until(lambda: _are_quarantined(home, "huge.pdf"))
+    reason = (await home.documents("hr"))["huge.pdf"].reason or ""
+    assert re.fullmatch(r"This file has 512,000 MB, the limit is 200 MB: split it, or raise \w+\.", reason)
+    assert await home.rows(BlobRow) == []
 
 
 async def test_a_refused_file_is_tried_again_by_a_service_with_other_limits(home: Home) -> None:

@@ -19,7 +19,17 @@ LIGATURES = "The office staff files the affidavit."
 def main(folder: Path) -> None:
     """Write every file, and ``ink.json`` with what a renderer puts where."""
     (folder / "ink.json").write_text(json.dumps(make_turned(folder)))
-    for make in (make_plain, make_hidden, make_scan, make_hyphens, make_labels, make_locked, make_bad_page):
+    for make in (
+        make_plain,
+        make_hidden,
+        make_outside,
+        make_active,
+        make_scan,
+        make_hyphens,
+        make_labels,
+        make_locked,
+        make_bad_page,
+    ):
         make(folder)
     make_foreign(folder)
     (folder / "forms.pdf").write_bytes(form_bomb())
@@ -80,6 +90,32 @@ def make_hidden(folder: Path) -> None:
     page.draw_rect((60, 230, 300, 260), fill=(0, 0, 0.4))
     page.insert_text((72, 250), "white heading", color=(1, 1, 1))
     save(document, folder, "hidden.pdf")
+
+
+def make_outside(folder: Path) -> None:
+    """Pages turned four ways that show two words; three lie beside the crop box, two under a clip."""
+    document = pymupdf.open()
+    for turn in (0, 90, 180, 270):
+        page = document.new_page(width=A4[0], height=A4[1])
+        page.insert_text((180, 300), "visible words")
+        page.insert_text((180, 60), "secret trimmed off")
+        page.insert_text((180, 400), "secret clipped")
+        clip = b"q 0 0 9 9 re W n " + document.xref_stream(page.get_contents()[-1]) + b" Q"
+        document.update_stream(page.get_contents()[-1], clip)
+        page.set_cropbox(pymupdf.Rect(100, 150, 500, 700))
+        page.set_rotation(turn)
+    save(document, folder, "outside.pdf")
+
+
+def make_active(folder: Path) -> None:
+    """One page with a file attached, which runs a script and a program when it is opened."""
+    document = pymupdf.open()
+    document.new_page().insert_text((72, 100), "visible words")
+    document.embfile_add("run.pdf", (folder / "plain.pdf").read_bytes())
+    script = "<</S/JavaScript/JS(while \\(true\\) {})/Next<</S/Launch/F(/bin/sh)>>>>"
+    document.xref_set_key(document.pdf_catalog(), "OpenAction", script)
+    document.xref_set_key(document.pdf_catalog(), "AA", f"<</WC{script}>>")
+    save(document, folder, "active.pdf")
 
 
 def make_scan(folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -55,10 +56,31 @@ async def test_text_comes_with_sizes_weights_ligatures_and_rows(process: PdfProc
 
 
 async def test_what_nobody_can_see_is_left_out_and_counted(process: PdfProcess, pdfs: Path) -> None:
-    """Invisible, transparent, white and tiny words are hidden; white words on a dark cell are not."""
+    """Invisible, transparent, white, tiny and off-page words are hidden; white ones on dark are not."""
     read = await process.read(pdfs / "hidden.pdf")
     assert read.pages[0].text.split() == ["visible", "words", "white", "heading"]
-    assert read.hidden_words == 8
+    assert read.hidden_words == 10
+
+
+async def test_words_beside_the_crop_box_or_under_a_clip_are_left_out_and_counted(
+    process: PdfProcess, pdfs: Path
+) -> None:
+    """What a turned and cropped page does not show is no text of it, and neither is what a clip cuts away."""
+    read = await process.read(pdfs / "outside.pdf")
+    assert [page.text for page in read.pages] == ["visible words"] * 4
+    assert read.hidden_words == 4 * (3 + 2)
+
+
+async def test_scripts_launches_and_attached_files_are_neither_run_nor_read(
+    process: PdfProcess, pdfs: Path
+) -> None:
+    """A file that wants to act is read and drawn like any other, without a word of what it carries."""
+    started = time.monotonic()
+    read = await process.read(pdfs / "active.pdf")
+    assert read.pages[0].text == "visible words"
+    assert len(read.pages) == 1
+    assert (await process.render(pdfs / "active.pdf", 1, 72)).media_type == "image/png"
+    assert time.monotonic() - started < 4
 
 
 async def test_the_layer_that_ocr_laid_under_a_scan_is_kept(process: PdfProcess, pdfs: Path) -> None:

@@ -1,0 +1,174 @@
+"""``make soak-hostile``: thousands of hostile files in slices. Ctrl-C ends it, the next run goes on there.
+
+What is finished lies in ``build/soak/hostile.json``: the seed, the next number and the table.
+``--first 4200 --files 1`` runs some files again by themselves, to look at their faults.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import shutil
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+from hostile_run import CHANNEL, SECRET, Ending, besieged, make_files
+
+from storage.embedder import BundledEmbedder
+
+FOLDER = Path(__file__).parents[2] / "build" / "soak"
+STATE, REPORT = FOLDER / "hostile.json", FOLDER.parent / "hostile-table.txt"
+SLICE = 250
+"""Files of one home: a slice that is interrupted is lost, and done again."""
+MEGABYTE = 1 << 20
+
+
+@dataclass
+class Tally:
+    """What became of the files of one kind."""
+
+    files: int = 0
+    live: int = 0
+    quarantined: int = 0
+    faults: int = 0
+    """Files that stayed as they were, ended as they must not, or with a sentence that helps nobody."""
+    crashes: int = 0
+    """Readers that crashed; each takes only its own file along."""
+    seconds: float = 0.0
+    """The longest reading."""
+    peak: int = 0
+    """Most memory of a reader, in megabytes."""
+
+    def add(self, other: Tally) -> None:
+        """Take the sums of what is counted and the greater of what is measured."""
+        for name in ("files", "live", "quarantined", "faults", "crashes"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.seconds, self.peak = max(self.seconds, other.seconds), max(self.peak, other.peak)
+
+
+def tally_of(one: Ending) -> Tally:
+    """One file as the table counts it."""
+    return Tally(
+        files=1,
+        live=one.state == "live",
+        quarantined=one.state == "quarantined",
+        faults=one.fault is not None,
+        crashes="crashed" in one.reason,
+        seconds=round(one.seconds, 1),
+        peak=one.peak // MEGABYTE,
+    )
+
+
+class Soak:
+    """The state of a long run."""
+
+    def __init__(self, seed: int) -> None:
+        state = json.loads(STATE.read_text()) if STATE.exists() else {}
+        if state.get("seed") != seed:
+            state = {"seed": seed, "next": 0, "kinds": {}, "faults": []}
+        self.seed = seed
+        self.next: int = state["next"]
+        self.faults: list[str] = state["faults"]
+        self._kinds = {kind: Tally(**row) for kind, row in state["kinds"].items()}
+
+    async def run(self, files: int, embedder: BundledEmbedder) -> None:
+        """Go on until there were so many files."""
+        while self.next < files:
+            count = min(SLICE, files - self.next)
+            self._take(await besiege(self.seed, self.next, count, embedder))
+            self.next += count
+            self._save()
+            total = self.total()
+            print(f"{total.files} files, {total.live} live, {total.quarantined} quarantined, "
+                  f"{len(self.faults)} faults, {total.peak} MB", flush=True)  # fmt: skip
+
+    def _take(self, endings: Iterable[Ending]) -> None:
+        for one in endings:
+            self._kinds.setdefault(one.kind, Tally()).add(tally_of(one))
+            if one.fault:
+                self.faults.append(f"seed {self.seed} file {one.number} ({one.kind}) {one.fault}")
+
+    def _save(self) -> None:
+        kinds = {kind: asdict(tally) for kind, tally in self._kinds.items()}
+        draft = STATE.with_suffix(".draft")
+        draft.write_text(
+            json.dumps({"seed": self.seed, "next": self.next, "kinds": kinds, "faults": self.faults})
+        )
+        draft.replace(STATE)
+        REPORT.write_text(f"{self}\n")
+
+    def total(self) -> Tally:
+        """Of all kinds together."""
+        total = Tally()
+        for tally in self._kinds.values():
+            total.add(tally)
+        return total
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        columns = [field.name for field in fields(Tally)]
+        yield _line("kind", columns)
+        for kind, tally in [*sorted(self._kinds.items()), ("all", self.total())]:
+            yield _line(kind, asdict(tally).values())
+
+
+def _line(kind: str, columns: Iterable[object]) -> str:
+    return f"{kind:<34}" + "".join(f"{column:>12}" for column in columns)
+
+
+async def besiege(seed: int, first: int, count: int, embedder: BundledEmbedder) -> list[Ending]:
+    """One slice in a home of its own.
+
+    Raises:
+        AssertionError: the service broke: it does not read any more, shows what is hidden, or lost a parent.
+    """
+    folder = FOLDER / f"hostile {seed} {first}"
+    shutil.rmtree(folder, ignore_errors=True)
+    await make_files(folder / "files", seed, first, count)
+    async with besieged(folder / "home", embedder) as siege:
+        endings = await siege.withstand(folder / "files")
+        shown = await siege.home.find(CHANNEL, SECRET)
+    assert not shown, f"hidden words are found in {sorted(shown)}"
+    shutil.rmtree(folder)
+    return endings
+
+
+def main() -> int:
+    """Go on until there were as many files as asked for; 1 when one ended as it must not."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--files", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--first", type=int)
+    options = parser.parse_args()
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    embedder = BundledEmbedder.load(None, 2)
+    try:
+        if options.first is not None:
+            return _repeat(options.seed, options.first, options.files, embedder)
+        return _go_on(Soak(options.seed), options.files, embedder)
+    finally:
+        embedder.close()
+
+
+def _repeat(seed: int, first: int, files: int, embedder: BundledEmbedder) -> int:
+    endings = asyncio.run(besiege(seed, first, files, embedder))
+    print(*endings, sep="\n")
+    return 1 if any(one.fault for one in endings) else 0
+
+
+def _go_on(soak: Soak, files: int, embedder: BundledEmbedder) -> int:
+    try:
+        asyncio.run(soak.run(files, embedder))
+    except KeyboardInterrupt:
+        print("interrupted; `make soak-hostile` goes on from here", file=sys.stderr)
+    print(soak, *soak.faults, sep="\n")
+    return 1 if soak.faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

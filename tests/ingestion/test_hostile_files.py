@@ -1,0 +1,33 @@
+"""Hundreds of hostile files in one drop: each ends live or in a sentence, and the service takes no notice."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+from hostile_run import CHANNEL, SECRET, besieged, make_files
+
+from storage.embedder import BundledEmbedder
+
+FILES = 360
+LEAST = 300
+GIGABYTE = 1 << 30
+
+
+@pytest.mark.timeout(900)
+async def test_hundreds_of_hostile_files_end_live_or_with_a_sentence_and_the_service_lives_on(
+    tmp_path: Path, embedder: BundledEmbedder
+) -> None:
+    """Shows that no file stays, breaks or blinds the service, hides a word or takes a child over 1 GB."""
+    folder = tmp_path / "files"
+    await make_files(folder, seed=1, first=0, count=FILES)
+    contents = {hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.glob("*.pdf")}
+    assert len(contents) >= LEAST
+    async with besieged(tmp_path / "home", embedder) as siege:
+        endings = await siege.withstand(folder)
+        assert not await siege.home.find(CHANNEL, SECRET)
+    assert len(endings) == FILES
+    faults = [f"{one.number} ({one.kind}) {one.fault}" for one in endings if one.fault]
+    assert not faults, "\n".join(faults)
+    assert max(one.peak for one in endings) <= GIGABYTE
