@@ -10,7 +10,8 @@ from sqlmodel import col
 
 from storage.database import Database
 from storage.errors import SettingsError
-from storage.models import Box, MetadataField
+from storage.metadata_models import MetadataField
+from storage.models import Box
 from storage.tables import IS_PRESENT, DocumentRow, VersionRow
 
 KEY = "metadata"

@@ -13,10 +13,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
 from storage.errors import InvalidTenant
+
+if TYPE_CHECKING:
+    from storage.metadata_models import MetadataField
 
 _TENANT = re.compile(r"sl_[A-Z0-9]{2,24}_[A-Z0-9]{2,24}|(?:ms|lo)_[a-z2-7]{52}")
 
@@ -172,20 +175,6 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class MetadataField:
-    """One value of a document's metadata and where it is printed."""
-
-    name: str
-    value: str
-    """As printed, or as an admin says."""
-    page: int | None
-    """Counted from 1; None: it is an admin's word."""
-    boxes: tuple[Box, ...]
-    day: str | None = None
-    """Of a date that can be read in one way, as in 2024-03-01."""
-
-
-@dataclass(frozen=True, slots=True)
 class LivePublication:
     """One reading of one version that answers in one channel right now."""
 
@@ -221,21 +210,6 @@ class CitationRecord:
     boxes: tuple[Box, ...]
     """The boxes of the quote on ``page``; empty when nothing could be located."""
     created_at: datetime
-
-
-def self_description(metadata: Mapping[str, MetadataField]) -> str:
-    """A document's metadata in one line: ``SOP-IT-04, version 2.1, IT, effective 2024-01-15``."""
-    shown = {name: one.day or one.value for name, one in metadata.items()}
-    return ", ".join(phrase.format(shown[name]) for name, phrase in _PHRASES.items() if name in shown)
-
-
-_PHRASES = {
-    "sop_id": "{}",
-    "version": "version {}",
-    "department": "{}",
-    "effective": "effective {}",
-    "last_updated": "updated {}",
-}
 
 
 @dataclass(frozen=True, slots=True)

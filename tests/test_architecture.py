@@ -82,6 +82,7 @@ MAY_IMPORT = {
         "storage.errors",
         "storage.geometry",
         "storage.index.contract",
+        "storage.metadata_models",
         "storage.models",
         "storage.notice_models",
         "storage.tokens",

@@ -9,7 +9,8 @@ from typing import Any
 from bot.core.models import Answer, Citation, Figure, Passage
 from storage.folder_status import DeletedDocument, FolderStatus
 from storage.metadata import FIELDS
-from storage.models import Box, Channel, DocumentStatus, MetadataField
+from storage.metadata_models import MetadataField
+from storage.models import Box, Channel, DocumentStatus
 
 
 def answer_line(answer: Answer, *, id: str | int | None, question: str, channel: str) -> dict[str, Any]:

@@ -9,7 +9,8 @@ from shlex import quote
 
 from bot.cli.json_lines import channel_line, document_line, dump
 from bot.engines import load_settings, open_storage
-from storage.models import Channel, DocumentStatus, self_description
+from storage.metadata_models import self_description
+from storage.models import Channel, DocumentStatus
 
 
 async def list_documents(options: argparse.Namespace) -> int:

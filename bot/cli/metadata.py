@@ -8,7 +8,8 @@ import sys
 from bot.engines import load_settings, open_storage
 from storage.errors import SettingsError
 from storage.metadata import FIELDS, Corrections
-from storage.models import DocumentStatus, MetadataField
+from storage.metadata_models import MetadataField
+from storage.models import DocumentStatus
 
 
 async def show_metadata(options: argparse.Namespace) -> int:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from bot.core.markers import marked
 from bot.core.models import Evidence, Passage
 from bot.core.ports import ChunkReader
-from storage.models import self_description
+from storage.metadata_models import self_description
 from storage.tokens import count_tokens
 
 

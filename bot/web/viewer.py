@@ -20,7 +20,8 @@ from bot.web.opening import OpenLink, open_link
 from bot.web.pages import Pages
 from bot.web.ports import Stores
 from storage.errors import DocumentError, InfrastructureError
-from storage.models import Page, self_description
+from storage.metadata_models import self_description
+from storage.models import Page
 
 SCALES = {"1": 132, "2": 220}
 """Dots per inch of the ordinary and the fine picture."""

@@ -16,7 +16,7 @@ from ingestion.read.labels import IGNORED, Labelled, labelled, name_of
 from ingestion.read.metadata_rules import Found, checked, chosen
 from ingestion.read.outline import EDGE
 from storage.geometry import rectangles
-from storage.models import MetadataField
+from storage.metadata_models import MetadataField
 from storage.pdf.models import Line, ReadPdf
 
 BLOCK_LINES = 40

@@ -115,12 +115,13 @@ def _has_ink(page: pymupdf.Page, text: PageText) -> bool:
     letters without names, or letters as outlines.
     """
     try:
-        drawn = [(kind, abs(pymupdf.Rect(box) & page.rect)) for kind, box in page.get_bboxlog()]
+        drawn = page.get_bboxlog()
     except PAGE_FAULTS as error:
         if is_out_of_memory(error):
             raise
         return False
-    largest = max((area for kind, area in drawn if "image" in kind), default=0)
+    pictures = [abs(pymupdf.Rect(box) & page.rect) for kind, box in drawn if "image" in kind]
+    largest = max(pictures, default=0)
     half = abs(page.rect) / 2
     if text.text:
         return bool(largest >= half)

@@ -41,7 +41,7 @@ def _words(rng: Random) -> bytes:
 
 
 def _paths(rng: Random) -> bytes:
-    return one_page(text("Many paths") + b" 0 0 m 9 9 l S" * rng.randint(400_000, 600_000))
+    return one_page(text("Many paths") + b" 0 0 m 9 9 l S" * rng.randint(200_000, 300_000))
 
 
 def _spaces(head: bytes, megabytes: int) -> bytes:
@@ -77,7 +77,7 @@ def _filters(rng: Random) -> bytes:
 def _objects(rng: Random) -> bytes:
     """Half a million objects that nobody asks for."""
     draft = Draft()
-    draft.objects += [b"[1]"] * rng.randint(400_000, 600_000)
+    draft.objects += [b"[1]"] * rng.randint(200_000, 300_000)
     return written(draft, [page(draft, text("Many objects"))])
 
 

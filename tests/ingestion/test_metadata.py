@@ -11,7 +11,7 @@ from printed import BODY, read_pdf
 from ingestion.read.dates import find_date, order
 from ingestion.read.metadata import read_metadata
 from ingestion.read.values import shaped_ids
-from storage.models import MetadataField
+from storage.metadata_models import MetadataField
 
 BLOCK = ("Standard Operating Procedure", "Backup of servers")
 

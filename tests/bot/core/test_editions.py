@@ -12,7 +12,8 @@ from bot.core import naming
 from bot.core.editions import outdated
 from bot.core.models import Answer, AnswerState, Citation
 from bot.core.sources import cited_pages
-from storage.models import LivePublication, MetadataField
+from storage.metadata_models import MetadataField
+from storage.models import LivePublication
 
 TODAY = date(2026, 11, 21)
 
