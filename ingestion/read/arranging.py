@@ -6,12 +6,12 @@ is lost or changed, and each keeps its place on paper. Words stand in a block wh
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise
 
 from ingestion.read.grids import Grid
-from ingestion.read.regions import corrected, is_middle_in
+from ingestion.read.regions import corrected, is_middle_in, repeated_figures
 from storage.models import Box, Page, PlacedWord
 from storage.pdf.models import BlockKind, Layout, Line, ReadPdf, Region
 from storage.word_map import WordMap
@@ -44,6 +44,8 @@ class ArrangedPdf:
     pdf: ReadPdf
     blocks: tuple[tuple[Block, ...], ...]
     """Of each page; none where its layout is not known."""
+    figures: Mapping[int, Sequence[Box]]
+    """Page (from 1) -> its pictures and charts, decoration left out."""
 
 
 def arrange(pdf: ReadPdf, layout: Layout) -> ArrangedPdf:
@@ -51,20 +53,24 @@ def arrange(pdf: ReadPdf, layout: Layout) -> ArrangedPdf:
     pages: list[Page] = []
     lines: list[tuple[Line, ...]] = []
     blocks: list[tuple[Block, ...]] = []
+    figures: dict[int, list[Box]] = {}
+    repeated = repeated_figures(layout)
     for page, own in zip(pdf.pages, pdf.lines, strict=True):
         regions = layout.pages.get(page.number)
-        if regions is None or not own:
+        if regions is None:
             pages.append(page)
             lines.append(own)
             blocks.append(())
             continue
         writer = _Writer(page, own)
-        for owned in _owned(page, corrected(page, own, regions)):
+        regions = corrected(page, own, regions, repeated)
+        figures[page.number] = [region.box for region in regions if region.kind is BlockKind.FIGURE]
+        for owned in _owned(page, regions):
             writer.write(owned)
         pages.append(writer.page())
         lines.append(tuple(writer.lines))
         blocks.append(tuple(writer.blocks))
-    return ArrangedPdf(replace(pdf, pages=tuple(pages), lines=tuple(lines)), tuple(blocks))
+    return ArrangedPdf(replace(pdf, pages=tuple(pages), lines=tuple(lines)), tuple(blocks), figures)
 
 
 @dataclass(slots=True)
@@ -116,6 +122,20 @@ def _area(box: Box) -> float:
     return (box.x1 - box.x0) * (box.y1 - box.y0)
 
 
+def _down_the_page(words: Sequence[PlacedWord]) -> Sequence[PlacedWord]:
+    """A block's words in file order, unless that jumps up to lines that stand above in the same column."""
+    lines = [list(group) for _, group in groupby(words, key=lambda word: word.line)]
+    if not any(_jumps_up(before, line) for before, line in pairwise(lines)):
+        return words
+    return [word for line in sorted(lines, key=lambda line: line[0].box.y0) for word in line]
+
+
+def _jumps_up(before: Sequence[PlacedWord], line: Sequence[PlacedWord]) -> bool:
+    is_above = line[0].box.y1 <= before[0].box.y0
+    is_beside = line[0].box.x0 >= before[-1].box.x1 or line[-1].box.x1 <= before[0].box.x0
+    return is_above and not is_beside
+
+
 class _Writer:
     """Writes one page's text anew."""
 
@@ -135,7 +155,7 @@ class _Writer:
         grid = Grid.of(owned.region, owned.words, self._page) if owned.region else None
         rows = tuple(self._rows(grid)) if grid else ()
         if not grid:
-            self._run(owned.words, "\n")
+            self._run(_down_the_page(owned.words), "\n")
         kind = owned.region.kind if owned.region else BlockKind.TEXT
         if kind is BlockKind.TABLE and not grid:
             kind = BlockKind.TEXT
@@ -186,7 +206,7 @@ class _Writer:
 
     def _gap(self, before: PlacedWord, word: PlacedWord, between_lines: str) -> str:
         """The page's own space between two words that stood side by side; nothing in a joined word."""
-        gap = self._page.text[before.end : word.start]
+        gap = self._page.text[before.end : word.start] if before.end <= word.start else between_lines
         if before.line != word.line:
             return gap and between_lines
         return gap if gap.isspace() and between_lines == "\n" else gap and " "

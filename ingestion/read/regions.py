@@ -5,27 +5,64 @@ It takes a picture under text for a figure, and two tables with a heading betwee
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Container, Iterator, Sequence
 from statistics import median
 
 from ingestion.read.outline import LARGER
 from storage.models import Box, Page
-from storage.pdf.models import BlockKind, Line, Region
+from storage.pdf.models import BlockKind, Layout, Line, Region
 
 LARGEST_FIGURE_SHARE = 0.4
 """What is called a figure and holds more of the page's words than this is text on a background."""
 
+SMALLEST_FIGURE, SHORTEST_SIDE, LARGEST_LOGO, LOGO_EDGE = 0.015, 0.05, 0.06, 0.1
+"""Shares of the page, and of its sides: pictures that say something, and logos at the first page's edges."""
+LEAST_REPEATED, REPEATED_SHARE = 3, 0.2
+"""Pages at whose same place a picture stands that is a logo."""
 
-def corrected(page: Page, lines: Sequence[Line], regions: Sequence[Region]) -> list[Region]:
-    """The regions of a page, in reading order."""
+
+def repeated_figures(layout: Layout) -> frozenset[Box]:
+    """Pictures that stand at the same place of several pages: logos and ornaments."""
+    places = Counter(
+        _roughly(region.box)
+        for regions in layout.pages.values()
+        for region in regions
+        if region.kind is BlockKind.FIGURE
+    )
+    least = max(LEAST_REPEATED, REPEATED_SHARE * len(layout.pages))
+    return frozenset(place for place, count in places.items() if count >= least)
+
+
+def _roughly(box: Box) -> Box:
+    return Box(*(round(side, 2) for side in box))
+
+
+def corrected(
+    page: Page, lines: Sequence[Line], regions: Sequence[Region], repeated: Container[Box] = ()
+) -> list[Region]:
+    """The regions of a page, in reading order; ``repeated`` are the document's own ornaments."""
     most = LARGEST_FIGURE_SHARE * len(page.words)
     boxes = [word.box for word in page.words]
     found: list[Region] = []
     for region in regions:
-        if region.kind is BlockKind.FIGURE and sum(is_middle_in(box, region.box) for box in boxes) > most:
-            continue
-        found += _parted(region, lines) if region.kind is BlockKind.TABLE else [region]
+        if region.kind is BlockKind.TABLE:
+            found += _parted(region, lines)
+        elif region.kind is not BlockKind.FIGURE or not (
+            _is_decoration(page, region.box, repeated)
+            or sum(is_middle_in(box, region.box) for box in boxes) > most
+        ):
+            found.append(region)
     return found
+
+
+def _is_decoration(page: Page, figure: Box, repeated: Container[Box]) -> bool:
+    """A logo or an ornament: tiny, at the same place of other pages, or small at the first page's edge."""
+    width, height = figure.x1 - figure.x0, figure.y1 - figure.y0
+    is_small = width * height < SMALLEST_FIGURE or min(width, height) < SHORTEST_SIDE
+    is_at_edge = figure.y0 < LOGO_EDGE or figure.y1 > 1 - LOGO_EDGE
+    is_logo = page.number == 1 and is_at_edge and width * height < LARGEST_LOGO
+    return is_small or is_logo or _roughly(figure) in repeated
 
 
 def is_middle_in(box: Box, outer: Box) -> bool:

@@ -11,7 +11,7 @@ import argparse
 import asyncio
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from print_papers import print_papers
@@ -19,9 +19,8 @@ from reading.fields import count_fields, printed_fields
 from reading.full import read_full
 from reading.labels import Labels, load_labels
 from reading.library import Files, printed_words, read_with
-from reading.quick import QuickReadings, read_quick
+from reading.quick import read_quick
 from reading.report import Row, Rows, count, printed
-from reading.seen import Readout
 from reading.sentences import Words, count_sentences, sample
 from reading.tally import Tally
 
@@ -51,25 +50,20 @@ def _measure(corpus: Path, work: Path, shown: str | None) -> list[bool]:
     }
     files = {name: (paths[name], numbers) for name, numbers in pages.items()}
     quick = asyncio.run(read_quick(paths))
-    readouts = _readouts(files, quick)
+    full = asyncio.run(read_full(paths, quick.pdfs))
+    readouts = {FULL: full.readout(), QUICK: quick.readout()} | {
+        name: read_with(library, files) for name, library in LIBRARIES.items()
+    }
     words = _words(labels, files)
     tallies = {name: count(labels, words, readout) for name, readout in readouts.items()}
     metadata = count_fields(fields, quick.pdfs)
-    boxes = count_sentences(sample(words), words, quick.chunks())
-    ours = next(iter(readouts))
-    found = [*_field_rows(metadata, ours), *Rows(tallies, ours).all(), _sentence_row(boxes, ours)]
+    boxes = count_sentences(sample(words), words, full.chunks())
+    found = [*_field_rows(metadata, FULL), *Rows(tallies, FULL).all(), _sentence_row(boxes, FULL)]
     if shown:
-        wrong = [*metadata.wrong, *boxes.wrong] if shown == ours else []
-        print("\n".join([*wrong, *tallies[shown if shown in tallies else ours].wrong()]), end="\n\n")
+        wrong = [*metadata.wrong, *boxes.wrong] if shown == FULL else []
+        print("\n".join([*wrong, *tallies[shown].wrong()]), end="\n\n")
     print(printed(found, list(readouts)))
     return [row.is_met for row in found if row.is_met is not None]
-
-
-def _readouts(files: Files, quick: QuickReadings) -> Mapping[str, Readout]:
-    """A column for each reader, ours first; the quick one is ours as long as there is no full one."""
-    full = asyncio.run(read_full(files))
-    own = {FULL: full, QUICK: quick.readout()} if full else {FULL: quick.readout()}
-    return own | {name: read_with(library, files) for name, library in LIBRARIES.items()}
 
 
 def _words(labels: Labels, files: Files) -> Words:

@@ -1,19 +1,90 @@
-"""Our full reading, with layout, tables and figures, as a column of the table."""
+"""Our full reading, by the layout of pages, as a column of the table, and its chunks."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from reading.seen import Readout
+from ingestion.read.arranging import ArrangedPdf, Block, arrange
+from ingestion.read.chunker import chunk_document
+from ingestion.read.looking import BATCH
+from ingestion.read.structure import Structure
+from reading.quick import LIMIT, WINDOW, children_seconds
+from reading.seen import Area, Readout, Rows, Seen
+from storage.bundled import TOKENIZER, bundled
+from storage.models import Chunk
+from storage.pdf import wire
+from storage.pdf.models import BlockKind, ReadPdf
+from storage.pdf.process import PdfProcess
+from storage.pieces import PieceCounter
+from storage.settings import StorageSettings
 
 
-async def read_full(files: Mapping[str, tuple[Path, Sequence[int]]]) -> Readout | None:
-    """What the full reading sees; None as long as there is none, and the quick one stands in its column.
+@dataclass(frozen=True, slots=True)
+class FullReadings:
+    """Every file as read and arranged, and what that took."""
 
-    A page comes as blocks with kind, text range and box. Their texts in their order are ``Seen.text``,
-    those of the kind heading ``Seen.headings``, boxes of the kind figure ``Seen.figures``, and tables,
-    which hold rows of cell texts, ``Seen.tables``.
-    """
-    del files
-    return None
+    pdfs: Mapping[str, ArrangedPdf]
+    seconds: float
+
+    def readout(self) -> Readout:
+        """As a column of the table."""
+        seen = {name: _seen(one) for name, one in self.pdfs.items()}
+        return Readout(seen, sum(len(one.pdf.pages) for one in self.pdfs.values()), self.seconds)
+
+    def chunks(self) -> dict[str, Sequence[Chunk]]:
+        """The chunks of every file."""
+        counter = PieceCounter(bundled(TOKENIZER))
+        return {
+            name: chunk_document(
+                one.pdf, name, limit=LIMIT, pieces=counter, window=WINDOW, blocks=one.blocks
+            ).chunks
+            for name, one in self.pdfs.items()
+        }
+
+
+async def read_full(files: Mapping[str, Path], quick: Mapping[str, ReadPdf]) -> FullReadings:
+    """Look at the pages of PDFs that were read; the start of the process that looks is not counted."""
+    process = PdfProcess(StorageSettings())
+    try:
+        await process.lay_out(next(iter(files.values())), 1, 1)
+        own, theirs = time.process_time(), children_seconds()
+        pdfs: dict[str, ArrangedPdf] = {}
+        for name, path in files.items():
+            layout = wire.layout(await _look(process, path, len(quick[name].pages)))
+            pdfs[name] = arrange(quick[name], layout)
+    finally:
+        await process.aclose()
+    return FullReadings(pdfs, time.process_time() - own + children_seconds() - theirs)
+
+
+async def _look(process: PdfProcess, path: Path, count: int) -> bytes:
+    batches = [
+        await process.lay_out(path, first, min(first + BATCH - 1, count))
+        for first in range(1, count + 1, BATCH)
+    ]
+    return b"".join(batches)
+
+
+def _seen(arranged: ArrangedPdf) -> Seen:
+    """Headings are what the chunker takes for them."""
+    structure, pages = Structure(arranged.pdf, arranged.blocks), arranged.pdf.pages
+    headings = [
+        (page.number, page.text[piece.start : piece.end])
+        for number, page in enumerate(pages)
+        for piece in structure.pieces(number)
+        if piece.rank
+    ]
+    tables = {
+        page.number: [_rows(page.text, block) for block in blocks if block.kind is BlockKind.TABLE]
+        for page, blocks in zip(pages, arranged.blocks, strict=True)
+    }
+    figures = {page: [Area(*box) for box in boxes] for page, boxes in arranged.figures.items()}
+    return Seen(headings, tables, {page.number: page.text for page in pages}, figures)
+
+
+def _rows(text: str, table: Block) -> Rows:
+    lines = (text[start:end].split("\n", maxsplit=1)[0] for start, end in table.rows)
+    return [[cell.strip() for cell in line.strip().strip("|").split("|")] for line in lines]

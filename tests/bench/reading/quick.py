@@ -55,7 +55,7 @@ async def read_quick(files: Mapping[str, Path]) -> QuickReadings:
 
 async def _cpu_seconds(files: Mapping[str, Path], pdfs: dict[str, ReadPdf] | None = None) -> float:
     """Read files into ``pdfs``; the time that took here and in the reading process and its children."""
-    own, theirs = time.process_time(), _children()
+    own, theirs = time.process_time(), children_seconds()
     process = PdfProcess(StorageSettings())
     await process.start()
     try:
@@ -66,10 +66,11 @@ async def _cpu_seconds(files: Mapping[str, Path], pdfs: dict[str, ReadPdf] | Non
     finally:
         await process.aclose()
     await asyncio.sleep(0)
-    return time.process_time() - own + _children() - theirs
+    return time.process_time() - own + children_seconds() - theirs
 
 
-def _children() -> float:
+def children_seconds() -> float:
+    """CPU seconds of the processes that this one started and that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 

@@ -46,10 +46,14 @@ class Sentence:
 
 
 def sample(printed: Words) -> list[Sentence]:
-    """The same sentences at every run; one that a page has twice is left out."""
+    """The same sentences at every run; one that a page has twice is left out.
+
+    So are drawn pages: what stands side by side in a file whose parts are shuffled is no sentence.
+    """
     found = [
         Sentence(name, page, words)
         for name, pages in printed.items()
+        if not name.startswith("papers/")
         for page, all_words in pages.items()
         for words in _sentences(all_words)
         if _letters(_joined(all_words)).count(_letters(_joined(words))) == 1
