@@ -63,9 +63,9 @@ def arrange(pdf: ReadPdf, layout: Layout) -> ArrangedPdf:
             blocks.append(())
             continue
         writer = _Writer(page, own)
-        regions = corrected(page, own, regions, repeated)
-        figures[page.number] = [region.box for region in regions if region.kind is BlockKind.FIGURE]
-        for owned in _owned(page, regions):
+        sound = corrected(page, own, regions, repeated)
+        figures[page.number] = [region.box for region in sound if region.kind is BlockKind.FIGURE]
+        for owned in _owned(page, sound):
             writer.write(owned)
         pages.append(writer.page())
         lines.append(tuple(writer.lines))
