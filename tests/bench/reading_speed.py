@@ -51,7 +51,7 @@ async def _read(pdf: PdfProcess, side: SideProcesses, files: Sequence[Path], wor
     async def read(file: Path) -> None:
         job = {
             "do": "cut", "root": str(work / "read"), "reading": str(uuid4()), "limit": 400,
-            "tokenizer": str(bundled(TOKENIZER)), "window": 256,
+            "tokenizer": str(bundled(TOKENIZER)), "window": 256, "layout": 0, "ocr": 0, "pictures": "left",
         }  # fmt: skip
         await side.run(job, await pdf.fetch(file))
 

@@ -9,12 +9,14 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
 from paper import pdf
+from pictures import picture_pdf
 
 from ingestion.side_program import MEMORY
 from ingestion.work.side_process import SideProcesses
@@ -68,6 +70,9 @@ def cut(root: Path) -> dict[str, Any]:
         "limit": 400,
         "window": 256,
         "tokenizer": tokenizer,
+        "layout": 0,
+        "ocr": 0,
+        "pictures": "left",
     }
 
 
@@ -158,10 +163,25 @@ def test_it_ends_with_its_owner() -> None:
     ("pages", "said"),
     [((" ",), "Its only page holds no text"), ((" ", " "), "None of its 2 pages holds text")],
 )
-async def test_a_scan_is_named_with_what_to_do(
+async def test_a_silent_file_is_named_with_what_to_do(
     side: SideProcesses, tmp_path: Path, pages: tuple[str, ...], said: str
 ) -> None:
     """Shows that one page and several are spoken of as such."""
     read = await pages_of(tmp_path / "silent.pdf", *pages)
-    with pytest.raises(NoPages, match=f"{said}.* Run OCR"):
+    with pytest.raises(NoPages, match=f"{said}.* Export the file again"):
         await side.run(cut(tmp_path), read)
+
+
+@pytest.mark.parametrize(
+    ("pictures", "advice"), [("left", "Switch FOOTNOTE_OCR on"), ("read", "Scan it anew")]
+)
+async def test_a_scan_is_named_with_what_to_do(
+    side: SideProcesses, tmp_path: Path, pictures: str, advice: str
+) -> None:
+    """Shows that the advice is another one before OCR and after it found nothing."""
+    path = tmp_path / "scan.pdf"
+    path.write_bytes(picture_pdf("A picture of words."))
+    async with aclosing(PdfProcess(StorageSettings())) as process:
+        read = await process.fetch(path)
+    with pytest.raises(NoPages, match=advice):
+        await side.run({**cut(tmp_path), "pictures": pictures}, read)
