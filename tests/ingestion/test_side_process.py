@@ -95,7 +95,7 @@ async def test_a_reading_is_cut_kept_and_analysed(side: SideProcesses, tmp_path:
 
 async def test_errors_come_back_as_what_they_are(side: SideProcesses, tmp_path: Path) -> None:
     """Shows that a fault of the file, and files that are gone, are told apart on this side, too."""
-    with pytest.raises(NoPages, match="Run OCR"):
+    with pytest.raises(NoPages, match="Export the file again"):
         await side.run(cut(tmp_path), await pages_of(tmp_path / "a.pdf", ""))
     with pytest.raises(LostReading):
         await side.run(analyse(cut(tmp_path)))
