@@ -19,6 +19,8 @@ class IngestResult:
     """Pages that answer."""
     quarantined: tuple[tuple[str, str], ...]
     """(file, sentence for an admin) of every file that could not be read."""
+    waiting_for_ocr: tuple[str, ...] = ()
+    """Files that answer once OCR has read them."""
     skipped: tuple[str, ...] = ()
     """Loose PDFs that no channel was named for."""
 
@@ -30,4 +32,5 @@ def result_of(standings: Sequence[Standing]) -> IngestResult:
         live=sum(one.rung is not None for one in standings),
         pages=sum(one.pages for one in standings),
         quarantined=tuple((one.file, one.reason) for one in standings if one.reason is not None),
+        waiting_for_ocr=tuple(one.file for one in standings if one.waits_for_ocr),
     )

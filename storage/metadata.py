@@ -19,7 +19,7 @@ KEY = "metadata"
 
 FIELDS = (
     "sop_id", "version", "department", "effective", "last_updated", "title", "author", "organisation",
-    "document_type",
+    "document_type", "language",
 )  # fmt: skip
 LONGEST_VALUE = 120
 

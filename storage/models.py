@@ -108,7 +108,7 @@ class Rung(StrEnum):
     QUICK = "quick"
     """Text, boxes and font-size headings; found by words."""
     FULL = "full"
-    """The same with vectors (and, later, layout, tables, figures and OCR)."""
+    """By the layout of the pages, with tables, OCR where text is missing, and vectors."""
 
 
 class PlacedWord(NamedTuple):

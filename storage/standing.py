@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ScalarSelect, Subquery, func, select, tuple_
+from sqlalchemy import ColumnElement, ScalarSelect, Subquery, exists, func, select, tuple_
 from sqlalchemy.orm import aliased
 from sqlmodel import col
 
@@ -30,10 +30,19 @@ class Standing:
     """Pages that answer."""
     reason: str | None
     """Why it will not get any further, as a sentence for an admin; None when it may."""
+    is_silent: bool
+    """Its quick reading found no text: only the full one, by OCR, may."""
+
+    @property
+    def waits_for_ocr(self) -> bool:
+        """Whether nothing of it answers before OCR has read it."""
+        return self.is_silent and self.rung is None and self.reason is None
 
     def has_reached(self, rung: Rung) -> bool:
         """Whether waiting for this rung is over: it answers so far, or never will."""
-        return self.reason is not None or self.rung in (rung, Rung.FULL)
+        if self.reason is not None or (rung is Rung.QUICK and self.waits_for_ocr):
+            return True
+        return self.rung in (rung, Rung.FULL)
 
 
 async def standings(database: Database, folder_id: int, generations: Generations) -> list[Standing]:
@@ -47,6 +56,7 @@ async def standings(database: Database, folder_id: int, generations: Generations
             live.c.rung,
             func.coalesce(live.c.pages, 0),
             func.coalesce(DocumentRow.reason, _failure(newest, generations)),
+            _is_silent(newest, generations),
         )
         .outerjoin(newest, newest.c.document_id == DocumentRow.id)
         .outerjoin(BlobRow, col(BlobRow.sha256) == newest.c.sha256)
@@ -57,8 +67,8 @@ async def standings(database: Database, folder_id: int, generations: Generations
     async with database.snapshot() as session:
         rows = (await session.execute(query)).all()
     return [
-        Standing(document, file, size, Rung(rung) if rung else None, pages, reason)
-        for document, file, size, rung, pages, reason in rows
+        Standing(document, file, size, Rung(rung) if rung else None, pages, reason, is_silent)
+        for document, file, size, rung, pages, reason, is_silent in rows
     ]
 
 
@@ -86,4 +96,14 @@ def _failure(newest: Subquery, generations: Generations) -> ScalarSelect[Any]:
         .limit(1)
         .correlate(newest)
         .scalar_subquery()
+    )
+
+
+def _is_silent(newest: Subquery, generations: Generations) -> ColumnElement[bool]:
+    return exists().where(
+        col(ReadingRow.sha256) == newest.c.sha256,
+        col(ReadingRow.generation) == generations.quick,
+        col(ReadingRow.rung) == Rung.QUICK.value,
+        col(ReadingRow.state) == "done",
+        col(ReadingRow.chunks) == 0,
     )

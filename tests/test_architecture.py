@@ -40,6 +40,7 @@ HOMES = {
     "onnxruntime": ("storage.embedder", "storage.pdf"),
     "cv2": ("storage.pdf.ocr_engine", "storage.pdf.ocr_ink"),
     "rapidocr": ("storage.pdf.ocr_engine",),
+    "py3langid": ("ingestion.read.language",),
     "tokenizers": ("storage.embedder", "storage.pieces"),
     "Stemmer": ("storage.analyzer",),
     "sqlmodel": ("storage",),

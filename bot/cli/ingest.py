@@ -13,6 +13,8 @@ from bot.service import open_ingestion
 from ingestion.app import IngestResult
 from storage.models import Rung
 
+_OCR_ADVICE = "it is read while `footnote serve` runs, or now by this command with --wait full"
+
 
 async def ingest(options: argparse.Namespace) -> int:
     """Ingest and report; 1 when something was quarantined."""
@@ -42,6 +44,8 @@ def _report(result: IngestResult, path: Path) -> int:
         print(f"skipped {loose}: not in a channel folder; --channel names one", file=sys.stderr)
     for file, reason in result.quarantined:
         print(f"could not read {file}: {reason}", file=sys.stderr)
+    for file in result.waiting_for_ocr:
+        print(f"{file} is a scan and waits for OCR: {_OCR_ADVICE}", file=sys.stderr)
     if not result.files:
         print(f"There is no PDF to read in {path}.", file=sys.stderr)
         return 0

@@ -153,7 +153,8 @@ class _Writer:
         self._put("\n\n" if self._parts else "")
         start, first_line = self._length, len(self.lines)
         grid = Grid.of(owned.region, owned.words, self._page) if owned.region else None
-        rows = tuple(self._rows(grid)) if grid else ()
+        has_header = grid is not None and grid.has_header(self._old_lines)
+        rows = tuple(self._rows(grid, has_header)) if grid else ()
         if not grid:
             self._run(_down_the_page(owned.words), "\n")
         kind = owned.region.kind if owned.region else BlockKind.TEXT
@@ -169,11 +170,11 @@ class _Writer:
                 is_seen=owned.region is not None,
                 rows=rows,
                 columns=len(grid.rows[0]) if grid else 0,
-                has_header=bool(grid and grid.has_header(self._old_lines)),
+                has_header=has_header,
             )
         )
 
-    def _rows(self, grid: Grid) -> Iterator[tuple[int, int]]:
+    def _rows(self, grid: Grid, has_header: bool) -> Iterator[tuple[int, int]]:
         """The rows of a table, each a line of Markdown; the rule under the header belongs to the header."""
         for number, cells in enumerate(grid.rows):
             self._put("\n" if number else "")
@@ -183,7 +184,7 @@ class _Writer:
                 self._put(" ")
                 self._run(words, " ")
                 self._put(" |" if words else "|")
-            if number == 0 and grid.has_header(self._old_lines):
+            if number == 0 and has_header:
                 self._put("\n|" + " --- |" * len(cells))
             yield start, self._length
 

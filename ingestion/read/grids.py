@@ -23,6 +23,9 @@ LEAST_ROWS = 2
 MOST_SPANNING = 0.25
 """Share of the rows that may span the strip, such as a remark over both columns."""
 
+MOST_WORDS = 1500
+"""A column of more words than any printed page has is not parted: the time grows with their square."""
+
 MOST_DOTS = 0.25
 LONGEST_LABEL = 6
 """Words before the colon."""
@@ -42,7 +45,8 @@ class Grid:
     @classmethod
     def of(cls, region: Region, words: Sequence[PlacedWord], page: Page) -> Grid | None:
         """The cells of a table region; None for what is no table: it has a single row or column."""
-        if region.kind is not BlockKind.TABLE or not region.cells:
+        has_cells = any(cell for row in region.cells for cell in row)
+        if region.kind is not BlockKind.TABLE or not has_cells:
             return None
         aspect = page.width / page.height if page.height else 1
         rows = _without_empty(_parted(_filled(region.cells, words, aspect), aspect))
@@ -105,6 +109,9 @@ def _parted(rows: Rows, aspect: float) -> Rows:
     column = 0
     while column < len(rows[0]):
         cells = [row[column] for row in rows]
+        if sum(map(len, cells)) > MOST_WORDS:
+            column += 1
+            continue
         gaps = [list(_gaps(cell, aspect, WIDE_GAP)) for cell in cells]
         at = _strip(cells, gaps) or _lone_strip(cells, aspect)
         if at is None:
@@ -185,13 +192,13 @@ def _holds_labels(rows: Rows, column: int, text: str) -> bool:
 
 def _label_and_value(cell: Cell, text: str) -> list[Cell]:
     for number, word in enumerate(cell[:LONGEST_LABEL], start=1):
-        if text[: word.end].endswith(":"):
+        if text[word.end - 1] == ":":
             return [cell[:number], cell[number:]]
     return [cell, []]
 
 
 def _is_label(cell: Cell, text: str) -> bool:
-    return bool(cell) and text[: cell[-1].end].endswith(":")
+    return bool(cell) and text[cell[-1].end - 1] == ":"
 
 
 def _without_empty(rows: Rows) -> Rows:

@@ -41,7 +41,6 @@ LABELS = {
     "organisation": (r"(?:company|organi[sz]ation|institution|facility)(?: name)?",),
     "document_type": (r"(?:document|doc) type", r"type of document"),
     "title": (r"(?:sop |document |procedure |policy )?title", r"subject"),
-    "language": (r"language",),
     IGNORED: (
         r"(?:date )?(?:approved|authori[sz]ed|reviewed|checked|issued|signed|supersedes|replaces)"
         r"(?: by| on| date)?",
@@ -51,7 +50,8 @@ LABELS = {
         r"date(?: of issue| issued)?",
         r"page(?: no)?",
         r"status|signature|name|owner|process owner|classification|location|site|distribution|copy no|scope",
-        r"e-?mail(?: address)?|phone|telephone|position|role|keywords|category|section|approver|purpose",
+        r"e-?mail(?: address)?|phone|telephone|position|role|keywords|category|section|approver|purpose"
+        r"|language",
     ),
 }  # fmt: skip
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from ingestion.read import dates, values
 from ingestion.read.labels import IGNORED, Labelled, labelled, name_of
+from ingestion.read.language import read_language
 from ingestion.read.metadata_rules import Found, checked, chosen
 from ingestion.read.outline import EDGE
 from storage.geometry import rectangles
@@ -33,14 +34,19 @@ _CELL = re.compile(r"(?:(?! {2,}).)+")
 
 
 def read_metadata(pdf: ReadPdf) -> dict[str, MetadataField]:
-    """The fields of a document by name; those that it does not print are left out."""
+    """The fields of a document by name; those that it does not print are left out.
+
+    All are verbatim but the language, which is told from the text of a page.
+    """
     head, further = _head(pdf), _running(pdf)
     found = [*_in_block(head), *further]
     is_procedure = any(values.is_procedure(row.text) for row in head)
     sound = [one for raw in found for one in checked(raw, is_procedure=is_procedure)]
     shaped = [*_shapes(head[:HEAD_LINES]), *_letterhead(head, sound)]
     is_day_first = dates.order(one.value for one in found)
-    return {name: _field(pdf, one, is_day_first) for name, one in chosen([*sound, *shaped]).items()}
+    printed = {name: _field(pdf, one, is_day_first) for name, one in chosen([*sound, *shaped]).items()}
+    language = read_language(pdf)
+    return {**printed, language.name: language} if language else printed
 
 
 class _Row(NamedTuple):

@@ -52,7 +52,7 @@ class Structure:
     def _of_blocks(self, page: int) -> Iterator[Piece]:
         text, lines = self._pdf.pages[page].text, self._pdf.lines[page]
         kept = {line.start: rank for line, rank in self._outline.lines(page)}
-        blocks = [block for block in self._blocks[page] if not self._is_page_number(block, text)]
+        blocks = [block for block in self._blocks[page] if not _is_page_number(block, text)]
         for number, block in enumerate(blocks):
             own = [line for line in lines[block.first_line : block.end_line] if line.start in kept]
             if block.kind is BlockKind.TABLE:
@@ -74,11 +74,6 @@ class Structure:
             is_heading = block.kind in _BODY and len(lines) <= LONGEST_HEADING_LINES and all(ranks)
             ranks = ranks if is_heading and text[block.end - 1] not in ".:" else [None] * len(lines)
         return zip(lines, ranks, strict=True)
-
-    def _is_page_number(self, block: Block, text: str) -> bool:
-        return block.kind is BlockKind.RUNNING and bool(
-            _PAGE_NUMBER.fullmatch(text[block.start : block.end].strip())
-        )
 
     def _rows(self, page: int, table: Block, *, is_first: bool) -> Iterator[Piece]:
         """The rows of a table, each with the header that names its columns, be it on an earlier page."""
@@ -105,6 +100,11 @@ class Structure:
     def _last_block(self, page: int) -> Block | None:
         seen = [one for one in self._blocks[page] if one.kind not in {BlockKind.RUNNING, BlockKind.FOOTNOTE}]
         return seen[-1] if seen else None
+
+
+def _is_page_number(block: Block, text: str) -> bool:
+    printed = text[block.start : block.end].strip()
+    return block.kind is BlockKind.RUNNING and _PAGE_NUMBER.fullmatch(printed) is not None
 
 
 def _stands_before_its_own(blocks: Sequence[Block], number: int) -> bool:

@@ -40,8 +40,6 @@ from storage.word_map import SCALE  # noqa: E402
 NICENESS = 15
 """It goes on for hours behind everything else."""
 
-MOST_BOOKMARKS = 5000
-
 _KINDS = {
     "title": "heading",
     "section-header": "heading",
@@ -63,18 +61,9 @@ def perform(job: dict[str, Any], source: int, out: int) -> None:
 
 def _lay_out(job: dict[str, Any], document: pymupdf.Document) -> Iterator[bytes]:
     last = min(job["last"], page_count(document))
-    yield to_line({"bookmarks": _bookmarks(document) if job["first"] == 1 else []})
     for number in range(job["first"], last + 1):
         yield to_line({"number": number, "parts": _parts(document, number - 1)})
     yield to_line({"end": last})
-
-
-def _bookmarks(document: pymupdf.Document) -> list[list[Any]]:
-    """(level, title, page) of each; a damaged outline is none."""
-    try:
-        return [list(one[:3]) for one in document.get_toc(simple=True)[:MOST_BOOKMARKS]]
-    except PAGE_FAULTS:
-        return []
 
 
 def _parts(document: pymupdf.Document, index: int) -> list[list[Any]] | None:

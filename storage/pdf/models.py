@@ -91,8 +91,6 @@ class Layout:
 
     pages: Mapping[int, tuple[Region, ...]]
     """Page (from 1) -> its parts in reading order; a page that was not looked at is missing."""
-    bookmarks: tuple[tuple[int, str, int], ...] = ()
-    """(level from 1, title, page) of each entry of the file's own outline."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,7 +83,7 @@ class PdfProcess:
             return await self._run(job, path, self._settings.read_seconds)
 
     async def lay_out(self, path: Path, first: int, last: int) -> bytes:
-        """Where the parts of pages ``first`` to ``last`` (from 1) stand; the bookmarks come with page 1.
+        """Where the parts of pages ``first`` to ``last`` (from 1) stand.
 
         ``wire.layout`` understands it, and any number of such batches.
 

@@ -15,7 +15,6 @@ from storage.errors import (
 )
 from storage.models import Box, Page
 from storage.pdf.models import BlockKind, Layout, Line, OcrPage, ReadPdf, Region, RenderedPage
-from storage.pdf.titles import sane_title
 from storage.word_map import SCALE, WordMap
 
 _FAULTS: dict[str, type[DocumentError]] = {
@@ -79,13 +78,13 @@ def whole_batch(data: bytes) -> bytes:
 def layout(batches: bytes) -> Layout:
     """Where the parts of pages stand, from any number of batches one behind the other."""
     bodies = [json.loads(line) for line in batches.splitlines()]
-    pages = {
-        body["number"]: tuple(_region(*part) for part in body["parts"])
-        for body in bodies
-        if body.get("parts") is not None
-    }
-    bookmarks = [tuple(one) for body in bodies for one in body.get("bookmarks", ())]
-    return Layout(pages, tuple((level, sane_title(title), page) for level, title, page in bookmarks))
+    return Layout(
+        {
+            body["number"]: tuple(_region(*part) for part in body["parts"])
+            for body in bodies
+            if body.get("parts") is not None
+        }
+    )
 
 
 def _region(kind: str, box: list[int], cells: list[list[list[int] | None]]) -> Region:

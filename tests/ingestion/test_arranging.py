@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from printed import BODY, HEADING, Row, make_page, read_pdf
 
@@ -89,6 +89,7 @@ ROWS = st.lists(
 
 @settings(deadline=None, max_examples=300)
 @given(st.lists(ROWS, min_size=1, max_size=3), st.lists(REGIONS, max_size=6))
+@example([[body("1")]], [Region(BlockKind.TABLE, WHOLE, ((None,),))])
 def test_no_word_is_lost_or_moved_whatever_the_layout_says(
     rows: list[list[Row]], regions: list[Region]
 ) -> None:

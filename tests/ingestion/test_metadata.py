@@ -198,3 +198,20 @@ def test_a_run_that_is_almost_a_number_takes_no_longer_than_a_number(run: str) -
         "SOP-IT-04",
         "QA-SOP-12.3",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("The backup of every server runs each night at two, and its log is read in the morning.", "en"),
+        ("Die Sicherung aller Server läuft jede Nacht um zwei Uhr und wird am Morgen geprüft.", "de"),
+        ("La sauvegarde des serveurs se fait chaque nuit à deux heures et on la contrôle le matin.", "fr"),
+        ("Резервное копирование серверов выполняется каждую ночь в два часа, журнал читают утром.", "ru"),
+        ("4711 0815 12.5 kg 7 m/s 99 % 12 3.4 88 17 4 21 9 6 5 4 3 2 1 0 11 12 13", None),
+        ("Hello there", None),
+    ],
+)
+def test_the_language_is_told_from_a_page_of_words(text: str, language: str | None) -> None:
+    """The first page with enough words is its evidence; numbers and a few words say nothing."""
+    found = fields(["Cover"], [text, text]).get("language")
+    assert (found and (found.value, found.page)) == (language and (language, 2))

@@ -260,7 +260,7 @@ async def test_bad_files_are_quarantined_with_a_sentence_and_the_rest_goes_on(
     await home.until_found("hr", "marzipan", "leave.pdf")
     await home.until(lambda: _are_quarantined(home, "page.pdf", "empty.pdf", "locked.pdf"))
     documents = await home.documents("hr")
-    assert "OCR" in (documents["empty.pdf"].reason or "")
+    assert "no text" in (documents["empty.pdf"].reason or "")
     assert "password" in (documents["locked.pdf"].reason or "")
     assert documents["page.pdf"].reason
     failed = [row for row in await home.rows(ReadingRow) if row.state == "failed"]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from paper import pdf
+from pictures import picture_pdf
 from program import SAMPLES, Program
 
 
@@ -33,6 +34,20 @@ def test_ingest_waits_for_vectors_when_asked(ingested: Program) -> None:
     assert {d["rung"] for d in ingested.documents("it")} == {"full"}
 
 
+def test_a_scan_is_named_and_read_when_asked_to_wait_for_it(program: Program, tmp_path: Path) -> None:
+    """Nothing of a scan answers before OCR read it: ``ingest`` says so and ends, or waits when told to."""
+    scan = tmp_path / "scan.pdf"
+    scan.write_bytes(picture_pdf("The marzipan cupboard is opened by two people."))
+    ended = program.run("ingest", str(scan), "--channel", "it")
+    assert ended.returncode == 0
+    assert "scan.pdf is a scan and waits for OCR" in ended.stderr
+    assert program.documents("it")[0]["state"] == "reading"
+    assert program.run("ingest", str(scan), "--channel", "it", "--wait", "full").returncode == 0
+    (document,) = program.documents("it")
+    assert (document["state"], document["rung"]) == ("live", "full")
+    assert "read by OCR" in document["reason"]
+
+
 def test_a_document_line_has_every_key(ingested: Program) -> None:
     """Metadata is what the document prints of itself, and null where it prints nothing."""
     (document,) = [one for one in ingested.documents("it") if "IT-04" in one["file"]]
@@ -48,6 +63,7 @@ def test_a_document_line_has_every_key(ingested: Program) -> None:
         "author": None,
         "organisation": "HALDEN INSTRUMENTS",
         "document_type": "STANDARD OPERATING PROCEDURE",
+        "language": "en",
     }
     listed = ingested.run("documents", "--channel", "it").stdout
     assert "SOP-IT-04, version 2.1, IT, effective 2024-01-15, updated 2024-01-08" in listed

@@ -289,12 +289,18 @@ async def test_a_live_document_tells_what_of_it_could_not_be_read(catalog: Catal
     """Pages without text, unread pages and a repaired file are named although the document answers."""
     document = await shelf.document("a.pdf")
     version = await shelf.version(document)
-    details = {"pages_without_text": [1, 3, 4, 5, 9], "unread_pages": [9], "is_repaired": True}
-    await shelf.reading(version, details=details)
-    await shelf.publication(version, await shelf.reading(version, Rung.FULL, details={"milliseconds": 5}))
+    details = {
+        "pages_without_text": [1, 3, 4, 5, 9],
+        "unread_pages": [9],
+        "ocr_pages": [10],
+        "is_repaired": True,
+    }
+    await shelf.reading(version, details={"pages_without_text": [1, 3, 4, 5, 9, 10], "pages_for_ocr": [10]})
+    await shelf.publication(version, await shelf.reading(version, Rung.FULL, details=details))
     status = await only_status(catalog, shelf)
     assert (status.state, status.reason) == (
         "live",
+        "page 10 was read by OCR: compare numbers with the page; "
         "page 9 could not be read; "
         "pages 1, 3-5 hold no text: if they are scanned, run OCR over the file and drop it again; "
         "the file is damaged and was read as far as it could be repaired",
