@@ -17,33 +17,25 @@ SPACING = 400
 """Most cl100k_base tokens between two markers."""
 
 _WORD = re.compile(r"\s*\S{1,200}\s*")
-_LOOKALIKE = re.compile(r"-{2,}(?=[ \t]*page[ \t]*\d+[ \t]*-{2,})", re.IGNORECASE)
+_LOOKALIKE = re.compile(r"(?:[-\u2010-\u2013\u2212]{2,}|[\u2014\u2015]+)(?=\s*page\b)", re.IGNORECASE)
 
 
 def marked(text: str, page_starts: Sequence[tuple[int, int]]) -> str:
     """The text with its page markers.
 
-    A line of the document that looks like a marker is escaped, so that it can never move a page
-    number.
+    A line of the document that looks like a marker is escaped, whole or not, so that it can never move a
+    page number.
     """
-    places = list(_places(text, page_starts))
-    ends = [offset for offset, _ in places[1:]] + [len(text)]
+    found = list(places(text, page_starts))
+    ends = [offset for offset, _ in found[1:]] + [len(text)]
     parts = (
         f"{_marker(page)}\n{_escaped(text[offset:end].strip())}"
-        for (offset, page), end in zip(places, ends, strict=True)
+        for (offset, page), end in zip(found, ends, strict=True)
     )
     return "\n".join(parts)
 
 
-def _marker(page: int) -> str:
-    return f"--- Page {page} ---"
-
-
-def _escaped(text: str) -> str:
-    return _LOOKALIKE.sub(lambda dashes: "\\-" * len(dashes[0]), text)
-
-
-def _places(text: str, page_starts: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+def places(text: str, page_starts: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """(offset, page) of every marker, in order."""
     ends = [offset for offset, _ in page_starts[1:]] + [len(text)]
     for (start, page), end in zip(page_starts, ends, strict=True):
@@ -51,13 +43,21 @@ def _places(text: str, page_starts: Sequence[tuple[int, int]]) -> Iterator[tuple
         yield from ((start + offset, page) for offset in _too_far(text[start:end]))
 
 
+def _marker(page: int) -> str:
+    return f"--- Page {page} ---"
+
+
+def _escaped(text: str) -> str:
+    return _LOOKALIKE.sub(lambda dashes: "".join(f"\\{dash}" for dash in dashes[0]), text)
+
+
 def _too_far(text: str) -> Iterator[int]:
     """Offsets at which the text since the last marker would otherwise exceed the spacing."""
-    if count_tokens(text) <= SPACING:
+    if _tokens(text) <= SPACING:
         return
     since = 0
     for start, end in _pieces(text):
-        tokens = count_tokens(text[start:end])
+        tokens = _tokens(text[start:end])
         if since and since + tokens > SPACING:
             yield start
             since = 0
@@ -68,9 +68,14 @@ def _pieces(text: str) -> Iterator[tuple[int, int]]:
     """Sentences; one that is longer than the spacing gives its words instead."""
     starts = [0, *(start for start in sentence_starts(text) if start), len(text)]
     for start, end in pairwise(starts):
-        if count_tokens(text[start:end]) <= SPACING:
+        if _tokens(text[start:end]) <= SPACING:
             yield start, end
         else:
             yield from (
                 (start + word.start(), start + word.end()) for word in _WORD.finditer(text[start:end])
             )
+
+
+def _tokens(text: str) -> int:
+    """As a model reads it."""
+    return count_tokens(_escaped(text))
