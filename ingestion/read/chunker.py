@@ -12,7 +12,7 @@ from itertools import accumulate
 from math import ceil, inf
 
 from ingestion.read.arranging import Block
-from ingestion.read.sentences import Span
+from ingestion.read.sentences import Span, sentences
 from ingestion.read.structure import Structure
 from ingestion.read.units import Unit, units_of
 from storage.models import Chunk, Page
@@ -139,19 +139,30 @@ class _Chunker:
                 yield from self._cut(unit)
 
     def _cut(self, unit: Unit) -> Iterator[Unit]:
-        """Halve a unit between two words, or an endless word, until its parts fit."""
+        """Halve a unit between two sentences, else two words, or an endless word, until its parts fit."""
         if unit.size <= 1:
             yield unit
             return
         words = [Span(span.page, word.start, word.end) for span in unit.spans for word in self._words(span)]
         if len(words) == 1:
             words = _halves(words[0])
-        middle = len(words) // 2
+        middle = self._seam(unit.spans, words)
         for half in (words[:middle], words[middle:]):
             spans = _merged(half)
             text = self._text(spans)[0]
             size, tokens = self.measure.of(text), self.measure.tokens(text)
             yield from self._cut(Unit(spans, unit.path, unit.is_heading, size=size, tokens=tokens))
+
+    def _seam(self, spans: Iterable[Span], words: Sequence[Span]) -> int:
+        """Number of the word before which to halve: a sentence's first, as near to the middle as can be."""
+        begins = {
+            (span.page, start)
+            for span in spans
+            for start, _ in sentences(self.pages[span.page].text, span.start, span.end)
+        }
+        middle = len(words) // 2
+        seams = (at for at, word in enumerate(words) if at and word[:2] in begins)
+        return min(seams, key=lambda at: abs(at - middle), default=middle)
 
     def split(self, run: list[Unit]) -> Iterator[list[Unit]]:
         """A run in as few and as equal parts as fit."""

@@ -113,6 +113,17 @@ def test_steps_and_rows_are_not_torn() -> None:
         assert all(part.startswith(tuple("12345678")) and part.endswith("time.") for part in text.split("\n"))
 
 
+def test_a_step_longer_than_a_chunk_is_cut_between_its_sentences() -> None:
+    """Nobody is shown half a sentence of it."""
+    step = "3. " + " ".join(
+        f"Valve {number} is turned until its pointer stands at zero." for number in range(60)
+    )
+    found = cut([[heading("Start"), body(step)]])
+    assert len(found) > 3
+    assert all(text.endswith("at zero.") for _, text in found)
+    assert all(text.startswith(("Start", "3. ", "Valve")) for _, text in found)
+
+
 def test_parts_of_a_long_section_are_about_equal() -> None:
     """A section slightly over the limit does not leave a crumb behind."""
     chunks = cut([[body(SENTENCE) for _ in range(6)]], limit=90)
