@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from bot.core import naming
 from bot.core.models import Citation, LocatedQuote, NearestPage, Passage
 from bot.core.ports import CitationStore, LinkIssuer
+from bot.core.quotes import cells
 from storage.models import Channel
 
 
@@ -48,7 +49,7 @@ class CitationDesk:
 
     async def _cite(self, channel: Channel, number: int, quote: LocatedQuote) -> Citation:
         publication = quote.passage.publication
-        words = " ".join(quote.quote.split())
+        words = " ".join(cells(quote.quote))
         record = await self._store.add(channel.id, publication.version_id, quote.page, words, quote.boxes)
         return Citation(
             number=number,

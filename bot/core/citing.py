@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from bot.core.facts import unsupported
 from bot.core.models import Claim, Draft, Evidence, LocatedQuote
-from bot.core.quotes import locate, reduce_text
+from bot.core.quotes import cells, locate, reduce_text
 
 _MARK = re.compile(r"\s*\[\s*\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*\s*\]")
 _BRACKETED = re.compile(r"\[(\s*\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*\s*)\]")
@@ -64,7 +64,7 @@ def _check(claim: Claim, evidence: Sequence[Evidence], *, is_verbatim: bool) -> 
     if not located:
         return "none of its quotes stands in a passage word for word."
     if is_verbatim:
-        return VerifiedClaim(f"“{_inert(located[0].quote)}”", (located[0],))
+        return VerifiedClaim(f"“{_inert(_readable(located[0].quote))}”", (located[0],))
     text = plain_sentence(claim.text)
     if not text:
         return "it is empty."
@@ -78,9 +78,14 @@ def plain_sentence(text: str) -> str:
     return " ".join(_MARK.sub("", _LINK.sub(r"\1\2", text)).split())
 
 
+def _readable(quote: str) -> str:
+    """A document's words on one line; a dot stands between two cells, but none behind a label's colon."""
+    return " · ".join(cells(quote)).replace(": · ", ": ")
+
+
 def _inert(quote: str) -> str:
-    """A document's words on one line; its own [3] becomes (3), as [n] means our sources; no link forms."""
-    return _BRACKETED.sub(r"(\1)", " ".join(quote.split())).replace("](", "] (")
+    """A quote that is nothing but words: its own [3] becomes (3), as [n] means our sources; no link forms."""
+    return _BRACKETED.sub(r"(\1)", quote).replace("](", "] (")
 
 
 def _sources(located: Iterable[LocatedQuote]) -> list[str]:

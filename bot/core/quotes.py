@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import groupby
 
 from bot.core.models import Evidence, LocatedQuote, Quote
 from storage.geometry import main_page, rectangles
@@ -25,6 +26,8 @@ _SAME = {
     **dict.fromkeys("‐‑‒–—―−﹘﹣－", "-"),
 }
 _UNSEEN = {"Mn", "Cf", "Cc", "Zs", "Zl", "Zp"}
+_BAR = re.compile(r"\||-{3,}")
+"""Between two cells, or part of the rule under a header."""
 _EDGES = re.compile(r"^[\W_]+|[^\w%°)\]]+$")
 _ONE_WORD_A_CHAR = re.compile(r"[\u0e00-\u0eff\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 
@@ -47,6 +50,14 @@ def reduce_text(text: str) -> Reduced:
         if char != "-" or _separates_numbers(chars, at)
     ]
     return Reduced("".join(char for char, _ in kept), tuple(origin for _, origin in kept))
+
+
+def cells(quote: str) -> list[str]:
+    """What stands in each cell of a quoted row, each on one line; a quote that is no row is one cell."""
+    tokens = quote.split()
+    is_row = "|" in tokens
+    parts = groupby(tokens, key=lambda token: is_row and _BAR.fullmatch(token) is not None)
+    return [" ".join(part) for is_bar, part in parts if not is_bar]
 
 
 def find_spans(quote: str, text: str) -> list[tuple[int, int]]:

@@ -6,7 +6,7 @@ from ingestion.settings import IngestionSettings
 from storage.embedding import Embedder
 from storage.planning import Generations
 
-PARSER = "mupdf-3"
+PARSER = "mupdf-4"
 """Raise it when ``storage/pdf`` makes other pages or words of the same file, or they are kept otherwise."""
 CHUNKER = "headings-2"
 """Raise it when ``chunker.py`` cuts other chunks, or ``metadata.py`` finds other fields, in a page."""

@@ -88,7 +88,7 @@ def read_page(
     """Text of page ``number`` in file order.
 
     Ligatures must have been expanded by MuPDF. A word cut at a line's end is joined again: without
-    its hyphen when both parts are lower-case letters and ``compounds`` (the hyphenated words met so
+    its hyphen when both parts are letters of one word and ``compounds`` (the hyphenated words met so
     far in this document, added to here) does not hold it, else with it: ``SOP-IT-`` + ``04``.
     """
     page = PageText(number)
@@ -263,9 +263,14 @@ def _cut_word(row: Row, following: Row | None, compounds: set[str]) -> str:
     if head[-1] == "\xad":
         return "drop"
     before, after = _PART_BEFORE.fullmatch(head[:-1]), _PART_AFTER.match(tail)
-    if not before or not after or not (before[1] + after[1]).islower():
+    if not before or not after or not _is_part(before[1]) or not after[1].islower():
         return "keep"
-    return "keep" if f"{before[1]}-{after[1]}" in compounds else "drop"
+    return "keep" if f"{before[1]}-{after[1]}".lower() in compounds else "drop"
+
+
+def _is_part(text: str) -> bool:
+    """Lower-case letters, the first of which a sentence may have made large: no ``X-`` of X-rays."""
+    return text.islower() or text[1:].islower()
 
 
 def _clean(word: str) -> str:

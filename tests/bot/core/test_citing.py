@@ -8,6 +8,7 @@ from core_fakes import make_evidence, make_passage
 from bot.core.citing import plain_sentence, verify
 from bot.core.facts import unsupported
 from bot.core.models import Claim, Draft, Quote
+from bot.core.quotes import cells
 
 EVIDENCE = make_evidence(
     make_passage("Backups run daily at 2:00 AM. Reports are kept for two years. See SOP-IT-04 [3]."),
@@ -77,6 +78,25 @@ def test_a_documents_own_brackets_are_no_citations() -> None:
     """A quote that holds [3] shows (3), so that every [n] of an answer is a source of ours."""
     verified = verify(Draft((claim("x", "See SOP-IT-04 [3]."),), verbatim=True), EVIDENCE)
     assert verified.text == "“See SOP-IT-04 (3).” [1]"
+
+
+@pytest.mark.parametrize(
+    ("row", "shown", "printed"),
+    [
+        ("| Model: | F172 M | Seats: | |", "“Model: F172 M · Seats:” [1]", ["Model:", "F172 M", "Seats:"]),
+        (
+            "| Pump | Weight |\n| --- | --- |\n| Otter-7 | 12 kg |",
+            "“Pump · Weight · Otter-7 · 12 kg” [1]",
+            ["Pump", "Weight", "Otter-7", "12 kg"],
+        ),
+        ("A rule --- of dashes", "“A rule --- of dashes” [1]", ["A rule --- of dashes"]),
+    ],
+)
+def test_nobody_is_shown_the_bars_of_a_table(row: str, shown: str, printed: list[str]) -> None:
+    """Cells stand apart by dots in the answer, and what is cited are the words that stand on paper."""
+    verified = verify(Draft((claim("x", row),), verbatim=True), make_evidence(make_passage(row)))
+    assert verified.text == shown
+    assert cells(verified.cited[0].quote) == printed
 
 
 def test_overlapping_passages_cite_one_place_once() -> None:

@@ -130,7 +130,7 @@ def make_scan(folder: Path) -> None:
 
 def make_hyphens(folder: Path) -> None:
     page = (document := pymupdf.open()).new_page()
-    text = "A follow-up visit needs docu-\nmentation. See SOP-IT-\n04 and each follow-\nup in 2019-\n2020."
+    text = "A follow-up visit needs docu-\nmentation. See SOP-IT-\n04 and each follow-\nup in 2019-\n2020. Im-\nportant: X-\nrays."
     page.insert_text((72, 100), text, fontsize=11)
     save(document, folder, "hyphens.pdf")
 
