@@ -130,7 +130,8 @@ def make_scan(folder: Path) -> None:
 
 def make_hyphens(folder: Path) -> None:
     page = (document := pymupdf.open()).new_page()
-    text = "A follow-up visit needs docu-\nmentation. See SOP-IT-\n04 and each follow-\nup in 2019-\n2020. Im-\nportant: X-\nrays."
+    lines = "A follow-up visit needs docu-", "mentation. See SOP-IT-", "04 and each follow-", "up in 2019-"
+    text = "\n".join([*lines, "2020. Im-", "portant: X-", "rays."])
     page.insert_text((72, 100), text, fontsize=11)
     save(document, folder, "hyphens.pdf")
 

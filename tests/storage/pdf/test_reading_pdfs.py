@@ -95,7 +95,8 @@ async def test_words_cut_at_a_line_end_are_joined_and_codes_keep_their_hyphens(
 ) -> None:
     """Only a hyphen between parts of a word goes, not that of a code, a lone letter or a known compound."""
     page = (await process.read(pdfs / "hyphens.pdf")).pages[0]
-    text = "A follow-up visit needs documentation. See SOP-IT-04 and each follow-up in 2019-2020. Important: X-rays."
+    text = "A follow-up visit needs documentation. See SOP-IT-04 and each follow-up in 2019-2020."
+    text += " Important: X-rays."
     assert page.text == text
     start = text.index("documentation")
     parts = [page.text[word.start : word.end] for word in page.words if start <= word.start < start + 13]
