@@ -27,6 +27,7 @@ from storage.database import Database
 from storage.embedder import BundledEmbedder
 from storage.embedding import Embedder
 from storage.errors import IndexUnavailable, SettingsError
+from storage.folder_passwords import FolderPasswords
 from storage.folders import Folders
 from storage.home_facts import first_space, hold_index
 from storage.index.contract import Index
@@ -89,6 +90,7 @@ class Storage:
     files: ReadingFiles
     readings: MendedReadings
     folders: Folders
+    passwords: FolderPasswords
 
 
 @asynccontextmanager
@@ -114,6 +116,7 @@ async def open_storage(settings: Settings) -> AsyncIterator[Storage]:
             files,
             MendedReadings(files, database),
             Folders(database),
+            FolderPasswords(database, settings.storage.password_references),
         )
 
 
@@ -203,9 +206,10 @@ async def _connect(
 
 
 @asynccontextmanager
-async def open_pdf_process(settings: Settings) -> AsyncIterator[PdfProcess]:
+async def open_pdf_process(storage: Storage) -> AsyncIterator[PdfProcess]:
     """The limited children that open PDFs."""
-    pdf = PdfProcess(settings.storage, readers=settings.ingestion.read_workers)
+    settings = storage.settings
+    pdf = PdfProcess(settings.storage, storage.passwords, readers=settings.ingestion.read_workers)
     async with contextlib.aclosing(pdf):
         await pdf.start()
         yield pdf

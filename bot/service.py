@@ -129,6 +129,7 @@ def build_ingestion(storage: Storage, embedder: Embedder, index: Index, pdf: Pdf
         embedder=embedder,
         index=index,
         channels=storage.channels,
+        passwords=storage.passwords,
     )
 
 
@@ -139,6 +140,6 @@ async def open_ingestion(settings: Settings) -> AsyncIterator[tuple[Storage, Ing
         open_storage(settings) as storage,
         open_embedder(storage) as embedder,
         open_index(storage) as index,
-        open_pdf_process(settings) as pdf,
+        open_pdf_process(storage) as pdf,
     ):
         yield storage, build_ingestion(storage, embedder, index, pdf)

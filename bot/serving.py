@@ -62,7 +62,7 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
     async with AsyncExitStack() as stack:
         listening = stack.enter_context(Listening(settings.bot.host, settings.bot.port, settings.home))
         storage = await stack.enter_async_context(open_storage(settings))
-        pdf = await stack.enter_async_context(open_pdf_process(settings))
+        pdf = await stack.enter_async_context(open_pdf_process(storage))
         embedder = await stack.enter_async_context(open_embedder(storage))
         index = await stack.enter_async_context(open_index(storage, patiently=True))
         listening.tell()

@@ -34,9 +34,11 @@ from storage.blobs import Blobs
 from storage.channels import Channels
 from storage.database import Database
 from storage.embedding import Embedder
+from storage.folder_passwords import FolderPasswords
 from storage.folders import Folders
 from storage.index.contract import Index
 from storage.leases import Leases
+from storage.locked_readings import LockedReadings
 from storage.models import Channel, Rung
 from storage.planning import GapFinder, put_in_force
 from storage.progress import Progress
@@ -72,6 +74,7 @@ class Ingestion:
         embedder: Embedder,
         index: Index,
         channels: Channels,
+        passwords: FolderPasswords,
         side: SideProcesses | None = None,
         make_schedule: Callable[[], Schedule] = Schedule,
         make_worker: type[Worker[Any]] = Worker,
@@ -81,19 +84,18 @@ class Ingestion:
         Args:
             settings: how folders are watched and how far their PDFs are read.
             max_file_mb: files above it are refused before they are copied.
-            database, blobs, files, pdf, embedder, index, channels: open engines; they stay open.
+            database, blobs, files, pdf, embedder, index, channels, passwords: open; they stay so.
             side: the processes beside this one, its own by default; they are ended with it.
             make_schedule, make_worker: what calls the steps; others let a test call them one by one.
         """
         self._settings = settings
-        self._database = database
-        self._blobs = blobs
-        self._files = files
+        self._database, self._blobs, self._files = database, blobs, files
         self._channels = channels
         self.generations = generations_of(settings, embedder)
         """The readings that are wanted."""
         self._leases = leases = Leases(database, own_name(), settings.lease_seconds)
         self._gaps = GapFinder(database, self.generations)
+        self._locked = LockedReadings(database, passwords, self.generations)
         self._folders = Folders(database)
         self._intake = Intake(Arrivals(database, self.generations), blobs, max_file_mb * 1024 * 1024)
         self._watcher = Watcher(settings, database, channels, self._intake, leases.owner)
@@ -207,6 +209,7 @@ class Ingestion:
         on_progress: Callable[[Progress], None],
     ) -> IngestResult:
         rung = wait if self.generations.full else Rung.QUICK
+        await self._locked.look()
         async with self._working(rung) as worker:
             return result_of(await run.finish(batches, rung, on_progress, worker.wake))
 
@@ -232,6 +235,7 @@ class Ingestion:
         worker.start()
         schedule.start()
         schedule.every(PLAN_SECONDS, "plan", self._gaps.look)
+        schedule.every(PLAN_SECONDS, "unlock", self._locked.look)
         schedule.every(WORK_SECONDS, "work", wake)
         return worker, schedule
 

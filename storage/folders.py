@@ -82,18 +82,27 @@ class Folders:
         self._database = database
         self.owner = owner
 
-    async def ensure(self, channel_id: int, location: str, *, watched: bool, origin: str = "hand") -> Folder:
-        """The folder of a channel at a location, made when it is new; once watched, it stays so."""
+    async def ensure(
+        self,
+        channel_id: int,
+        location: str,
+        *,
+        watched: bool,
+        origin: str = "hand",
+        passwords: Sequence[str] = (),
+    ) -> Folder:
+        """The folder of a channel at a location, made when it is new; once watched, it stays so.
+
+        What is said of a watched one counts from now on; ``passwords`` are references.
+        """
         async with self._database.transaction() as session:
-            found = select(FolderRow).where(
-                col(FolderRow.channel_id) == channel_id, col(FolderRow.location) == location
-            )
+            found = select(FolderRow).filter_by(channel_id=channel_id, location=location)
             row = (await session.scalars(found)).first()
             if row is None:
                 row = FolderRow(channel_id=channel_id, location=location, watched=watched)
                 session.add(row)
-            row.watched = row.watched or watched
-            row.origin = origin if watched else row.origin
+            if watched:
+                row.watched, row.origin, row.passwords = True, origin, list(passwords)
             await session.flush()
             return _folder(row)
 
@@ -133,7 +142,7 @@ class Folders:
         async with self._database.transaction() as session:
             documents = list(await session.scalars(here))
             await _delete(session, documents)
-            left = update(FolderRow).where(col(FolderRow.id).in_(folders))
+            left = update(FolderRow).where(col(FolderRow.id).in_(folders)).values(passwords=None)
             await session.execute(left.values(watched=False, problem=None, asked=None, approved=None))
         return len(documents)
 
@@ -288,6 +297,4 @@ def is_ours(folder: FolderRow, owner: str | None) -> bool:
 
 
 def _folder(row: FolderRow) -> Folder:
-    if row.id is None:
-        raise ValueError("a folder that was never stored")
     return Folder(row.id, row.channel_id, row.location, row.watched, row.problem, row.origin)

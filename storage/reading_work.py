@@ -129,15 +129,19 @@ class ReadingWork:
             await plan(session, self._generations, {row.sha256})
             return True
 
-    async def fail(self, claim: ReadingClaim, reason: str) -> bool:
-        """A document fault: try again later, or quarantine it; returns whether it is given up."""
+    async def fail(self, claim: ReadingClaim, reason: str, *, is_locked: bool = False) -> bool:
+        """A document fault: try again later, or quarantine it; returns whether it is given up.
+
+        One that ``is_locked`` lacks a password; ``LockedReadings`` has it tried with another one.
+        """
         async with self._database.transaction() as session:
             row = await held(session, claim.lease, ReadingRow)
             if row is None:
                 return False
             release(row, reason, pause(row.attempts))
+            row.locked = is_locked
             if claim.quick and not claim.quick.chunks:
-                await self._give_up(session, claim.quick, reason)
+                await self._give_up(session, claim.quick, row)
             if row.attempts >= MOST_ATTEMPTS or claim.rung is Rung.FULL:
                 row.state, row.next_attempt_at = "failed", None
                 await session.flush()
@@ -145,11 +149,12 @@ class ReadingWork:
                 await plan_fallback(session, self._generations, row.sha256)
             return row.state == "failed"
 
-    async def _give_up(self, session: AsyncSession, quick: Reading, reason: str) -> None:
+    async def _give_up(self, session: AsyncSession, quick: Reading, full: ReadingRow) -> None:
         """A quick reading without text, that a full one was to find, failed with it."""
         row = await session.get(ReadingRow, quick.id, with_for_update=True)
         if row is not None:
-            row.state, row.reason, row.attempts = "failed", reason, MOST_ATTEMPTS
+            row.state, row.attempts = "failed", MOST_ATTEMPTS
+            row.reason, row.locked = full.reason, full.locked
 
     async def give_back(self, claim: ReadingClaim, reason: str | None, wait: timedelta | None) -> None:
         """Not the document's fault: the try does not count."""

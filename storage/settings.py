@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from dotenv import dotenv_values
-from pydantic import Field, SecretStr, ValidationError
+from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 from pydantic_settings.sources import InitSettingsSource, PydanticBaseSettingsSource
 
 from storage.crash_points import VARIABLE as CRASH_AT
 from storage.errors import SettingsError
+from storage.references import fault_of
 
 PREFIX = "FOOTNOTE_"
 DEFAULT_HOME = Path(".footnote")
@@ -26,11 +27,12 @@ DEFAULT_HOME = Path(".footnote")
 
 def home_of() -> Path:
     """The folder that everything the program keeps lies under."""
-    home = os.environ.get("FOOTNOTE_HOME") or _dotenv().get("FOOTNOTE_HOME") or DEFAULT_HOME
+    home = os.environ.get("FOOTNOTE_HOME") or read_dotenv().get("FOOTNOTE_HOME") or DEFAULT_HOME
     return Path(home).expanduser().absolute()
 
 
-def _dotenv() -> dict[str, str]:
+def read_dotenv() -> dict[str, str]:
+    """The variables of ``.env`` in the working folder."""
     return {key: value or "" for key, value in dotenv_values(".env").items()}
 
 
@@ -111,7 +113,7 @@ def refuse_unknown(rooms: Iterable[type[FootnoteSettings]]) -> None:
         SettingsError: a ``FOOTNOTE_`` variable, or a key of ``footnote.toml``, that no room knows.
     """
     known = {variable for room in rooms for variable in room.variables()} | {"FOOTNOTE_HOME", CRASH_AT}
-    given = [name for name in (*os.environ, *_dotenv()) if name.startswith(PREFIX)]
+    given = [name for name in (*os.environ, *read_dotenv()) if name.startswith(PREFIX)]
     unknown = sorted({name for name in (*given, *read_toml()) if name not in known})
     if unknown:
         raise SettingsError(f"unknown setting {', '.join(unknown)}; deploy/env.example lists them all")
@@ -184,6 +186,10 @@ class StorageSettings(FootnoteSettings):
     render_seconds: int = Field(
         20, ge=1, le=600, description="Time limit of the child that draws a page, in seconds."
     )
+    pdf_passwords: SecretStr | None = Field(
+        None,
+        description="Passwords for locked PDFs of all folders: env:NAME or file:/path, with commas between.",
+    )
     ocr_workers: int = Field(1, ge=1, le=64, description="Pages that OCR reads at the same time.")
     ocr_memory_mb: int = Field(
         1536, ge=1024, le=65536, description="Memory limit of the child that reads a page by OCR."
@@ -196,3 +202,21 @@ class StorageSettings(FootnoteSettings):
     def home_path(self) -> Path:
         """The home as an absolute path."""
         return self.home.expanduser().absolute()
+
+    @field_validator("pdf_passwords")
+    @classmethod
+    def _refuse_plain(cls, value: SecretStr | None) -> SecretStr | None:
+        for reference in _split(value):
+            if fault := fault_of(reference):
+                raise ValueError(fault)
+        return value
+
+    @property
+    def password_references(self) -> tuple[str, ...]:
+        """Where the passwords of all folders are found."""
+        return _split(self.pdf_passwords)
+
+
+def _split(value: SecretStr | None) -> tuple[str, ...]:
+    parts = value.get_secret_value().split(",") if value else ()
+    return tuple(part.strip() for part in parts if part.strip())

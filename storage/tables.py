@@ -56,6 +56,8 @@ class FolderRow(SQLModel, table=True):
     """Ids of the documents whose files vanished at once and whose deletion waits for an admin's word."""
     approved: list[str] | None = Field(default=None, sa_type=JSON)
     """Those of ``asked`` that an admin allowed to go; the next scan deletes what is still missing."""
+    passwords: list[str] | None = Field(default=None, sa_type=JSON)
+    """References to the passwords of its PDFs, as the folder map names them; never a password itself."""
     lease_owner: str | None = None
     lease_until: datetime | None = moment(default=None)
     """Only the process that holds the lease scans the folder."""
@@ -137,6 +139,8 @@ class ReadingRow(Leased, table=True):
     state: str = Field(default="waiting")
     again: bool = Field(default=False, sa_column_kwargs={"server_default": false()})
     """Another generation's reading of the content answers meanwhile: it waits behind what is new."""
+    locked: bool = Field(default=False, sa_column_kwargs={"server_default": false()})
+    """It failed because no password that is known opens the file: another one may."""
     title: str = ""
     pages: int = 0
     chunks: int = 0

@@ -11,7 +11,7 @@ from typing import Protocol
 from ingestion.read.cutting import Cutter
 from storage.blobs import Blobs
 from storage.crash_points import reach
-from storage.errors import DocumentError, InfrastructureError, ReaderKilled
+from storage.errors import DocumentError, InfrastructureError, PasswordProtected, ReaderKilled
 from storage.leases import pause
 from storage.models import Rung
 from storage.reading_work import Made, ReadingClaim, ReadingWork
@@ -74,7 +74,9 @@ class QuickReader:
             outcome = "postponed"
         else:
             reason = str(error) if isinstance(error, DocumentError) else _FAULT.format(cause)
-            outcome = "quarantined" if await self._work.fail(claim, reason) else "failed"
+            is_locked = isinstance(error, PasswordProtected)
+            is_over = await self._work.fail(claim, reason, is_locked=is_locked)
+            outcome = "quarantined" if is_over else "failed"
         _log.log(
             logging.INFO if outcome == "failed" else logging.WARNING,
             "reading=%s rung=%s attempt=%d outcome=%s cause=%s",

@@ -115,7 +115,9 @@ class MappedFolders:
         wanted = []
         for wish in wishes:
             channel = await self._channels.ensure_named(wish.channel, wish.name)
-            folder = await self._folders.ensure(channel.id, wish.location, watched=True, origin="map")
+            folder = await self._folders.ensure(
+                channel.id, wish.location, watched=True, origin="map", passwords=wish.passwords
+            )
             wanted.append(Wanted(folder, wish))
         before = {one.id for one in await self._folders.watched(origin="map")}
         known = {one.folder.id for one in self.wanted}

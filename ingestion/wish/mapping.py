@@ -16,6 +16,8 @@ from ingestion.wish.mapping_checks import Wish, faults, resolve_location
 from ingestion.wish.mapping_lines import KeyPath, Lines, line_of_syntax_error
 
 MAP_NAME = "folders.toml"
+MOST_PASSWORDS = 50
+"""Of one folder: each costs a hundredth of a second for every page of a locked PDF that is drawn."""
 _WORDS = {
     "extra_forbidden": "is not known here; check its spelling",
     "missing": "is missing",
@@ -52,6 +54,7 @@ class _Place(_Table):
     every: float | None = Field(None, ge=0.2, le=86_400)
     pause: bool = False
     ask_before_deleting_share: float | None = Field(None, gt=0, le=1)
+    passwords: list[str] = Field([], max_length=MOST_PASSWORDS)
 
 
 class _Folder(_Place):
@@ -146,5 +149,6 @@ def _wish(place: _Place, channel: str, name: str | None, home: Path, key: KeyPat
         every=place.every,
         is_paused=place.pause,
         ask_from_share=place.ask_before_deleting_share,
+        passwords=tuple(place.passwords),
         key=key,
     )

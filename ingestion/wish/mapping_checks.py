@@ -15,6 +15,7 @@ from ingestion.wish.mapping_lines import KeyPath
 from storage.channels import is_folder_name
 from storage.errors import InvalidTenant, SettingsError
 from storage.models import TenantName
+from storage.references import fault_of
 
 _CHAT = ("sl_", "ms_")
 
@@ -34,6 +35,8 @@ class Wish:
     is_paused: bool = False
     ask_from_share: float | None = None
     """An admin is asked when more than this share of the channel vanished; None: as the settings say."""
+    passwords: tuple[str, ...] = ()
+    """References to the passwords of its PDFs."""
     key: KeyPath = ()
     """Where the map says so."""
 
@@ -71,6 +74,7 @@ def faults(wishes: Sequence[Wish], names: Mapping[str, str], home: Path, inbox: 
         yield from _channel_faults(wish.key, wish.channel, wish.name)
         if wish.key in roots:
             continue
+        yield from _password_faults(wish)
         sentence = _location_fault(wish.location)
         if sentence is not None:
             yield (*wish.key, "location"), sentence
@@ -91,6 +95,13 @@ def _location_fault(location: str) -> str | None:
     except SettingsError as error:
         return f"location: {error}"
     return None
+
+
+def _password_faults(wish: Wish) -> Iterator[Fault]:
+    """Every sentence once, and none with what was written: it may be a password."""
+    for sentence in dict.fromkeys(map(fault_of, wish.passwords)):
+        if sentence is not None:
+            yield (*wish.key, "passwords"), f"passwords: {sentence}"
 
 
 def _channel_faults(key: KeyPath, channel: str, name: str | None) -> Iterator[Fault]:

@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 import os
 import resource
+import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pymupdf
 
@@ -39,7 +40,7 @@ def answer(work: Work, job: dict[str, Any], source: int, out: int) -> None:
     """
     with os.fdopen(out, "wb") as sink:
         try:
-            for piece in work(job, open_pdf(source)):
+            for piece in work(job, open_pdf(source, job.get("passwords"))):
                 sink.write(piece)
         except Fault as fault:
             sink.write(to_line({"fault": fault.args[0], "message": fault.args[1]}))
@@ -69,11 +70,15 @@ def to_line(value: dict[str, Any]) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode() + b"\n"
 
 
-def open_pdf(source: int) -> pymupdf.Document:
+def open_pdf(source: int, passwords: int | None = None) -> pymupdf.Document:
     """Open a PDF and nothing else: MuPDF would take HTML, pictures and SVG under any name.
 
+    Args:
+        source: the open file.
+        passwords: an open file with those that may fit, as a list in JSON.
+
     Raises:
-        Fault: it is no PDF, is damaged, or wants a password.
+        Fault: it is no PDF, is damaged, or wants another password.
     """
     with os.fdopen(source, "rb") as file:
         data = file.read()
@@ -89,10 +94,25 @@ def open_pdf(source: int) -> pymupdf.Document:
         raise Fault("NotAPdf", "the file is damaged and does not open; export the PDF again") from error
     if not document.is_pdf:
         raise Fault("NotAPdf", "this is not a PDF, whatever its name says; save it as PDF and drop it again")
-    if document.needs_pass:
+    if document.needs_pass and not _unlock(document, passwords):
         raise Fault("PasswordProtected", "the PDF opens only with a password; save a copy without one")
     _forget_structure(document)
     return document
+
+
+def _unlock(document: pymupdf.Document, passwords: int | None) -> bool:
+    if passwords is None:
+        return False
+    with os.fdopen(passwords, "rb") as file:
+        file.seek(0)
+        given = json.load(file)
+    return any(document.authenticate(spelled) for one in given for spelled in _spellings(one))
+
+
+def _spellings(password: str) -> dict[str, None]:
+    """As it is given, and as the program that locked the file may have composed its letters (RFC 4013)."""
+    forms: tuple[Literal["NFC", "NFKC"], ...] = ("NFC", "NFKC")
+    return dict.fromkeys([password, *(unicodedata.normalize(form, password) for form in forms)])
 
 
 def _forget_structure(document: pymupdf.Document) -> None:

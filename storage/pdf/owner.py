@@ -87,11 +87,11 @@ class Parent:
         """``network`` (namespace, filter or open) and ``files`` (none or readable)."""
         return self._ready.result()
 
-    async def run(self, job: dict[str, Any], source: int) -> bytes:
+    async def run(self, job: dict[str, Any], source: int, passwords: int | None = None) -> bytes:
         """Let a child do one job with the open file ``source``; what it wrote.
 
-        The child may compute for ``job["seconds"]``; a machine that is busy with other things lets
-        it take longer, yet not for ever.
+        It alone reads ``passwords``, an open file too. It may compute for ``job["seconds"]``; a machine
+        that is busy with other things lets it take longer, yet not for ever.
 
         Raises:
             ReaderKilled: the child hit a limit or crashed.
@@ -100,10 +100,11 @@ class Parent:
         number, wait = next(self._numbers), PATIENCE * job["seconds"]
         end = self._ends[number] = asyncio.get_running_loop().create_future()
         result, sink = os.pipe()
+        secret = () if passwords is None else (passwords,)
         try:
             with os.fdopen(result, "rb", 0) as written:
                 with os.fdopen(sink, "wb", 0):
-                    self._send({**job, "number": number}, source, sink)
+                    self._send({**job, "number": number}, source, sink, *secret)
                 async with asyncio.timeout(wait):
                     data = await _drain(written)
                     status = await end

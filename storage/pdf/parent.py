@@ -4,8 +4,9 @@ A kind is a module of ``KINDS``: its ``warm_up()`` loads all that its children n
 still be opened, and its ``perform(job, source, out)`` is a child's whole work.
 
 Its owner sends jobs over a socket, each with two open files: the PDF to read and the pipe for what
-comes of it. One thread, no network, no files, no secrets. When the owner ends, the socket ends, and
-so do this program and its children.
+comes of it; for a locked PDF with a third one, of passwords, which the child alone reads. One thread,
+no network, no files, no secrets. When the owner ends, the socket ends, and so do this program and its
+children.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class Parent:
 
     def _take(self) -> bool:
         """One message of the owner's; False when it is gone."""
-        message, files, _, _ = socket.recv_fds(self._owner, LARGEST_JOB, 2)
+        message, files, _, _ = socket.recv_fds(self._owner, LARGEST_JOB, 3)
         if not message:
             return False
         job = json.loads(message)
@@ -72,13 +73,13 @@ class Parent:
             self._fork(job, *files)
         return True
 
-    def _fork(self, job: dict[str, Any], source: int, out: int) -> None:
+    def _fork(self, job: dict[str, Any], *files: int) -> None:
         me = os.getpid()
         pid = os.fork()
         if pid == 0:
-            _be_child(me, self._perform, job, source, out)
-        os.close(source)
-        os.close(out)
+            _be_child(me, self._perform, job, files)
+        for file in files:
+            os.close(file)
         handle = os.pidfd_open(pid)
         self._children[handle] = (pid, job["number"])
         self._poll.register(handle, select.POLLIN)
@@ -97,14 +98,15 @@ class Parent:
         self._owner.send(json.dumps(told).encode())
 
 
-def _be_child(parent: int, perform: Perform, job: dict[str, Any], source: int, out: int) -> None:
+def _be_child(parent: int, perform: Perform, job: dict[str, Any], files: tuple[int, ...]) -> None:
     """Everything a child is: it never comes back."""
     status = 1
+    source, out, *passwords = files
     try:
         limits.die_with(parent)
-        _close_all_but(source, out)
+        _close_all_but(*files)
         limits.limit(job["memory"], job["seconds"])
-        perform(job, source, out)
+        perform({**job, "passwords": next(iter(passwords), None)}, source, out)
         status = 0
     finally:
         os._exit(status)
@@ -112,10 +114,11 @@ def _be_child(parent: int, perform: Perform, job: dict[str, Any], source: int, o
 
 def _close_all_but(*kept: int) -> None:
     """Neither the owner's socket nor a sibling's handle is a child's business."""
-    low, high = sorted(kept)
-    os.closerange(3, low)
-    os.closerange(low + 1, high)
-    os.closerange(high + 1, MOST_FILES)
+    first = 3
+    for file in sorted(kept):
+        os.closerange(first, file)
+        first = file + 1
+    os.closerange(first, MOST_FILES)
 
 
 def main() -> None:

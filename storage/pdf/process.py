@@ -7,9 +7,10 @@ import os
 from pathlib import Path
 from typing import Any
 
-from storage.errors import NotAPdf, TooLarge
+from storage.errors import NotAPdf, PasswordProtected, TooLarge
 from storage.pdf import wire
 from storage.pdf.models import OcrPage, ReadPdf, RenderedPage
+from storage.pdf.passwords import Keyring, Passwords, handed_over
 from storage.pdf.program import Program
 from storage.settings import StorageSettings
 
@@ -29,12 +30,21 @@ class PdfProcess:
 
     Args:
         settings: the limits of a file and of the child that opens it.
+        keyring: asked about a locked file by its name, which is its sha256; None: it stays closed.
         readers: PDFs read, and as many looked at, at the same time.
         renderers: pages drawn at the same time; a page never waits for a reading.
     """
 
-    def __init__(self, settings: StorageSettings, *, readers: int = 2, renderers: int = 2) -> None:
+    def __init__(
+        self,
+        settings: StorageSettings,
+        keyring: Keyring | None = None,
+        *,
+        readers: int = 2,
+        renderers: int = 2,
+    ) -> None:
         self._settings = settings
+        self._keyring = keyring
         self._readers = asyncio.Semaphore(readers)
         self._lookers = asyncio.Semaphore(readers)
         self._renderers = asyncio.Semaphore(renderers)
@@ -138,9 +148,23 @@ class PdfProcess:
     async def _with_file(self, program: Program, job: dict[str, Any], path: Path) -> bytes:
         source = await asyncio.to_thread(self._open, path)
         try:
-            return await program.run(job, source)
+            data = await program.run(job, source)
+            return await self._unlock(program, job, source, path.name) if wire.is_locked(data) else data
         finally:
             os.close(source)
+
+    async def _unlock(self, program: Program, job: dict[str, Any], source: int, sha256: str) -> bytes:
+        """The same job for a child that may try the passwords of this content."""
+        passwords = await self._keyring.passwords_of(sha256) if self._keyring else Passwords()
+        if self._keyring is None or not passwords.found:
+            raise PasswordProtected(passwords.refusal)
+        os.lseek(source, 0, os.SEEK_SET)
+        with handed_over(passwords.found) as secret:
+            data = await program.run(job, source, secret)
+        if wire.is_locked(data):
+            self._keyring.note_wrong(sha256, passwords)
+            raise PasswordProtected(passwords.refusal)
+        return data
 
     def _open(self, path: Path) -> int:
         """A handle for reading only; a file over the limit is refused before anything reads it."""

@@ -47,8 +47,8 @@ class Program:
         """
         await self._alive()
 
-    async def run(self, job: dict[str, Any], source: int) -> bytes:
-        """One job; once more when the program ended for a reason that is not this file's.
+    async def run(self, job: dict[str, Any], source: int, passwords: int | None = None) -> bytes:
+        """One job with open files; once more when the program ended for a reason that is not this file's.
 
         Raises:
             ReaderKilled: the child hit a limit or crashed.
@@ -57,11 +57,11 @@ class Program:
         self._jobs += 1
         try:
             try:
-                return await (await self._alive()).run(job, source)
+                return await (await self._alive()).run(job, source, passwords)
             except ParentEnded:
                 _log.warning("the PDF process ended and is started again")
                 os.lseek(source, 0, os.SEEK_SET)
-                return await (await self._alive()).run(job, source)
+                return await (await self._alive()).run(job, source, passwords)
         finally:
             self._jobs -= 1
             self._begin_rest()

@@ -22,6 +22,15 @@ _FAULTS: dict[str, type[DocumentError]] = {
 }
 
 
+_LOCKED = b'{"fault":"PasswordProtected",'
+"""What a child writes about a PDF that it could not open, and before anything else."""
+
+
+def is_locked(data: bytes) -> bool:
+    """Whether a child says that the file opens with another password only."""
+    return data.startswith(_LOCKED)
+
+
 def reading(data: bytes) -> ReadPdf:
     """A whole reading.
 

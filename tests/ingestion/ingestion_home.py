@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import aclosing, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -25,6 +25,7 @@ from storage.catalog import Catalog
 from storage.channels import Channels
 from storage.database import Database
 from storage.embedding import Embedder
+from storage.folder_passwords import FolderPasswords
 from storage.folders import Folders
 from storage.identity import Arrival
 from storage.index.contract import Filters, Index
@@ -56,6 +57,7 @@ class Home:
     index: FaultyIndex
     channels: Channels
     catalog: Catalog
+    passwords: FolderPasswords
     ingestions: list[Ingestion] = field(default_factory=list)
 
     @property
@@ -77,6 +79,7 @@ class Home:
             embedder=self.embedder,
             index=self.index,
             channels=self.channels,
+            passwords=self.passwords,
         )
         self.ingestions.append(made)
         return made
@@ -162,11 +165,13 @@ class Home:
 async def open_home(path: Path, embedder: Embedder, index: Index) -> AsyncIterator[Home]:
     """A fresh home on SQLite and an open index, which is closed with it."""
     faulty = FaultyIndex(index)
-    async with (
-        aclosing(faulty),
-        aclosing(await Database.open(f"sqlite:///{path}/footnote.db")) as database,
-        aclosing(PdfProcess(StorageSettings())) as pdf,
-    ):
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(aclosing(faulty))
+        database = await stack.enter_async_context(
+            aclosing(await Database.open(f"sqlite:///{path}/footnote.db"))
+        )
+        passwords = FolderPasswords(database)
+        pdf = await stack.enter_async_context(aclosing(PdfProcess(StorageSettings(), passwords)))
         home = Home(
             path=path,
             database=database,
@@ -177,6 +182,7 @@ async def open_home(path: Path, embedder: Embedder, index: Index) -> AsyncIterat
             index=faulty,
             channels=Channels(database),
             catalog=Catalog(database),
+            passwords=passwords,
         )
         yield home
         for one in home.ingestions:

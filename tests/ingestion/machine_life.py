@@ -16,6 +16,7 @@ from ingestion.settings import IngestionSettings
 from ingestion.work.worker import Worker
 from storage.crash_points import arm
 from storage.errors import StorageError
+from storage.folder_passwords import FolderPasswords
 
 GENERATIONS = ((50, "vectors_one"), (50, "vectors_two"), (60, "vectors_one"))
 """Most tokens of a chunk and the embedder of each generation."""
@@ -93,6 +94,7 @@ class Life:
             embedder=self.embedder,
             index=home.index,
             channels=home.channels,
+            passwords=FolderPasswords(home.database),
             side=home.bench.side,
             make_schedule=lambda: self._schedule,
             make_worker=self._employ,

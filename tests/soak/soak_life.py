@@ -49,7 +49,7 @@ async def live() -> None:
         open_storage(settings) as storage,
         open_embedder(storage) as embedder,
         open_index(storage, patiently=True) as index,
-        open_pdf_process(settings) as pdf,
+        open_pdf_process(storage) as pdf,
     ):
         seen: Any = LosingIndex(index) if "SOAK_SABOTAGE" in os.environ else index
         ingestion = build_ingestion(storage, embedder, seen, pdf)

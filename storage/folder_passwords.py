@@ -1,0 +1,85 @@
+"""The passwords that admins gave for locked PDFs: those of a folder serve the contents that lie in it.
+
+SQL holds references only; what they lead to is written nowhere.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from hashlib import blake2b
+
+from pydantic import SecretStr
+from sqlalchemy import ColumnElement, Select, select
+from sqlmodel import col
+
+from storage.database import Database
+from storage.pdf.passwords import Passwords
+from storage.referenced import look_up
+from storage.tables import DocumentRow, FolderRow, VersionRow
+
+
+class FolderPasswords:
+    """The keyring of one home; it remembers, while it lives, which passwords were wrong for what."""
+
+    def __init__(self, database: Database, everywhere: Sequence[str] = ()) -> None:
+        """``everywhere``: references that serve the contents of all folders."""
+        self._database = database
+        self._everywhere = everywhere
+        self._key = os.urandom(32)
+        self._wrong: defaultdict[str, set[bytes]] = defaultdict(set)
+        """Content -> keyed digests of passwords."""
+
+    async def passwords_of(self, sha256: str) -> Passwords:
+        """What admins gave for the folders that a content lies in now.
+
+        Raises:
+            DatabaseUnavailable: the database does not work.
+        """
+        return (await self._find(col(VersionRow.sha256) == sha256)).get(sha256, Passwords())
+
+    def note_wrong(self, sha256: str, tried: Passwords) -> None:
+        """None of these opens the content."""
+        self._wrong[sha256] |= self._digests(tried.found)
+
+    async def openable(self, contents: Select[str]) -> list[str]:
+        """The sha256 of those contents for which there is a password that was not tried in vain yet.
+
+        Raises:
+            DatabaseUnavailable: the database does not work.
+        """
+        found = await self._find(col(VersionRow.sha256).in_(contents))
+        return [one for one, given in found.items() if self._digests(given.found) - self._wrong[one]]
+
+    async def _find(self, is_meant: ColumnElement[bool]) -> dict[str, Passwords]:
+        """By content, for each that a document has which is not deleted."""
+        query = (
+            select(col(VersionRow.sha256), col(FolderRow.passwords))
+            .join(DocumentRow, col(DocumentRow.id) == VersionRow.document_id)
+            .join(FolderRow, col(FolderRow.id) == DocumentRow.folder_id)
+            .where(col(DocumentRow.state) != "deleted", is_meant)
+            .order_by(col(FolderRow.id))
+        )
+        async with self._database.snapshot() as session:
+            rows = (await session.execute(query)).all()
+        references: defaultdict[str, list[str]] = defaultdict(list)
+        for sha256, named in rows:
+            references[sha256] += named or ()
+        return await asyncio.to_thread(self._follow, references)
+
+    def _follow(self, references: dict[str, list[str]]) -> dict[str, Passwords]:
+        """Each reference is looked up once, and each password is there once."""
+        look = cache(look_up)
+        return {one: _passwords([*named, *self._everywhere], look) for one, named in references.items()}
+
+    def _digests(self, passwords: Iterable[SecretStr]) -> set[bytes]:
+        return {blake2b(one.get_secret_value().encode(), key=self._key).digest() for one in passwords}
+
+
+def _passwords(references: Iterable[str], look: Callable[[str], SecretStr | None]) -> Passwords:
+    looked = [look(one) for one in dict.fromkeys(references)]
+    found = dict.fromkeys(one for one in looked if one is not None)
+    return Passwords(tuple(found), looked.count(None))
