@@ -12,7 +12,9 @@ from sources import ROOT
 
 from bot.settings import BotSettings
 from ingestion.settings import IngestionSettings
+from ingestion.sources.settings import ShareSettings
 from storage.errors import SettingsError
+from storage.references import fault_of
 from storage.settings import FootnoteSettings, StorageSettings, load, refuse_unknown
 
 ROOMS: tuple[type[FootnoteSettings], ...] = (StorageSettings, IngestionSettings, BotSettings)
@@ -127,3 +129,28 @@ def test_a_home_file_that_is_not_toml_is_told_by_its_path(empty_place: Path) -> 
     (empty_place / ".footnote" / "footnote.toml").write_text("port: 1")
     with pytest.raises(SettingsError, match=r"footnote\.toml is not valid TOML"):
         load(BotSettings)
+
+
+SECRETS = [
+    variable
+    for room in (*ROOMS, ShareSettings)
+    for variable, name in room.variables().items()
+    if room.model_fields[name].annotation == SecretStr | None
+]
+
+
+@pytest.mark.parametrize("variable", SECRETS)
+def test_no_secret_of_our_own_is_tried_on_a_pdf(variable: str) -> None:
+    """Shows that a reference cannot lead to one, however it is spelled."""
+    for spelled in (variable, variable.lower()):
+        assert "Footnote's own settings" in (fault_of(f"env:{spelled}") or "")
+
+
+def test_passwords_of_all_folders_are_named_and_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shows a list, and that a password in its place is refused without being repeated."""
+    monkeypatch.setenv("FOOTNOTE_PDF_PASSWORDS", "env:HR_PDF, file:/run/secrets/my pdf,")
+    assert load(StorageSettings).password_references == ("env:HR_PDF", "file:/run/secrets/my pdf")
+    monkeypatch.setenv("FOOTNOTE_PDF_PASSWORDS", "env:HR_PDF,marmalade")
+    with pytest.raises(SettingsError, match=r"FOOTNOTE_PDF_PASSWORDS: .*env:NAME") as caught:
+        load(StorageSettings)
+    assert "marmalade" not in str(caught.value)

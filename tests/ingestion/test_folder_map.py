@@ -27,6 +27,11 @@ def mistakes(home: Path, text: str) -> list[str]:
     return [f"{one.line}: {one.sentence}" for one in check_map(path)]
 
 
+def entry_with(passwords: str) -> str:
+    """A folder with these passwords."""
+    return f'[[folder]]\nlocation = "/srv/hr"\nchannel = "hr"\npasswords = {passwords}\n'
+
+
 def test_the_example_that_is_shipped_is_valid() -> None:
     """Shows that an admin can begin with it."""
     wishes = read_map(EXAMPLE.read_bytes(), Path("/var/lib/footnote"), Path("/var/lib/footnote/inbox"))
@@ -46,6 +51,7 @@ channel = "sl_T012_C034"
 every = 30
 pause = true
 ask_before_deleting_share = 0.2
+passwords = ["env:HR_PDF_PASSWORD", "file:/run/secrets/hr"]
 
 [library.policies]
 channels = ["sl_T012_C034", "handbook"]
@@ -55,6 +61,7 @@ location = "docs"
     hr, first, second = read_map(text.encode(), tmp_path / "home", tmp_path / "home" / "inbox")
     assert (hr.location, hr.channel, hr.name) == (f"{tmp_path}/hr", "sl_T012_C034", "#hr-questions")
     assert (hr.every, hr.is_paused, hr.ask_from_share) == (30, True, 0.2)
+    assert hr.passwords == ("env:HR_PDF_PASSWORD", "file:/run/secrets/hr")
     assert first.location == second.location == f"{tmp_path}/home/docs"
     assert [(one.channel, one.name) for one in (first, second)] == [
         ("sl_T012_C034", "#hr-questions"),
@@ -72,6 +79,19 @@ location = "docs"
         ('[[folder]]\nlocation = "/srv/hr"\nchannel = "hr"\nevery = "30"\n', 4, "every"),
         ('[[folder]]\nlocation = "gopher://x/y"\nchannel = "hr"\n', 2, "protocol"),
         ('[[folder]]\nlocation = "s3://me:secret@bucket/hr"\nchannel = "hr"\n', 2, "password"),
+        (entry_with('["secret"]'), 4, "env:NAME"),
+        (entry_with('[\n"env:HR",\n"secret",\n]'), 4, "file:/absolute/path"),
+        (entry_with('["file:secret"]'), 4, "file:/absolute/path"),
+        (entry_with('"secret"'), 4, "passwords"),
+        (entry_with('["env:FOOTNOTE_SMB_PASSWORD"]'), 4, "Footnote's own"),
+        (entry_with('["env:slack_bot_token"]'), 4, "Footnote's own"),
+        (entry_with(str(["env:HR"] * 51)), 4, "passwords"),
+        (
+            '[library.a]\nchannels = ["a", "b"]\n[[library.a.folder]]\nlocation = "/s"\n'
+            'passwords = ["secret"]\n',
+            5,
+            "env:NAME",
+        ),
         ('[[folder]]\nlocation = "/srv/hr"\nchannel = "sl_nonsense"\n', 3, "malformed"),
         ('[[folder]]\nlocation = "/srv/hr"\nchannel = "#hr"\n', 3, "malformed"),
         ('[[folder]]\nlocation = "/srv/hr"\nchannel = "a/b"\n', 3, "malformed"),

@@ -33,7 +33,8 @@ from storage.tables import DocumentRow, FolderRow, ReadingRow
 AT = datetime(2026, 1, 5, 9, tzinfo=UTC)
 LEASED = {"fence": 2, "attempts": 1}
 KEPT, GONE = UUID(int=10), UUID(int=11)
-QUICK, FULL = UUID(int=20), UUID(int=21)
+QUICK, FULL, CLOSED, BROKEN = UUID(int=20), UUID(int=21), UUID(int=22), UUID(int=23)
+LOCKED = "the PDF opens only with a password; save a copy without one"
 ASKED = {"platform": "slack", "channel_id": 1, "thread": "t", "text": "When?", "address": {"channel": "C1"}}
 PUBLISHED = {"channel_id": 1, "version_id": 1, **LEASED, "created_at": AT, "live_at": AT}
 READ = {
@@ -41,6 +42,7 @@ READ = {
     "title": "Backup",
     "pages": 2,
     "chunks": 3,
+    "reason": None,
     **LEASED,
     "created_at": AT,
     "done_at": AT,
@@ -69,6 +71,8 @@ HOME: dict[str, list[dict[str, Any]]] = {
     "reading": [
         {"id": QUICK, "generation": "g1", "rung": "quick", "state": "done", **READ},
         {"id": FULL, "generation": "g1+onnx-0123456789abcdef", "rung": "full", "state": "done", **READ},
+        {"id": CLOSED, "generation": "g2", "rung": "quick", "state": "failed", **READ, "reason": LOCKED},
+        {"id": BROKEN, "generation": "g3", "rung": "quick", "state": "failed", **READ, "reason": "broken"},
     ],
     "publication": [
         {"id": UUID(int=30), "reading_id": QUICK, "state": "retired", **PUBLISHED},
@@ -144,10 +148,12 @@ async def test_a_filled_home_is_upgraded_without_a_loss(old_home_url: str) -> No
         async with database.snapshot() as session:
             origins = await session.scalars(select(col(FolderRow.origin)).order_by(col(FolderRow.id)))
             assert list(origins) == ["inbox", "hand"]
-            readings = await session.scalars(select(ReadingRow).order_by(col(ReadingRow.rung)))
-            assert [(row.space, row.again) for row in readings] == [
-                ("onnx_0123456789abcdef", False),
-                (None, False),
+            readings = await session.scalars(select(ReadingRow).order_by(col(ReadingRow.id)))
+            assert [(row.id, row.space, row.again, row.locked) for row in readings] == [
+                (QUICK, None, False, False),
+                (FULL, "onnx_0123456789abcdef", False, False),
+                (CLOSED, None, False, True),
+                (BROKEN, None, False, False),
             ]
 
 

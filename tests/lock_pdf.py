@@ -1,0 +1,15 @@
+"""Locks the PDF that comes in, as the arguments say: the name of a method, and a password."""
+
+from __future__ import annotations
+
+import sys
+
+sys.modules["onnxruntime"] = None  # type: ignore[assignment]  # PyMuPDF would load its layout models
+
+import pymupdf  # noqa: E402  (the line above has to come first)
+
+if __name__ == "__main__":
+    method, password = sys.argv[1:]
+    document = pymupdf.open(stream=sys.stdin.buffer.read(), filetype="pdf")
+    how = {"encryption": getattr(pymupdf, f"PDF_ENCRYPT_{method}"), "user_pw": password}
+    sys.stdout.buffer.write(document.tobytes(**how, owner_pw=f"{password}-owner"))

@@ -1,0 +1,175 @@
+"""PDFs that open only with a password: a child tries what admins gave for this file, and no other."""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from locks import lock
+from paper import pdf
+from pydantic import SecretStr
+
+from storage.errors import PasswordProtected
+from storage.pdf.passwords import Passwords
+from storage.pdf.process import PdfProcess
+from storage.settings import StorageSettings
+
+PLAIN = pdf("Salaries\nThe marzipan bonus is paid in May.", "A second page.")
+FOREIGN = Path(__file__).parents[2] / "pdfs" / "libreoffice-writer-password.pdf"
+
+
+@dataclass
+class Bunch:
+    """A keyring that holds passwords by the name of the file."""
+
+    given: dict[str, Passwords] = field(default_factory=dict)
+    wrong: list[tuple[str, int]] = field(default_factory=list)
+
+    def give(self, name: str, *passwords: str, missing: int = 0) -> None:
+        """These and no others open files of this name."""
+        self.given[name] = Passwords(tuple(map(SecretStr, passwords)), missing)
+
+    async def passwords_of(self, sha256: str) -> Passwords:
+        """What was given."""
+        return self.given.get(sha256, Passwords())
+
+    def note_wrong(self, sha256: str, tried: Passwords) -> None:
+        """What did not open it."""
+        self.wrong.append((sha256, len(tried.found)))
+
+
+@pytest.fixture
+def bunch() -> Bunch:
+    """A keyring without a password."""
+    return Bunch()
+
+
+@pytest.fixture
+async def locked(bunch: Bunch) -> AsyncIterator[PdfProcess]:
+    """A PDF process with that keyring."""
+    async with aclosing(PdfProcess(StorageSettings(), bunch)) as process:
+        yield process
+
+
+def put(folder: Path, data: bytes, name: str = "locked") -> Path:
+    """A file for the process to open."""
+    path = folder / name
+    path.write_bytes(data)
+    return path
+
+
+@pytest.mark.parametrize("method", ["RC4_40", "RC4_128", "AES_128", "AES_256"])
+@pytest.mark.parametrize("password", ["open sesame", "Schlüssel-é"])
+async def test_the_right_password_opens_it_also_as_the_second_of_a_list(
+    locked: PdfProcess, bunch: Bunch, tmp_path: Path, method: str, password: str
+) -> None:
+    """Shows every way of locking, letters beyond ASCII, and accents that were typed as marks of their own."""
+    path = put(tmp_path, lock(PLAIN, password, method))
+    bunch.give("locked", "wrong", unicodedata.normalize("NFD", password))
+    assert "marzipan bonus" in (await locked.read(path)).pages[0].text
+    assert (await locked.render(path, 2, 72)).data.startswith(b"\x89PNG")
+
+
+async def test_letters_of_any_script_open_what_is_locked_by_aes_256(
+    locked: PdfProcess, bunch: Bunch, tmp_path: Path
+) -> None:
+    """Shows Cyrillic, and what the owner's password of the same file does."""
+    path = put(tmp_path, lock(PLAIN, "пароль"))
+    for password in ("пароль", "пароль-owner"):
+        bunch.give("locked", password)
+        assert len((await locked.read(path)).pages) == 2
+
+
+async def test_a_file_of_another_program_opens(locked: PdfProcess, bunch: Bunch) -> None:
+    """Shows one that LibreOffice locked."""
+    bunch.give(FOREIGN.name, "openpassword")
+    assert (await locked.read(FOREIGN)).pages[0].text
+
+
+async def test_all_kinds_of_children_open_it(locked: PdfProcess, bunch: Bunch, tmp_path: Path) -> None:
+    """Shows layout and OCR beside reading and drawing."""
+    path = put(tmp_path, lock(PLAIN, "open"))
+    with pytest.raises(PasswordProtected):
+        await locked.lay_out(path, 1, 2)
+    bunch.give("locked", "open")
+    assert await locked.lay_out(path, 1, 2)
+    assert "marzipan" in (await locked.ocr(path, 1)).text
+
+
+async def test_what_stays_closed_says_what_was_tried_and_what_to_do(
+    locked: PdfProcess, bunch: Bunch, tmp_path: Path
+) -> None:
+    """Shows the sentences for no password, a wrong one, several, and one that is not where it should be."""
+    path = put(tmp_path, lock(PLAIN, "open"))
+    advice = "save a copy without one, or give its folder the right one (folders.toml: passwords;"
+
+    async def refusal() -> str:
+        with pytest.raises(PasswordProtected) as caught:
+            await locked.read(path)
+        assert advice in str(caught.value)
+        return str(caught.value).partition(":")[0]
+
+    assert await refusal() == "the PDF opens only with a password"
+    bunch.give("locked", "hush")
+    assert (await refusal()).endswith("password; the one of its folder does not open it")
+    bunch.give("locked", "hush", "hushhush", missing=1)
+    said = await refusal()
+    assert "; none of the 2 passwords of its folder opens it; 1 that its folder names could not" in said
+    assert "hush" not in said + repr(bunch.given)
+    assert bunch.wrong == [("locked", 1), ("locked", 2)]
+    bunch.give("locked", "open")
+    assert (await locked.read(path)).pages
+    assert len(bunch.wrong) == 2
+
+
+async def test_a_password_is_tried_on_no_other_file(locked: PdfProcess, bunch: Bunch, tmp_path: Path) -> None:
+    """Shows that two files with each other's passwords stay closed."""
+    first, second = (put(tmp_path, lock(PLAIN, name), name) for name in ("first", "second"))
+    bunch.give("first", "second")
+    bunch.give("second", "first")
+    for path in (first, second):
+        with pytest.raises(PasswordProtected):
+            await locked.read(path)
+
+
+async def test_a_long_list_of_long_passwords_is_tried_to_its_end(
+    locked: PdfProcess, bunch: Bunch, tmp_path: Path
+) -> None:
+    """Shows that no message between the processes bounds it."""
+    path = put(tmp_path, lock(PLAIN, "open", "RC4_128"))
+    bunch.give("locked", *(f"{number:03}" + 4000 * "ü" for number in range(200)), "open")
+    assert len((await locked.read(path)).pages) == 2
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root looks into another process")
+async def test_the_program_that_forks_the_children_never_holds_a_password(
+    locked: PdfProcess, bunch: Bunch, tmp_path: Path
+) -> None:
+    """Shows that the next child, which opens a stranger's file, inherits none; nor do arguments tell it."""
+    path = put(tmp_path, lock(PLAIN, "sesame-4711"))
+    bunch.give("locked", "wrong-0815", "sesame-4711")
+    await locked.read(path)
+    process = Path(f"/proc/{locked.pid}")
+    held = memory(process)
+    assert b"max_pages" in held  # the job itself was read
+    told = held + (process / "cmdline").read_bytes() + (process / "environ").read_bytes()
+    assert b"sesame-4711" not in told
+    assert b"wrong-0815" not in told
+
+
+def memory(process: Path) -> bytes:
+    """All that a process can write to."""
+    held = []
+    with (process / "mem").open("rb", 0) as file:
+        for line in (process / "maps").read_text().splitlines():
+            places, rights, *_ = line.split()
+            first, last = (int(place, 16) for place in places.split("-"))
+            if rights.startswith("rw"):
+                file.seek(first)
+                held.append(file.read(last - first))
+    return b"".join(held)
