@@ -67,6 +67,7 @@ async def build_answering(
             model=model,
             gate=CoverageGate(),
             chunks=storage.readings,
+            figures=storage.readings,
             documents=storage.catalog,
             desk=CitationDesk(storage.citations, links),
             passages_read=settings.passages_read,

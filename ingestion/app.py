@@ -117,7 +117,8 @@ class Ingestion:
         cutter = Cutter(
             self._side, self._files, embedder, settings.chunk_tokens, reads_pictures=settings.reads_pictures
         )
-        look = Look(self._blobs, pdf, cutter, looks=settings.layout, ocr_pages=settings.ocr_pages)
+        ocr_pages = settings.ocr_pages if settings.reads_pictures else 0
+        look = Look(self._blobs, pdf, cutter, looks=settings.layout, ocr_pages=ocr_pages)
         return Steps(
             QuickReader(work, self._blobs, pdf, cutter),
             FullReader(work, self._files, embedder, self._vectors, look),

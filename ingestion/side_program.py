@@ -11,19 +11,23 @@ import json
 import os
 import resource
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 from ingestion.read.arranging import arrange
 from ingestion.read.chunker import chunk_document
+from ingestion.read.figures import crops_for_ocr, find_figures
 from ingestion.read.metadata import read_metadata
 from ingestion.work.side_process import READY
 from storage.analyzer import index_terms
 from storage.errors import NoPages, ReaderKilled, StorageError
+from storage.figure_models import Figure
 from storage.metadata import KEY, kept_of
+from storage.models import Box, Chunk
 from storage.pdf import limits, wire
-from storage.pdf.models import ReadPdf
+from storage.pdf.models import Layout, OcrPage, ReadPdf
 from storage.pdf.ocr_need import pages_for_ocr, with_ocr
 from storage.pieces import PieceCounter
 from storage.readings import ReadingFiles
@@ -32,6 +36,9 @@ from storage.tokens import count_tokens
 NICENESS = 10
 MEMORY = 3 * 1024**3
 """Address space in bytes: the largest result of a child that reads needs 2.3 GB."""
+
+SEARCHED_LABELS = 40
+"""Words of a figure that it is found by: more would make its texts long beside those of chunks."""
 
 _NO_MEMORY = "the file holds more text than fits into memory; split it"
 
@@ -45,11 +52,8 @@ def cut(job: dict[str, Any], data: bytes) -> dict[str, Any]:
         DocumentError: the file is at fault.
         BlobsUnavailable: a disk is.
     """
-    ocr_start = len(data) - job["ocr"]
-    text_end = ocr_start - job["layout"]
-    pdf = wire.reading(data[:text_end])
-    pdf = with_ocr(pdf, map(wire.ocr_page, data[ocr_start:].splitlines()))
-    arranged = arrange(pdf, wire.layout(data[text_end:ocr_start]))
+    pdf, layout, crops = _read(job, data)
+    arranged = arrange(pdf, layout)
     pieces = PieceCounter(Path(job["tokenizer"])) if job["tokenizer"] else count_tokens
     document = chunk_document(
         arranged.pdf, "", limit=job["limit"], pieces=pieces, window=job["window"], blocks=arranged.blocks
@@ -57,13 +61,15 @@ def cut(job: dict[str, Any], data: bytes) -> dict[str, Any]:
     waiting = pages_for_ocr(pdf) if job["pictures"] == "waiting" else ()
     if not document.chunks and not waiting:
         raise NoPages(_why_silent(pdf, job["pictures"]))
+    figures = find_figures(arranged, document.chunks, crops)
     ReadingFiles(Path(job["root"])).write_here(
-        UUID(job["reading"]), arranged.pdf.pages, document.chunks, None
+        UUID(job["reading"]), arranged.pdf.pages, document.chunks, None, figures
     )
     return {
         "title": document.title,
         "pages": len(pdf.pages),
         "chunks": len(document.chunks),
+        "figures": len(figures),
         "details": {
             KEY: kept_of(read_metadata(pdf).values()),
             "hidden_words": pdf.hidden_words,
@@ -74,6 +80,26 @@ def cut(job: dict[str, Any], data: bytes) -> dict[str, Any]:
             "ocr_pages": list(pdf.ocr_pages),
         },
     }
+
+
+def _read(job: dict[str, Any], data: bytes) -> tuple[ReadPdf, Layout, list[OcrPage]]:
+    """The PDF with the pages that OCR read, its layout, and what OCR read in its figures."""
+    ocr_start = len(data) - job["ocr"]
+    text_end = ocr_start - job["layout"]
+    read = [wire.ocr_page(line) for line in data[ocr_start:].splitlines()]
+    pdf = with_ocr(wire.reading(data[:text_end]), (one for one in read if one.clip is None))
+    crops = [one for one in read if one.clip is not None]
+    return pdf, wire.layout(data[text_end:ocr_start]), crops
+
+
+def find_crops(job: dict[str, Any], data: bytes) -> list[tuple[int, Box]]:
+    """(page, box) of each figure that OCR should read; ``data`` as for ``cut``.
+
+    Raises:
+        DocumentError: the file is at fault.
+    """
+    pdf, layout, _ = _read(job, data)
+    return crops_for_ocr(arrange(pdf, layout))
 
 
 def _why_silent(pdf: ReadPdf, pictures: str) -> str:
@@ -92,10 +118,22 @@ def _why_silent(pdf: ReadPdf, pictures: str) -> str:
 def analyse(job: dict[str, Any], _data: bytes) -> list[list[Any]]:
     """Chunks as an index takes them: [ordinal, terms, text, first page, last page, heading path] each.
 
+    The figures follow the chunks: their ordinals begin with ``job["chunks"]``.
+
     Raises:
         BlobsUnavailable: the reading's files are gone, damaged or out of reach.
     """
-    chunks = ReadingFiles(Path(job["root"])).wordless_here(UUID(job["reading"]), job["first"], job["end"])
+    files, reading = ReadingFiles(Path(job["root"])), UUID(job["reading"])
+    first, end, chunks = job["first"], job["end"], job["chunks"]
+    found = _analysed_chunks(job, files.wordless_here(reading, first, min(end, chunks)))
+    if end > chunks:
+        start = max(first - chunks, 0)
+        figures = files.figures_here(reading, start, end - chunks)
+        found += [_analysed_figure(chunks + start + number, one) for number, one in enumerate(figures)]
+    return found
+
+
+def _analysed_chunks(job: dict[str, Any], chunks: Sequence[Chunk]) -> list[list[Any]]:
     return [
         [
             chunk.ordinal,
@@ -109,7 +147,15 @@ def analyse(job: dict[str, Any], _data: bytes) -> list[list[Any]]:
     ]
 
 
-JOBS = {"cut": cut, "analyse": analyse}
+def _analysed_figure(ordinal: int, figure: Figure) -> list[Any]:
+    """A figure is found by what it is called, and by the first of the words that stand in it."""
+    name = "\n".join(filter(None, (figure.caption, figure.description)))
+    labels = " ".join(figure.text.split()[:SEARCHED_LABELS])
+    terms = index_terms("", figure.heading_path, f"{name}\n{labels}")
+    return [ordinal, terms, name, figure.page, figure.page, figure.heading_path]
+
+
+JOBS = {"cut": cut, "find crops": find_crops, "analyse": analyse}
 
 
 def answer(job: dict[str, Any], data: bytes) -> dict[str, Any]:

@@ -158,6 +158,7 @@ def _live_publication(
         title=reading.title or PurePosixPath(document.file).name,
         pages=reading.pages,
         chunks=reading.chunks,
+        figures=reading.figures,
         space=reading.space,
         metadata=metadata_of(details or {}, version.corrected or {}),
         ocr_pages=frozenset((details or {}).get("ocr_pages", ())),

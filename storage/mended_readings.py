@@ -1,4 +1,4 @@
-"""Chunks and pages for those who ask: a reading that is found damaged is made again meanwhile."""
+"""Chunks, pages and figures for those who ask: a reading that is found damaged is made again meanwhile."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from uuid import UUID
 
 from storage.database import Database
 from storage.errors import DatabaseUnavailable, LostReading
+from storage.figure_models import Figure
 from storage.models import Chunk, Page
 from storage.reading_work import lose_reading
 from storage.readings import ReadingFiles
@@ -38,6 +39,10 @@ class MendedReadings:
     async def page(self, reading_id: UUID, number: int) -> Page:
         """One page, counted from 1; raises as ``chunk``."""
         return await self._mend(reading_id, self._files.page(reading_id, number))
+
+    async def figure(self, reading_id: UUID, number: int) -> Figure:
+        """One figure, counted from 0; raises as ``chunk``."""
+        return await self._mend(reading_id, self._files.figure(reading_id, number))
 
     async def _mend(self, reading_id: UUID, reads: Awaitable[T]) -> T:
         try:

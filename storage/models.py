@@ -108,7 +108,7 @@ class Rung(StrEnum):
     QUICK = "quick"
     """Text, boxes and font-size headings; found by words."""
     FULL = "full"
-    """By the layout of the pages, with tables, OCR where text is missing, and vectors."""
+    """By the layout of the pages, with tables, figures, OCR where text is missing, and vectors."""
 
 
 class PlacedWord(NamedTuple):
@@ -170,6 +170,7 @@ class Reading:
     title: str
     pages: int
     chunks: int
+    figures: int = 0
     details: Mapping[str, Any] = field(default_factory=dict, compare=False)
     """What else was found out about the file."""
 
@@ -192,6 +193,8 @@ class LivePublication:
     chunks: int
     space: str | None = None
     """Where its vectors lie; None when it has none."""
+    figures: int = 0
+    """The index has them behind the chunks."""
     metadata: Mapping[str, MetadataField] = field(default_factory=dict, compare=False)
     """What its document says of itself, by field."""
     ocr_pages: frozenset[int] = frozenset()

@@ -22,6 +22,9 @@ from storage.reading_work import lose_reading
 from storage.tables import ChannelRow, DocumentRow, PublicationRow, ReadingRow, VersionRow
 from storage.telling import tell_live
 
+OBJECTS = col(ReadingRow.chunks) + col(ReadingRow.figures)
+"""What the index has to hold of a reading."""
+
 _RANKS = [Rung.QUICK, Rung.FULL]
 
 
@@ -41,8 +44,14 @@ class PublicationClaim:
     file: str
     pages: int
     chunks: int
+    figures: int
     space: str | None
     """Where the reading's vectors lie; None when it has none."""
+
+    @property
+    def objects(self) -> int:
+        """What the index holds of it: its chunks, and behind them its figures."""
+        return self.chunks + self.figures
 
 
 class Published(NamedTuple):
@@ -50,7 +59,8 @@ class Published(NamedTuple):
 
     id: UUID
     tenant: TenantName
-    chunks: int
+    objects: int
+    """Chunks and figures."""
     vectors: int
     space: str | None
 
@@ -131,9 +141,7 @@ class PublicationWork:
     async def newest_live(self, limit: int) -> list[Published]:
         """The publications that went live last, the newest first."""
         query = (
-            select(
-                col(PublicationRow.id), col(ChannelRow.tenant), col(ReadingRow.chunks), col(ReadingRow.space)
-            )
+            select(col(PublicationRow.id), col(ChannelRow.tenant), OBJECTS, col(ReadingRow.space))
             .join(ChannelRow, col(ChannelRow.id) == PublicationRow.channel_id)
             .join(ReadingRow, col(ReadingRow.id) == PublicationRow.reading_id)
             .where(col(PublicationRow.state) == "live")
@@ -143,8 +151,8 @@ class PublicationWork:
         async with self._database.snapshot() as session:
             rows = (await session.execute(query)).all()
         return [
-            Published(id, TenantName(tenant), chunks, chunks if space else 0, space)
-            for id, tenant, chunks, space in rows
+            Published(id, TenantName(tenant), objects, objects if space else 0, space)
+            for id, tenant, objects, space in rows
         ]
 
     async def replace_live(self, publication: UUID) -> bool:
@@ -233,5 +241,6 @@ async def claim_of(session: AsyncSession, row: PublicationRow) -> PublicationCla
         file=document.file,
         pages=reading.pages,
         chunks=reading.chunks,
+        figures=reading.figures,
         space=reading.space,
     )

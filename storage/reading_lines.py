@@ -1,10 +1,12 @@
-"""How pages and chunks of a reading stand in its files: one JSON list a line, their word maps packed."""
+"""How pages, chunks and figures of a reading stand in its files: one JSON list a line, word maps packed."""
 
 from __future__ import annotations
 
+from dataclasses import astuple
 from typing import Any
 
-from storage.models import Chunk, Page
+from storage.figure_models import Figure, FigureKind
+from storage.models import Box, Chunk, Page
 from storage.word_map import WordMap
 
 
@@ -41,3 +43,14 @@ def text_of(values: list[Any]) -> str:
 def wordless_chunk(values: list[Any]) -> Chunk:
     """The chunk of a line without its words."""
     return chunk_of([*values[:4], "", values[5]])
+
+
+def figure_values(figure: Figure) -> list[Any]:
+    """A figure as a line holds it."""
+    return list(astuple(figure))
+
+
+def figure_of(values: list[Any]) -> Figure:
+    """The figure of a line."""
+    page, box, kind, holds_data, chunk, path, *texts = values
+    return Figure(page, Box(*box), FigureKind(kind), holds_data, chunk, tuple(path), *texts)

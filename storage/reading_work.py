@@ -58,6 +58,7 @@ class Made:
     pages: int
     chunks: int
     details: dict[str, Any]
+    figures: int = 0
     space: str | None = None
     """Where its vectors lie; None when it has none."""
 
@@ -112,6 +113,7 @@ class ReadingWork:
             row.title,
             row.pages,
             row.chunks,
+            row.figures,
             row.details or {},
         )
 
@@ -124,7 +126,7 @@ class ReadingWork:
             release(row)
             row.state, row.done_at = "done", utc_now()
             row.title, row.pages, row.chunks, row.details = made.title, made.pages, made.chunks, made.details
-            row.space = made.space
+            row.figures, row.space = made.figures, made.space
             await session.flush()
             await plan(session, self._generations, {row.sha256})
             return True

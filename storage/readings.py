@@ -1,4 +1,4 @@
-"""Keeps what a reading is made of, its pages, chunks and vectors, in files beside the blobs.
+"""Keeps what a reading is made of, its pages, chunks, figures and vectors, in files beside the blobs.
 
 A reading is a folder of checked lines and of vectors with their checksum. It appears whole or not at
 all, and never changes; a byte that the disk changed is found out when it is read.
@@ -7,35 +7,38 @@ all, and never changes; a byte that the disk changed is found out when it is rea
 from __future__ import annotations
 
 import asyncio
-import io
 import os
 import shutil
-import tokenize
-import zlib
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 from uuid import UUID, uuid4
 
-import numpy as np
-import numpy.typing as npt
-
 from storage.blobs import Kept, list_shelves
-from storage.checked_lines import has_lines, read_lines, read_some, sync, write_lines
+from storage.checked_lines import has_lines, read_lines, read_some, write_lines
 from storage.errors import BlobsUnavailable, LostReading
+from storage.figure_models import Figure
 from storage.models import Chunk, Page
-from storage.reading_lines import chunk_of, chunk_values, page_of, page_values, text_of, wordless_chunk
+from storage.reading_lines import (
+    chunk_of,
+    chunk_values,
+    figure_of,
+    figure_values,
+    page_of,
+    page_values,
+    text_of,
+    wordless_chunk,
+)
+from storage.vector_file import Vectors, has_vectors, read_vectors, write_vectors
 
-Vectors = npt.NDArray[np.float32]
 T = TypeVar("T")
 
 SHARED = ("pages.lines", "pages.index", "chunks.lines", "chunks.index")
-"""The files that a full reading has in common with the quick one it starts from."""
-
-CHECKSUM_BYTES = 4
-"""Behind the vectors: their CRC-32."""
+"""The files that a full reading has in common with the quick one, or the one alike, it starts from."""
+FIGURES = ("figures.lines", "figures.index")
+"""Shared, too; only a reading with figures has them."""
 
 KEPT_IN_MEMORY = 512
 """Chunks and pages held in memory: some megabytes, and the passages of the questions just asked."""
@@ -53,14 +56,19 @@ class ReadingFiles:
         self._recent: OrderedDict[tuple[UUID, str, int], Any] = OrderedDict()
 
     async def write(
-        self, reading_id: UUID, pages: Sequence[Page], chunks: Sequence[Chunk], vectors: Vectors | None
+        self,
+        reading_id: UUID,
+        pages: Sequence[Page],
+        chunks: Sequence[Chunk],
+        vectors: Vectors | None,
+        figures: Sequence[Figure] = (),
     ) -> None:
         """Keep a reading, durably; writing the same id again replaces it."""
-        await asyncio.to_thread(self.write_here, reading_id, pages, chunks, vectors)
+        await asyncio.to_thread(self.write_here, reading_id, pages, chunks, vectors, figures)
         await self._forget(reading_id)
 
     async def write_vectors(self, reading_id: UUID, base: UUID, vectors: Vectors) -> None:
-        """Keep a reading with the pages and chunks of the reading ``base``, and vectors of its own."""
+        """Keep a reading with all but the vectors of the reading ``base``, and vectors of its own."""
         await _in_thread(self._write_beside, reading_id, base, vectors)
         await self._forget(reading_id)
 
@@ -75,6 +83,14 @@ class ReadingFiles:
     async def pages(self, reading_id: UUID) -> list[Page]:
         """All pages in order."""
         return await _in_thread(self._read_all, reading_id, "pages", page_of)
+
+    async def figures(self, reading_id: UUID) -> list[Figure]:
+        """All figures in order; lost where the reading has none."""
+        return await _in_thread(self._read_all, reading_id, "figures", figure_of)
+
+    async def figure(self, reading_id: UUID, number: int) -> Figure:
+        """One figure, counted from 0; raises as ``chunk``."""
+        return await self._one(reading_id, "figures", number, figure_of)
 
     async def chunk(self, reading_id: UUID, ordinal: int) -> Chunk:
         """One chunk.
@@ -93,7 +109,7 @@ class ReadingFiles:
         return await self._one(reading_id, "pages", number - 1, page_of)
 
     async def vectors(self, reading_id: UUID) -> Vectors | None:
-        """The vectors, shape (chunks, dimensions); None for a reading without."""
+        """The vectors, shape (chunks and then figures, dimensions); None for a reading without."""
         return await _in_thread(self._read_vectors, reading_id)
 
     async def remove(self, reading_id: UUID) -> None:
@@ -110,15 +126,18 @@ class ReadingFiles:
         prefix = name.lstrip(".")[:2]
         await _in_thread(shutil.rmtree, self.root / prefix / name, ignore_errors=True)
 
-    async def is_whole(self, reading_id: UUID, *, pages: int, chunks: int, has_vectors: bool) -> bool:
+    async def is_whole(
+        self, reading_id: UUID, *, pages: int, chunks: int, figures: int = 0, has_vectors: bool
+    ) -> bool:
         """Whether every file is there and as long as it was when it was written; none is read through."""
-        return await _in_thread(self._is_whole, reading_id, pages, chunks, has_vectors)
+        lines = {"pages": pages, "chunks": chunks, **({"figures": figures} if figures else {})}
+        return await _in_thread(self._is_whole, reading_id, lines, chunks + figures if has_vectors else None)
 
-    def _is_whole(self, reading_id: UUID, pages: int, chunks: int, has_vectors: bool) -> bool:
+    def _is_whole(self, reading_id: UUID, lines: Mapping[str, int], vectors: int | None) -> bool:
         folder = self._folder(reading_id)
         try:
-            are_lines = has_lines(folder / "pages", pages) and has_lines(folder / "chunks", chunks)
-            return are_lines and (not has_vectors or _has_vectors(folder / "vectors.npy", chunks))
+            are_lines = all(has_lines(folder / name, number) for name, number in lines.items())
+            return are_lines and (vectors is None or has_vectors(folder / "vectors.npy", vectors))
         except (FileNotFoundError, ValueError, LookupError, EOFError):
             return False
 
@@ -140,11 +159,25 @@ class ReadingFiles:
         return found
 
     def write_here(
-        self, reading_id: UUID, pages: Sequence[Page], chunks: Sequence[Chunk], vectors: Vectors | None
+        self,
+        reading_id: UUID,
+        pages: Sequence[Page],
+        chunks: Sequence[Chunk],
+        vectors: Vectors | None,
+        figures: Sequence[Figure] = (),
     ) -> None:
         """``write`` in this very thread, for a process that has no loop."""
+
+        def fill(folder: Path) -> None:
+            write_lines(folder / "pages", map(page_values, pages))
+            write_lines(folder / "chunks", map(chunk_values, chunks))
+            if figures:
+                write_lines(folder / "figures", map(figure_values, figures))
+            if vectors is not None:
+                write_vectors(folder / "vectors.npy", vectors)
+
         with _translated_errors():
-            self._write(reading_id, pages, chunks, vectors)
+            self._keep(reading_id, fill)
 
     def wordless_here(self, reading_id: UUID, first: int, end: int) -> list[Chunk]:
         """Chunks ``first`` to ``end`` - 1 without their words, which are most of their weight.
@@ -152,29 +185,27 @@ class ReadingFiles:
         Raises:
             LostReading: the reading has fewer, or its files are gone.
         """
+        return [wordless_chunk(one) for one in self._some(reading_id, "chunks", first, end)]
+
+    def figures_here(self, reading_id: UUID, first: int, end: int) -> list[Figure]:
+        """Figures ``first`` to ``end`` - 1; raises as ``wordless_here``."""
+        return [figure_of(one) for one in self._some(reading_id, "figures", first, end)]
+
+    def _some(self, reading_id: UUID, kind: str, first: int, end: int) -> list[Any]:
+        if first >= end:
+            return []
         with _translated_errors():
             try:
-                values = read_some(self._folder(reading_id) / "chunks", first, end)
+                return read_some(self._folder(reading_id) / kind, first, end)
             except LookupError as error:
                 raise LostReading("the files of a reading are gone or damaged") from error
-        return [wordless_chunk(one) for one in values]
-
-    def _write(
-        self, reading_id: UUID, pages: Sequence[Page], chunks: Sequence[Chunk], vectors: Vectors | None
-    ) -> None:
-        def fill(folder: Path) -> None:
-            write_lines(folder / "pages", map(page_values, pages))
-            write_lines(folder / "chunks", map(chunk_values, chunks))
-            if vectors is not None:
-                _write_vectors(folder / "vectors.npy", vectors)
-
-        self._keep(reading_id, fill)
 
     def _write_beside(self, reading_id: UUID, base: UUID, vectors: Vectors) -> None:
         def fill(folder: Path) -> None:
-            for name in SHARED:
-                _share(self._folder(base) / name, folder / name)
-            _write_vectors(folder / "vectors.npy", vectors)
+            shared = self._folder(base)
+            for name in (*SHARED, *(one for one in FIGURES if (shared / one).exists())):
+                _share(shared / name, folder / name)
+            write_vectors(folder / "vectors.npy", vectors)
 
         self._keep(reading_id, fill)
 
@@ -201,11 +232,7 @@ class ReadingFiles:
         path = self._folder(reading_id) / "vectors.npy"
         if not path.exists() and path.parent.exists():
             return None
-        data = path.read_bytes()
-        if data[-CHECKSUM_BYTES:] != _checksum(data[:-CHECKSUM_BYTES]):
-            raise ValueError("the vectors do not match their checksum")
-        loaded: Vectors = np.load(io.BytesIO(data), allow_pickle=False)
-        return loaded
+        return read_vectors(path)
 
 
 async def _in_thread(work: Callable[..., T], *arguments: Any, **options: Any) -> T:
@@ -231,29 +258,6 @@ def _share(file: Path, target: Path) -> None:
         shutil.copyfile(file, target)
         with target.open("rb") as copy:
             os.fsync(copy.fileno())
-
-
-def _write_vectors(path: Path, vectors: Vectors) -> None:
-    """An array as NumPy keeps it, and after it its checksum."""
-    kept = io.BytesIO()
-    np.save(kept, np.asarray(vectors, dtype=np.float32), allow_pickle=False)
-    with path.open("wb") as file:
-        file.write(kept.getbuffer())
-        file.write(_checksum(kept.getbuffer()))
-        sync(file)
-
-
-def _has_vectors(path: Path, number: int) -> bool:
-    """Whether there are as many vectors, and a checksum behind them; neither is read."""
-    try:
-        kept = np.load(path, "r")
-    except tokenize.TokenError:  # from a header that is no header any more
-        return False
-    return len(kept) == number and path.stat().st_size == kept.offset + kept.nbytes + CHECKSUM_BYTES
-
-
-def _checksum(data: bytes | memoryview) -> bytes:
-    return zlib.crc32(data).to_bytes(CHECKSUM_BYTES, "big")
 
 
 def _sync_folder(folder: Path) -> None:

@@ -20,7 +20,7 @@ from storage.blobs import SHELVES
 from storage.clock import utc_now
 from storage.database import Database
 from storage.models import Rung, TenantName
-from storage.publication_work import Published
+from storage.publication_work import OBJECTS, Published
 from storage.purging import is_wanted
 from storage.reading_work import lose_reading
 from storage.tables import BlobRow, ChannelRow, DocumentRow, FactRow, PublicationRow, ReadingRow, VersionRow
@@ -43,6 +43,7 @@ class KeptReading:
     id: UUID
     pages: int
     chunks: int
+    figures: int
     has_vectors: bool
 
 
@@ -87,9 +88,7 @@ class Reconciling:
     async def live(self, channel_id: int) -> list[Published]:
         """Everything that answers in a channel, and what the index has to hold of it."""
         query = (
-            select(
-                col(PublicationRow.id), col(ChannelRow.tenant), col(ReadingRow.chunks), col(ReadingRow.space)
-            )
+            select(col(PublicationRow.id), col(ChannelRow.tenant), OBJECTS, col(ReadingRow.space))
             .join(ChannelRow, col(ChannelRow.id) == PublicationRow.channel_id)
             .join(ReadingRow, col(ReadingRow.id) == PublicationRow.reading_id)
             .where(col(PublicationRow.state) == "live", col(PublicationRow.channel_id) == channel_id)
@@ -97,8 +96,8 @@ class Reconciling:
         async with self._database.snapshot() as session:
             rows = (await session.execute(query)).all()
         return [
-            Published(id, TenantName(tenant), chunks, chunks if space else 0, space)
-            for id, tenant, chunks, space in rows
+            Published(id, TenantName(tenant), objects, objects if space else 0, space)
+            for id, tenant, objects, space in rows
         ]
 
     async def strays(self, held: Collection[UUID]) -> set[UUID]:
@@ -173,7 +172,7 @@ class Reconciling:
         async with self._database.snapshot() as session:
             rows = list(await session.scalars(query.where(col(ReadingRow.state) != "failed")))
         done = [
-            KeptReading(row.id, row.pages, row.chunks, row.rung == Rung.FULL)
+            KeptReading(row.id, row.pages, row.chunks, row.figures, row.rung == Rung.FULL)
             for row in rows
             if row.state == "done"
         ]

@@ -144,6 +144,8 @@ class ReadingRow(Leased, table=True):
     title: str = ""
     pages: int = 0
     chunks: int = 0
+    figures: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
+    """Pictures and charts, which the index holds behind the chunks."""
     space: str | None = None
     """The vector space of a full reading: vectors of two spaces are never compared."""
     details: dict[str, Any] | None = Field(default=None, sa_type=JSON)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from uuid import NAMESPACE_URL, UUID, uuid5
 
@@ -18,6 +18,7 @@ from bot.core.models import AnalyzedQuestion, Draft, Evidence, Passage, Question
 from bot.core.ports import Answerer
 from bot.core.retriever import HybridRetriever, inverse_frequency
 from storage.analyzer import analyze
+from storage.figure_models import Figure
 from storage.index.contract import Hit
 from storage.models import (
     Box,
@@ -51,7 +52,7 @@ def make_publication(file: str = "sop-it-04.pdf", title: str = "Backup and Recov
         file=file,
         title=title,
         pages=2,
-        chunks=1,
+        chunks=100,
     )
 
 
@@ -141,24 +142,27 @@ class Shelf:
     """A channel's chunks in memory: searched by counting shared terms, and read back with their boxes."""
 
     passages: list[Passage] = field(default_factory=list)
+    figures: list[Figure] = field(default_factory=list)
     error: Exception | None = None
     has_vectors: bool = True
 
     async def find(
-        self, channel: Channel, terms: Sequence[str], vector: Sequence[float] | None, *, limit: int
-    ) -> Found:
+        self, channel: Channel, terms: Sequence[str], vector: Sequence[float] | None,
+        groups: tuple[frozenset[str], ...] = (), *, limit: int,
+    ) -> Found:  # fmt: skip
         if self.error:
             raise self.error
-        words = [self._hit(passage, self._overlap(passage, terms)) for passage in self.passages]
+        held = [*([] if groups else self.passages), *map(self._as_passage, range(len(self.figures)))]
+        words = [self._hit(passage, self._overlap(passage, terms)) for passage in held]
         vectors = []
-        if self.has_vectors and vector is not None and self.passages:
-            embedded = await HashEmbedder().aembed([passage.text for passage in self.passages])
+        if self.has_vectors and vector is not None and held:
+            embedded = await HashEmbedder().aembed([passage.text for passage in held])
             cosines = embedded @ np.asarray(vector)
-            vectors = [self._hit(*pair) for pair in zip(self.passages, map(float, cosines), strict=True)]
+            vectors = [self._hit(*pair) for pair in zip(held, map(float, cosines), strict=True)]
         return Found(
             _best([hit for hit in words if hit.score], limit),
             _best(vectors, limit),
-            {passage.publication.id: passage.publication for passage in self.passages},
+            {passage.publication.id: passage.publication for passage in held},
         )
 
     async def document_frequencies(
@@ -177,6 +181,15 @@ class Shelf:
         return Chunk(
             ordinal, passage.text, 1, passage.heading_path, place_words(passage.text, starts), starts
         )
+
+    async def figure(self, reading_id: UUID, number: int) -> Figure:
+        return self.figures[number]
+
+    def _as_passage(self, number: int) -> Passage:
+        """A figure as the index holds it, behind the chunks of the one publication that has any."""
+        figure, publication = self.figures[number], make_publication()
+        passage = make_passage(figure.said, page=figure.page)
+        return replace(passage, publication=publication, ordinal=publication.chunks + number)
 
     @staticmethod
     def _overlap(passage: Passage, terms: Sequence[str]) -> float:
@@ -258,6 +271,7 @@ class World:
             model=model,
             gate=CoverageGate(),
             chunks=self.shelf,
+            figures=self.shelf,
             documents=self.register,
             desk=CitationDesk(self.register, self.register),
         )

@@ -81,6 +81,7 @@ MAY_IMPORT = {
         "storage.analyzer",
         "storage.clock",
         "storage.errors",
+        "storage.figure_models",
         "storage.geometry",
         "storage.index.contract",
         "storage.metadata_models",

@@ -19,7 +19,7 @@ from bot.cli.json_lines import answer_line, dump
 from bot.core import wording
 from bot.core.answering import Answering
 from bot.core.models import Answer, AnswerState, Question
-from bot.core.sources import cited_pages
+from bot.core.sources import cited_pages, figure_pages
 from bot.engines import load_settings
 from bot.service import open_answering
 from storage.channels import Channels
@@ -146,13 +146,14 @@ def _print_one(line: _Line, answer: Answer, as_json: bool) -> AnswerState:
 
 
 def render_text(answer: Answer) -> str:
-    """An answer for a terminal: the text, then one line and link per cited page."""
+    """An answer for a terminal: the text, then one line and link per cited page and per figure."""
     width = min(shutil.get_terminal_size().columns, 100)
     paragraphs = [textwrap.fill(part, width) for part in answer.text.splitlines()]
     pages = [
         f"{''.join(f'[{number}]' for number in page.numbers)} {page.label}\n    {page.url}"
         for page in cited_pages(answer)
     ]
+    pages += [f"{figure.fallback}\n    {figure.url}" for figure in figure_pages(answer, width)]
     if answer.nearest:
         pages.append(f"{answer.nearest.file}, page {answer.nearest.page}\n    {answer.nearest.url}")
     return "\n".join([*paragraphs, *([""] if pages else []), *pages])

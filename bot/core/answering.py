@@ -17,6 +17,7 @@ from bot.core.citing import Verified, verify
 from bot.core.errors import ModelError
 from bot.core.evidence import gather_evidence
 from bot.core.gate import CoverageGate
+from bot.core.illustrating import Illustrator
 from bot.core.models import (
     AnalyzedQuestion,
     Answer,
@@ -26,7 +27,7 @@ from bot.core.models import (
     Question,
     Retrieval,
 )
-from bot.core.ports import Answerer, ChannelDocuments, ChunkReader, Retriever
+from bot.core.ports import Answerer, ChannelDocuments, ChunkReader, FigureReader, Retriever
 from bot.core.refusing import Refusals
 from bot.core.smalltalk import reply_to
 from storage.errors import InfrastructureError
@@ -45,6 +46,7 @@ class Answering:
         model: Answerer | None,
         gate: CoverageGate,
         chunks: ChunkReader,
+        figures: FigureReader,
         documents: ChannelDocuments,
         desk: CitationDesk,
         passages_read: int = 8,
@@ -58,6 +60,7 @@ class Answering:
         self._chunks = chunks
         self._desk = desk
         self._refusals = Refusals(documents, desk)
+        self._illustrator = Illustrator(figures, chunks, desk)
         self._passages_read = passages_read
         self._evidence_tokens = evidence_tokens
         self._question_chars = question_chars
@@ -88,6 +91,8 @@ class Answering:
         return replace(answer, passages=retrieval.passages, milliseconds=spent)
 
     async def _answer_from(self, question: Question, retrieval: Retrieval) -> Answer:
+        if (figure := await self._illustrator.answer(question.channel, retrieval)) is not None:
+            return figure
         evidence = await gather_evidence(
             retrieval.passages, self._chunks, most=self._passages_read, tokens=self._evidence_tokens
         )
@@ -101,6 +106,7 @@ class Answering:
             state=AnswerState.PARTIAL if verified.dropped else AnswerState.GROUNDED,
             text="\n".join(filter(None, (lead, verified.text, *notes))),
             citations=await self._desk.cite(question.channel, verified.cited),
+            figures=await self._illustrator.beside(question.channel, retrieval, verified.cited),
         )
 
     async def _written(
@@ -142,12 +148,14 @@ def _milliseconds(since: float) -> int:
 def _log(question: Question, answer: Answer) -> None:
     """One line per question: ids and counts, never a word of question or document."""
     log.info(
-        "question=%s channel=%d state=%s candidates=%d citations=%d retrieve_ms=%d answer_ms=%d total_ms=%d",
+        "question=%s channel=%d state=%s candidates=%d citations=%d figures=%d retrieve_ms=%d "
+        "answer_ms=%d total_ms=%d",
         question.id,
         question.channel.id,
         answer.state,
         len(answer.passages),
         len(answer.citations),
+        len(answer.figures),
         answer.milliseconds.retrieve,
         answer.milliseconds.answer,
         answer.milliseconds.total,

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bot.core import naming
-from bot.core.models import Citation, LocatedQuote, NearestPage, Passage
+from bot.core.models import Citation, Figure, LocatedQuote, NearestPage, Passage
 from bot.core.ports import CitationStore, LinkIssuer
 from bot.core.quotes import cells
-from storage.models import Channel
+from storage.figure_models import Figure as KnownFigure
+from storage.models import Channel, LivePublication
 
 
 class CitationDesk:
@@ -27,6 +28,20 @@ class CitationDesk:
         return tuple(
             [await self._cite(channel, number, quote) for number, quote in enumerate(quotes, start=1)]
         )
+
+    async def show_figure(
+        self, channel: Channel, publication: LivePublication, figure: KnownFigure
+    ) -> Figure:
+        """A figure with a link that opens its page and marks it.
+
+        Raises:
+            storage.errors.InfrastructureError: citations cannot be kept.
+        """
+        record = await self._store.add(
+            channel.id, publication.version_id, figure.page, figure.caption, (figure.box,)
+        )
+        url = self._links.page_url(channel, record)
+        return Figure(publication.file, figure.page, figure.caption, figure.box, url)
 
     async def nearest(self, channel: Channel, passage: Passage) -> NearestPage:
         """The first page of a passage as the page that came nearest; it marks nothing.

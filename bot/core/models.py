@@ -53,12 +53,26 @@ class AnalyzedQuestion:
 
 
 @dataclass(frozen=True, slots=True)
+class FoundFigure:
+    """A figure that a search came upon."""
+
+    publication: LivePublication
+    number: int
+    """Counted from 0 among the figures of its reading."""
+    bm25: float | None
+    vector: float | None
+    """Scores as of a passage."""
+
+
+@dataclass(frozen=True, slots=True)
 class Retrieval:
     """What a retriever found."""
 
     question: AnalyzedQuestion
     passages: tuple[Passage, ...]
     """Candidates in final order, at least 20 when there are that many."""
+    figures: tuple[FoundFigure, ...] = ()
+    """Those found beside them, the best first."""
 
 
 @dataclass(frozen=True, slots=True)

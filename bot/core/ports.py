@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bot.core.models import AnalyzedQuestion, Answer, Draft, Evidence, Question, Retrieval
+from storage.figure_models import Figure
 from storage.index.contract import Hit
 from storage.models import (
     Channel,
@@ -60,10 +61,13 @@ class ChannelSearch(Protocol):
         channel: Channel,
         terms: Sequence[str],
         vector: Sequence[float] | None,
+        groups: tuple[frozenset[str], ...] = (),
         *,
         limit: int,
     ) -> FoundChunks:
-        """The best live chunks of each leg; none in a channel that nothing was ever put into.
+        """The best live chunks and figures of each leg; none in a channel that nothing was ever put into.
+
+        ``groups``: only what has at least one facet of each.
 
         Raises:
             storage.errors.InfrastructureError: an engine is down or late.
@@ -104,6 +108,17 @@ class ChunkReader(Protocol):
 
     async def chunk(self, reading_id: UUID, ordinal: int) -> Chunk:
         """One chunk of a reading.
+
+        Raises:
+            storage.errors.InfrastructureError: readings cannot be reached.
+        """
+
+
+class FigureReader(Protocol):
+    """Gives back the figures of readings."""
+
+    async def figure(self, reading_id: UUID, number: int) -> Figure:
+        """One figure of a reading, counted from 0.
 
         Raises:
             storage.errors.InfrastructureError: readings cannot be reached.

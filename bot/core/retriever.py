@@ -11,12 +11,18 @@ from uuid import UUID
 
 from bot.core.editions import outdated
 from bot.core.exactness import holds_exactly, identified_documents, rare_words
+from bot.core.figure_hits import ChunkHits, chunks_of, figures_of, is_short
+from bot.core.figure_questions import figure_question
 from bot.core.fusion import cut, mix, rank_order
 from bot.core.likeness import distinct
-from bot.core.models import AnalyzedQuestion, Passage, Question, Retrieval
+from bot.core.models import AnalyzedQuestion, FoundFigure, Passage, Question, Retrieval
 from bot.core.naming import named_documents
 from bot.core.ports import ChannelSearch, Embedder, FoundChunks
 from storage.analyzer import analyze
+from storage.index.contract import FIGURE_FACET
+
+FIGURES_BESIDE, MOST_ASKED = 24, 1000
+"""Hits asked for beyond the chunks that are wanted, for figures stand among them; and the most ever asked."""
 
 NAMED_WEIGHT = 0.25
 """What being the document that the question names or singles out adds to a relevance of at most 1."""
@@ -48,15 +54,37 @@ class HybridRetriever:
         """
         terms = tuple(analyze(question.text))
         vector = (await self._embedder.aembed([question.text]))[0]
-        found, (chunks, holding) = await asyncio.gather(
-            self._search.find(question.channel, terms, vector, limit=2 * self._candidates),
+        (found, figures), (chunks, holding) = await asyncio.gather(
+            self._find(question, terms, vector),
             self._search.document_frequencies(question.channel, set(terms)),
         )
         idf = {term: inverse_frequency(chunks, holding.get(term, 0)) for term in terms}
         analyzed = AnalyzedQuestion(question.text, terms, idf, vector if found.vectors else None)
         rare = rare_words(analyzed, rarity=inverse_frequency(chunks, EXACT_HOLDERS))
         ranked = self._ranked(analyzed, rare, found, question.asked_at.date())
-        return Retrieval(analyzed, tuple(cut(ranked, self._candidates, holds_exactly(rare))))
+        passages = tuple(cut(ranked, self._candidates, holds_exactly(rare)))
+        return Retrieval(analyzed, passages, figures)
+
+    async def _find(
+        self, question: Question, terms: Sequence[str], vector: Sequence[float]
+    ) -> tuple[ChunkHits, tuple[FoundFigure, ...]]:
+        """Chunks of both legs, as many as if there were no figures; and the figures.
+
+        A question that speaks of a figure has them searched by themselves.
+        """
+        wanted = 2 * self._candidates
+        asked = wanted + FIGURES_BESIDE
+        found = await self._search.find(question.channel, terms, vector, limit=asked)
+        while is_short(found, asked, wanted) and asked < MOST_ASKED:
+            asked *= 2
+            found = await self._search.find(question.channel, terms, vector, limit=asked)
+        chunks, figures = chunks_of(found, wanted), figures_of(found)
+        if figure_question(question.text):
+            found = await self._search.find(
+                question.channel, terms, vector, (frozenset({FIGURE_FACET}),), limit=wanted
+            )
+            figures = figures_of(found)
+        return chunks, figures
 
     def _ranked(
         self, question: AnalyzedQuestion, rare: Sequence[str], found: FoundChunks, today: date

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from bot.core import wording
-from bot.core.models import Answer, Citation, CitedPage
+from bot.core.models import Answer, Citation, CitedPage, Figure
+from bot.core.plaintext import shorten
 
 _Document = tuple[str, int]
 """Path and version: two folders of one channel may each hold a file of the same path."""
@@ -19,6 +20,25 @@ def cited_pages(answer: Answer) -> list[CitedPage]:
         groups.setdefault((_document(citation), citation.page), []).append(citation)
     names = _names(answer.citations)
     return [_cited_page(citations, names[document]) for (document, _), citations in groups.items()]
+
+
+def figure_pages(answer: Answer, longest: int) -> list[CitedPage]:
+    """One source per figure of an answer; in a label of ``longest`` characters the page is never cut off."""
+    return [
+        CitedPage(
+            numbers=(),
+            label=wording.figure_label(_caption_within(figure, longest), figure.page),
+            fallback=wording.figure_label(figure.caption, figure.page),
+            url=figure.url,
+        )
+        for figure in answer.figures
+    ]
+
+
+def _caption_within(figure: Figure, longest: int) -> str:
+    """A caption as far as it leaves room for the rest of its label."""
+    rest = len(wording.figure_label(".", figure.page)) - 1
+    return shorten(figure.caption, longest - rest)
 
 
 def split_sources(pages: Sequence[CitedPage], shown: int) -> tuple[list[CitedPage], list[CitedPage]]:

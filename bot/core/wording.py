@@ -85,6 +85,21 @@ def question_too_long(limit: int) -> str:
     return f"That question is too long for me: please ask it in at most {limit:,} characters."
 
 
+def figures_lead(count: int) -> str:
+    """Opens an answer that is a figure."""
+    return "Here is the figure:" if count == 1 else "Here are the figures:"
+
+
+def figure_on(page: int, number: int) -> str:
+    """A figure whose caption cannot be quoted."""
+    return f"It stands on page {page} [{number}]"
+
+
+def figure_label(caption: str, page: int) -> str:
+    """The line, or the button, that shows a figure."""
+    return f"Figure: {caption}, page {page}" if caption else f"Figure on page {page}"
+
+
 def page_of(page: int, file: str) -> str:
     """Text of a source where a button cannot be shown."""
     return f"Page {page} of {file}"

@@ -16,7 +16,7 @@ from bot.core import wording
 from bot.core.announcement import Announcement, announcement_paragraphs
 from bot.core.models import Answer, CitedPage, NearestPage
 from bot.core.plaintext import shorten, tame
-from bot.core.sources import cited_pages, split_sources
+from bot.core.sources import cited_pages, figure_pages, split_sources
 
 Block = dict[str, Any]
 
@@ -38,14 +38,15 @@ class SlackMessage:
 
 
 def render(answer: Answer, sources_shown: int) -> SlackMessage:
-    """The answer's words, one URL button per cited page, and one control for the pages beyond."""
+    """The answer's words, a URL button per cited page and per figure, and a control for the pages beyond."""
     pages = cited_pages(answer) or [_nearest_page(page) for page in [answer.nearest] if page]
-    sources = _source_blocks(pages, sources_shown)
+    figures = figure_pages(answer, LABEL)
+    sources = [*_source_blocks(pages, sources_shown), *_figure_blocks(figures)]
     words = tame(answer.text).strip() or wording.ENGINE_FAILED
     sections = [
         _section(part) for part in _parts(words, MESSAGE - len(json.dumps(sources, ensure_ascii=False)))
     ]
-    return SlackMessage(_fallback(words, pages), (*sections, *sources))
+    return SlackMessage(_fallback(words, [*pages, *figures]), (*sections, *sources))
 
 
 def render_announcement(announcement: Announcement) -> SlackMessage:
@@ -74,16 +75,21 @@ def _source_blocks(pages: Sequence[CitedPage], shown: int) -> list[Block]:
     first, further = split_sources(pages, shown)
     if not first:
         return []
-    buttons = [_button(number, page) for number, page in enumerate(first, start=1)]
+    buttons = [_button(f"source-{number}", page) for number, page in enumerate(first, start=1)]
     groups = [further[start : start + OPTIONS] for start in range(0, len(further), OPTIONS)]
     menus = [_menu(number, group) for number, group in enumerate(groups, start=1)]
     return [{"type": "actions", "block_id": "sources", "elements": buttons}, *menus]
 
 
-def _button(number: int, page: CitedPage) -> Block:
+def _figure_blocks(figures: Sequence[CitedPage]) -> list[Block]:
+    buttons = [_button(f"source-figure-{number}", page) for number, page in enumerate(figures, start=1)]
+    return [{"type": "actions", "block_id": "figures", "elements": buttons}] if buttons else []
+
+
+def _button(action: str, page: CitedPage) -> Block:
     return {
         "type": "button",
-        "action_id": f"source-{number}",
+        "action_id": action,
         "text": _plain(page.label),
         "url": page.url,
         "accessibility_label": _label(page.fallback),

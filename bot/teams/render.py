@@ -15,7 +15,7 @@ from bot.core import wording
 from bot.core.announcement import Announcement, announcement_paragraphs
 from bot.core.models import Answer, Citation, CitedPage, NearestPage
 from bot.core.plaintext import shorten, tame
-from bot.core.sources import cited_pages, split_sources
+from bot.core.sources import cited_pages, figure_pages, split_sources
 
 Json = dict[str, Any]
 
@@ -45,14 +45,15 @@ class TeamsMessage:
 
 
 def render(answer: Answer, sources_shown: int) -> TeamsMessage:
-    """The answer's words with their citations, and its sources."""
+    """The answer's words with their citations, its sources and its figures."""
     pages = cited_pages(answer) or [_nearest_page(page) for page in [answer.nearest] if page]
+    figures = figure_pages(answer, LABEL)
     words = _cut(tame(answer.text).strip() or wording.ENGINE_FAILED)
     return TeamsMessage(
         text=escape(words),
         citations=_claims(words, answer.citations, pages),
-        card=_card(pages, sources_shown) if pages else None,
-        card_summary="\n".join(tame(page.fallback) for page in pages),
+        card=_card(pages, figures, sources_shown) if pages or figures else None,
+        card_summary=_summary([*pages, *figures]),
     )
 
 
@@ -121,12 +122,17 @@ def _claim(citation: Citation, label: str) -> Json:
     return {"@type": "Claim", "position": citation.number, "appearance": appearance}
 
 
-def _card(pages: Sequence[CitedPage], shown: int) -> Json:
+def _card(pages: Sequence[CitedPage], figures: Sequence[CitedPage], shown: int) -> Json:
     first, further = split_sources(pages, shown)
     body = [_row(_opening(page)) for page in first]
     if further:
         body.append(_row(_more(further)))
-    return _adaptive(body) | {"fallbackText": "\n".join(tame(page.fallback) for page in pages)}
+    body += [_row(_opening(figure)) for figure in figures]
+    return _adaptive(body) | {"fallbackText": _summary([*pages, *figures])}
+
+
+def _summary(pages: Sequence[CitedPage]) -> str:
+    return "\n".join(tame(page.fallback) for page in pages)
 
 
 def _more(pages: Sequence[CitedPage]) -> Json:

@@ -11,6 +11,7 @@ from uuid import uuid4
 
 from aiohttp import web
 
+from bot.core import wording
 from bot.core.links import Links
 from bot.core.models import Answer, AnswerState, CitedPage, Question
 from bot.core.ports import QuestionAnswering
@@ -159,6 +160,15 @@ class Console:
                 for citation in answer.citations
             ],
             "sources": [self._source_view(page, answer) for page in cited_pages(answer)],
+            "figures": [
+                {
+                    "label": wording.figure_label("", figure.page),
+                    "caption": figure.caption,
+                    "file": figure.file,
+                    "view": self._links.viewer_path(figure.url),
+                }
+                for figure in answer.figures
+            ],
             "nearest": near
             and {"file": near.file, "page": near.page, "view": self._links.viewer_path(near.url)},
             "unread": [f"{unread.file}: {unread.reason}" for unread in answer.unread],

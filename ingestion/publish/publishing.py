@@ -11,15 +11,16 @@ from typing import Any
 from ingestion.work.side_process import SideProcesses
 from storage.crash_points import reach
 from storage.errors import InfrastructureError, LostReading, UnknownTenant
-from storage.index.contract import Index, IndexedChunk
+from storage.index.contract import FIGURE_FACET, Index, IndexedChunk
 from storage.leases import pause
 from storage.models import Rung
 from storage.publication_work import PublicationClaim, PublicationWork
 from storage.purging import Purge
-from storage.readings import ReadingFiles, Vectors
+from storage.readings import ReadingFiles
+from storage.vector_file import Vectors
 
 BATCH = 100
-"""Chunks per write to the index."""
+"""Chunks and figures per write to the index."""
 
 _WAITS = "Publishing waits for another try ({})."
 _log = logging.getLogger(__name__)
@@ -71,8 +72,8 @@ class Publisher:
         is_live = await self._work.go_live(claim)
         reach("after-flip")
         _log.info(
-            "document=%s version=%d reading=%s publication=%s rung=%s pages=%d chunks=%d vectors=%d "
-            "milliseconds=%d outcome=%s",
+            "document=%s version=%d reading=%s publication=%s rung=%s pages=%d chunks=%d figures=%d "
+            "vectors=%d milliseconds=%d outcome=%s",
             claim.document_id,
             claim.version,
             claim.reading_id,
@@ -80,13 +81,14 @@ class Publisher:
             claim.rung,
             claim.pages,
             claim.chunks,
+            claim.figures,
             0 if vectors is None else len(vectors),
             round((time.monotonic() - started) * 1000),
             "live" if is_live else "overtaken",
         )
 
     async def _analysed(self, claim: PublicationClaim, start: int) -> list[list[Any]]:
-        """The batch of chunks that begins with number ``start``, ready for the index.
+        """The batch of chunks, and behind them figures, that begins with number ``start``, for the index.
 
         The file's name can be searched like a title.
         """
@@ -95,7 +97,8 @@ class Publisher:
             "root": str(self._files.root),
             "reading": str(claim.reading_id),
             "first": start,
-            "end": min(start + BATCH, claim.chunks),
+            "end": min(start + BATCH, claim.objects),
+            "chunks": claim.chunks,
             "title": f"{claim.title} {PurePosixPath(claim.file).stem}",
         }
         analysed: list[list[Any]] = await self._side.run(job)
@@ -103,13 +106,13 @@ class Publisher:
 
     async def _write(self, claim: PublicationClaim, batch: list[list[Any]], vectors: Vectors | None) -> None:
         reach("before-write")
-        for start in range(0, claim.chunks, BATCH):
+        for start in range(0, claim.objects, BATCH):
             batch = batch if start == 0 else await self._analysed(claim, start)
             await self._index.write(claim.tenant, _indexed(claim, batch, vectors))
             reach("after-batch")
         count = 0 if vectors is None else len(vectors)
         reach("before-seal")
-        await self._index.seal(claim.tenant, claim.id, chunks=claim.chunks, vectors=count, space=claim.space)
+        await self._index.seal(claim.tenant, claim.id, chunks=claim.objects, vectors=count, space=claim.space)
         reach("after-seal")
 
     async def fail(self, claim: PublicationClaim, error: Exception) -> None:
@@ -130,7 +133,7 @@ class Publisher:
         """
         reach("before-removal")
         try:
-            await self._index.remove(claim.tenant, claim.id, claim.chunks)
+            await self._index.remove(claim.tenant, claim.id, claim.objects)
         except UnknownTenant:
             _log.info("publication=%s outcome=tenant-gone", claim.id)
         reach("after-removal")
@@ -144,7 +147,8 @@ class Publisher:
 def _indexed(
     claim: PublicationClaim, analysed: Iterable[list[Any]], vectors: Vectors | None
 ) -> list[IndexedChunk]:
-    """Chunks as the engines keep them."""
+    """Chunks and figures as the engines keep them."""
+    document = f"document={claim.document_id}"
     return [
         IndexedChunk(
             publication=claim.id,
@@ -154,7 +158,7 @@ def _indexed(
             first_page=first_page,
             last_page=last_page,
             heading_path=tuple(path),
-            facets=(f"document={claim.document_id}",),
+            facets=(document,) if ordinal < claim.chunks else (document, FIGURE_FACET),
             vector=None if vectors is None else vectors[ordinal].tolist(),
             space=None if vectors is None else claim.space,
         )

@@ -215,7 +215,11 @@ class Reconciler:
 
     async def _is_whole(self, one: KeptReading) -> bool:
         return await self._files.is_whole(
-            one.id, pages=one.pages, chunks=one.chunks, has_vectors=one.has_vectors
+            one.id,
+            pages=one.pages,
+            chunks=one.chunks,
+            figures=one.figures,
+            has_vectors=one.has_vectors,
         )
 
     def _is_old(self, kept: Kept) -> bool:
@@ -223,4 +227,4 @@ class Reconciler:
 
 
 def _lost(live: list[Published], held: dict[UUID, int]) -> list[Published]:
-    return [one for one in live if held.get(one.id, 0) != one.chunks]
+    return [one for one in live if held.get(one.id, 0) != one.objects]

@@ -52,7 +52,7 @@ class Verifier:
         """
         try:
             await self._index.seal(
-                one.tenant, one.id, chunks=one.chunks, vectors=one.vectors, space=one.space
+                one.tenant, one.id, chunks=one.objects, vectors=one.vectors, space=one.space
             )
         except (IncompletePublication, UnknownTenant):
             if await self._work.replace_live(one.id):

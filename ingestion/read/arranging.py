@@ -44,7 +44,7 @@ class ArrangedPdf:
     pdf: ReadPdf
     blocks: tuple[tuple[Block, ...], ...]
     """Of each page; none where its layout is not known."""
-    figures: Mapping[int, Sequence[Box]]
+    figures: Mapping[int, Sequence[Region]]
     """Page (from 1) -> its pictures and charts, decoration left out."""
 
 
@@ -53,7 +53,7 @@ def arrange(pdf: ReadPdf, layout: Layout) -> ArrangedPdf:
     pages: list[Page] = []
     lines: list[tuple[Line, ...]] = []
     blocks: list[tuple[Block, ...]] = []
-    figures: dict[int, list[Box]] = {}
+    figures: dict[int, list[Region]] = {}
     repeated = repeated_figures(layout)
     for page, own in zip(pdf.pages, pdf.lines, strict=True):
         regions = layout.pages.get(page.number)
@@ -64,7 +64,7 @@ def arrange(pdf: ReadPdf, layout: Layout) -> ArrangedPdf:
             continue
         writer = _Writer(page, own)
         sound = corrected(page, own, regions, repeated)
-        figures[page.number] = [region.box for region in sound if region.kind is BlockKind.FIGURE]
+        figures[page.number] = [region for region in sound if region.kind is BlockKind.FIGURE]
         for owned in _owned(page, sound):
             writer.write(owned)
         pages.append(writer.page())

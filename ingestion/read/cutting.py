@@ -7,6 +7,7 @@ from uuid import UUID
 
 from ingestion.work.side_process import SideProcesses
 from storage.embedding import Embedder
+from storage.models import Box
 from storage.readings import ReadingFiles
 
 
@@ -32,7 +33,7 @@ class Cutter:
     async def cut(
         self, reading: UUID, pages: bytes, layout: bytes = b"", ocr: bytes | None = None
     ) -> dict[str, Any]:
-        """Write a reading's files; its ``title``, and how many ``pages`` and ``chunks``, with ``details``.
+        """Write a reading's files; its ``title``, number of ``pages``, ``chunks``, ``figures``, ``details``.
 
         The file's name is not asked for: a reading serves files of any name.
 
@@ -40,7 +41,7 @@ class Cutter:
             reading: whose files they are.
             pages: as the text child wrote them.
             layout: batches of the layout child, if it looked.
-            ocr: lines of the OCR child; None: it has not read yet.
+            ocr: lines of the OCR child, of pages and of figures; None: it has not read yet.
 
         Raises:
             DocumentError: the file is at fault.
@@ -54,15 +55,24 @@ class Cutter:
             "limit": self._chunk_tokens,
             "tokenizer": str(tokenizer) if tokenizer else None,
             "window": self._embedder.window,
-            "layout": len(layout),
-            "ocr": len(ocr or b""),
+            **_lengths(layout, ocr or b""),
             "pictures": self._pictures(ocr),
         }
         made: dict[str, Any] = await self._side.run(job, pages + layout + (ocr or b""))
         return made
+
+    async def find_crops(self, pages: bytes, layout: bytes, ocr: bytes) -> list[tuple[int, Box]]:
+        """(page, box) of the figures whose words OCR should read; arguments and errors as of ``cut``."""
+        found = await self._side.run({"do": "find crops", **_lengths(layout, ocr)}, pages + layout + ocr)
+        return [(page, Box(*box)) for page, box in found]
 
     def _pictures(self, ocr: bytes | None) -> str:
         """What became of pages that are pictures: "read", "waiting" or "left"."""
         if ocr is not None:
             return "read"
         return "waiting" if self._reads_pictures else "left"
+
+
+def _lengths(layout: bytes, ocr: bytes) -> dict[str, int]:
+    """Where one child's lines end and the next one's begin."""
+    return {"layout": len(layout), "ocr": len(ocr)}

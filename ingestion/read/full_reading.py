@@ -64,7 +64,7 @@ class FullReader:
         started, base = time.monotonic(), quick
         try:
             base = await self._cut(claim, quick, wait_for_quiet)
-            texts = await self._files.texts(base.id)
+            texts = await self._files.texts(base.id) + await self._figure_texts(base)
             vectors = await self._embed(texts, wait_for_quiet)
             await self._files.write_vectors(claim.id, base.id, vectors)
         except LostReading as error:
@@ -75,7 +75,9 @@ class FullReader:
         self._failures = 0
         details = {**base.details, "milliseconds": round((time.monotonic() - started) * 1000)}
         space = self._embedder.space
-        await self._work.finish(claim, Made(base.title, base.pages, len(texts), details, space))
+        await self._work.finish(
+            claim, Made(base.title, base.pages, base.chunks, details, base.figures, space)
+        )
 
     async def _cut(
         self, claim: ReadingClaim, quick: Reading, wait_for_quiet: Callable[[], Awaitable[object]]
@@ -97,9 +99,11 @@ class FullReader:
         if made is None:
             return quick
         reach("after-layout")
-        return replace(
-            quick, id=claim.id, title=made["title"], chunks=made["chunks"], details=made["details"]
-        )
+        return replace(quick, id=claim.id, **made)
+
+    async def _figure_texts(self, base: Reading) -> list[str]:
+        figures = await self._files.figures(base.id) if base.figures else []
+        return [figure.said for figure in figures]
 
     def _rest(self, error: EmbedderUnavailable) -> None:
         """What an embedder told one document holds for all: ten thousand would else ask it one by one."""

@@ -11,8 +11,9 @@ PARSER = "mupdf-4"
 CHUNKER = "headings-2"
 """Raise it when ``chunker.py`` cuts other chunks, or ``metadata.py`` finds other fields, in a page."""
 
-LAYOUT = "layout-1"
-"""Raise it when ``layout_child.py`` sees, or ``arranging.py`` makes, other blocks of a page."""
+LAYOUT = "layout-2"
+"""Raise it when ``layout_child.py`` sees, or ``arranging.py`` makes, other blocks of a page, or
+``figures.py`` finds other figures on it."""
 
 
 def generations_of(settings: IngestionSettings, embedder: Embedder) -> Generations:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from ingestion.read.cutting import Cutter
 from storage.blobs import Blobs
 from storage.errors import DocumentError
-from storage.models import Reading
+from storage.models import Box, Reading
 from storage.reading_work import ReadingClaim
 
 Wait = Callable[[], Awaitable[object]]
@@ -23,6 +23,10 @@ MOST_FAILURES = 10
 """Pages that may fail by themselves before the rest of a document is left alone."""
 
 
+_FIGURE = b'"figure"'
+"""What the layout child calls one: without it there is none to read."""
+
+
 class PageViewer(Protocol):
     """Opens PDFs outside this process."""
 
@@ -32,8 +36,8 @@ class PageViewer(Protocol):
     async def lay_out(self, path: Path, first: int, last: int) -> bytes:
         """Where the parts of some pages stand, as ``wire`` reads it; raises as ``fetch``."""
 
-    async def fetch_ocr(self, path: Path, page: int) -> bytes:
-        """What is printed in the picture of a page, as ``wire`` reads it; raises as ``fetch``."""
+    async def fetch_ocr(self, path: Path, page: int, clip: Box | None = None) -> bytes:
+        """What is printed in a page's picture, or in a part of it, as ``wire`` reads it; as ``fetch``."""
 
 
 class Look:
@@ -42,7 +46,7 @@ class Look:
     def __init__(
         self, blobs: Blobs, viewer: PageViewer, cutter: Cutter, *, looks: bool, ocr_pages: int
     ) -> None:
-        """``looks``: at the layout of pages; ``ocr_pages``: as many of a PDF are read from their picture."""
+        """``looks``: at the layout of pages; ``ocr_pages``: as many pictures of a PDF are read, 0: none."""
         self._blobs = blobs
         self._viewer = viewer
         self._cutter = cutter
@@ -63,17 +67,25 @@ class Look:
         if not self._looks and not for_ocr:
             return None
         layout = await self._layout(path, quick.pages, wait_for_quiet) if self._looks else b""
-        ocr = await self._ocr(path, for_ocr, wait_for_quiet)
+        ocr = await self._ocr(path, [(page, None) for page in for_ocr], wait_for_quiet)
         await wait_for_quiet()
-        return await self._cutter.cut(claim.id, await self._viewer.fetch(path), layout, ocr)
+        pages = await self._viewer.fetch(path)
+        left = self._ocr_pages - len(for_ocr)
+        if left > 0 and _FIGURE in layout:
+            crops = await self._cutter.find_crops(pages, layout, ocr)
+            ocr += await self._ocr(path, crops[:left], wait_for_quiet)
+            await wait_for_quiet()
+        return await self._cutter.cut(claim.id, pages, layout, ocr)
 
-    async def _ocr(self, path: Path, pages: Sequence[int], wait_for_quiet: Wait) -> bytes:
-        """What OCR reads on these pages; one that it cannot read goes without."""
+    async def _ocr(
+        self, path: Path, pictures: Sequence[tuple[int, Box | None]], wait_for_quiet: Wait
+    ) -> bytes:
+        """What OCR reads on these pages, or in these boxes of them; what it cannot read goes without."""
         found: list[bytes] = []
-        for page in pages:
+        for page, clip in pictures:
             await wait_for_quiet()
             with suppress(DocumentError):
-                found.append(await self._viewer.fetch_ocr(path, page))
+                found.append(await self._viewer.fetch_ocr(path, page, clip))
         return b"".join(found)
 
     async def _layout(self, path: Path, count: int, wait_for_quiet: Wait) -> bytes:

@@ -18,6 +18,9 @@ from storage.models import TenantName
 
 Vector = Sequence[float]
 
+FIGURE_FACET = "kind=figure"
+"""The mark of a figure: it stands behind its publication's chunks, as one more of them."""
+
 
 @dataclass(frozen=True, slots=True)
 class IndexedChunk:

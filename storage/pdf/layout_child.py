@@ -35,6 +35,7 @@ from storage.pdf.opening import (  # noqa: E402
     page_count,
     to_line,
 )
+from storage.pdf.shapes import count_shapes  # noqa: E402
 from storage.word_map import SCALE  # noqa: E402
 
 NICENESS = 15
@@ -71,7 +72,8 @@ def _parts(document: pymupdf.Document, index: int) -> list[list[Any]] | None:
     try:
         _let_crop_be_all(document[index])
         (page,) = parse_document(document, pages=[index], use_ocr=False).pages
-        return [_part(box, page.width, page.height) for box in page.boxes]
+        drawings = _drawings(document[index]) if any(map(_is_figure, page.boxes)) else []
+        return [_part(box, page.width, page.height, drawings) for box in page.boxes]
     except PAGE_FAULTS as error:
         if is_out_of_memory(error):
             raise
@@ -85,8 +87,23 @@ def _let_crop_be_all(page: pymupdf.Page) -> None:
         page.set_mediabox(pymupdf.Rect(crop.x0, media.y1 - crop.y1, crop.x1, media.y1 - crop.y0))
 
 
-def _part(box: LayoutBox, width: float, height: float) -> list[Any]:
-    """[kind, box, rows of cells] in SCALE-ths of the displayed page."""
+def _is_figure(box: LayoutBox) -> bool:
+    return _KINDS.get(box.boxclass) == "figure"
+
+
+def _drawings(page: pymupdf.Page) -> list[dict[str, Any]]:
+    """What is drawn on a page; one whose drawings cannot be followed has none."""
+    try:
+        found: list[dict[str, Any]] = page.get_cdrawings()
+    except PAGE_FAULTS as error:
+        if is_out_of_memory(error):
+            raise
+        return []
+    return found
+
+
+def _part(box: LayoutBox, width: float, height: float, drawings: Sequence[dict[str, Any]]) -> list[Any]:
+    """[kind, box, rows of cells, shapes of a figure]; boxes in SCALE-ths of the displayed page."""
 
     def place(rect: Sequence[float]) -> list[int]:
         sides = (rect[0] / width, rect[1] / height, rect[2] / width, rect[3] / height)
@@ -94,7 +111,9 @@ def _part(box: LayoutBox, width: float, height: float) -> list[Any]:
 
     rows = (box.table or {}).get("cells") or ()
     cells = [[cell and place(cell) for cell in row] for row in rows]
-    return [_KINDS.get(box.boxclass, "text"), place((box.x0, box.y0, box.x1, box.y1)), cells]
+    rect = (box.x0, box.y0, box.x1, box.y1)
+    shapes = count_shapes(drawings, rect) if _is_figure(box) else ()
+    return [_KINDS.get(box.boxclass, "text"), place(rect), cells, shapes]
 
 
 def warm_up() -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from storage.models import Box, Page
+from storage.pdf.shapes import NO_SHAPES, Shapes
 from storage.word_map import WordMap
 
 
@@ -49,7 +50,7 @@ class ReadPdf:
 
 @dataclass(frozen=True, slots=True)
 class OcrPage:
-    """What OCR read in one page's picture."""
+    """What OCR read in the picture of a page, or of a part of one."""
 
     number: int
     """Counted from 1."""
@@ -58,6 +59,8 @@ class OcrPage:
     lines: tuple[Line, ...]
     score: float
     """How sure it is of its letters on average, 0 to 1; 0 when it found none."""
+    clip: Box | None = None
+    """The part of the page that it read; None: all of it."""
 
 
 class BlockKind(StrEnum):
@@ -83,6 +86,8 @@ class Region:
     box: Box
     cells: tuple[tuple[Box | None, ...], ...] = ()
     """Of a table: its rows of cells; None is a place that another cell covers."""
+    shapes: Shapes = NO_SHAPES
+    """Of a figure: what it is drawn with."""
 
 
 @dataclass(frozen=True, slots=True)

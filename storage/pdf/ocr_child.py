@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 sys.modules["onnxruntime"] = None  # type: ignore[assignment]  # else PyMuPDF loads layout models
@@ -34,6 +34,8 @@ from storage.word_map import SCALE  # noqa: E402
 DPI, LONGEST_SIDE, SHORTEST_SIDE = 150, 3000, 64
 """How a page is drawn for reading: more dots cost time and show the models no more letters."""
 
+WHOLE = (0, 0, SCALE, SCALE)
+
 NICENESS = 15
 """Reading pictures takes seconds a page, and everything else comes first."""
 
@@ -59,7 +61,7 @@ def warm_up() -> None:
 
 
 def perform(job: dict[str, Any], source: int, out: int) -> None:
-    """Read page ``job["page"]`` of the PDF open at ``source`` from its picture.
+    """Read page ``job["page"]`` of the PDF open at ``source`` from its picture, or ``job["clip"]`` of it.
 
     Writes one line of JSON to ``out``: the page's number, text, words and lines as a reading has them,
     and the mean score of its letters, 0 when there is none.
@@ -71,16 +73,19 @@ def _read(job: dict[str, Any], document: pymupdf.Document) -> Iterator[bytes]:
     count, number = page_count(document), job["page"]
     if not 1 <= number <= count:
         raise Fault("NoPages", f"the PDF has {count} pages and no page {number}")
-    picture, dpi = _drawn(document, number)
+    clip = job.get("clip") or WHOLE
+    picture, dpi = _drawn(document, number, clip)
     lines = _engines[0].read(picture, dpi)
     page = PageText(number)
     height, width = picture.shape[:2]
-    write(rows_of(lines, dpi), Matrix(SCALE / width, 0, 0, SCALE / height, 0, 0), set(), page)
+    across, down = (clip[2] - clip[0]) / width, (clip[3] - clip[1]) / height
+    write(rows_of(lines, dpi), Matrix(across, 0, 0, down, clip[0], clip[1]), set(), page)
     letters = sum(len(text) for line in lines for text, _ in line.words)
     sure = sum(line.score * len(text) for line in lines for text, _ in line.words)
     yield to_line(
         {
             "number": number,
+            "clip": job.get("clip"),
             "text": page.text,
             "words": page.words.to_text(),
             "lines": page.lines,
@@ -89,16 +94,23 @@ def _read(job: dict[str, Any], document: pymupdf.Document) -> Iterator[bytes]:
     )
 
 
-def _drawn(document: pymupdf.Document, number: int) -> tuple[Picture, float]:
-    """The page as displayed, and its dots an inch."""
+def _rect_of(page: pymupdf.Page, clip: Sequence[int]) -> pymupdf.Rect:
+    """The rectangle, in points of the displayed page, of a box in SCALE-ths of it."""
+    x0, x1 = (page.rect.width * side / SCALE for side in clip[0::2])
+    y0, y1 = (page.rect.height * side / SCALE for side in clip[1::2])
+    return pymupdf.Rect(x0, y0, x1, y1)
+
+
+def _drawn(document: pymupdf.Document, number: int, clip: Sequence[int]) -> tuple[Picture, float]:
+    """A part of the page as displayed, and its dots an inch."""
     try:
         page = document[number - 1]
-        long, short = (
-            max(page.rect.width, page.rect.height, 1),
-            max(1, min(page.rect.width, page.rect.height)),
-        )
+        part = _rect_of(page, clip)
+        long, short = max(part.width, part.height, 1), max(1, min(part.width, part.height))
         zoom = min(max(DPI / 72, SHORTEST_SIDE / short), LONGEST_SIDE / long)
-        drawn = page.get_pixmap(matrix=pymupdf.Matrix(zoom, zoom), colorspace=pymupdf.csRGB, alpha=False)
+        drawn = page.get_pixmap(
+            matrix=pymupdf.Matrix(zoom, zoom), clip=part, colorspace=pymupdf.csRGB, alpha=False
+        )
     except PAGE_FAULTS as error:
         if is_out_of_memory(error):
             raise

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from storage.errors import NotAPdf, PasswordProtected, TooLarge
+from storage.models import Box
 from storage.pdf import wire
 from storage.pdf.models import OcrPage, ReadPdf, RenderedPage
 from storage.pdf.passwords import Keyring, Passwords, handed_over
 from storage.pdf.program import Program
 from storage.settings import StorageSettings
+from storage.word_map import SCALE
 
 MEGABYTE = 1024 * 1024
 LEAST_DPI, MOST_DPI = 36, 300
@@ -124,10 +126,11 @@ class PdfProcess:
         """
         return wire.ocr_page(await self.fetch_ocr(path, page))
 
-    async def fetch_ocr(self, path: Path, page: int) -> bytes:
+    async def fetch_ocr(self, path: Path, page: int, clip: Box | None = None) -> bytes:
         """The same as it comes from the child: some seconds of computing, at the lowest priority.
 
         A child of its own for each page: one that runs into a limit costs that page and no other.
+        With a ``clip`` it reads that part of the page alone; boxes are still fractions of the page.
 
         Raises:
             DocumentError, EngineStartError, OSError: as ``read``.
@@ -135,6 +138,7 @@ class PdfProcess:
         limited = {
             "do": "ocr",
             "page": page,
+            "clip": clip and [round(side * SCALE) for side in clip],
             "memory": self._settings.ocr_memory_mb * MEGABYTE,
             "seconds": self._settings.ocr_seconds,
         }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from storage.errors import (
@@ -15,6 +16,7 @@ from storage.errors import (
 )
 from storage.models import Box, Page
 from storage.pdf.models import BlockKind, Layout, Line, OcrPage, ReadPdf, Region, RenderedPage
+from storage.pdf.shapes import Shapes
 from storage.word_map import SCALE, WordMap
 
 _FAULTS: dict[str, type[DocumentError]] = {
@@ -66,10 +68,11 @@ def whole_line(data: bytes) -> bytes:
 
 
 def ocr_page(line: bytes) -> OcrPage:
-    """One page that OCR read."""
+    """One page, or part of one, that OCR read."""
     body = json.loads(line)
     words, lines = WordMap.from_text(body["words"]), _lines(body["lines"])
-    return OcrPage(body["number"], body["text"], words, lines, body["score"])
+    clip = _box(*body["clip"]) if body["clip"] else None
+    return OcrPage(body["number"], body["text"], words, lines, body["score"], clip)
 
 
 def whole_batch(data: bytes) -> bytes:
@@ -96,9 +99,9 @@ def layout(batches: bytes) -> Layout:
     )
 
 
-def _region(kind: str, box: list[int], cells: list[list[list[int] | None]]) -> Region:
+def _region(kind: str, box: list[int], cells: list[list[list[int] | None]], shapes: Sequence[int]) -> Region:
     rows = tuple(tuple(_box(*cell) if cell else None for cell in row) for row in cells)
-    return Region(BlockKind(kind), _box(*box), rows)
+    return Region(BlockKind(kind), _box(*box), rows, Shapes(*shapes))
 
 
 def picture(data: bytes) -> RenderedPage:

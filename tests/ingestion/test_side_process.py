@@ -33,7 +33,7 @@ async def main():
     side = SideProcesses(1)
     try:
         await side.run({"do": "analyse", "root": "/nowhere", "reading": str(__import__("uuid").uuid4()),
-                        "first": 0, "end": 1, "title": ""})
+                        "first": 0, "end": 1, "chunks": 1, "title": ""})
     except Exception:
         print(side._idle[0].pid, flush=True)
     await asyncio.sleep(600)
@@ -79,7 +79,7 @@ def cut(root: Path) -> dict[str, Any]:
 def analyse(job: dict[str, Any], end: int = 1) -> dict[str, Any]:
     """The job of analysing what ``job`` made."""
     made = {"root": job["root"], "reading": job["reading"]}
-    return {"do": "analyse", **made, "first": 0, "end": end, "title": "Leave"}
+    return {"do": "analyse", **made, "first": 0, "end": end, "chunks": end, "title": "Leave"}
 
 
 async def test_a_reading_is_cut_kept_and_analysed(side: SideProcesses, tmp_path: Path) -> None:

@@ -93,10 +93,12 @@ class Audit:
         except StorageError:
             held = {}
         for one in live:
-            extra = held.pop(one.id, 0) - one.chunks
+            extra = held.pop(one.id, 0) - one.objects
             self._note("duplicates" if extra > 0 else "lost", abs(extra), f"{one.id}: {extra:+d} chunks")
             try:
-                await self.index.seal(tenant, one.id, chunks=one.chunks, vectors=one.vectors, space=one.space)
+                await self.index.seal(
+                    tenant, one.id, chunks=one.objects, vectors=one.vectors, space=one.space
+                )
             except IncompletePublication as lost:
                 self._note("lost", 1, str(lost))
         self._note("orphans", sum(held.values()), f"chunks of {len(held)} unknown publications")
@@ -120,7 +122,11 @@ class Audit:
         files = ReadingFiles(self.home / "readings")
         for row in [row for row in rows if row.state == "done"]:
             if not await files.is_whole(
-                row.id, pages=row.pages, chunks=row.chunks, has_vectors=row.rung == "full"
+                row.id,
+                pages=row.pages,
+                chunks=row.chunks,
+                figures=row.figures,
+                has_vectors=row.rung == "full",
             ):
                 self._note("lost", 1, f"reading {row.id} is not whole")
 

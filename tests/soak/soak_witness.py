@@ -141,6 +141,7 @@ class Witness:
             flaws.append(f"{len(live)} publications of one document answer")
         if len(contents) != 1:
             flaws.append(f"{len(contents)} contents are mixed")
-        if len(hits) != sum(one.chunks for one in live):
-            flaws.append(f"{len(hits)} of {sum(one.chunks for one in live)} chunks answer")
+        objects = sum(one.chunks + one.figures for one in live)
+        if len(hits) != objects:
+            flaws.append(f"{len(hits)} of {objects} chunks answer")
         return flaws

@@ -221,6 +221,12 @@
       target.append(row);
     }
   };
+  const writeFigures = (target, figures, turn) => {
+    const sources = figures.map(({ label, caption, file, view }) => ({
+      numbers: ["▧"], label, quotes: caption ? [caption] : [], page: { title: file, file, view },
+    }));
+    writeSources(target, sources, turn);
+  };
   const writeAside = (turn, answer, key) => {
     const aside = turn.querySelector(".aside");
     aside.textContent = answer.unread.map((line) => `Could not be read: ${line}`).join("\n");
@@ -244,6 +250,7 @@
     });
     writeText(turn.querySelector(".answer"), answer.text, citations, key);
     writeSources(turn.querySelector(".sources"), sources, key);
+    writeFigures(turn.querySelector(".sources"), answer.figures, key);
     writeAside(turn, answer, key);
     if (!answer.citations.length) closePage();
     else if (matchMedia("(min-width: 70rem)").matches) turn.querySelector(".source").click();

@@ -81,7 +81,7 @@ def _seen(arranged: ArrangedPdf) -> Seen:
         page.number: [_rows(page.text, block) for block in blocks if block.kind is BlockKind.TABLE]
         for page, blocks in zip(pages, arranged.blocks, strict=True)
     }
-    figures = {page: [Area(*box) for box in boxes] for page, boxes in arranged.figures.items()}
+    figures = {page: [Area(*region.box) for region in regions] for page, regions in arranged.figures.items()}
     return Seen(headings, tables, {page.number: page.text for page in pages}, figures)
 
 

@@ -1,0 +1,89 @@
+"""What a question says of figures: that it wants to see one, which kind, and which number."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from bot.core.function_words import FUNCTION_TERMS
+from storage.analyzer import analyze
+from storage.figure_models import FigureKind
+
+BARE_WORDS = 6
+"""A question of no more words that names a figure and asks nothing else wants to see it."""
+
+_NAMES = (
+    r"charts?|graphs?|diagrams?|plots?|figure|figures(?=\s+\d)|fig\.?(?=\s*\d)|pictures?|images?|photos?|"
+    r"photographs?|illustrations?|drawings?|screenshots?|maps?|histograms?|infographics?|schematics?|exhibit|"
+    r"flow[ -]?charts?|diagramme?|abbildung(?:en)?|schaubild(?:er)?|grafik(?:en)?|graphiques?|schémas?|"
+    r"gráficos?|figuras?"
+)
+_NAME = re.compile(rf"\b(?:{_NAMES})(?!\w)(?!\s+out\b)", re.IGNORECASE)
+_PLURAL = re.compile(r"(?:s|en|er|me)$", re.IGNORECASE)
+_SHOW = re.compile(
+    r"^\W*(?:(?:please|can you|could you|i(?:'d like| would like| want| need) to|let me)\s+)*"
+    r"(?:show|see|display|open|bring|find|give|get|pull up|look at|where is|zeige?|montrez?|muestr[ae])\b",
+    re.IGNORECASE,
+)
+_ASKS = re.compile(
+    r"^\W*(?:what|who|when|where|why|how|which|whose|is|are|was|were|do|does|did|can|could|may|must|should|"
+    r"will|would|has|have|had)\b",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(
+    r"\b(?:figures?|fig|charts?|exhibit|diagram|abbildung|abb|figura|graphique)\.?\s*"
+    r"([a-z]?\d+(?:[.-]\d+)*[a-z]?)\b",
+    re.IGNORECASE,
+)
+_CAPTION = re.compile(r"^\W*[^\W\d]+\.?\s*([a-z]?\d+(?:[.-]\d+)*[a-z]?)", re.IGNORECASE)
+_KINDS = {
+    FigureKind.BAR: re.compile(r"\b(?:bar|column)(?= (?:chart|graph|plot))", re.IGNORECASE),
+    FigureKind.LINE: re.compile(r"\bline(?= (?:chart|graph|plot))", re.IGNORECASE),
+    FigureKind.PIE: re.compile(r"\bpie(?= (?:chart|graph))", re.IGNORECASE),
+}
+_SHOWING = frozenset(analyze("see display open bring pull look like where zeige montrez muestra"))
+"""Terms of ``_SHOW`` that no list of function words holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class FigureQuestion:
+    """A question that speaks of a figure."""
+
+    wants_it: bool
+    """It asks for the figure itself, not for what stands in it."""
+    wants_several: bool
+    number: str
+    """As "3" of "figure 3", '' when it gives none."""
+    kind: FigureKind | None
+    """bar, line or pie, when it says so."""
+    subject: frozenset[str]
+    """The terms that say what the figure is about."""
+
+    def fits(self, caption: str, kind: FigureKind) -> bool:
+        """Whether a figure can be meant: neither another number nor surely another kind."""
+        numbered = _CAPTION.match(caption)
+        is_number = not self.number or (numbered is not None and numbered[1].lower() == self.number)
+        return is_number and (self.kind is None or kind in {self.kind, FigureKind.UNKNOWN})
+
+
+def figure_question(text: str) -> FigureQuestion | None:
+    """What a question says of figures; None when it speaks of none."""
+    named = _NAME.search(text)
+    if named is None:
+        return None
+    number = _NUMBER.search(text)
+    is_bare = len(text.split()) <= BARE_WORDS and not _ASKS.match(text)
+    return FigureQuestion(
+        wants_it=is_bare or _SHOW.match(text) is not None,
+        wants_several=_PLURAL.search(named[0]) is not None and number is None,
+        number=number[1].lower() if number else "",
+        kind=next((kind for kind, words in _KINDS.items() if words.search(text)), None),
+        subject=_subject(text),
+    )
+
+
+def _subject(text: str) -> frozenset[str]:
+    rest = text
+    for words in (*_KINDS.values(), _NUMBER, _NAME):
+        rest = words.sub(" ", rest)
+    return frozenset(analyze(rest)) - FUNCTION_TERMS - _SHOWING
