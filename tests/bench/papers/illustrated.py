@@ -1,4 +1,4 @@
-"""One report with a figure of each sort: bars, lines, a chart that is all pixels, and boxes without a caption."""
+"""One report with a figure of each sort: bars, lines, a chart of pixels, and boxes without a caption."""
 
 from __future__ import annotations
 
