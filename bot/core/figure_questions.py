@@ -35,14 +35,18 @@ _NUMBER = re.compile(
     r"([a-z]?\d+(?:[.-]\d+)*[a-z]?)\b",
     re.IGNORECASE,
 )
+_NUMBERS = re.compile(
+    r"\b(?:figures?|figs?|charts?|exhibits?|diagrams?|abbildung(?:en)?|abb|figuras?|graphiques?)\.?\s*"
+    r"([a-z]?\d[\w.-]*(?:\s*(?:,|and|und|et|y|&)\s*[a-z]?\d[\w.-]*)*)",
+    re.IGNORECASE,
+)
+"""How a sentence names figures: "Figures 1 and 2"."""
 _CAPTION = re.compile(r"^\W*[^\W\d]+\.?\s*([a-z]?\d+(?:[.-]\d+)*[a-z]?)", re.IGNORECASE)
 _KINDS = {
     FigureKind.BAR: re.compile(r"\b(?:bar|column)(?= (?:chart|graph|plot))", re.IGNORECASE),
     FigureKind.LINE: re.compile(r"\bline(?= (?:chart|graph|plot))", re.IGNORECASE),
     FigureKind.PIE: re.compile(r"\bpie(?= (?:chart|graph))", re.IGNORECASE),
 }
-_SHOWING = frozenset(analyze("see display open bring pull look like where zeige montrez muestra"))
-"""Terms of ``_SHOW`` that no list of function words holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,18 @@ class FigureQuestion:
         return is_number and (self.kind is None or kind in {self.kind, FigureKind.UNKNOWN})
 
 
+def speaks_of(quote: str, caption: str) -> bool:
+    """Whether a sentence is a figure's caption, or a part of it, or names the figure by its number."""
+    said, known = (" ".join(text.split()).casefold() for text in (quote, caption))
+    if said and known and (said in known or known in said):
+        return True
+    numbered = _CAPTION.match(caption)
+    return numbered is not None and any(
+        numbered[1].lower() in re.findall(r"[a-z]?\d+(?:[.-]\d+)*[a-z]?", named[1].lower())
+        for named in _NUMBERS.finditer(quote)
+    )
+
+
 def figure_question(text: str) -> FigureQuestion | None:
     """What a question says of figures; None when it speaks of none."""
     named = _NAME.search(text)
@@ -83,7 +99,7 @@ def figure_question(text: str) -> FigureQuestion | None:
 
 
 def _subject(text: str) -> frozenset[str]:
-    rest = text
+    rest = _SHOW.sub(" ", text)
     for words in (*_KINDS.values(), _NUMBER, _NAME):
         rest = words.sub(" ", rest)
-    return frozenset(analyze(rest)) - FUNCTION_TERMS - _SHOWING
+    return frozenset(analyze(rest)) - FUNCTION_TERMS

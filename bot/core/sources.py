@@ -7,7 +7,6 @@ from pathlib import PurePosixPath
 
 from bot.core import wording
 from bot.core.models import Answer, Citation, CitedPage, Figure
-from bot.core.plaintext import shorten
 
 _Document = tuple[str, int]
 """Path and version: two folders of one channel may each hold a file of the same path."""
@@ -36,9 +35,10 @@ def figure_pages(answer: Answer, longest: int) -> list[CitedPage]:
 
 
 def _caption_within(figure: Figure, longest: int) -> str:
-    """A caption as far as it leaves room for the rest of its label."""
-    rest = len(wording.figure_label(".", figure.page)) - 1
-    return shorten(figure.caption, longest - rest)
+    """A caption as far as it leaves room for the rest of its label; cut words could turn into links."""
+    room = longest - len(wording.figure_label("…", figure.page))
+    caption = " ".join(figure.caption.split())
+    return caption if len(caption) <= room else f"{caption[:room].rpartition(' ')[0]}…"
 
 
 def split_sources(pages: Sequence[CitedPage], shown: int) -> tuple[list[CitedPage], list[CitedPage]]:

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from slack_sdk.models.blocks import Block
 
 from bot.core import wording
-from bot.core.models import Answer, AnswerState, Citation, NearestPage
+from bot.core.models import Answer, AnswerState, Citation, Figure, NearestPage
 from bot.slack.render import render
+from storage.models import Box
 
 LINK = "https://footnote.example/v/"
 HOSTILE = st.lists(
@@ -52,6 +53,11 @@ def cited(number: int, title: str = "Backups", file: str = "sop.pdf", page: int 
     return Citation(number, title, file, page or number, "quote", (), f"{LINK}{number}")
 
 
+def shown_figure(page: int, caption: str) -> Figure:
+    """One figure with its link."""
+    return Figure("sop.pdf", page, caption, Box(0, 0, 1, 1), f"{LINK}figure-{page}")
+
+
 def answer(text: str, citations: tuple[Citation, ...] = (), **others: Any) -> Answer:
     """A grounded answer."""
     return Answer(AnswerState.GROUNDED, text, citations, **others)
@@ -79,10 +85,11 @@ def links(value: Any) -> list[str]:
 def test_nothing_but_our_own_links_leaves_whatever_was_written(text: str, titles: list[str]) -> None:
     """No mention, control sequence, image or foreign link stands in words, labels or notifications."""
     citations = tuple(cited(n, title, f"{title}.pdf") for n, title in enumerate(titles, start=1))
-    message = render(answer(text, citations), 5)
+    figures = tuple(shown_figure(n, title) for n, title in enumerate(titles[:3]))
+    message = render(answer(text, citations, figures=figures), 5)
     shown = "\n".join([message.text, *strings(message.blocks)])
     assert not re.search(r"[<>]|://|www\.\w|evil\.\w|[\u200b\u202e\ud800]", shown)
-    assert set(links(message.blocks)) == {citation.url for citation in citations}
+    assert set(links(message.blocks)) == {source.url for source in (*citations, *figures)}
 
 
 @given(HOSTILE, st.lists(HOSTILE, max_size=40), st.integers(1, 10))
@@ -151,6 +158,19 @@ def test_not_found_offers_the_nearest_page() -> None:
     message = render(Answer(AnswerState.NOT_FOUND, wording.NOT_FOUND, nearest=nearest), 5)
     (button,) = message.blocks[-1]["elements"]
     assert (button["text"]["text"], button["url"]) == ("p. 3 · sop.pdf", f"{LINK}near")
+
+
+def test_each_figure_has_a_button_that_names_its_page_however_long_its_caption() -> None:
+    """Under the sources, and in the notification in full."""
+    figures = (shown_figure(4, "Emissions by year"), shown_figure(112, "A long caption " * 20))
+    message = render(answer("Here. [1]", (cited(1),), figures=figures), 5)
+    labels = [button["text"]["text"] for button in message.blocks[-1]["elements"]]
+    assert labels[0] == "Figure: Emissions by year, page 4"
+    assert labels[1].startswith("Figure: A long caption")
+    assert labels[1].endswith("…, page 112")
+    assert len(labels[1]) <= 75
+    assert links(message.blocks)[1:] == [one.url for one in figures]
+    assert "Figure: Emissions by year, page 4" in message.text
 
 
 def test_a_failure_is_a_sentence_without_buttons() -> None:

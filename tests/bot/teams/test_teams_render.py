@@ -5,15 +5,17 @@ from __future__ import annotations
 import html
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bot.core import wording
-from bot.core.models import Answer, AnswerState, Citation, NearestPage
+from bot.core.models import Answer, AnswerState, Citation, Figure, NearestPage
 from bot.teams.connector import card_activity, text_activity
 from bot.teams.render import render
+from storage.models import Box
 
 LINK = "https://footnote.example/v/"
 HOSTILE = st.lists(
@@ -118,6 +120,17 @@ def test_each_cited_page_has_one_button_and_the_rest_one_control() -> None:
     assert [action["type"] for action in actions] == ["Action.OpenUrl"] * 5 + ["Action.ShowCard"]
     hidden = [row["actions"][0]["url"] for row in actions[5]["card"]["body"]]
     assert (actions[5]["title"], hidden) == ("3 more sources", [f"{LINK}{n}" for n in (6, 7, 8)])
+
+
+def test_each_figure_has_a_button_under_the_sources() -> None:
+    """Its label names the page, however long the caption; without a source it has the card to itself."""
+    figure = Figure("sop.pdf", 7, "A long caption " * 20, Box(0, 0, 1, 1), f"{LINK}figure")
+    message = render(replace(answer("x [1]", cited(1)), figures=(figure,)), 5)
+    assert message.card
+    title, url = (message.card["body"][-1]["actions"][0][key] for key in ("title", "url"))
+    assert (title.endswith("…, page 7"), len(title) <= 75, url) == (True, True, f"{LINK}figure")
+    assert "page 7" in message.card_summary
+    assert render(replace(answer("x"), figures=(figure,)), 5).card
 
 
 def test_text_and_card_never_share_an_activity() -> None:

@@ -9,8 +9,8 @@ import pytest
 from aiohttp.test_utils import TestClient
 from web_house import House, Visit, make_pdf
 
-from bot.core.models import Answer, AnswerState, NearestPage, UnreadFile
-from storage.models import Channel, ChannelKey, Platform
+from bot.core.models import Answer, AnswerState, Figure, NearestPage, UnreadFile
+from storage.models import Box, Channel, ChannelKey, Platform
 
 OWN = {"X-Footnote-Console": "1"}
 
@@ -57,6 +57,18 @@ async def test_each_cited_page_is_one_source(client: TestClient, house: House) -
         for numbers, file, place in (([1, 2], "a.pdf", "Delft"), ([3, 4], "b.pdf", "Quito"))
     ]
     assert len({citation["view"] for citation in answer["citations"]}) == 4
+
+
+async def test_a_figure_comes_with_its_caption_and_its_place(client: TestClient, house: House) -> None:
+    """It stands among the sources, with a page that the viewer opens."""
+    channel = await house.channel("alpha")
+    link = f"{house.public_url}/v/abc"
+    figure = Figure("a.pdf", 3, "Figure 1. Emissions", Box(0, 0, 1, 1), link)
+    house.answering.answers["Chart?"] = Answer(AnswerState.GROUNDED, "Here.", figures=(figure,))
+    answer = json.loads((await ask(client, channel, "Chart?"))[1])
+    assert answer["figures"] == [
+        {"label": "Figure on page 3", "caption": "Figure 1. Emissions", "file": "a.pdf", "view": "/v/abc"}
+    ]
 
 
 async def test_not_found_names_the_nearest_page_and_what_was_not_read(
