@@ -22,6 +22,8 @@ from ingestion.side_program import MEMORY
 from ingestion.work.side_process import SideProcesses
 from storage.bundled import TOKENIZER, bundled
 from storage.errors import EngineStartError, LostReading, NoPages, ReaderKilled
+from storage.figure_models import Figure, FigureKind
+from storage.models import Box
 from storage.pdf.process import PdfProcess
 from storage.readings import ReadingFiles
 from storage.settings import StorageSettings
@@ -91,6 +93,25 @@ async def test_a_reading_is_cut_kept_and_analysed(side: SideProcesses, tmp_path:
     assert (ordinal, text, first, last) == (0, "Employees get marzipan leave.", 1, 1)
     assert terms.split().count("leav") == 3
     assert [chunk.text for chunk in await ReadingFiles(tmp_path).chunks(UUID(job["reading"]))] == [text]
+
+
+async def test_figures_are_analysed_behind_the_chunks(side: SideProcesses, tmp_path: Path) -> None:
+    """Shows that a batch may hold chunks, figures or both, and that a figure is found by name and labels."""
+    job = cut(tmp_path)
+    await side.run(job, await pages_of(tmp_path / "a.pdf", "Employees get marzipan leave."))
+    files, reading = ReadingFiles(tmp_path), UUID(job["reading"])
+    box, labels = Box(0, 0, 1, 1), " ".join(f"label{number}" for number in range(90))
+    figures = [Figure(1, box, FigureKind.BAR, True, 0, ("Leave",), "Figure 1. Nougat", "", labels)] * 2
+    await files.write(reading, await files.pages(reading), await files.chunks(reading), None, figures)
+    both = await side.run({**analyse(job), "end": 3, "chunks": 1})
+    assert [(ordinal, text) for ordinal, _, text, *_ in both] == [
+        (0, "Employees get marzipan leave."),
+        (1, "Figure 1. Nougat"),
+        (2, "Figure 1. Nougat"),
+    ]
+    assert {"nougat", "leav", "label0"} < set(both[1][1].split())
+    assert "label80" not in both[1][1]
+    assert await side.run({**analyse(job), "first": 2, "end": 3, "chunks": 1}) == both[2:]
 
 
 async def test_errors_come_back_as_what_they_are(side: SideProcesses, tmp_path: Path) -> None:

@@ -148,13 +148,14 @@ async def test_a_filled_home_is_upgraded_without_a_loss(old_home_url: str) -> No
         async with database.snapshot() as session:
             origins = await session.scalars(select(col(FolderRow.origin)).order_by(col(FolderRow.id)))
             assert list(origins) == ["inbox", "hand"]
-            readings = await session.scalars(select(ReadingRow).order_by(col(ReadingRow.id)))
+            readings = list(await session.scalars(select(ReadingRow).order_by(col(ReadingRow.id))))
             assert [(row.id, row.space, row.again, row.locked) for row in readings] == [
                 (QUICK, None, False, False),
                 (FULL, "onnx_0123456789abcdef", False, False),
                 (CLOSED, None, False, True),
                 (BROKEN, None, False, False),
             ]
+            assert {row.figures for row in readings} == {0}
 
 
 async def test_an_upgraded_home_takes_what_the_old_one_could_not(old_home_url: str) -> None:

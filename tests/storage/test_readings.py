@@ -13,10 +13,12 @@ import pytest
 
 from storage.database import Database
 from storage.errors import BlobsUnavailable, LostReading
+from storage.figure_models import Figure, FigureKind
 from storage.geometry import main_page, rectangles
 from storage.mended_readings import MendedReadings
 from storage.models import Box, Chunk, Page, PlacedWord
-from storage.readings import ReadingFiles
+from storage.readings import FIGURES as FIGURE_FILES
+from storage.readings import SHARED, ReadingFiles
 from storage.tables import BlobRow, ReadingRow
 
 WORDS = (
@@ -26,7 +28,16 @@ WORDS = (
     PlacedWord(18, 27, 2, 0, Box(0.1, 0.1, 0.4, 0.12)),
 )
 PAGES = [Page(1, "iv", 595.0, 842.0, "First page", WORDS[:3]), Page(2, "", 842.0, 595.0, "Zürich 😀", ())]
+FIGURES = [
+    Figure(
+        1, Box(0.1, 0.2, 0.9, 0.5), FigureKind.BAR, True, 0, ("A",), "Figure 1", "See it.", "12 kg", "Bars"
+    ),
+    Figure(2, Box(0, 0, 1, 1), FigureKind.UNKNOWN, False, None, (), "", "", "Zürich"),
+]
 CHUNKS = [Chunk(number, f"Chunk {number} ü", 4, ("A", "B"), WORDS, ((0, 1), (18, 2))) for number in range(3)]
+
+VECTORS = np.eye(5, 4, dtype=np.float32)
+"""Of the chunks, and behind them of the figures."""
 
 
 @pytest.fixture
@@ -37,9 +48,9 @@ def files(tmp_path: Path) -> ReadingFiles:
 
 @pytest.fixture
 async def kept(files: ReadingFiles) -> UUID:
-    """A reading of two pages and three chunks with vectors."""
+    """A reading of two pages, three chunks and two figures with vectors."""
     reading = uuid4()
-    await files.write(reading, PAGES, CHUNKS, np.eye(3, 4, dtype=np.float32))
+    await files.write(reading, PAGES, CHUNKS, VECTORS, FIGURES)
     return reading
 
 
@@ -51,7 +62,21 @@ async def test_what_was_written_is_read_back(files: ReadingFiles, kept: UUID) ->
         assert [await reader.page(kept, number) for number in (1, 2)] == PAGES
         vectors = await reader.vectors(kept)
         assert vectors is not None
-        assert np.array_equal(vectors, np.eye(3, 4))
+        assert np.array_equal(vectors, VECTORS)
+        assert await reader.figures(kept) == FIGURES
+        assert [await reader.figure(kept, number) for number in range(2)] == FIGURES
+    assert files.figures_here(kept, 1, 2) == FIGURES[1:]
+
+
+async def test_a_reading_from_before_has_no_figures_and_is_whole(files: ReadingFiles) -> None:
+    """Shows a home that was read by an earlier release: nothing of it is missing, nor made up."""
+    reading = uuid4()
+    await files.write(reading, PAGES, CHUNKS, np.eye(3, 4, dtype=np.float32))
+    assert not list(files.root.rglob("figures.*"))
+    assert await files.is_whole(reading, pages=2, chunks=3, has_vectors=True)
+    assert files.figures_here(reading, 0, 0) == []
+    with pytest.raises(LostReading):
+        await files.figures(reading)
 
 
 async def test_one_chunk_is_read_without_the_others(files: ReadingFiles, kept: UUID) -> None:
@@ -104,21 +129,19 @@ async def test_a_write_that_fails_leaves_nothing(files: ReadingFiles) -> None:
     assert not [path for path in files.root.rglob("*") if path.is_file()]
 
 
-@pytest.mark.parametrize(
-    "name", ["pages.lines", "pages.index", "chunks.lines", "chunks.index", "vectors.npy"]
-)
+@pytest.mark.parametrize("name", [*SHARED, *FIGURE_FILES, "vectors.npy"])
 @pytest.mark.parametrize("bytes_left", [None, 0, -1])
 async def test_a_reading_that_lost_a_file_or_a_byte_is_not_whole(
     files: ReadingFiles, kept: UUID, name: str, bytes_left: int | None
 ) -> None:
     """Every file counts, and its last byte; nothing needs to be read through for that."""
-    assert await files.is_whole(kept, pages=2, chunks=3, has_vectors=True)
+    assert await files.is_whole(kept, pages=2, chunks=3, figures=2, has_vectors=True)
     path = files._folder(kept) / name
     left = b"" if bytes_left is None else path.read_bytes()[:bytes_left]
     path.unlink()
     if bytes_left is not None:
         path.write_bytes(left)
-    assert not await files.is_whole(kept, pages=2, chunks=3, has_vectors=True)
+    assert not await files.is_whole(kept, pages=2, chunks=3, figures=2, has_vectors=True)
 
 
 async def test_lines_that_are_missing_at_the_end_are_a_loss(files: ReadingFiles, kept: UUID) -> None:
@@ -129,14 +152,16 @@ async def test_lines_that_are_missing_at_the_end_are_a_loss(files: ReadingFiles,
         await files.chunks(kept)
 
 
-@pytest.mark.parametrize("name", ["pages.lines", "chunks.lines", "chunks.index", "vectors.npy"])
+@pytest.mark.parametrize(
+    "name", ["pages.lines", "chunks.lines", "chunks.index", "figures.lines", "figures.index", "vectors.npy"]
+)
 async def test_a_changed_bit_is_never_taken_for_content(files: ReadingFiles, kept: UUID, name: str) -> None:
     """Whichever bit of a file the disk changed: what is read is what was written, or nothing."""
     path = files._folder(kept) / name
     sound = path.read_bytes()
     for bit in range(0, 8 * len(sound), 3):
         path.write_bytes(_flipped(sound, bit))
-        await files.is_whole(kept, pages=2, chunks=3, has_vectors=True)
+        await files.is_whole(kept, pages=2, chunks=3, figures=2, has_vectors=True)
         await _read_everything(ReadingFiles(files.root), kept)
 
 
@@ -153,7 +178,9 @@ async def _read_everything(files: ReadingFiles, kept: UUID) -> None:
         (files.pages(kept), PAGES),
         (files.chunk(kept, 1), CHUNKS[1]),
         (files.page(kept, 2), PAGES[1]),
-        (_vector_bytes(files, kept), np.eye(3, 4, dtype=np.float32).tobytes()),
+        (files.figures(kept), FIGURES),
+        (files.figure(kept, 1), FIGURES[1]),
+        (_vector_bytes(files, kept), VECTORS.tobytes()),
     ]
     for read, written in reads:
         with suppress(LostReading):
@@ -163,7 +190,7 @@ async def _read_everything(files: ReadingFiles, kept: UUID) -> None:
 async def _vector_bytes(files: ReadingFiles, kept: UUID) -> bytes:
     vectors = await files.vectors(kept)
     assert vectors is not None
-    assert (vectors.shape, vectors.dtype) == ((3, 4), np.float32)
+    assert (vectors.shape, vectors.dtype) == (VECTORS.shape, np.float32)
     return vectors.tobytes()
 
 
@@ -210,12 +237,13 @@ def test_the_main_page_holds_most_of_the_range() -> None:
 
 
 async def test_a_full_reading_shares_what_it_has_in_common(files: ReadingFiles, kept: UUID) -> None:
-    """Shows the same pages and chunks under both ids, other vectors, and each of them removed alone."""
-    full, vectors = uuid4(), np.full((3, 4), 0.5, dtype=np.float32)
+    """Shows the same pages, chunks and figures under both ids, other vectors, and each removed alone."""
+    full, vectors = uuid4(), np.full((5, 4), 0.5, dtype=np.float32)
     await files.write_vectors(full, kept, vectors)
     await files.remove(kept)
     assert await files.chunks(full) == CHUNKS
     assert await files.pages(full) == PAGES
+    assert await files.figures(full) == FIGURES
     assert await files.texts(full) == [chunk.text for chunk in CHUNKS]
     assert np.array_equal(await files.vectors(full), vectors)
 

@@ -17,6 +17,7 @@ import pytest
 
 from storage.errors import DocumentError, NoPages, ReaderKilled
 from storage.models import Box
+from storage.pdf import wire
 from storage.pdf.models import OcrPage, ReadPdf
 from storage.pdf.ocr_need import pages_for_ocr, with_ocr
 from storage.pdf.process import PdfProcess
@@ -212,3 +213,20 @@ async def test_what_ocr_read_takes_the_place_of_what_was_missing(scans: Path, se
     assert (mended.pages[0].text, mended.lines[0]) == (page.text, page.lines)
     assert mended.pages[0].words == page.words
     assert (mended.pages[0].width, mended.pages[0].number) == (pdf.pages[0].width, 1)
+
+
+@pytest.mark.parametrize("name", ["straight", "side"])
+async def test_a_part_of_a_page_is_read_alone_and_keeps_its_place(scans: Path, seen: Seen, name: str) -> None:
+    """Upright or turned: the words of the upper half, where the whole page has them, and no other."""
+    async with contextlib.aclosing(PdfProcess(StorageSettings(ocr_seconds=60))) as process:
+        clip = Box(0, 0, 1, 0.5)
+        part = wire.ocr_page(await process.fetch_ocr(scans / f"{name}.pdf", 1, clip))
+    whole = seen.pages[name]
+    upper = [word for word in whole.words if word.box.y1 < 0.48]
+    words = {part.text[word.start : word.end]: word.box for word in part.words}
+    wanted = [(whole.text[word.start : word.end], word.box) for word in upper]
+    once = [(text, box) for text, box in wanted if sum(text == other for other, _ in wanted) == 1]
+    placed = [text for text, box in once if text in words and overlap(words[text], box) >= 0.5]
+    assert part.clip == clip
+    assert len(placed) >= 0.9 * len(once) > 5
+    assert all(box.y1 <= 0.52 for box in words.values())
