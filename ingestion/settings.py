@@ -37,9 +37,12 @@ class IngestionSettings(FootnoteSettings):
         description="Look at each page for headings, tables and columns, behind everything else: 1 s a page.",
     )
     ocr: bool = Field(
-        True, description="Read pages without usable text from their picture, in the full rung: 5 s a page."
+        True,
+        description="Read pages without usable text, and words in pictures, in the full rung: 5 s a page.",
     )
-    ocr_pages: int = Field(500, ge=1, le=100_000, description="Most pages of a PDF that OCR reads.")
+    ocr_pages: int = Field(
+        500, ge=1, le=100_000, description="Most pages and figures of a PDF that OCR reads."
+    )
     read_workers: int = Field(2, ge=1, le=64, description="PDFs read at the same time.")
     lease_seconds: float = Field(
         15.0, ge=1, le=600, description="Seconds after which a dead worker's work is taken over."
