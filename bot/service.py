@@ -33,6 +33,8 @@ from storage.pdf.process import PdfProcess
 if TYPE_CHECKING:
     from bot.generator import ModelAnswerer
     from ingestion.app import Ingestion
+    from ingestion.read.vision_endpoint import VisionEndpoint
+    from ingestion.settings import IngestionSettings
 
 
 @asynccontextmanager
@@ -131,7 +133,24 @@ def build_ingestion(storage: Storage, embedder: Embedder, index: Index, pdf: Pdf
         index=index,
         channels=storage.channels,
         passwords=storage.passwords,
+        vision=_vision(storage.settings.ingestion),
     )
+
+
+def _vision(settings: IngestionSettings) -> VisionEndpoint | None:
+    """The model that describes figures, where one is set.
+
+    Raises:
+        SettingsError: the endpoint is named and its model is not.
+    """
+    if settings.vision_url is None:
+        return None
+    if settings.vision_model is None:
+        raise SettingsError("FOOTNOTE_VISION_MODEL: name the vision model at FOOTNOTE_VISION_URL")
+    from ingestion.read.vision_endpoint import VisionEndpoint
+
+    key = settings.vision_key.get_secret_value() if settings.vision_key else None
+    return VisionEndpoint(settings.vision_url, settings.vision_model, key)
 
 
 @asynccontextmanager

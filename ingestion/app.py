@@ -14,6 +14,7 @@ from ingestion.publish.publishing import Publisher
 from ingestion.publish.reconciling import Reconciler, Repairs
 from ingestion.publish.verifying import Verifier
 from ingestion.read.cutting import Cutter
+from ingestion.read.describing import Describer, VisionModel
 from ingestion.read.full_reading import FullReader
 from ingestion.read.generations import generations_of
 from ingestion.read.looking import Look, PageViewer
@@ -75,6 +76,7 @@ class Ingestion:
         index: Index,
         channels: Channels,
         passwords: FolderPasswords,
+        vision: VisionModel | None = None,
         side: SideProcesses | None = None,
         make_schedule: Callable[[], Schedule] = Schedule,
         make_worker: type[Worker[Any]] = Worker,
@@ -85,6 +87,7 @@ class Ingestion:
             settings: how folders are watched and how far their PDFs are read.
             max_file_mb: files above it are refused before they are copied.
             database, blobs, files, pdf, embedder, index, channels, passwords: open; they stay so.
+            vision: describes figures; None: nobody does.
             side: the processes beside this one, its own by default; they are ended with it.
             make_schedule, make_worker: what calls the steps; others let a test call them one by one.
         """
@@ -105,13 +108,15 @@ class Ingestion:
         self._make_schedule, self._make_worker = make_schedule, make_worker
         self._vectors = VectorCache(database)
         publisher = Publisher(publication_work, self._purge, files, index, self._side)
-        self._steps = self._steps_with(publisher, pdf, embedder)
+        self._steps = self._steps_with(publisher, pdf, embedder, vision)
         self._verifier = Verifier(publication_work, index)
         self._reconciler = _reconciler(settings, database, self._verifier, index, blobs=blobs, files=files)
         self._schedule: Schedule | None = None
         self._worker: Worker[Any] | None = None
 
-    def _steps_with(self, publisher: Publisher, pdf: PageViewer, embedder: Embedder) -> Steps:
+    def _steps_with(
+        self, publisher: Publisher, pdf: PageViewer, embedder: Embedder, vision: VisionModel | None
+    ) -> Steps:
         work = ReadingWork(self._database, self._leases, self.generations)
         settings = self._settings
         cutter = Cutter(
@@ -121,7 +126,14 @@ class Ingestion:
         look = Look(self._blobs, pdf, cutter, looks=settings.layout, ocr_pages=ocr_pages)
         return Steps(
             QuickReader(work, self._blobs, pdf, cutter),
-            FullReader(work, self._files, embedder, self._vectors, look),
+            FullReader(
+                work,
+                self._files,
+                embedder,
+                self._vectors,
+                look,
+                describe=Describer(self._blobs, pdf, vision).describe if vision else None,
+            ),
             publisher,
             read_workers=self._settings.read_workers,
         )

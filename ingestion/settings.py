@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pydantic import Field
+from pydantic import Field, SecretStr
 
 from storage.settings import FootnoteSettings
 
@@ -43,6 +43,13 @@ class IngestionSettings(FootnoteSettings):
     ocr_pages: int = Field(
         500, ge=1, le=100_000, description="Most pages and figures of a PDF that OCR reads."
     )
+    vision_url: str | None = Field(
+        None,
+        pattern="^https?://",
+        description="OpenAI-compatible endpoint that sees and describes figures; unset: none does.",
+    )
+    vision_model: str | None = Field(None, description="Its vision model; needed with FOOTNOTE_VISION_URL.")
+    vision_key: SecretStr | None = Field(None, description="Its key.")
     read_workers: int = Field(2, ge=1, le=64, description="PDFs read at the same time.")
     lease_seconds: float = Field(
         15.0, ge=1, le=600, description="Seconds after which a dead worker's work is taken over."

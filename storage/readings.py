@@ -37,8 +37,6 @@ T = TypeVar("T")
 
 SHARED = ("pages.lines", "pages.index", "chunks.lines", "chunks.index")
 """The files that a full reading has in common with the quick one, or the one alike, it starts from."""
-FIGURES = ("figures.lines", "figures.index")
-"""Shared, too; only a reading with figures has them."""
 
 KEPT_IN_MEMORY = 512
 """Chunks and pages held in memory: some megabytes, and the passages of the questions just asked."""
@@ -67,9 +65,11 @@ class ReadingFiles:
         await asyncio.to_thread(self.write_here, reading_id, pages, chunks, vectors, figures)
         await self._forget(reading_id)
 
-    async def write_vectors(self, reading_id: UUID, base: UUID, vectors: Vectors) -> None:
-        """Keep a reading with all but the vectors of the reading ``base``, and vectors of its own."""
-        await _in_thread(self._write_beside, reading_id, base, vectors)
+    async def write_vectors(
+        self, reading_id: UUID, base: UUID, vectors: Vectors, figures: Sequence[Figure] = ()
+    ) -> None:
+        """Keep a reading with the pages and chunks of ``base``, and vectors and figures of its own."""
+        await _in_thread(self._write_beside, reading_id, base, vectors, figures)
         await self._forget(reading_id)
 
     async def texts(self, reading_id: UUID) -> list[str]:
@@ -200,11 +200,14 @@ class ReadingFiles:
             except LookupError as error:
                 raise LostReading("the files of a reading are gone or damaged") from error
 
-    def _write_beside(self, reading_id: UUID, base: UUID, vectors: Vectors) -> None:
+    def _write_beside(
+        self, reading_id: UUID, base: UUID, vectors: Vectors, figures: Sequence[Figure]
+    ) -> None:
         def fill(folder: Path) -> None:
-            shared = self._folder(base)
-            for name in (*SHARED, *(one for one in FIGURES if (shared / one).exists())):
-                _share(shared / name, folder / name)
+            for name in SHARED:
+                _share(self._folder(base) / name, folder / name)
+            if figures:
+                write_lines(folder / "figures", map(figure_values, figures))
             write_vectors(folder / "vectors.npy", vectors)
 
         self._keep(reading_id, fill)

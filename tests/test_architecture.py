@@ -22,7 +22,7 @@ HOMES = {
     "jwt": ("bot.teams",),
     "aiohttp": ("bot.slack", "bot.teams", "bot.web", *ROOTS),
     "jinja2": ("bot.web",),
-    "openai": ("bot.generator", "storage.embedding_endpoint"),
+    "openai": ("bot.generator", "ingestion.read.vision_endpoint", "storage.embedding_endpoint"),
     "fsspec": ("ingestion.sources.generic", "ingestion.sources.protocols", "ingestion.sources.s3"),
     "s3fs": ("ingestion.sources.s3",),
     "botocore": ("ingestion.sources.s3",),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.core import naming
+from bot.core import naming, wording
 from bot.core.models import Citation, Figure, LocatedQuote, NearestPage, Passage
 from bot.core.ports import CitationStore, LinkIssuer
 from bot.core.quotes import cells
@@ -41,7 +41,8 @@ class CitationDesk:
             channel.id, publication.version_id, figure.page, figure.caption, (figure.box,)
         )
         url = self._links.page_url(channel, record)
-        return Figure(publication.file, figure.page, figure.caption, figure.box, url)
+        caption = figure.caption or wording.described(figure.description)
+        return Figure(publication.file, figure.page, caption, figure.box, url)
 
     async def nearest(self, channel: Channel, passage: Passage) -> NearestPage:
         """The first page of a passage as the page that came nearest; it marks nothing.

@@ -95,6 +95,11 @@ def figure_on(page: int, number: int) -> str:
     return f"It stands on page {page} [{number}]"
 
 
+def described(description: str) -> str:
+    """What a vision model says of a figure without a caption; '' when it says nothing."""
+    return f"described by a model: {description}" if description else ""
+
+
 def figure_label(caption: str, page: int) -> str:
     """The line, or the button, that shows a figure."""
     return f"Figure: {caption}, page {page}" if caption else f"Figure on page {page}"

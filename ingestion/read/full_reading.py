@@ -9,11 +9,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from ingestion.read.describing import Describe
 from ingestion.read.looking import Look
 from storage.clock import steady_seconds
 from storage.crash_points import reach
 from storage.embedding import Embedder, Vectors
 from storage.errors import BlobsUnavailable, DocumentError, EmbedderUnavailable, LostReading
+from storage.figure_models import Figure
 from storage.leases import pause
 from storage.models import Reading, Rung
 from storage.reading_work import Made, ReadingClaim, ReadingWork
@@ -33,9 +35,13 @@ class FullReader:
         embedder: Embedder,
         vectors: VectorCache,
         look: Look,
+        *,
+        describe: Describe | None = None,
     ) -> None:
+        """``describe``: asks a vision model what figures show; None: nobody is asked."""
         self._work = work
         self._look = look
+        self._describe = describe
         self._files = files
         self._embedder = embedder
         self._vectors = vectors
@@ -64,9 +70,10 @@ class FullReader:
         started, base = time.monotonic(), quick
         try:
             base = await self._cut(claim, quick, wait_for_quiet)
-            texts = await self._files.texts(base.id) + await self._figure_texts(base)
+            figures = await self._figures(base, wait_for_quiet)
+            texts = [*await self._files.texts(base.id), *(figure.said for figure in figures)]
             vectors = await self._embed(texts, wait_for_quiet)
-            await self._files.write_vectors(claim.id, base.id, vectors)
+            await self._files.write_vectors(claim.id, base.id, vectors, figures)
         except LostReading as error:
             return await self._work.wait_for(claim, quick.id if base.id == claim.id else base.id, str(error))
         except EmbedderUnavailable as error:
@@ -101,9 +108,12 @@ class FullReader:
         reach("after-layout")
         return replace(quick, id=claim.id, **made)
 
-    async def _figure_texts(self, base: Reading) -> list[str]:
+    async def _figures(
+        self, base: Reading, wait_for_quiet: Callable[[], Awaitable[object]]
+    ) -> Sequence[Figure]:
+        """The figures, described where a vision model is asked."""
         figures = await self._files.figures(base.id) if base.figures else []
-        return [figure.said for figure in figures]
+        return await self._describe(base.sha256, figures, wait_for_quiet) if self._describe else figures
 
     def _rest(self, error: EmbedderUnavailable) -> None:
         """What an embedder told one document holds for all: ten thousand would else ask it one by one."""

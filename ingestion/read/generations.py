@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 from ingestion.settings import IngestionSettings
 from storage.embedding import Embedder
 from storage.planning import Generations
@@ -22,5 +24,12 @@ def generations_of(settings: IngestionSettings, embedder: Embedder) -> Generatio
     quick += "+ocr" if settings.reads_pictures else ""
     if settings.stop_at == "quick":
         return Generations(quick, None)
-    cut = f"{quick}+{LAYOUT if settings.layout else 'fonts'}+"
+    cut = f"{quick}+{LAYOUT if settings.layout else 'fonts'}+{_sight(settings)}"
     return Generations(quick, cut + embedder.id, cut)
+
+
+def _sight(settings: IngestionSettings) -> str:
+    """Who describes figures, where anybody does: another model describes them anew."""
+    if not (settings.vision_url and settings.vision_model):
+        return ""
+    return f"sight-{hashlib.sha256(settings.vision_model.encode()).hexdigest()[:8]}+"

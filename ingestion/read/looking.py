@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ingestion.read.cutting import Cutter
+from ingestion.read.describing import Renderer
 from storage.blobs import Blobs
 from storage.errors import DocumentError
 from storage.models import Box, Reading
@@ -27,7 +28,7 @@ _FIGURE = b'"figure"'
 """What the layout child calls one: without it there is none to read."""
 
 
-class PageViewer(Protocol):
+class PageViewer(Renderer, Protocol):
     """Opens PDFs outside this process."""
 
     async def fetch(self, path: Path) -> bytes:

@@ -197,7 +197,10 @@ def _draw(job: dict[str, Any], document: pymupdf.Document) -> Iterator[bytes]:
     try:
         page = document[number - 1]
         zoom = min(job["dpi"] / 72, LONGEST_SIDE / max(page.rect.width, page.rect.height, 1))
-        picture = page.get_pixmap(matrix=pymupdf.Matrix(zoom, zoom), alpha=False)
+        x0, y0, x1, y1 = job.get("clip") or (0, 0, 1, 1)
+        width, height = page.rect.width, page.rect.height
+        part = pymupdf.Rect(x0 * width, y0 * height, x1 * width, y1 * height)
+        picture = page.get_pixmap(matrix=pymupdf.Matrix(zoom, zoom), clip=part, alpha=False)
         data, kind = picture.tobytes("png"), "image/png"
         if len(data) > LARGE_PNG:
             photograph = picture.tobytes("jpg", jpg_quality=85)

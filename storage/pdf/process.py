@@ -107,13 +107,15 @@ class PdfProcess:
         async with self._lookers:
             return wire.whole_batch(await self._with_file(self._layout, {**job, "seconds": seconds}, path))
 
-    async def render(self, path: Path, page: int, dpi: int) -> RenderedPage:
-        """One page (from 1) as PNG, or JPEG where that is much smaller; at most 3,000 pixels long.
+    async def render(self, path: Path, page: int, dpi: int, clip: Box | None = None) -> RenderedPage:
+        """One page (from 1), or a part of it, as PNG, or JPEG where that is much smaller.
+
+        It is at most 3,000 pixels long.
 
         Raises:
             DocumentError, EngineStartError, OSError: as ``read``.
         """
-        job = {"do": "render", "page": page, "dpi": max(LEAST_DPI, min(dpi, MOST_DPI))}
+        job = {"do": "render", "page": page, "dpi": max(LEAST_DPI, min(dpi, MOST_DPI)), "clip": clip}
         async with self._renderers:
             data = await self._run(job, path, self._settings.render_seconds)
         return wire.picture(data)

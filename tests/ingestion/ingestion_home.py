@@ -15,6 +15,7 @@ from sqlalchemy import select
 from waiting import until
 
 from ingestion.app import Ingestion, IngestResult
+from ingestion.read.describing import VisionModel
 from ingestion.read.looking import PageViewer
 from ingestion.settings import IngestionSettings
 from ingestion.sources import open_source
@@ -66,7 +67,12 @@ class Home:
         return self.path / "inbox"
 
     def ingestion(
-        self, *, max_file_mb: int = 200, pdf: PageViewer | None = None, **settings: Any
+        self,
+        *,
+        max_file_mb: int = 200,
+        pdf: PageViewer | None = None,
+        vision: VisionModel | None = None,
+        **settings: Any,
     ) -> Ingestion:
         """One more ingestion on this home; it is stopped at the end of the test."""
         made = Ingestion(
@@ -80,6 +86,7 @@ class Home:
             index=self.index,
             channels=self.channels,
             passwords=self.passwords,
+            vision=vision,
         )
         self.ingestions.append(made)
         return made

@@ -17,7 +17,6 @@ from storage.figure_models import Figure, FigureKind
 from storage.geometry import main_page, rectangles
 from storage.mended_readings import MendedReadings
 from storage.models import Box, Chunk, Page, PlacedWord
-from storage.readings import FIGURES as FIGURE_FILES
 from storage.readings import SHARED, ReadingFiles
 from storage.tables import BlobRow, ReadingRow
 
@@ -129,7 +128,7 @@ async def test_a_write_that_fails_leaves_nothing(files: ReadingFiles) -> None:
     assert not [path for path in files.root.rglob("*") if path.is_file()]
 
 
-@pytest.mark.parametrize("name", [*SHARED, *FIGURE_FILES, "vectors.npy"])
+@pytest.mark.parametrize("name", [*SHARED, "figures.lines", "figures.index", "vectors.npy"])
 @pytest.mark.parametrize("bytes_left", [None, 0, -1])
 async def test_a_reading_that_lost_a_file_or_a_byte_is_not_whole(
     files: ReadingFiles, kept: UUID, name: str, bytes_left: int | None
@@ -237,13 +236,13 @@ def test_the_main_page_holds_most_of_the_range() -> None:
 
 
 async def test_a_full_reading_shares_what_it_has_in_common(files: ReadingFiles, kept: UUID) -> None:
-    """Shows the same pages, chunks and figures under both ids, other vectors, and each removed alone."""
+    """Shows the same pages and chunks under both ids, vectors and figures of its own, each removed alone."""
     full, vectors = uuid4(), np.full((5, 4), 0.5, dtype=np.float32)
-    await files.write_vectors(full, kept, vectors)
+    await files.write_vectors(full, kept, vectors, FIGURES[:1])
     await files.remove(kept)
     assert await files.chunks(full) == CHUNKS
     assert await files.pages(full) == PAGES
-    assert await files.figures(full) == FIGURES
+    assert await files.figures(full) == FIGURES[:1]
     assert await files.texts(full) == [chunk.text for chunk in CHUNKS]
     assert np.array_equal(await files.vectors(full), vectors)
 

@@ -1,0 +1,76 @@
+"""Has a vision model say what figures show; what it cannot say is missing, and nothing else is."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol
+
+from storage.blobs import Blobs
+from storage.errors import DocumentError
+from storage.figure_models import Figure
+from storage.models import Box
+from storage.pdf.models import RenderedPage
+
+DPI = 110
+MOST_FIGURES = 200
+"""Figures of a PDF that a model is asked about."""
+MOST_FAILURES = 3
+"""In a row: then the model is away, and the rest of a document goes without."""
+LONGEST_DESCRIPTION = 600
+"""Characters."""
+
+Wait = Callable[[], Awaitable[object]]
+Describe = Callable[[str, Sequence[Figure], Wait], Awaitable[Sequence[Figure]]]
+"""Figures of a content, given its sha256, with their descriptions."""
+
+_log = logging.getLogger(__name__)
+
+
+class Renderer(Protocol):
+    """Draws parts of pages outside this process."""
+
+    async def render(self, path: Path, page: int, dpi: int, clip: Box | None = None) -> RenderedPage:
+        """A part of a page as a picture; raises DocumentError or EngineStartError."""
+
+
+class VisionModel(Protocol):
+    """Says what a picture shows."""
+
+    async def describe(self, picture: RenderedPage, caption: str) -> str | None:
+        """In a few sentences; None when it could not."""
+
+
+class Describer:
+    """Describes the figures of contents, one after the other."""
+
+    def __init__(self, blobs: Blobs, renderer: Renderer, model: VisionModel) -> None:
+        self._blobs = blobs
+        self._renderer = renderer
+        self._model = model
+
+    async def describe(self, sha256: str, figures: Sequence[Figure], wait_for_quiet: Wait) -> list[Figure]:
+        """The same figures, described as far as the model could; those that were stay as they are.
+
+        Raises:
+            EngineStartError, OSError: an engine or a disk is at fault.
+        """
+        path, described, failures = self._blobs.path(sha256), list(figures), 0
+        for number, figure in enumerate(figures[:MOST_FIGURES]):
+            if figure.description or failures == MOST_FAILURES:
+                continue
+            await wait_for_quiet()
+            said = await self._ask(path, figure)
+            failures = 0 if said else failures + 1
+            described[number] = replace(figure, description=said)
+        return described
+
+    async def _ask(self, path: Path, figure: Figure) -> str:
+        try:
+            picture = await self._renderer.render(path, figure.page, DPI, figure.box)
+        except DocumentError:
+            return ""
+        said = await self._model.describe(picture, figure.caption)
+        return " ".join((said or "").split())[:LONGEST_DESCRIPTION]
