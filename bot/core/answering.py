@@ -97,10 +97,10 @@ class Answering:
             retrieval.passages, self._chunks, most=self._passages_read, tokens=self._evidence_tokens
         )
         if not self._gate.opens(retrieval.question, evidence):
-            return await self._refusals.refuse(question.channel, retrieval.passages)
+            return await self._refuse(question, retrieval)
         verified, lead = await self._written(retrieval.question, evidence)
         if not verified.cited:
-            return await self._refusals.refuse(question.channel, retrieval.passages)
+            return await self._refuse(question, retrieval)
         notes = [wording.dropped(verified.dropped)] if verified.dropped else []
         return Answer(
             state=AnswerState.PARTIAL if verified.dropped else AnswerState.GROUNDED,
@@ -108,6 +108,11 @@ class Answering:
             citations=await self._desk.cite(question.channel, verified.cited),
             figures=await self._illustrator.beside(question.channel, retrieval, verified.cited),
         )
+
+    async def _refuse(self, question: Question, retrieval: Retrieval) -> Answer:
+        """No words answer it: the figure that it speaks of, if there is one, else that nothing does."""
+        figure = await self._illustrator.answer(question.channel, retrieval, is_last_resort=True)
+        return figure or await self._refusals.refuse(question.channel, retrieval.passages)
 
     async def _written(
         self, question: AnalyzedQuestion, evidence: Sequence[Evidence]

@@ -62,14 +62,19 @@ class Illustrator:
         self._chunks = chunks
         self._desk = desk
 
-    async def answer(self, channel: Channel, retrieval: Retrieval) -> Answer | None:
+    async def answer(
+        self, channel: Channel, retrieval: Retrieval, *, is_last_resort: bool = False
+    ) -> Answer | None:
         """The figure that a question wants to see, as its answer; None when it wants none, or none is meant.
+
+        ``is_last_resort``: no words answer it, so a figure that it merely speaks of is better than nothing.
 
         Raises:
             storage.errors.InfrastructureError: readings cannot be reached, or citations not be kept.
         """
         asked = figure_question(retrieval.question.text)
-        meant = await self._meant(asked, retrieval) if asked and asked.wants_it else []
+        is_answer = asked is not None and (asked.wants_it or is_last_resort)
+        meant = await self._meant(asked, retrieval) if asked and is_answer else []
         if not meant:
             return None
         evidence = [await self._evidence(number, one) for number, one in enumerate(meant, start=1)]

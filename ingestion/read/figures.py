@@ -31,14 +31,19 @@ shared; one that says its number may begin at the margin, whatever the figure do
 LONGEST_CAPTION, LONGEST_TEXT = 300, 2000
 """Characters."""
 
+MOST_ON_A_PAGE = 100
+"""Boxes: a page of more is a pattern, and takes longer than it is worth."""
+
 FEW_WORDS = 4
 """A figure with fewer words of its own may hold more in its pixels."""
 
-NAMED = re.compile(
+LABEL = re.compile(
     r"(?:figure|fig|chart|exhibit|graph|diagram|abbildung|abb|schaubild|figura|gráfico|graphique)\.?\s*"
-    r"(?P<number>[a-z]?\d+(?:[.-]\d+)*[a-z]?)\s*(?:[.:)|–—-]|\n|$)",
+    r"(?P<number>[a-z]?\d+(?:[.-]\d+)*[a-z]?)(?!\w)",
     re.IGNORECASE,
 )
+"""How a caption begins that numbers its figure."""
+NAMED = re.compile(rf"{LABEL.pattern}\s*(?:[.:)|–—-]|\n|$)", re.IGNORECASE)
 """How a block begins that names a figure; "Figure 7 shows" is a sentence."""
 
 _TABLE = re.compile(r"(?:table|tabelle|tableau|tabla)\s+\w*\d", re.IGNORECASE)
@@ -53,7 +58,7 @@ class Caption:
 
     @property
     def is_numbered(self) -> bool:
-        return NAMED.match(self.text) is not None
+        return LABEL.match(self.text) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +81,7 @@ def outlines(arranged: ArrangedPdf) -> Iterator[Outline]:
     """Every figure of a document, page after page."""
     pages = zip(arranged.pdf.pages, arranged.pdf.lines, arranged.blocks, strict=True)
     for page, lines, blocks in pages:
-        regions = arranged.figures.get(page.number, ())
+        regions = arranged.figures.get(page.number, ())[:MOST_ON_A_PAGE]
         if regions:
             yield from _merged(_captioned(page, regions, _captions(page, lines, blocks)))
 
@@ -114,7 +119,7 @@ def _figure(
     within = _printed(page, outline.words()) or read.get((page.number, outline.box), "")
     text = " ".join(within.split())[:LONGEST_TEXT]
     name = caption.text if caption else _own_name(within)
-    label = NAMED.match(name)
+    label = LABEL.match(name)
     chunk = surroundings.chunk_of(page.number, outline.box, caption.box if caption else None)
     return Figure(
         page=page.number,

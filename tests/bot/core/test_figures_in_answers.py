@@ -55,9 +55,12 @@ async def test_the_figure_that_is_asked_for_is_the_answer(world: World, question
     assert kept[answer.figures[0].url].boxes == (BOX,)
 
 
-async def test_a_figure_without_a_caption_is_marked_instead_of_quoted(world: World) -> None:
-    """Found by the words in it, which are nobody's quote."""
-    answer = await world.answering().answer(world.question("Show me the chart with Oslo and Bergen"))
+@pytest.mark.parametrize(
+    "question", ["Show me the chart with Oslo and Bergen", "What is in the picture of Oslo and Bergen?"]
+)
+async def test_a_figure_without_a_caption_is_marked_instead_of_quoted(world: World, question: str) -> None:
+    """Found by the words in it, which are nobody's quote, when it is wanted or nothing else answers."""
+    answer = await world.answering().answer(world.question(question))
     assert answer.text == f"{wording.figures_lead(1)}\n{wording.figure_on(1, 1)}"
     assert [(one.quote, one.boxes) for one in answer.citations] == [("", (BOX,))]
     assert [one.caption for one in answer.figures] == [""]
