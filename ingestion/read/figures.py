@@ -116,7 +116,7 @@ def _figure(
     outline: Outline, surroundings: Surroundings, read: Mapping[tuple[int, Box | None], str]
 ) -> Figure:
     page, caption = outline.page, outline.caption
-    within = _printed(page, outline.words()) or read.get((page.number, outline.box), "")
+    within = read.get((page.number, outline.box), "") or _printed(page, outline.words())
     text = " ".join(within.split())[:LONGEST_TEXT]
     name = caption.text if caption else _own_name(within)
     label = LABEL.match(name)

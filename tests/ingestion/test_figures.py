@@ -103,7 +103,7 @@ def test_a_tables_caption_is_no_figures() -> None:
 
 
 def test_what_ocr_reads_in_a_figure_stays_with_it() -> None:
-    """It gives the figure its words, and its name where a line is one; the chunks stay as they are."""
+    """It gives the figure its words, its few printed ones among them, and its name where a line is one."""
     pdf = read_pdf([body(*PROSE), []])
     region = Region(BlockKind.FIGURE, Box(0.1, 0.5, 0.9, 0.6))
     assert crops_for_ocr(arrange(pdf, Layout({1: (region,)}))) == [(1, region.box)]
