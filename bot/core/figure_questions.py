@@ -21,8 +21,9 @@ _NAMES = (
 _NAME = re.compile(rf"\b(?:{_NAMES})(?!\w)(?!\s+out\b)", re.IGNORECASE)
 _PLURAL = re.compile(r"(?:s|en|er|me)$", re.IGNORECASE)
 _SHOW = re.compile(
-    r"^\W*(?:(?:please|can you|could you|i(?:'d like| would like| want| need) to|let me)\s+)*"
-    r"(?:show|see|display|open|bring|find|give|get|pull up|look at|where is|zeige?|montrez?|muestr[ae])\b",
+    r"^\W*(?:(?:please|can you|could you|can i|may i|i(?:'d like| would like| want| need) to|let me)\s+)*"
+    r"(?:show|see|display|open|bring|find|give|get|pull up|look at|where is|(?:is|are) there"
+    rf"|do (?:you|we) have|which(?=\s+(?:{_NAMES})\b)|zeige?|montrez?|muestr[ae])\b",
     re.IGNORECASE,
 )
 _ASKS = re.compile(
@@ -42,6 +43,8 @@ _NUMBERS = re.compile(
 )
 """How a sentence names figures: "Figures 1 and 2"."""
 _CAPTION = re.compile(r"^\W*[^\W\d]+\.?\s*([a-z]?\d+(?:[.-]\d+)*[a-z]?)", re.IGNORECASE)
+_SHOWING = frozenset(analyze("shown shows depicted illustrated displayed drawn see look mean tell"))
+"""What a figure does is not what it is about."""
 _KINDS = {
     FigureKind.BAR: re.compile(r"\b(?:bar|column)(?= (?:chart|graph|plot))", re.IGNORECASE),
     FigureKind.LINE: re.compile(r"\bline(?= (?:chart|graph|plot))", re.IGNORECASE),
@@ -62,6 +65,11 @@ class FigureQuestion:
     """bar, line or pie, when it says so."""
     subject: frozenset[str]
     """The terms that say what the figure is about."""
+
+    @property
+    def is_particular(self) -> bool:
+        """It says which figure, in some way."""
+        return bool(self.subject or self.number or self.kind)
 
     def fits(self, caption: str, kind: FigureKind) -> bool:
         """Whether a figure can be meant: neither another number nor surely another kind."""
@@ -102,4 +110,4 @@ def _subject(text: str) -> frozenset[str]:
     rest = _SHOW.sub(" ", text)
     for words in (*_KINDS.values(), _NUMBER, _NAME):
         rest = words.sub(" ", rest)
-    return frozenset(analyze(rest)) - FUNCTION_TERMS
+    return frozenset(analyze(rest)) - FUNCTION_TERMS - _SHOWING

@@ -97,6 +97,14 @@ async def test_a_figure_that_the_cited_sentence_names_comes_along(world: World) 
     assert [one.caption for one in answer.figures] == [CAPTIONS[0]]
 
 
+async def test_the_figure_of_nowhere_in_particular_stays_away(world: World) -> None:
+    """A word for figures alone says nothing of which; what is answered in words is."""
+    answer = await world.answering().answer(world.question("What does the graph tell?"))
+    assert answer.figures == ()
+    answer = await world.answering().answer(world.question("What is shown in figure 2?"))
+    assert [one.caption for one in answer.figures] == [CAPTIONS[1]]
+
+
 async def test_figures_are_no_passages_and_take_no_place_of_one() -> None:
     """However many of them come before the chunks."""
     texts = [make_passage(f"Rule {number} of the office.", ordinal=number) for number in range(60)]
@@ -122,6 +130,8 @@ async def test_a_figure_of_a_page_without_text_is_marked(world: World) -> None:
     [
         ("What does the chart of emissions say about 2020?", False),
         ("Emissions chart", True),
+        ("Is there a diagram of the network?", True),
+        ("Which chart shows the emissions?", True),
         ("Can you show me the organisation diagram?", True),
         ("Zeige mir das Diagramm der Emissionen", True),
         ("What are the sales figures?", None),
