@@ -28,6 +28,16 @@ def self_description(metadata: Mapping[str, MetadataField]) -> str:
     return ", ".join(phrase.format(shown[name]) for name, phrase in _PHRASES.items() if name in shown)
 
 
+def says(metadata: Mapping[str, MetadataField], wanted: Mapping[str, str]) -> bool:
+    """Whether a document says all of this of itself: each value as printed, in any case, or as a day."""
+    return all(name in metadata and _is_value(metadata[name], value) for name, value in wanted.items())
+
+
+def _is_value(one: MetadataField, value: str) -> bool:
+    wanted = " ".join(value.split()).casefold()
+    return wanted in (" ".join(one.value.split()).casefold(), one.day)
+
+
 _PHRASES = {
     "sop_id": "{}",
     "version": "version {}",

@@ -216,7 +216,7 @@ def _counts(scope: ColumnElement[bool]) -> Select[*tuple[Any, ...]]:
         count(stuck).label("stuck"),
         total(one.pages, true()).label("pages"),
         total(one.pages, quick).label("quick_pages"),
-        total(one.pages, full).label("full_pages"),
+        (total(one.pages, full) + total(one.pages_begun, ~full & ~stuck)).label("full_pages"),
         total(one.pages, stuck).label("stuck_pages"),
         total(one.unread_bytes, ~failed).label("unread_bytes"),
     )
@@ -236,6 +236,7 @@ def _newest_versions(scope: ColumnElement[bool]) -> CTE:
         "has_waiting": _has_reading("waiting"),
         "has_quick_waiting": _has_reading("waiting", rung=Rung.QUICK),
         "pages": case((answers, _reading.pages), else_=func.coalesce(_pages_read(), 0)),
+        "pages_begun": func.coalesce(_pages_begun(), 0),
         "unread_bytes": case((answers, 0), else_=_size()),
     }
     return (
@@ -279,6 +280,17 @@ def _pages_read() -> ScalarSelect[int]:
     reading = aliased(ReadingRow)
     pages = select(func.max(col(reading.pages))).where(
         col(reading.sha256) == _newest.sha256, col(reading.state) == "done"
+    )
+    return pages.correlate(_newest).scalar_subquery()
+
+
+def _pages_begun() -> ScalarSelect[int]:
+    """Pages that the full reading of the newest version has done so far, while it is on its way."""
+    reading = aliased(ReadingRow)
+    pages = select(func.max(col(reading.pages))).where(
+        col(reading.sha256) == _newest.sha256,
+        col(reading.state) == "waiting",
+        col(reading.rung) == Rung.FULL.value,
     )
     return pages.correlate(_newest).scalar_subquery()
 

@@ -86,6 +86,7 @@ class ReadingWork:
                 return None
             row, _ = taken
             row.attempts += rung is Rung.QUICK
+            row.pages = 0
             lease = Lease(ReadingRow, row.id, "waiting", row.fence)
             claim = ReadingClaim(lease, row.id, row.sha256, rung, row.attempts, None)
             if rung is Rung.QUICK:
@@ -116,6 +117,13 @@ class ReadingWork:
             row.figures,
             row.details or {},
         )
+
+    async def note_pages(self, claim: ReadingClaim, pages: int) -> None:
+        """So many pages are done so far: people see that a long reading goes on."""
+        async with self._database.transaction(alone=False) as session:
+            row = await held(session, claim.lease, ReadingRow)
+            if row is not None:
+                row.pages = pages
 
     async def finish(self, claim: ReadingClaim, made: Made) -> bool:
         """Mark it done and plan what follows from it; False when the lease was lost."""

@@ -143,6 +143,7 @@ class ReadingRow(Leased, table=True):
     """It failed because no password that is known opens the file: another one may."""
     title: str = ""
     pages: int = 0
+    """While it waits: those that are done so far."""
     chunks: int = 0
     figures: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
     """Pictures and charts, which the index holds behind the chunks."""

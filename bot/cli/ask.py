@@ -9,21 +9,22 @@ import shutil
 import sys
 import textwrap
 import uuid
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeGuard
+from uuid import UUID
 
 from bot.cli.json_lines import answer_line, dump
+from bot.cli.where import checked_where, documents_where, read_where
 from bot.core import wording
 from bot.core.answering import Answering
 from bot.core.models import Answer, AnswerState, Question
 from bot.core.sources import cited_pages, figure_pages
-from bot.engines import load_settings
+from bot.engines import Storage, load_settings
 from bot.service import open_answering
-from storage.channels import Channels
-from storage.errors import InfrastructureError, UnknownChannel
+from storage.errors import InfrastructureError, SettingsError, UnknownChannel
 from storage.models import Channel
 
 
@@ -34,7 +35,7 @@ async def ask(options: argparse.Namespace) -> int:
     if not options.question or not options.channel:
         print('footnote: ask "QUESTION" --channel NAME, or --questions FILE.jsonl --json', file=sys.stderr)
         return 2
-    answer = await _ask_one(options.question, options.channel)
+    answer = await _ask_one(options.question, options.channel, read_where(options.where))
     if options.json:
         print(dump(answer_line(answer, id=None, question=options.question, channel=options.channel)))
     else:
@@ -42,12 +43,13 @@ async def ask(options: argparse.Namespace) -> int:
     return 1 if answer.state is AnswerState.FAILED else 0
 
 
-async def _ask_one(question: str, channel_name: str) -> Answer:
+async def _ask_one(question: str, channel_name: str, where: Mapping[str, str]) -> Answer:
     """The answer; one that says that an engine failed when nothing could even be opened."""
     try:
         async with open_answering(load_settings()) as (storage, answering):
             channel = await storage.channels.by_name(channel_name)
-            return await answering.answer(_question(question, channel))
+            documents = await documents_where(storage, channel.id, where)
+            return await answering.answer(_question(question, channel, documents))
     except InfrastructureError as error:
         return _failed(error)
 
@@ -57,8 +59,8 @@ def _failed(error: InfrastructureError) -> Answer:
     return Answer(AnswerState.FAILED, wording.ENGINE_FAILED)
 
 
-def _question(text: str, channel: Channel) -> Question:
-    return Question(id=uuid.uuid4().hex, text=text, channel=channel, asked_at=datetime.now(UTC))
+def _question(text: str, channel: Channel, documents: frozenset[UUID] | None) -> Question:
+    return Question(uuid.uuid4().hex, text, channel, datetime.now(UTC), documents)
 
 
 log = logging.getLogger(__name__)
@@ -71,6 +73,7 @@ class _Line:
     id: str | int | None
     question: str
     channel: str
+    where: Mapping[str, str] = field(default_factory=dict)
     fault: str | None = None
 
 
@@ -78,12 +81,12 @@ async def _ask_many(options: argparse.Namespace) -> int:
     if not options.questions.exists() or options.questions.is_dir():
         print(f"footnote: there is no file {options.questions}", file=sys.stderr)
         return 2
-    lines = read_questions(options.questions, options.channel)
+    lines = read_questions(options.questions, options.channel, read_where(options.where))
     states = []
     try:
         async with open_answering(load_settings()) as (storage, answering):
             for line in lines:
-                answer = await _answer_line(line, storage.channels, answering)
+                answer = await _answer_line(line, storage, answering)
                 states.append(_print_one(line, answer, options.json))
     except InfrastructureError as error:
         answer = _failed(error)
@@ -91,23 +94,31 @@ async def _ask_many(options: argparse.Namespace) -> int:
     return 1 if AnswerState.FAILED in states else 0
 
 
-def read_questions(path: Path, channel: str | None) -> Iterator[_Line]:
+def read_questions(
+    path: Path, channel: str | None, where: Mapping[str, str] | None = None
+) -> Iterator[_Line]:
     """Every line of the file; a malformed or blank one says what is wrong with it."""
     with path.open(encoding="utf-8-sig", errors="replace") as lines:
-        yield from (_read_line(line, channel or "") for line in lines)
+        yield from (_read_line(line, channel or "", where or {}) for line in lines)
 
 
-def _read_line(line: str, channel: str) -> _Line:
+def _read_line(line: str, channel: str, where: Mapping[str, str]) -> _Line:
     try:
         values = json.loads(line)
     except (ValueError, RecursionError):
-        return _Line(None, "", channel, "this line is not JSON")
+        return _Line(None, "", channel, fault="this line is not JSON")
     if not isinstance(values, dict):
-        return _Line(None, "", channel, "this line is not an object")
-    identity, asked, where = _echo(values.get("id")), values.get("question"), values.get("channel", channel)
-    if not _is_text(asked) or not _is_text(where):
-        return _Line(identity, "", channel, 'this line lacks a "question" or a "channel" that is text')
-    return _Line(identity, asked, where)
+        return _Line(None, "", channel, fault="this line is not an object")
+    identity, asked, place = _echo(values.get("id")), values.get("question"), values.get("channel", channel)
+    if not _is_text(asked) or not _is_text(place):
+        return _Line(identity, "", channel, fault='this line lacks a "question" or a "channel" that is text')
+    own = values.get("where", {})
+    if not isinstance(own, dict) or not all(map(_is_text, own.values())):
+        return _Line(identity, asked, place, fault='"where" of this line is no object of fields and texts')
+    try:
+        return _Line(identity, asked, place, {**where, **checked_where(own)})
+    except SettingsError as error:
+        return _Line(identity, asked, place, fault=str(error))
 
 
 def _echo(identity: object) -> str | int | None:
@@ -124,12 +135,13 @@ def _is_text(value: object) -> TypeGuard[str]:
     return not any("\ud800" <= letter <= "\udfff" for letter in value)
 
 
-async def _answer_line(line: _Line, channels: Channels, answering: Answering) -> Answer:
+async def _answer_line(line: _Line, storage: Storage, answering: Answering) -> Answer:
     if line.fault:
         return Answer(AnswerState.FAILED, line.fault)
     try:
-        channel = await channels.by_name(line.channel)
-        return await answering.answer(_question(line.question, channel))
+        channel = await storage.channels.by_name(line.channel)
+        documents = await documents_where(storage, channel.id, line.where)
+        return await answering.answer(_question(line.question, channel, documents))
     except UnknownChannel:
         return Answer(AnswerState.NOT_FOUND, wording.NOT_FOUND)
     except Exception as error:  # one line of many: the others are answered all the same

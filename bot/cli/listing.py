@@ -8,16 +8,18 @@ from collections.abc import Sequence
 from shlex import quote
 
 from bot.cli.json_lines import channel_line, document_line, dump
+from bot.cli.where import read_where
 from bot.engines import load_settings, open_storage
-from storage.metadata_models import self_description
+from storage.metadata_models import says, self_description
 from storage.models import Channel, DocumentStatus
 
 
 async def list_documents(options: argparse.Namespace) -> int:
     """Print the channel's documents; for people, those that were deleted are only counted."""
+    where = read_where(options.where)
     async with open_storage(load_settings()) as storage:
         channel = await storage.channels.by_name(options.channel)
-        documents = await storage.catalog.documents(channel.id)
+        documents = [one for one in await storage.catalog.documents(channel.id) if says(one.metadata, where)]
     if options.json:
         print(*(dump(document_line(one)) for one in documents), sep="\n", end="\n" if documents else "")
     else:
@@ -30,7 +32,7 @@ def _print_rows(documents: Sequence[DocumentStatus], channel: str) -> None:
     for document in kept:
         print(_document_row(document))
     if not kept:
-        print("This channel has no documents.", file=sys.stderr)
+        print("This channel has no such documents.", file=sys.stderr)
     if gone := len(documents) - len(kept):
         print(f"{gone} deleted: footnote documents --deleted --channel {quote(channel)}", file=sys.stderr)
 

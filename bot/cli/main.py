@@ -73,6 +73,7 @@ def _add_ask(commands: Any) -> None:
     ask.add_argument(
         "--questions", type=Path, metavar="FILE.jsonl", help='many: {"id", "question", "channel"} a line'
     )
+    _add_where(ask)
     ask.add_argument("--json", action="store_true", help="one JSON line per answer")
     ask.set_defaults(run="bot.cli.ask:ask")
 
@@ -80,6 +81,7 @@ def _add_ask(commands: Any) -> None:
 def _add_listings(commands: Any) -> None:
     documents = commands.add_parser("documents", help="what a channel knows, with state and reason")
     documents.add_argument("--channel", required=True, help="a local channel's name, or a tenant name")
+    _add_where(documents)
     documents.add_argument("--json", action="store_true", help="one JSON line per document")
     documents.set_defaults(run="bot.cli.listing:list_documents")
     _add_instead(documents, "--deleted", "bot.cli.deleted:list_deleted", "what was deleted and is still kept")
@@ -105,6 +107,16 @@ def _add_listings(commands: Any) -> None:
     channels = commands.add_parser("channels", help="all channels with their tenant names")
     channels.add_argument("--json", action="store_true", help="one JSON line per channel")
     channels.set_defaults(run="bot.cli.listing:list_channels")
+
+
+def _add_where(command: Any) -> None:
+    command.add_argument(
+        "--where",
+        action="append",
+        default=[],
+        metavar="FIELD=VALUE",
+        help="only documents that say so of themselves (as `footnote metadata` shows); again for more",
+    )
 
 
 def _add_folders(commands: Any) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
+from uuid import UUID
 
 from storage.models import Box, Channel, ChannelKey, LivePublication, PlacedWord
 
@@ -19,6 +20,8 @@ class Question:
     text: str
     channel: Channel
     asked_at: datetime
+    documents: frozenset[UUID] | None = None
+    """Only these may answer; None: every one of the channel."""
 
 
 @dataclass(frozen=True, slots=True)

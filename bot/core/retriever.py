@@ -7,6 +7,7 @@ import math
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import date
+from functools import partial
 from uuid import UUID
 
 from bot.core.editions import outdated
@@ -19,7 +20,7 @@ from bot.core.models import AnalyzedQuestion, FoundFigure, Passage, Question, Re
 from bot.core.naming import named_documents
 from bot.core.ports import ChannelSearch, Embedder, FoundChunks
 from storage.analyzer import analyze
-from storage.index.contract import FIGURE_FACET
+from storage.index.contract import FIGURE_FACET, document_facet
 
 FIGURES_BESIDE, MOST_ASKED = 24, 1000
 """Hits asked for beyond the chunks that are wanted, for figures stand among them; and the most ever asked."""
@@ -72,18 +73,16 @@ class HybridRetriever:
 
         A question that speaks of a figure has them searched by themselves.
         """
-        wanted = 2 * self._candidates
+        find = partial(self._search.find, question.channel, terms, vector)
+        wanted, scope = 2 * self._candidates, _scope(question)
         asked = wanted + FIGURES_BESIDE
-        found = await self._search.find(question.channel, terms, vector, limit=asked)
+        found = await find(scope, limit=asked)
         while is_short(found, asked, wanted) and asked < MOST_ASKED:
             asked *= 2
-            found = await self._search.find(question.channel, terms, vector, limit=asked)
+            found = await find(scope, limit=asked)
         chunks, figures = chunks_of(found, wanted), figures_of(found)
         if figure_question(question.text):
-            found = await self._search.find(
-                question.channel, terms, vector, (frozenset({FIGURE_FACET}),), limit=wanted
-            )
-            figures = figures_of(found)
+            figures = figures_of(await find((*scope, frozenset({FIGURE_FACET})), limit=wanted))
         return chunks, figures
 
     def _ranked(
@@ -99,6 +98,11 @@ class HybridRetriever:
             preferred = (_preferring(passage, shares[passage.publication.id]) for passage in passages)
             passages = sorted(preferred, key=rank_order)
         return distinct(passages)
+
+
+def _scope(question: Question) -> tuple[frozenset[str], ...]:
+    """What the index compares to keep to the documents that may answer."""
+    return () if question.documents is None else (frozenset(map(document_facet, question.documents)),)
 
 
 def inverse_frequency(chunks: int, holding: int) -> float:

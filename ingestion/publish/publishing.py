@@ -11,7 +11,7 @@ from typing import Any
 from ingestion.work.side_process import SideProcesses
 from storage.crash_points import reach
 from storage.errors import InfrastructureError, LostReading, UnknownTenant
-from storage.index.contract import FIGURE_FACET, Index, IndexedChunk
+from storage.index.contract import FIGURE_FACET, Index, IndexedChunk, document_facet
 from storage.leases import pause
 from storage.models import Rung
 from storage.publication_work import PublicationClaim, PublicationWork
@@ -148,7 +148,7 @@ def _indexed(
     claim: PublicationClaim, analysed: Iterable[list[Any]], vectors: Vectors | None
 ) -> list[IndexedChunk]:
     """Chunks and figures as the engines keep them."""
-    document = f"document={claim.document_id}"
+    document = document_facet(claim.document_id)
     return [
         IndexedChunk(
             publication=claim.id,

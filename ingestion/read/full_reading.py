@@ -6,11 +6,12 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from ingestion.read.describing import Describe
-from ingestion.read.looking import Look
+from ingestion.read.looking import Look, Pace
 from storage.clock import steady_seconds
 from storage.crash_points import reach
 from storage.embedding import Embedder, Vectors
@@ -97,7 +98,8 @@ class FullReader:
         if claim.alike:
             return claim.alike
         try:
-            made = await self._look.cut(claim, quick, wait_for_quiet)
+            pace = Pace(wait_for_quiet, partial(self._work.note_pages, claim))
+            made = await self._look.cut(claim, quick, pace)
         except DocumentError as error:
             if not quick.chunks:
                 raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -14,18 +15,24 @@ from storage.errors import DocumentError
 from storage.models import Box, Reading
 from storage.reading_work import ReadingClaim
 
-Wait = Callable[[], Awaitable[object]]
-"""Returns when nothing more urgent runs."""
-
 BATCH = 10
 """Pages looked at in one go, some seconds of work: then whatever is more urgent comes first."""
 
 MOST_FAILURES = 10
 """Pages that may fail by themselves before the rest of a document is left alone."""
 
-
 _FIGURE = b'"figure"'
 """What the layout child calls one: without it there is none to read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How a long reading keeps in step with all else."""
+
+    wait: Callable[[], Awaitable[object]]
+    """Returns when nothing more urgent runs."""
+    tell: Callable[[int], Awaitable[object]]
+    """So many pages were looked at so far."""
 
 
 class PageViewer(Renderer, Protocol):
@@ -54,7 +61,7 @@ class Look:
         self._looks = looks
         self._ocr_pages = ocr_pages
 
-    async def cut(self, claim: ReadingClaim, quick: Reading, wait_for_quiet: Wait) -> dict[str, Any] | None:
+    async def cut(self, claim: ReadingClaim, quick: Reading, pace: Pace) -> dict[str, Any] | None:
         """Write the reading's pages and chunks, better than the quick one's; what ``Cutter.cut`` made.
 
         None: there is nothing to make better.
@@ -67,29 +74,27 @@ class Look:
         for_ocr = quick.details.get("pages_for_ocr", [])[: self._ocr_pages]
         if not self._looks and not for_ocr:
             return None
-        layout = await self._layout(path, quick.pages, wait_for_quiet) if self._looks else b""
-        ocr = await self._ocr(path, [(page, None) for page in for_ocr], wait_for_quiet)
-        await wait_for_quiet()
+        layout = await self._layout(path, quick.pages, pace) if self._looks else b""
+        ocr = await self._ocr(path, [(page, None) for page in for_ocr], pace)
+        await pace.wait()
         pages = await self._viewer.fetch(path)
         left = self._ocr_pages - len(for_ocr)
         if left > 0 and _FIGURE in layout:
             crops = await self._cutter.find_crops(pages, layout, ocr)
-            ocr += await self._ocr(path, crops[:left], wait_for_quiet)
-            await wait_for_quiet()
+            ocr += await self._ocr(path, crops[:left], pace)
+            await pace.wait()
         return await self._cutter.cut(claim.id, pages, layout, ocr)
 
-    async def _ocr(
-        self, path: Path, pictures: Sequence[tuple[int, Box | None]], wait_for_quiet: Wait
-    ) -> bytes:
+    async def _ocr(self, path: Path, pictures: Sequence[tuple[int, Box | None]], pace: Pace) -> bytes:
         """What OCR reads on these pages, or in these boxes of them; what it cannot read goes without."""
         found: list[bytes] = []
         for page, clip in pictures:
-            await wait_for_quiet()
+            await pace.wait()
             with suppress(DocumentError):
                 found.append(await self._viewer.fetch_ocr(path, page, clip))
         return b"".join(found)
 
-    async def _layout(self, path: Path, count: int, wait_for_quiet: Wait) -> bytes:
+    async def _layout(self, path: Path, count: int, pace: Pace) -> bytes:
         """The layout of all pages, batch after batch.
 
         A batch that a page ends is tried once more page by page, for one page in a thousand takes all
@@ -98,20 +103,21 @@ class Look:
         found: list[bytes] = []
         failures = 0
         for first, last in _ranges(1, count, BATCH):
-            batch = await self._look(path, first, last, wait_for_quiet)
+            batch = await self._look(path, first, last, pace)
+            await pace.tell(last)
             if batch is not None:
                 found.append(batch)
                 continue
             for page in range(first, last + 1):
                 if failures == MOST_FAILURES:
                     return b"".join(found)
-                alone = await self._look(path, page, page, wait_for_quiet)
+                alone = await self._look(path, page, page, pace)
                 failures += alone is None
                 found.append(alone or b"")
         return b"".join(found)
 
-    async def _look(self, path: Path, first: int, last: int, wait_for_quiet: Wait) -> bytes | None:
-        await wait_for_quiet()
+    async def _look(self, path: Path, first: int, last: int, pace: Pace) -> bytes | None:
+        await pace.wait()
         try:
             return await self._viewer.lay_out(path, first, last)
         except DocumentError:

@@ -22,6 +22,11 @@ FIGURE_FACET = "kind=figure"
 """The mark of a figure: it stands behind its publication's chunks, as one more of them."""
 
 
+def document_facet(document: UUID) -> str:
+    """The mark of all that belongs to a document."""
+    return f"document={document}"
+
+
 @dataclass(frozen=True, slots=True)
 class IndexedChunk:
     """One chunk of one publication as an engine keeps it."""

@@ -108,12 +108,14 @@ class LiveIndex:
     ) -> Found:
         """The best ``limit`` live chunks by words, and by vector when one is given.
 
-        A channel without a tenant finds nothing.
+        A channel without a tenant finds nothing, and neither does a group without facets.
 
         Raises:
             IndexUnavailable: the index is down or late, publications change faster than it answers, or
                 it lost the tenant of a channel that has documents.
         """
+        if not all(groups):
+            return Found()
         asked = _Asked(channel, terms, vector, groups, limit)
         try:
             return await self._find(asked)

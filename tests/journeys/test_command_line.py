@@ -69,6 +69,29 @@ def test_a_document_line_has_every_key(ingested: Program) -> None:
     assert "SOP-IT-04, version 2.1, IT, effective 2024-01-15, updated 2024-01-08" in listed
 
 
+def test_a_question_keeps_to_the_documents_that_say_so(ingested: Program, tmp_path: Path) -> None:
+    """``--where`` narrows listing and answers by what documents say of themselves; a wrong field is named."""
+    listed = ingested.run("documents", "--channel", "it", "--where", "sop_id=sop-it-04", "--json").stdout
+    assert [json.loads(line)["metadata"]["sop_id"] for line in listed.splitlines()] == ["SOP-IT-04"]
+    asked = ("ask", "When do backups run?", "--channel", "it", "--json", "--where")
+    found = json.loads(ingested.run(*asked, "effective=2024-01-15").stdout)
+    assert {"SOP-IT-04" in one["file"] for one in found["passages"]} == {True}
+    assert found["state"] == "grounded"
+    nothing = json.loads(ingested.run(*asked, "department=Kitchen").stdout)
+    assert (nothing["state"], nothing["passages"]) == ("not_found", [])
+    refused = ingested.run(*asked, "colour=red")
+    assert (refused.returncode, "the fields are sop_id" in refused.stderr) == (2, True)
+    many = tmp_path / "many.jsonl"
+    line = {"id": 1, "question": "When do backups run?", "channel": "it"}
+    lines = [{**line, "where": {"sop_id": "SOP-IT-04"}}, {**line, "where": {"sop_id": "SOP-HR-1"}}]
+    many.write_text("".join(f"{json.dumps(one)}\n" for one in [*lines, {**line, "where": "here"}]))
+    states = [
+        json.loads(one)["state"]
+        for one in ingested.run("ask", "--questions", str(many), "--json").stdout.splitlines()
+    ]
+    assert states == ["grounded", "not_found", "failed"]
+
+
 def test_an_admin_corrects_a_field_and_takes_it_back(ingested: Program) -> None:
     """The word holds over what is printed, shows where each value comes from, and can be undone."""
     file = "SOP-IT-04-Backup-and-Restore.pdf"

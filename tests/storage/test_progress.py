@@ -40,6 +40,7 @@ class Library:
         readings: dict[Rung, str] | None = None,
         size: int = 1000,
         pages: int = 10,
+        begun: int = 0,
         seconds_ago: float = 3600,
     ) -> None:
         """A version with readings in these states, one of which may answer."""
@@ -51,6 +52,7 @@ class Library:
             for rung, state in (readings or {}).items()
         }
         for row in made.values():
+            row.pages = begun
             if row.state == "done":
                 row.pages, row.done_at = pages, done_at
         async with self._database.transaction() as session:
@@ -183,6 +185,16 @@ async def test_a_live_document_that_is_read_anew_is_work_again(library: Library)
         0,
         0,
     )
+
+
+async def test_a_long_reading_shows_the_pages_that_are_done(library: Library) -> None:
+    """Shows that a book of thousands of pages moves before its last page."""
+    readings = {Rung.QUICK: "done", Rung.FULL: "waiting"}
+    document = await library.document("book.pdf")
+    await library.version(document, live=Rung.QUICK, readings=readings, pages=5000, begun=1200)
+    await library.read("leaflet.pdf", pages=4)
+    full = (await library.progress()).rungs[1]
+    assert (full.files_done, full.pages_done) == (0, 1200)
 
 
 async def test_one_file_of_a_folder_has_a_progress_of_its_own(library: Library) -> None:
