@@ -287,11 +287,8 @@ def _pages_read() -> ScalarSelect[int]:
 def _pages_begun() -> ScalarSelect[int]:
     """Pages that the full reading of the newest version has done so far, while it is on its way."""
     reading = aliased(ReadingRow)
-    pages = select(func.max(col(reading.pages))).where(
-        col(reading.sha256) == _newest.sha256,
-        col(reading.state) == "waiting",
-        col(reading.rung) == Rung.FULL.value,
-    )
+    is_begun = (col(reading.state) == "waiting") & (col(reading.rung) == Rung.FULL.value)
+    pages = select(func.max(col(reading.pages))).where(col(reading.sha256) == _newest.sha256, is_begun)
     return pages.correlate(_newest).scalar_subquery()
 
 
