@@ -160,7 +160,7 @@ class Witness:
                 held = {}
             live = await sql.live(channel_id)
             faults += [
-                f"{one} lacks chunks: {held.get(one.id)}" for one in live if held.get(one.id) != one.chunks
+                f"{one} lacks objects: {held.get(one.id)}" for one in live if held.get(one.id) != one.objects
             ]
             faults += [fault for one in live if (fault := await self._lacks(one))]
             kept = await self._retired(channel_id)
@@ -171,7 +171,7 @@ class Witness:
         """What the index has lost of a publication, vectors included."""
         index = self._home.real_index
         try:
-            await index.seal(one.tenant, one.id, chunks=one.chunks, vectors=one.vectors, space=one.space)
+            await index.seal(one.tenant, one.id, chunks=one.objects, vectors=one.vectors, space=one.space)
         except StorageError as error:
             return str(error)
         return None
