@@ -6,6 +6,7 @@ SQL holds references only; what they lead to is written nowhere.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -21,6 +22,8 @@ from storage.pdf.passwords import Passwords
 from storage.referenced import look_up
 from storage.tables import DocumentRow, FolderRow, VersionRow
 
+_log = logging.getLogger(__name__)
+
 
 class FolderPasswords:
     """The keyring of one home; it remembers, while it lives, which passwords were wrong for what."""
@@ -32,6 +35,8 @@ class FolderPasswords:
         self._key = os.urandom(32)
         self._wrong: defaultdict[str, set[bytes]] = defaultdict(set)
         """Content -> keyed digests of passwords."""
+        self._lost: set[str] = set()
+        """References that led to nothing, and were told of."""
 
     async def passwords_of(self, sha256: str) -> Passwords:
         """What admins gave for the folders that a content lies in now.
@@ -52,7 +57,12 @@ class FolderPasswords:
             DatabaseUnavailable: the database does not work.
         """
         found = await self._find(col(VersionRow.sha256).in_(contents))
-        return [one for one, given in found.items() if self._digests(given.found) - self._wrong[one]]
+        return await asyncio.to_thread(self._untried, found)
+
+    def _untried(self, found: dict[str, Passwords]) -> list[str]:
+        return [
+            one for one, given in found.items() if self._digests(given.found) - self._wrong.get(one, set())
+        ]
 
     async def _find(self, is_meant: ColumnElement[bool]) -> dict[str, Passwords]:
         """By content, for each that a document has which is not deleted."""
@@ -72,8 +82,15 @@ class FolderPasswords:
 
     def _follow(self, references: dict[str, list[str]]) -> dict[str, Passwords]:
         """Each reference is looked up once, and each password is there once."""
-        look = cache(look_up)
+        look = cache(self._look_up)
         return {one: _passwords([*named, *self._everywhere], look) for one, named in references.items()}
+
+    def _look_up(self, reference: str) -> SecretStr | None:
+        found = look_up(reference)
+        if found is None and reference not in self._lost:
+            _log.warning("no password is found at %s", reference)
+            self._lost.add(reference)
+        return found
 
     def _digests(self, passwords: Iterable[SecretStr]) -> set[bytes]:
         return {blake2b(one.get_secret_value().encode(), key=self._key).digest() for one in passwords}

@@ -288,7 +288,7 @@ def _pages_begun() -> ScalarSelect[int]:
     """Pages that the full reading of the newest version has done so far, while it is on its way."""
     reading = aliased(ReadingRow)
     is_begun = (col(reading.state) == "waiting") & (col(reading.rung) == Rung.FULL.value)
-    pages = select(func.max(col(reading.pages))).where(col(reading.sha256) == _newest.sha256, is_begun)
+    pages = select(func.max(col(reading.pages_begun))).where(col(reading.sha256) == _newest.sha256, is_begun)
     return pages.correlate(_newest).scalar_subquery()
 
 

@@ -86,7 +86,7 @@ class ReadingWork:
                 return None
             row, _ = taken
             row.attempts += rung is Rung.QUICK
-            row.pages = 0
+            row.pages_begun = 0
             lease = Lease(ReadingRow, row.id, "waiting", row.fence)
             claim = ReadingClaim(lease, row.id, row.sha256, rung, row.attempts, None)
             if rung is Rung.QUICK:
@@ -123,7 +123,7 @@ class ReadingWork:
         async with self._database.transaction(alone=False) as session:
             row = await held(session, claim.lease, ReadingRow)
             if row is not None:
-                row.pages = pages
+                row.pages_begun = pages
 
     async def finish(self, claim: ReadingClaim, made: Made) -> bool:
         """Mark it done and plan what follows from it; False when the lease was lost."""

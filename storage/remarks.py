@@ -23,6 +23,8 @@ def remarks_of(details: Mapping[str, Any]) -> Iterator[str]:
     if silent:
         holds, are = ("holds", "it is") if len(silent) == 1 else ("hold", "they are")
         yield f"{_pages(silent)} {holds} no text: if {are} scanned, run OCR over the file and drop it again"
+    if count := details.get("undescribed_figures"):
+        yield f"{count} of its figures have no description, for the vision endpoint did not answer"
     if details.get("is_repaired"):
         yield "the file is damaged and was read as far as it could be repaired"
 

@@ -143,7 +143,8 @@ class ReadingRow(Leased, table=True):
     """It failed because no password that is known opens the file: another one may."""
     title: str = ""
     pages: int = 0
-    """While it waits: those that are done so far."""
+    pages_begun: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
+    """While it is on its way, those that are done so far: a lost reading that is made again still answers."""
     chunks: int = 0
     figures: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
     """Pictures and charts, which the index holds behind the chunks."""

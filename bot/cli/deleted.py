@@ -20,6 +20,8 @@ from storage.folder_status import DeletedDocument
 
 async def list_deleted(options: argparse.Namespace) -> int:
     """Print what was deleted from a channel and is still kept."""
+    if options.where:
+        raise SettingsError("--where narrows what is there; --deleted lists what is not")
     settings = load_settings()
     async with open_storage(settings) as storage:
         channel = await storage.channels.by_name(options.channel)

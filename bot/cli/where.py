@@ -17,8 +17,11 @@ def read_where(given: Sequence[str]) -> dict[str, str]:
     Raises:
         SettingsError: one names no field, or no value.
     """
-    pairs = dict(one.partition("=")[::2] for one in given)
-    return checked_where({name.strip(): value.strip() for name, value in pairs.items()})
+    where: dict[str, str] = {}
+    for name, _, value in (one.partition("=") for one in given):
+        if where.setdefault(name.strip(), value.strip()) != value.strip():
+            raise SettingsError(f"--where {name}: a field can be asked for once")
+    return checked_where(where)
 
 
 def checked_where(where: Mapping[str, str]) -> dict[str, str]:

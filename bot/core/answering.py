@@ -112,7 +112,7 @@ class Answering:
     async def _refuse(self, question: Question, retrieval: Retrieval) -> Answer:
         """No words answer it: the figure that it speaks of, if there is one, else that nothing does."""
         figure = await self._illustrator.answer(question.channel, retrieval, is_last_resort=True)
-        return figure or await self._refusals.refuse(question.channel, retrieval.passages)
+        return figure or await self._refusals.refuse(question.channel, retrieval.passages, question.documents)
 
     async def _written(
         self, question: AnalyzedQuestion, evidence: Sequence[Evidence]

@@ -65,7 +65,7 @@ class CitationDesk:
 
     async def _cite(self, channel: Channel, number: int, quote: LocatedQuote) -> Citation:
         publication = quote.passage.publication
-        words = " ".join(cells(quote.quote))
+        words = " ".join(cells(quote))
         record = await self._store.add(channel.id, publication.version_id, quote.page, words, quote.boxes)
         return Citation(
             number=number,

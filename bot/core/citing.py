@@ -64,7 +64,7 @@ def _check(claim: Claim, evidence: Sequence[Evidence], *, is_verbatim: bool) -> 
     if not located:
         return "none of its quotes stands in a passage word for word."
     if is_verbatim:
-        return VerifiedClaim(f"“{_inert(_readable(located[0].quote))}”", (located[0],))
+        return VerifiedClaim(f"“{_inert(_readable(located[0]))}”", (located[0],))
     text = plain_sentence(claim.text)
     if not text:
         return "it is empty."
@@ -78,7 +78,7 @@ def plain_sentence(text: str) -> str:
     return " ".join(_MARK.sub("", _LINK.sub(r"\1\2", text)).split())
 
 
-def _readable(quote: str) -> str:
+def _readable(quote: LocatedQuote) -> str:
     """A document's words on one line; a dot stands between two cells, but none behind a label's colon."""
     return " · ".join(cells(quote)).replace(": · ", ": ")
 

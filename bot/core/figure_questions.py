@@ -12,18 +12,24 @@ from storage.figure_models import FigureKind
 BARE_WORDS = 6
 """A question of no more words that names a figure and asks nothing else wants to see it."""
 
+_SURE_NAMES = (
+    r"charts?|graphs?|diagrams?|figure(?=\s+\d)|figures(?=\s+\d)|fig\.?(?=\s*\d)|histograms?|infographics?|"
+    r"schematics?|flow[ -]?charts?|diagramme?|abbildung(?:en)?|schaubild(?:er)?|grafik(?:en)?|graphiques?|"
+    r"schémas?|gráficos?|figuras?"
+)
+"""They name a figure and nothing else."""
 _NAMES = (
-    r"charts?|graphs?|diagrams?|plots?|figure|figures(?=\s+\d)|fig\.?(?=\s*\d)|pictures?|images?|photos?|"
-    r"photographs?|illustrations?|drawings?|screenshots?|maps?|histograms?|infographics?|schematics?|exhibit|"
-    r"flow[ -]?charts?|diagramme?|abbildung(?:en)?|schaubild(?:er)?|grafik(?:en)?|graphiques?|schémas?|"
-    r"gráficos?|figuras?"
+    rf"{_SURE_NAMES}|figure|plots?|pictures?|images?|photos?|photographs?|illustrations?|drawings?|"
+    r"screenshots?|maps?|exhibit"
 )
 _NAME = re.compile(rf"\b(?:{_NAMES})(?!\w)(?!\s+out\b)", re.IGNORECASE)
+_SURE_NAME = re.compile(rf"\b(?:{_SURE_NAMES})(?!\w)|\b(?:{_NAMES})\W*$", re.IGNORECASE)
 _PLURAL = re.compile(r"(?:s|en|er|me)$", re.IGNORECASE)
 _SHOW = re.compile(
     r"^\W*(?:(?:please|can you|could you|can i|may i|i(?:'d like| would like| want| need) to|let me)\s+)*"
-    r"(?:show|see|display|open|bring|find|give|get|pull up|look at|where is|(?:is|are) there"
-    rf"|do (?:you|we) have|which(?=\s+(?:{_NAMES})\b)|zeige?|montrez?|muestr[ae])\b",
+    r"(?:(?P<sure>show|see|display|open|bring|pull up|look at|zeige?|montrez?|muestr[ae])|find|give|get"
+    r"|where is|(?:is|are) there"
+    rf"|do (?:you|we) have|which(?=\s+(?:{_NAMES})\b))\b",
     re.IGNORECASE,
 )
 _ASKS = re.compile(
@@ -42,7 +48,7 @@ _NUMBERS = re.compile(
     re.IGNORECASE,
 )
 """How a sentence names figures: "Figures 1 and 2"."""
-_CAPTION = re.compile(r"^\W*[^\W\d]+\.?\s*([a-z]?\d+(?:[.-]\d+)*[a-z]?)", re.IGNORECASE)
+_CAPTION = re.compile(rf"^\W*(?:{_NAMES}|abb)\.?\s*([a-z]?\d+(?:[.-]\d+)*[a-z]?)", re.IGNORECASE)
 _SHOWING = frozenset(analyze("shown shows depicted illustrated displayed drawn see look mean tell"))
 """What a figure does is not what it is about."""
 _KINDS = {
@@ -58,6 +64,8 @@ class FigureQuestion:
 
     wants_it: bool
     """It asks for the figure itself, not for what stands in it."""
+    is_sure: bool
+    """It names a figure by a word that means nothing else, or asks to be shown one."""
     wants_several: bool
     number: str
     """As "3" of "figure 3", '' when it gives none."""
@@ -82,7 +90,7 @@ def speaks_of(quote: str, caption: str) -> bool:
     """Whether a sentence is a figure's caption, or a part of it, or names the figure by its number."""
     said, known = (" ".join(text.split()).casefold() for text in (quote, caption))
     if said and known and (said in known or known in said):
-        return True
+        return 2 * len(said.split()) >= len(known.split())
     numbered = _CAPTION.match(caption)
     return numbered is not None and any(
         numbered[1].lower() in re.findall(r"[a-z]?\d+(?:[.-]\d+)*[a-z]?", named[1].lower())
@@ -96,9 +104,12 @@ def figure_question(text: str) -> FigureQuestion | None:
     if named is None:
         return None
     number = _NUMBER.search(text)
+    shows = _SHOW.match(text)
+    is_sure = (shows is not None and shows["sure"] is not None) or _SURE_NAME.search(text) is not None
     is_bare = len(text.split()) <= BARE_WORDS and not _ASKS.match(text)
     return FigureQuestion(
-        wants_it=is_bare or _SHOW.match(text) is not None,
+        wants_it=is_sure and (is_bare or shows is not None),
+        is_sure=is_sure,
         wants_several=_PLURAL.search(named[0]) is not None and number is None,
         number=number[1].lower() if number else "",
         kind=next((kind for kind, words in _KINDS.items() if words.search(text)), None),

@@ -102,7 +102,7 @@ class Illustrator:
             storage.errors.InfrastructureError: as ``answer``.
         """
         asked = figure_question(retrieval.question.text)
-        if asked and asked.is_particular:
+        if asked and asked.is_sure and asked.is_particular:
             return await self._shown(channel, await self._meant(asked, retrieval))
         return await self._shown(channel, await self._tied(retrieval, cited))
 
@@ -112,7 +112,7 @@ class Illustrator:
         meant = []
         for found, figure in await self._read(retrieval.figures):
             caption, own = _share(weights, [figure.caption]), _share(weights, _words(figure))
-            total = _share(weights, [*_words(figure), found.publication.title])
+            total = _share(weights, [*_words(figure), *figure.heading_path, found.publication.title])
             if asked.fits(figure.caption, figure.kind) and own >= LEAST_OWN and total >= LEAST_MEANT:
                 meant.append(_Meant(found, figure, caption + own + (found.vector or 0.0)))
         ranked = sorted(meant, key=lambda one: -one.rank)
@@ -176,7 +176,7 @@ def _is_tied(found: FoundFigure, figure: KnownFigure, cited: Sequence[LocatedQuo
 
 
 def _words(figure: KnownFigure) -> list[str]:
-    return [figure.caption, figure.description, figure.text, *figure.heading_path]
+    return [figure.caption, figure.description, figure.text]
 
 
 def _share(weights: Mapping[str, float], texts: Collection[str]) -> float:

@@ -15,9 +15,13 @@ from storage.tokens import count_tokens
 
 SPACING = 400
 """Most cl100k_base tokens between two markers."""
+NEARLY = 320
+"""From so many on they are counted exactly: pieces put together may have other tokens than each by itself."""
 
-_WORD = re.compile(r"\s*\S{1,200}\s*")
-_LOOKALIKE = re.compile(r"(?:[-\u2010-\u2013\u2212]{2,}|[\u2014\u2015]+)(?=\s*page\b)", re.IGNORECASE)
+_WORD = re.compile(r"\s*\S{1,100}\s*")
+_DASH = r"[-\u2010-\u2015\u2212]"
+_LOOKALIKE = re.compile(rf"(?<!{_DASH}){_DASH}++(?=\s*+page\s*+\d)", re.IGNORECASE)
+_ESCAPED = re.compile(rf"\\(?={_DASH})")
 
 
 def marked(text: str, page_starts: Sequence[tuple[int, int]]) -> str:
@@ -51,17 +55,22 @@ def _escaped(text: str) -> str:
     return _LOOKALIKE.sub(lambda dashes: "".join(f"\\{dash}" for dash in dashes[0]), text)
 
 
+def unescaped(quote: str) -> str:
+    """What a model copied, as the document has it."""
+    return _ESCAPED.sub("", quote)
+
+
 def _too_far(text: str) -> Iterator[int]:
     """Offsets at which the text since the last marker would otherwise exceed the spacing."""
     if _tokens(text) <= SPACING:
         return
-    since = 0
+    begin = since = 0
     for start, end in _pieces(text):
         tokens = _tokens(text[start:end])
-        if since and since + tokens > SPACING:
-            yield start
-            since = 0
         since += tokens
+        if start > begin and since > NEARLY and _tokens(text[begin:end]) > SPACING:
+            yield start
+            begin, since = start, tokens
 
 
 def _pieces(text: str) -> Iterator[tuple[int, int]]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
 
+from bot.core.markers import unescaped
 from bot.core.models import Evidence, LocatedQuote, Quote
 from storage.geometry import main_page, rectangles
 
@@ -26,8 +27,8 @@ _SAME = {
     **dict.fromkeys("‐‑‒–—―−﹘﹣－", "-"),
 }
 _UNSEEN = {"Mn", "Cf", "Cc", "Zs", "Zl", "Zp"}
-_BAR = re.compile(r"\||-{3,}")
-"""Between two cells, or part of the rule under a header."""
+_BARS = {"|", "---"}
+"""Between two cells, and part of the rule under a header."""
 _EDGES = re.compile(r"^[\W_]+|[^\w%°)\]]+$")
 _ONE_WORD_A_CHAR = re.compile(r"[\u0e00-\u0eff\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 
@@ -52,11 +53,11 @@ def reduce_text(text: str) -> Reduced:
     return Reduced("".join(char for char, _ in kept), tuple(origin for _, origin in kept))
 
 
-def cells(quote: str) -> list[str]:
+def cells(quote: LocatedQuote) -> list[str]:
     """What stands in each cell of a quoted row, each on one line; a quote that is no row is one cell."""
-    tokens = quote.split()
-    is_row = "|" in tokens
-    parts = groupby(tokens, key=lambda token: is_row and _BAR.fullmatch(token) is not None)
+    text = quote.passage.text
+    is_row = text.startswith("|", text.rfind("\n", 0, quote.start) + 1)
+    parts = groupby(quote.quote.split(), key=lambda token: is_row and token in _BARS)
     return [" ".join(part) for is_bar, part in parts if not is_bar]
 
 
@@ -104,7 +105,8 @@ def place(item: Evidence, start: int, end: int) -> LocatedQuote:
 
 
 def _best_span(quote: Quote, item: Evidence) -> tuple[int, int] | None:
-    spans = find_spans(quote.text, item.passage.text)
+    text = item.passage.text
+    spans = find_spans(quote.text, text) or find_spans(unescaped(quote.text), text)
     copied = [span for span in spans if item.number == quote.passage and span[0] == quote.start]
     if copied:
         return copied[0]

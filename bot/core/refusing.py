@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import PurePosixPath
+from uuid import UUID
 
 from bot.core import wording
 from bot.core.citation_desk import CitationDesk
@@ -19,13 +20,23 @@ class Refusals:
         self._documents = documents
         self._desk = desk
 
-    async def refuse(self, channel: Channel, passages: Sequence[Passage]) -> Answer:
+    async def refuse(
+        self, channel: Channel, passages: Sequence[Passage], scope: Collection[UUID] | None = None
+    ) -> Answer:
         """What was searched, the nearest page, what is still being read and what could not be.
+
+        ``scope``: the documents that were asked; None: all of the channel.
 
         Raises:
             storage.errors.InfrastructureError: the channel's documents are not known just now.
         """
-        statuses = await self._documents.documents(channel.id)
+        if scope is not None and not scope:
+            return Answer(AnswerState.NOT_FOUND, wording.NO_SUCH_DOCUMENT)
+        statuses = [
+            one
+            for one in await self._documents.documents(channel.id)
+            if scope is None or one.document in scope
+        ]
         nearest = await self._desk.nearest(channel, passages[0]) if passages else None
         unread = tuple(
             UnreadFile(status.file, status.reason or "")

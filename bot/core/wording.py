@@ -24,6 +24,10 @@ HELP = (
 
 
 NOT_FOUND = "That is not in your documents."
+NO_SUCH_DOCUMENT = (
+    "No document of this channel says so of itself, so none was searched. "
+    "`footnote documents` and `footnote metadata` show what they say."
+)
 
 ENGINE_FAILED = (
     "Something failed on our side while searching. Nothing is wrong with your question: please try again."

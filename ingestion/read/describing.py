@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from storage.blobs import Blobs
+from storage.clock import steady_seconds
 from storage.errors import DocumentError
 from storage.figure_models import Figure
 from storage.models import Box
@@ -17,8 +18,8 @@ from storage.pdf.models import RenderedPage
 DPI = 110
 MOST_FIGURES = 200
 """Figures of a PDF that a model is asked about."""
-MOST_FAILURES = 3
-"""In a row: then the model is away, and the rest of a document goes without."""
+MOST_FAILURES, REST_SECONDS = 3, 600.0
+"""So many in a row, and the model is away: for so long nobody waits for it, whatever the document."""
 LONGEST_DESCRIPTION = 600
 """Characters."""
 
@@ -50,6 +51,8 @@ class Describer:
         self._blobs = blobs
         self._renderer = renderer
         self._model = model
+        self._failures = 0
+        self._rests_until = steady_seconds()
 
     async def describe(self, sha256: str, figures: Sequence[Figure], wait_for_quiet: Wait) -> list[Figure]:
         """The same figures, described as far as the model could; those that were stay as they are.
@@ -57,14 +60,12 @@ class Describer:
         Raises:
             EngineStartError, OSError: an engine or a disk is at fault.
         """
-        path, described, failures = self._blobs.path(sha256), list(figures), 0
+        path, described = self._blobs.path(sha256), list(figures)
         for number, figure in enumerate(figures[:MOST_FIGURES]):
-            if figure.description or failures == MOST_FAILURES:
+            if figure.description or steady_seconds() < self._rests_until:
                 continue
             await wait_for_quiet()
-            said = await self._ask(path, figure)
-            failures = 0 if said else failures + 1
-            described[number] = replace(figure, description=said)
+            described[number] = replace(figure, description=await self._ask(path, figure))
         return described
 
     async def _ask(self, path: Path, figure: Figure) -> str:
@@ -73,4 +74,11 @@ class Describer:
         except DocumentError:
             return ""
         said = await self._model.describe(picture, figure.caption)
+        self._note(is_well=bool(said))
         return " ".join((said or "").split())[:LONGEST_DESCRIPTION]
+
+    def _note(self, *, is_well: bool) -> None:
+        self._failures = 0 if is_well else self._failures + 1
+        if self._failures == MOST_FAILURES:
+            self._failures, self._rests_until = 0, steady_seconds() + REST_SECONDS
+            _log.warning("the vision endpoint is left alone for %d s", REST_SECONDS)

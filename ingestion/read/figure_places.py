@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -35,7 +36,8 @@ class Surroundings:
 
     def __init__(self, chunks: Sequence[Chunk]) -> None:
         self._chunks = chunks
-        self._words: dict[int, list[tuple[Chunk, PlacedWord]]] = {}
+        self._latest: tuple[int, list[tuple[Chunk, PlacedWord]]] = (0, [])
+        """Figures are asked about page after page, and the words of thousands of pages fill the memory."""
 
     def chunk_of(self, page: int, figure: Box, caption: Box | None) -> Chunk | None:
         """The chunk that holds most of a figure's caption, else of its words, else the words nearest to it.
@@ -46,20 +48,21 @@ class Surroundings:
         for box in filter(None, (caption, figure)):
             held = [chunk.ordinal for chunk, word in words if is_middle_in(word.box, box)]
             if held:
-                return self._chunks[max(held, key=held.count)]
+                return self._chunks[Counter(held).most_common(1)[0][0]]
         nearest = min(words, key=lambda one: _distance(one[1].box, figure), default=None)
         return nearest[0] if nearest else None
 
     def _on(self, page: int) -> list[tuple[Chunk, PlacedWord]]:
-        if page not in self._words:
-            self._words[page] = [
+        if page != self._latest[0]:
+            words = [
                 (chunk, word)
                 for chunk in self._chunks
                 if chunk.first_page <= page <= chunk.last_page
                 for word in chunk.words
                 if word.page == page
             ]
-        return self._words[page]
+            self._latest = (page, words)
+        return self._latest[1]
 
     def context(self, chunk: Chunk | None, page: int, own: Sequence[Box], number: str | None) -> str:
         """At most ``CONTEXT_WORDS`` words of a chunk: the sentences that name the figure, else the nearest.

@@ -15,7 +15,13 @@ from ingestion.read.looking import Look, Pace
 from storage.clock import steady_seconds
 from storage.crash_points import reach
 from storage.embedding import Embedder, Vectors
-from storage.errors import BlobsUnavailable, DocumentError, EmbedderUnavailable, LostReading
+from storage.errors import (
+    BlobsUnavailable,
+    DocumentError,
+    EmbedderUnavailable,
+    LostReading,
+    PasswordProtected,
+)
 from storage.figure_models import Figure
 from storage.leases import pause
 from storage.models import Reading, Rung
@@ -81,7 +87,9 @@ class FullReader:
             self._rest(error)
             raise
         self._failures = 0
-        details = {**base.details, "milliseconds": round((time.monotonic() - started) * 1000)}
+        undescribed = sum(not figure.description for figure in figures) if self._describe else 0
+        milliseconds = round((time.monotonic() - started) * 1000)
+        details = {**base.details, "undescribed_figures": undescribed, "milliseconds": milliseconds}
         space = self._embedder.space
         await self._work.finish(
             claim, Made(base.title, base.pages, base.chunks, details, base.figures, space)
@@ -93,7 +101,7 @@ class FullReader:
         """The reading that holds the chunks: its own, one alike, or the quick one when it cannot be bettered.
 
         Raises:
-            DocumentError: no text was found, neither in the file nor in its pictures.
+            DocumentError: no text was found, neither in the file nor in its pictures; or it is locked.
         """
         if claim.alike:
             return claim.alike
@@ -101,7 +109,7 @@ class FullReader:
             pace = Pace(wait_for_quiet, partial(self._work.note_pages, claim))
             made = await self._look.cut(claim, quick, pace)
         except DocumentError as error:
-            if not quick.chunks:
+            if isinstance(error, PasswordProtected) or not quick.chunks:
                 raise
             _log.warning("reading=%s rung=full layout=none cause=%s", claim.id, type(error).__name__)
             made = None

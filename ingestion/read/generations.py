@@ -29,7 +29,7 @@ def generations_of(settings: IngestionSettings, embedder: Embedder) -> Generatio
 
 
 def _sight(settings: IngestionSettings) -> str:
-    """Who describes figures, where anybody does: another model describes them anew."""
+    """Who describes figures: another model describes them anew, and nobody's are not those of one."""
     if not (settings.vision_url and settings.vision_model):
-        return ""
+        return "blind+"
     return f"sight-{hashlib.sha256(settings.vision_model.encode()).hexdigest()[:8]}+"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from ingestion.read.cutting import Cutter
 from ingestion.read.describing import Renderer
 from storage.blobs import Blobs
-from storage.errors import DocumentError
+from storage.errors import DocumentError, PasswordProtected
 from storage.models import Box, Reading
 from storage.reading_work import ReadingClaim
 
@@ -90,7 +90,7 @@ class Look:
         found: list[bytes] = []
         for page, clip in pictures:
             await pace.wait()
-            with suppress(DocumentError):
+            with _passed_over():
                 found.append(await self._viewer.fetch_ocr(path, page, clip))
         return b"".join(found)
 
@@ -118,10 +118,20 @@ class Look:
 
     async def _look(self, path: Path, first: int, last: int, pace: Pace) -> bytes | None:
         await pace.wait()
-        try:
+        with _passed_over():
             return await self._viewer.lay_out(path, first, last)
-        except DocumentError:
-            return None
+        return None
+
+
+@contextmanager
+def _passed_over() -> Iterator[None]:
+    """What a page cannot give is done without; a password opens all pages or none."""
+    try:
+        yield
+    except PasswordProtected:
+        raise
+    except DocumentError:
+        pass
 
 
 def _ranges(first: int, last: int, size: int) -> Iterator[tuple[int, int]]:

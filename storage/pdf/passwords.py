@@ -29,11 +29,11 @@ class Passwords:
     def refusal(self) -> str:
         """Why the content stays closed, and what an admin can do."""
         count, lost = len(self.found), ""
-        tried = f"; none of the {count} passwords of its folder opens it" if count else ""
+        tried = f"; none of the {count} that were given for it opens it" if count else ""
         if count == 1:
-            tried = "; the one of its folder does not open it"
+            tried = "; the one that was given for it does not open it"
         if self.missing:
-            lost = f"; {self.missing} that its folder names could not be found"
+            lost = f"; {self.missing} of those named for it could not be found, and the log says which"
         return f"the PDF opens only with a password{tried}{lost}: {_ADVICE}"
 
 

@@ -7,6 +7,7 @@ import io
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,11 @@ from ingestion_home import Home
 from PIL import Image
 from term_embedder import TermEmbedder
 
-from ingestion.read.describing import MOST_FAILURES, Describer
+from ingestion.read.describing import MOST_FAILURES, REST_SECONDS, Describer
 from ingestion.read.generations import generations_of
 from ingestion.read.vision_endpoint import VisionEndpoint
 from ingestion.settings import IngestionSettings
+from storage.clock import time_passed
 from storage.errors import NoPages
 from storage.figure_models import Figure, FigureKind
 from storage.models import Box, Rung
@@ -137,6 +139,20 @@ async def test_what_cannot_be_drawn_or_said_goes_without_and_a_model_that_is_awa
     assert away.said == []
 
 
+async def test_a_model_that_is_away_is_left_alone_by_the_next_documents_too(home: Home) -> None:
+    """Nobody waits a minute for each of ten thousand; after a rest it is asked again."""
+
+    async def at_once() -> None:
+        pass
+
+    model = Moody(*[None] * MOST_FAILURES, "Back.")
+    describer = Describer(home.blobs, Painter(), model)
+    await describer.describe("ab" * 32, [FIGURE] * 9, at_once)
+    assert (await describer.describe("cd" * 32, [FIGURE], at_once))[0].description == ""
+    with time_passed(timedelta(seconds=REST_SECONDS)):
+        assert (await describer.describe("cd" * 32, [FIGURE], at_once))[0].description == "Back."
+
+
 def test_another_vision_model_describes_every_figure_anew() -> None:
     """The generation of the full rung names it; that of the quick one does not."""
     embedder = TermEmbedder("terms")
@@ -145,5 +161,7 @@ def test_another_vision_model_describes_every_figure_anew() -> None:
         for model in ("one", "two")
     ]
     bare = generations_of(IngestionSettings(), embedder)
-    assert len({one.cut for one in (*made, bare)}) == 3
+    cuts = {one.cut for one in (*made, bare)}
+    assert len(cuts) == 3
+    assert not any(one != other and one.startswith(other) for one in cuts for other in cuts)
     assert len({one.quick for one in (*made, bare)}) == 1

@@ -67,7 +67,7 @@ async def test_a_locked_file_answers_once_the_map_names_its_password(
     await serve(home, entry(place, "hr"))
     await until_quarantined(home, "hr", "leave.pdf", "folders.toml: passwords")
     path.write_text(entry(place, "hr", "env:OLD_PDF_PASSWORD"))
-    await until_quarantined(home, "hr", "leave.pdf", "the one of its folder does not open it")
+    await until_quarantined(home, "hr", "leave.pdf", "the one that was given for it does not open it")
     path.write_text(entry(place, "hr", "env:OLD_PDF_PASSWORD", "env:HR_PDF_PASSWORD"))
     await home.until_found("hr", "marzipan", "leave.pdf")
     (reading,) = await home.rows(ReadingRow)
@@ -102,7 +102,7 @@ async def test_a_secret_that_changes_opens_what_it_fits(home: Home, tmp_path: Pa
     secret = tmp_path / "secret"
     place = share(tmp_path / "hr", leave=LEAVE)
     await serve(home, entry(place, "hr", f"file:{secret}"))
-    await until_quarantined(home, "hr", "leave.pdf", "1 that its folder names could not be found")
+    await until_quarantined(home, "hr", "leave.pdf", "1 of those named for it could not be found")
     secret.write_text(OTHER)
     await until_quarantined(home, "hr", "leave.pdf", "does not open it")
     secret.write_text(f"{SECRET}\n")

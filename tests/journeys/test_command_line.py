@@ -79,6 +79,9 @@ def test_a_question_keeps_to_the_documents_that_say_so(ingested: Program, tmp_pa
     assert found["state"] == "grounded"
     nothing = json.loads(ingested.run(*asked, "department=Kitchen").stdout)
     assert (nothing["state"], nothing["passages"]) == ("not_found", [])
+    assert "none was searched" in nothing["text"]
+    twice = ("--where", "language=en", "--where", "language=de")
+    assert ingested.run("documents", "--channel", "it", *twice).returncode == 2
     refused = ingested.run(*asked, "colour=red")
     assert (refused.returncode, "the fields are sop_id" in refused.stderr) == (2, True)
     many = tmp_path / "many.jsonl"

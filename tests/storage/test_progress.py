@@ -52,7 +52,7 @@ class Library:
             for rung, state in (readings or {}).items()
         }
         for row in made.values():
-            row.pages = begun
+            row.pages_begun = begun
             if row.state == "done":
                 row.pages, row.done_at = pages, done_at
         async with self._database.transaction() as session:

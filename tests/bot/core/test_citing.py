@@ -90,13 +90,14 @@ def test_a_documents_own_brackets_are_no_citations() -> None:
             ["Pump", "Weight", "Otter-7", "12 kg"],
         ),
         ("A rule --- of dashes", "“A rule --- of dashes” [1]", ["A rule --- of dashes"]),
+        ("Run ps aux | grep httpd.", "“Run ps aux | grep httpd.” [1]", ["Run ps aux | grep httpd."]),
     ],
 )
 def test_nobody_is_shown_the_bars_of_a_table(row: str, shown: str, printed: list[str]) -> None:
     """Cells stand apart by dots in the answer, and what is cited are the words that stand on paper."""
     verified = verify(Draft((claim("x", row),), verbatim=True), make_evidence(make_passage(row)))
     assert verified.text == shown
-    assert cells(verified.cited[0].quote) == printed
+    assert cells(verified.cited[0]) == printed
 
 
 def test_overlapping_passages_cite_one_place_once() -> None:

@@ -8,7 +8,7 @@ import pytest
 from core_fakes import BACKUPS, HashEmbedder, Register, Shelf, World, make_passage, make_publication
 
 from bot.core import wording
-from bot.core.figure_questions import figure_question
+from bot.core.figure_questions import figure_question, speaks_of
 from bot.core.models import AnswerState
 from bot.core.retriever import HybridRetriever
 from storage.figure_models import Figure, FigureKind
@@ -105,6 +105,37 @@ async def test_the_figure_of_nowhere_in_particular_stays_away(world: World) -> N
     assert [one.caption for one in answer.figures] == [CAPTIONS[1]]
 
 
+@pytest.mark.parametrize(
+    "question", ["Image backup retention period", "Is there an image retention period?", "Backup plot twist"]
+)
+async def test_a_word_that_may_mean_a_figure_brings_none_instead_of_words(
+    world: World, question: str
+) -> None:
+    """Nor does a heading that says what the question says."""
+    retention = "Backups of an image have a retention period of 30 days."
+    screenshot = replace(make_figure("Figure 9. Dialog"), heading_path=("Image backup", "Retention period"))
+    world = World(Shelf([make_passage(f"{TEXT}\n{retention}")], [screenshot]), Register())
+    answer = await world.answering().answer(world.question(question))
+    assert answer.figures == ()
+
+
+@pytest.mark.parametrize(
+    ("quote", "caption", "speaks"),
+    [
+        ("See Figure 3 and the table.", "Figure 3. Costs", True),
+        ("Figures 1, 2 and 3 show it.", "Fig. 3: Costs", True),
+        ("Costs of the servers by month", "Figure 3. Costs of the servers by month", True),
+        ("Costs", "Figure 3. Costs of the servers by month", False),
+        ("The chart 3 shows it.", "Step 3 of the process", False),
+    ],
+)
+def test_a_sentence_speaks_of_a_figure_by_its_number_or_most_of_its_caption(
+    quote: str, caption: str, speaks: bool
+) -> None:
+    """A single word of it may stand anywhere."""
+    assert speaks_of(quote, caption) is speaks
+
+
 async def test_figures_are_no_passages_and_take_no_place_of_one() -> None:
     """However many of them come before the chunks."""
     texts = [make_passage(f"Rule {number} of the office.", ordinal=number) for number in range(60)]
@@ -137,6 +168,12 @@ async def test_a_figure_of_a_page_without_text_is_marked(world: World) -> None:
         ("What are the sales figures?", None),
         ("How do I figure out my limit?", None),
         ("Show me the rules on charters", None),
+        ("Image backup retention period", False),
+        ("Is there an image retention period?", False),
+        ("How do I map a network drive?", False),
+        ("Map of the campus", False),
+        ("Campus map", True),
+        ("Show me the map of the campus", True),
     ],
 )
 def test_what_a_question_says_of_figures(question: str, wants: bool | None) -> None:

@@ -116,10 +116,10 @@ async def test_what_stays_closed_says_what_was_tried_and_what_to_do(
 
     assert await refusal() == "the PDF opens only with a password"
     bunch.give("locked", "hush")
-    assert (await refusal()).endswith("password; the one of its folder does not open it")
+    assert (await refusal()).endswith("password; the one that was given for it does not open it")
     bunch.give("locked", "hush", "hushhush", missing=1)
     said = await refusal()
-    assert "; none of the 2 passwords of its folder opens it; 1 that its folder names could not" in said
+    assert "; none of the 2 that were given for it opens it; 1 of those named for it could not" in said
     assert "hush" not in said + repr(bunch.given)
     assert bunch.wrong == [("locked", 1), ("locked", 2)]
     bunch.give("locked", "open")
