@@ -67,7 +67,7 @@ def many(tmp_path: Path) -> Path:
     folder = tmp_path / "many"
     folder.mkdir()
     for number in range(8):
-        pages = [f"Rule {number}.{page} holds.\n" + "It holds always.\n" * 40 for page in range(40)]
+        pages = [f"Rule {number}.{page} holds.\n" + "It holds always.\n" * 40 for page in range(100)]
         (folder / f"{number}.pdf").write_bytes(pdf(*pages))
     return folder
 
@@ -94,4 +94,4 @@ def test_progress_fits_into_one_line_until_it_has_ended(program: Program, many: 
     *states, last = terminal.shown.split("\r\n", 1)[0].split("\r\x1b[K")
     assert any(state.endswith("…") for state in states)
     assert max(map(len, states)) < 40
-    assert last == "quick: 8 of 8 files, 320 of 320 pages"
+    assert last == "quick: 8 of 8 files, 800 of 800 pages"
