@@ -6,6 +6,8 @@ the command that would run them, and under ``--require-engines`` they fail.
 
 from __future__ import annotations
 
+import os
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from functools import cache
@@ -53,6 +55,13 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             pytest.fail(f"{name} is required: {gone.why}; {gone.remedy}", pytrace=False)
         item.user_properties.append((NOT_RUN, name))  # travels with the report to whoever prints the list
         pytest.skip(f"without {name}: {gone.why}")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Name a failed test at once: the summary of a long run that is stopped never comes."""
+    if report.failed and "PYTEST_XDIST_WORKER" not in os.environ:
+        print(f"\nfailed: {report.nodeid}", file=sys.__stderr__, flush=True)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

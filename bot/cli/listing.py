@@ -23,16 +23,16 @@ async def list_documents(options: argparse.Namespace) -> int:
     if options.json:
         print(*(dump(document_line(one)) for one in documents), sep="\n", end="\n" if documents else "")
     else:
-        _print_rows(documents, options.channel)
+        _print_rows(documents, options.channel, "no such documents" if where else "no documents")
     return 0
 
 
-def _print_rows(documents: Sequence[DocumentStatus], channel: str) -> None:
+def _print_rows(documents: Sequence[DocumentStatus], channel: str, none: str) -> None:
     kept = [one for one in documents if one.state != "deleted"]
     for document in kept:
         print(_document_row(document))
     if not kept:
-        print("This channel has no such documents.", file=sys.stderr)
+        print(f"This channel has {none}.", file=sys.stderr)
     if gone := len(documents) - len(kept):
         print(f"{gone} deleted: footnote documents --deleted --channel {quote(channel)}", file=sys.stderr)
 

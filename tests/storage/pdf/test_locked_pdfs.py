@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import unicodedata
 from collections.abc import AsyncIterator
 from contextlib import aclosing
@@ -146,7 +145,7 @@ async def test_a_long_list_of_long_passwords_is_tried_to_its_end(
     assert len((await locked.read(path)).pages) == 2
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root looks into another process")
+@pytest.mark.engine("root")
 async def test_the_program_that_forks_the_children_never_holds_a_password(
     locked: PdfProcess, bunch: Bunch, tmp_path: Path
 ) -> None:
