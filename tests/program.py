@@ -108,9 +108,12 @@ class Program:
             )
 
     def start_on(self, terminal: int, *arguments: str) -> subprocess.Popen[bytes]:
-        """Start one command on a terminal, which a person watches."""
+        """Start one command on a terminal, which a person watches.
+
+        Ctrl-C ends it, even when the tests themselves run in the background, where shells ignore it.
+        """
         return subprocess.Popen(
-            [FOOTNOTE, *arguments],
+            ["env", "--default-signal=INT", FOOTNOTE, *arguments],
             env=self._environment(),
             stdin=terminal,
             stdout=terminal,
