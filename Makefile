@@ -9,7 +9,7 @@ PACKAGES := bot ingestion storage
 SOURCES := $(PACKAGES) tests deploy
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test soak soak-hostile bench-ingest bench-read weaviate lint format types lock clean
+.PHONY: help install demo test soak soak-hostile bench-ingest bench-read eval weaviate lint format types lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -39,6 +39,11 @@ bench-ingest: $(VENV)/.developing ## measure ingestion beside the bare libraries
 bench-read: $(VENV)/.developing ## measure reading against labels made by people: CORPUS=folder [SHOW=ours]
 	@$(if $(CORPUS),,echo "say where the labelled PDFs are: make bench-read CORPUS=folder" && exit 2)
 	@PYTHONPATH=.:tests $(BIN)/python tests/bench/bench_read.py "$(CORPUS)" $(if $(SHOW),--show "$(SHOW)")
+
+eval: $(VENV)/.developing ## measure answers against labelled questions: CORPUS=folder [HALF=tuning] [ENGINE=embedded] [WORST=10]
+	@$(if $(CORPUS),,echo "say where the collections are: make eval CORPUS=folder" && exit 2)
+	@PYTHONPATH=.:tests $(BIN)/python tests/evaluation/evaluate.py "$(CORPUS)" $(if $(HALF),--half "$(HALF)") \
+		$(if $(ENGINE),--engine "$(ENGINE)") --worst $(or $(WORST),0)
 
 weaviate: ## build the Weaviate server that WEAVIATE_URL=embedded runs (3 minutes, once)
 	@deploy/weaviate.sh

@@ -20,6 +20,8 @@ from bot.core.extractive import ExtractiveAnswerer
 from bot.core.gate import CoverageGate
 from bot.core.link_keys import KeyRing
 from bot.core.links import Links
+from bot.core.ranking import Ranking
+from bot.core.recency import Recency
 from bot.core.retriever import HybridRetriever
 from bot.engines import Settings, Storage, open_embedder, open_index, open_pdf_process, open_storage
 from bot.listening import base_url, read_listening
@@ -62,9 +64,7 @@ async def build_answering(
         if model:
             stack.push_async_callback(model.aclose)
         yield Answering(
-            retriever=HybridRetriever(
-                search, asking, candidates=settings.candidates, words_weight=settings.words_weight
-            ),
+            retriever=HybridRetriever(search, asking, _ranking(settings), candidates=settings.candidates),
             quoting=ExtractiveAnswerer(asking),
             model=model,
             gate=CoverageGate(),
@@ -76,6 +76,11 @@ async def build_answering(
             evidence_tokens=settings.evidence_tokens,
             question_chars=settings.question_chars,
         )
+
+
+def _ranking(settings: BotSettings) -> Ranking:
+    recency = Recency(settings.recency_weight, settings.recency_half_life_days)
+    return Ranking(settings.words_weight, settings.named_weight, settings.outdated_share, recency)
 
 
 def _model(settings: BotSettings) -> ModelAnswerer | None:

@@ -42,6 +42,18 @@ class BotSettings(FootnoteSettings):
     words_weight: float = Field(
         0.6, ge=0, le=1, description="Share of BM25 in the score; the rest is the cosine."
     )
+    named_weight: float = Field(
+        0.25, ge=0, le=1, description="What being the document that a question names adds to a score."
+    )
+    outdated_share: float = Field(
+        0.8, ge=0, le=1, description="Share of its score that an outdated edition of a procedure keeps."
+    )
+    recency_weight: float = Field(
+        0.1, ge=0, le=0.5, description="Share of a document's age in a score; 0: age does not count."
+    )
+    recency_half_life_days: float = Field(
+        730, gt=0, le=36_500, description="Days after which a document's age counts half."
+    )
     questions_at_once: int = Field(4, ge=1, le=64, description="Questions answered at the same time.")
     question_chars: int = Field(
         4000, ge=100, le=100_000, description="Longest question that is read, in characters."

@@ -12,10 +12,14 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 
+import hypothesis
 import pytest
 from engines import MODULES, Absence, absence, load
 
 pytest_plugins = [f"engines.{name}" for name in MODULES]
+
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 NOT_RUN = "not run without"
 SLOW_TO_START = ("weaviate", "llm")

@@ -29,6 +29,7 @@ from bot.core.models import (
 )
 from bot.core.ports import Answerer, ChannelDocuments, ChunkReader, FigureReader, Retriever
 from bot.core.refusing import Refusals
+from bot.core.scoping import Scopes
 from bot.core.smalltalk import reply_to
 from storage.errors import InfrastructureError
 
@@ -59,6 +60,7 @@ class Answering:
         self._gate = gate
         self._chunks = chunks
         self._desk = desk
+        self._scopes = Scopes(documents)
         self._refusals = Refusals(documents, desk)
         self._illustrator = Illustrator(figures, chunks, desk)
         self._passages_read = passages_read
@@ -84,6 +86,7 @@ class Answering:
         if len(question.text) > self._question_chars:
             return Answer(AnswerState.CHAT, wording.question_too_long(self._question_chars))
         started = time.perf_counter()
+        question = await self._scopes.narrow(question)
         retrieval = await self._retriever.retrieve(question)
         retrieved = time.perf_counter()
         answer = await self._answer_from(question, retrieval)

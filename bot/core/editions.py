@@ -37,9 +37,9 @@ def _is_newer(other: LivePublication, one: LivePublication, today: date) -> bool
     is_coming, is_other_coming = _is_coming(one, today), _is_coming(other, today)
     if is_coming != is_other_coming:
         return is_coming
-    days = _day(one), _day(other)
-    if None not in days:
-        return str(days[1]) > str(days[0])
+    days = day_of(one), day_of(other)
+    if days[0] and days[1]:
+        return days[1] > days[0]
     versions = _version(one), _version(other)
     return bool(versions[0] and versions[1] and versions[1] > versions[0])
 
@@ -49,10 +49,10 @@ def _is_coming(one: LivePublication, today: date) -> bool:
     return effective is not None and effective.day is not None and effective.day > today.isoformat()
 
 
-def _day(one: LivePublication) -> str | None:
-    """As in 2024-03-01, which sorts as time does."""
+def day_of(one: LivePublication) -> date | None:
+    """The day it is effective from, else that of its last update; None when it says neither."""
     fields = (one.metadata.get(name) for name in ("effective", "last_updated"))
-    return next((field.day for field in fields if field and field.day), None)
+    return next((date.fromisoformat(field.day) for field in fields if field and field.day), None)
 
 
 def _version(one: LivePublication) -> _Age:

@@ -87,7 +87,7 @@ ROWS = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(st.lists(ROWS, min_size=1, max_size=3), st.lists(REGIONS, max_size=6))
 @example([[body("1")]], [Region(BlockKind.TABLE, WHOLE, ((None,),))])
 def test_no_word_is_lost_or_moved_whatever_the_layout_says(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from printed import BODY, HEADING, Row, read_pdf
 
@@ -32,7 +32,6 @@ ROW = st.one_of(TEXT.map(body), TEXT.map(lambda text: heading(text[:60].strip())
 DOCUMENT = st.lists(st.lists(ROW, max_size=12), max_size=4)
 
 
-@settings(deadline=None)
 @given(DOCUMENT, st.integers(20, 120), st.integers(20, 80))
 def test_no_chunk_is_larger_than_either_limit(pages: list[list[Row]], limit: int, window: int) -> None:
     """Tokens and word pieces both hold for any text, endless words included, and are counted rightly."""
@@ -43,7 +42,6 @@ def test_no_chunk_is_larger_than_either_limit(pages: list[list[Row]], limit: int
         assert pieces(chunk.text) <= window
 
 
-@settings(deadline=None)
 @given(DOCUMENT.map(lambda pages: pages[:2]), st.integers(20, 120))
 def test_offsets_are_exact_and_nothing_is_lost(pages: list[list[Row]], limit: int) -> None:
     """Each word's range holds that word, each page's start is right, and all text is in some chunk."""

@@ -160,7 +160,7 @@ REGIONS = st.builds(
 LINES = st.lists(st.sampled_from(["Figure 1. Ink", "Fig. 2", "Ink and water.", "2019 2020", ""]), max_size=12)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(st.lists(LINES, min_size=1, max_size=2), st.lists(REGIONS, max_size=6))
 def test_every_figure_stands_in_a_chunk_of_its_page(pages: list[list[str]], regions: list[Region]) -> None:
     """Any layout, sense or nonsense: the chunk is on the page, the box in it, and something is said."""

@@ -66,7 +66,7 @@ def settings_of(pair: str) -> settings:
         stateful_step_count=SOAK_STEPS if is_soak else STEPS,
         derandomize=not is_soak,
         database=None,  # nothing is kept between two runs: a failure becomes a test of its own
-        deadline=None,  # real engines take as long as they take
+        # real engines take as long as they take
         print_blob=True,
         report_multiple_bugs=False,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],

@@ -88,7 +88,7 @@ TEXT = st.one_of(
 ROWS = st.lists(st.tuples(TEXT, st.sampled_from([BODY, BODY, HEADING]), st.booleans()), max_size=20)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(st.lists(ROWS, min_size=1, max_size=4))
 def test_markers_of_any_document_are_where_its_pages_and_sentences_begin(
     pages: Sequence[Sequence[Row]],

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.bundled import bundled
@@ -105,7 +105,6 @@ def test_tokens_are_counted_as_cl100k_base_does() -> None:
     assert count_tokens("tiktoken is great!") == 6
 
 
-@settings(deadline=None)
 @given(st.text(max_size=50))
 def test_any_text_can_be_counted(text: str) -> None:
     """Marks of models inside a document are plain text, and never raise."""

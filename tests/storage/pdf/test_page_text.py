@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.pdf.placing import Matrix
@@ -62,7 +62,6 @@ def read(raw: dict[str, Any]) -> PageText:
     return read_page(raw, 1, Matrix(SCALE / 600, 0, 0, SCALE / 800, 0, 0), WhitePaper(), set())
 
 
-@settings(deadline=None)
 @given(PAGES)
 def test_every_word_stands_where_its_offsets_say(raw: dict[str, Any]) -> None:
     """Words follow each other, hold no white space, cover the whole text and have boxes on the page."""
@@ -80,7 +79,6 @@ def test_every_word_stands_where_its_offsets_say(raw: dict[str, Any]) -> None:
     assert position == len(page.text)
 
 
-@settings(deadline=None)
 @given(PAGES)
 def test_no_text_can_break_what_keeps_or_shows_it(raw: dict[str, Any]) -> None:
     """No NUL, no half of a surrogate pair and no turn of direction: every text is encodable."""
@@ -89,7 +87,6 @@ def test_no_text_can_break_what_keeps_or_shows_it(raw: dict[str, Any]) -> None:
     assert not set(text) & {"\x00", "\u202e", "\u200b", "\ufb01"}
 
 
-@settings(deadline=None)
 @given(PAGES)
 def test_hidden_text_never_comes_through(raw: dict[str, Any]) -> None:
     """What is tiny, transparent or white on white leaves no word behind."""

@@ -1,0 +1,114 @@
+"""The labelled questions of ``questions/``: what people ask of the corpus, and the pages that answer.
+
+Written by people from the pages, not from what a search finds, and split once by document into a half for
+tuning and a half for testing. A line holds ``question``, the ``documents`` it is about, ``pages`` (for each
+thing asked, the acceptable pages), verbatim ``evidence``, and ``answer`` (for each fact, its spellings).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+QUESTIONS = Path(__file__).with_name("questions")
+
+Page = tuple[str, int]
+"""(file, number from 1); files are told by their names, which no two of the corpus share."""
+
+
+class Kind(StrEnum):
+    """What a question asks for."""
+
+    SINGLE = "single"
+    ACROSS = "across"
+    """Several documents must be read."""
+    FOLLOWUP = "followup"
+    """Understood from the turns before it."""
+    FIGURE = "figure"
+    NO_FIGURE = "no_figure"
+    """Prose, though figures stand on the page."""
+    ABSENT_HERE = "absent_here"
+    """About a document that is there and does not say it."""
+    OFF_SUBJECT = "off_subject"
+
+
+@dataclass(frozen=True, slots=True)
+class Golden:
+    """One labelled question."""
+
+    id: str
+    half: str
+    collection: str
+    kind: Kind
+    text: str
+    documents: tuple[str, ...]
+    needs: tuple[frozenset[Page], ...]
+    """For each thing asked, the pages that answer it; none for a question nothing answers."""
+    evidence: tuple[tuple[Page, str], ...]
+    answer: tuple[tuple[str, ...], ...]
+    """For each fact of a right answer, its spellings."""
+    figures: frozenset[Page]
+    history: tuple[tuple[str, str], ...]
+    """(question, answer) of the turns before it."""
+
+    @property
+    def is_answerable(self) -> bool:
+        """Whether a document says it."""
+        return bool(self.needs)
+
+    def within(self, document: str) -> tuple[frozenset[Page], ...]:
+        """The needs as far as one document answers them; empty unless it answers all."""
+        needs = tuple(frozenset(page for page in need if page[0] == document) for need in self.needs)
+        return needs if all(needs) else ()
+
+
+def load_questions(folder: Path = QUESTIONS) -> list[Golden]:
+    """Every question, in the files' order."""
+    lines = [line for file in sorted(folder.glob("*.jsonl")) for line in file.read_text().splitlines()]
+    return [_golden(json.loads(line)) for line in lines]
+
+
+def unproven(questions: Iterable[Golden], texts: Mapping[Page, str]) -> list[str]:
+    """What is wrong with the labels: evidence that is not on its page, or on none of the acceptable ones."""
+    wrong = []
+    for one in questions:
+        acceptable = frozenset[Page]().union(*one.needs)
+        for page, text in one.evidence:
+            if page not in acceptable or plain(text) not in plain(texts.get(page, "")):
+                wrong.append(f"{one.id}: {text!r} is not what makes page {page[1]} of {page[0]} acceptable")
+    return wrong
+
+
+def plain(text: str) -> str:
+    """Letters, digits, % and $ alone, lower case: what two spellings of one fact share."""
+    return re.sub(r"[^a-z0-9%$]+", "", unicodedata.normalize("NFKC", text).replace("\xad", "").lower())
+
+
+def _golden(line: dict[str, Any]) -> Golden:
+    return Golden(
+        id=line["id"],
+        half=line["half"],
+        collection=line["collection"],
+        kind=Kind(line["kind"]),
+        text=line["question"],
+        documents=tuple(_name(file) for file in line.get("documents", ())),
+        needs=tuple(_pages(need) for need in line.get("pages", ())),
+        evidence=tuple(((_name(file), page), text) for file, page, text in line.get("evidence", ())),
+        answer=tuple(map(tuple, line.get("answer", ()))),
+        figures=_pages(line.get("figures", ())),
+        history=tuple((turn["question"], turn["answer"]) for turn in line.get("history", ())),
+    )
+
+
+def _pages(pages: Iterable[list[Any]]) -> frozenset[Page]:
+    return frozenset((_name(file), page) for file, page, *_ in pages)
+
+
+def _name(file: str) -> str:
+    return file.rpartition("/")[2]

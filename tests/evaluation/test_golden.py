@@ -1,0 +1,49 @@
+"""The labels are whole, and split by document: what is tuned on one half is judged by the other."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from evaluation.golden import Golden, Kind, load_questions, unproven
+
+QUESTIONS = load_questions()
+
+
+def halves(question: Golden) -> set[tuple[str, str]]:
+    return {(document, question.half) for document in question.documents}
+
+
+def test_there_are_enough_of_every_kind() -> None:
+    """250 with pages, 60 without an answer, half of these about a document that is there."""
+    kinds = Counter(one.kind for one in QUESTIONS)
+    assert sum(one.is_answerable for one in QUESTIONS) >= 250
+    assert kinds[Kind.ABSENT_HERE] >= 30
+    assert kinds[Kind.OFF_SUBJECT] >= 30
+    assert kinds[Kind.ACROSS] >= 40
+    assert kinds[Kind.FOLLOWUP] >= 30
+    assert kinds[Kind.FIGURE] + kinds[Kind.NO_FIGURE] >= 20
+
+
+def test_no_document_is_in_both_halves() -> None:
+    """Nor is a question asked twice."""
+    places = Counter(document for document, _ in set().union(*map(halves, QUESTIONS)))
+    assert [document for document, count in places.items() if count > 1] == []
+    assert len({one.id for one in QUESTIONS}) == len({(one.collection, one.text) for one in QUESTIONS})
+
+
+def test_every_answerable_question_says_where_and_what() -> None:
+    """Pages, evidence and facts; an unanswerable one has none of them."""
+    for one in QUESTIONS:
+        is_told = bool(one.needs and (one.figures or (one.evidence and one.answer)))
+        assert is_told == (one.kind not in (Kind.ABSENT_HERE, Kind.OFF_SUBJECT)), one.id
+        assert bool(one.history) == (one.kind is Kind.FOLLOWUP), one.id
+        assert len(one.needs) >= 2 or one.kind is not Kind.ACROSS, one.id
+
+
+def test_evidence_that_is_not_on_its_page_is_told() -> None:
+    """Labels are held against the pages before anything is measured."""
+    one = next(one for one in QUESTIONS if one.evidence)
+    (page, text), *_ = one.evidence
+    others = {place: words for place, words in one.evidence[1:]}
+    assert not unproven([one], {**others, page: f"Before. {text} After."})
+    assert len(unproven([one], {**others, page: "Something else."})) == 1
