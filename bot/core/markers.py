@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from bot.core.units import sentence_starts
 from storage.tokens import count_tokens
+from storage.units import sentence_starts
 
 SPACING = 400
 """Most cl100k_base tokens between two markers."""

@@ -11,8 +11,8 @@ from itertools import chain, zip_longest
 
 from bot.core import wording
 from bot.core.sentence_questions import question_of
-from bot.core.units import split_units
 from storage.models import Chunk
+from storage.units import split_units
 
 LONGEST = 140
 """Characters of a question."""

@@ -14,11 +14,11 @@ from paper import pdf
 from printed import BODY, HEADING, Row, read_pdf
 
 from bot.core.markers import SPACING, marked, places
-from bot.core.units import split_units
 from ingestion.read.chunker import chunk_document
 from storage.models import Chunk, Rung
 from storage.tables import ReadingRow
 from storage.tokens import count_tokens
+from storage.units import split_units
 
 MARKER = re.compile(r"^--- Page (\d+) ---\n", re.MULTILINE)
 DECEIVING = (

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bot.core.models import Quote
 from bot.core.quotes import find_spans, locate
-from bot.core.units import split_units
+from storage.units import split_units
 
 WORDS = st.sampled_from(
     "the office shall offer different first-class daily back-up “quoted” files at 2:00 AM 1,204.5 kg §4 "

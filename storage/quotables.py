@@ -1,4 +1,7 @@
-"""What may be quoted from a passage: sentences, rows, list items with their lead-in, whole short lists."""
+"""What may be quoted from a passage: sentences, rows, list items with their lead-in, whole short lists.
+
+Reading gives each of these a vector, and the answerer that quotes looks it up by its place in the text.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
-from bot.core.units import Unit, split_units
+from storage.units import Unit, split_units
+
+SPLITTER = "quotables-1"
+"""Raise it when other parts of a text may be quoted: every reading is then made again. Until it is, what
+has no vector gets one when a question comes upon it."""
 
 LONGEST_LIST = 80
 """Words of a list, or of an item with its lead-in, that are still quoted together."""
