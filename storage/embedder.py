@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -34,11 +33,6 @@ WINDOW = 256
 """Word pieces that the model was trained on, its two special ones included."""
 
 BATCH = 16
-
-QUESTION_LENGTH = 400
-"""Texts up to this many characters may be a question, and people ask the same again."""
-
-QUESTIONS_KEPT = 256
 
 
 class BundledEmbedder:
@@ -65,7 +59,6 @@ class BundledEmbedder:
         self._tokenizer = tokenizer
         self._threads = threads
         self._workers = ThreadPoolExecutor(threads + 1, thread_name_prefix="embedder")
-        self._recent: OrderedDict[str, Vector] = OrderedDict()
         self.id = identity
         self.space = space_of(identity)
         self.dimensions = int(session.get_outputs()[0].shape[-1])
@@ -98,7 +91,7 @@ class BundledEmbedder:
 
     def embed(self, texts: Sequence[str]) -> Vector:
         """Vectors of length one, shape (len(texts), dimensions); what exceeds the window is not seen."""
-        return self._stack([self._embed_one(text) for text in texts])
+        return self._stack([self._infer(text) for text in texts])
 
     async def aembed(self, texts: Sequence[str]) -> Vector:
         """The same without holding up the loop, on as many threads as were allowed.
@@ -116,22 +109,10 @@ class BundledEmbedder:
     async def _take_turns(self, waiting: Iterator[tuple[int, str]], vectors: list[Vector]) -> None:
         loop = asyncio.get_running_loop()
         for index, text in waiting:
-            vectors[index] = await loop.run_in_executor(self._workers, self._embed_one, text)
+            vectors[index] = await loop.run_in_executor(self._workers, self._infer, text)
 
     def _stack(self, vectors: Sequence[Vector]) -> Vector:
         return np.stack(vectors) if vectors else np.zeros((0, self.dimensions), np.float32)
-
-    def _embed_one(self, text: str) -> Vector:
-        """One vector, from memory when the same short text came before."""
-        known = self._recent.get(text)
-        if known is not None:
-            return known
-        vector = self._infer(text)
-        if len(text) <= QUESTION_LENGTH:
-            self._recent[text] = vector
-            while len(self._recent) > QUESTIONS_KEPT:
-                self._recent.popitem(last=False)
-        return vector
 
     def _infer(self, text: str) -> Vector:
         pieces = self._tokenizer.encode(text).ids
@@ -142,7 +123,6 @@ class BundledEmbedder:
         states: Vector = self._session.run(None, inputs)[0][0]
         mean = states.mean(axis=0)
         vector: Vector = (mean / max(float(np.linalg.norm(mean)), 1e-12)).astype(np.float32)
-        vector.flags.writeable = False
         return vector
 
     def close(self) -> None:

@@ -1,9 +1,10 @@
-"""What an embedder is, whoever makes the vectors; and one that keeps to a deadline when somebody waits."""
+"""What an embedder is, whoever makes the vectors; and one for questions, where somebody waits."""
 
 from __future__ import annotations
 
 import asyncio
 import random
+from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
@@ -17,6 +18,8 @@ Vectors = npt.NDArray[np.float32]
 
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.1, 0.5
 """Seconds between the two tries of a question; one that is told to wait longer is not tried again."""
+KEPT = 256
+"""Vectors of questions that are remembered: people ask the same again."""
 _CHANCE = random.SystemRandom()
 
 
@@ -62,12 +65,13 @@ class Embedder(Protocol):
 
 
 class PunctualEmbedder:
-    """An embedder for questions: it ends in time, and forgives one short fault."""
+    """An embedder for questions: it ends in time, forgives one short fault and asks nothing twice."""
 
     def __init__(self, embedder: Embedder, seconds: float) -> None:
         """Every call ends within ``seconds``."""
         self._embedder = embedder
         self._seconds = seconds
+        self._recent: OrderedDict[str, Vectors] = OrderedDict()
 
     @property
     def space(self) -> str:
@@ -75,11 +79,26 @@ class PunctualEmbedder:
         return self._embedder.space
 
     async def aembed(self, texts: Sequence[str]) -> Vectors:
-        """As ``Embedder.aembed``.
+        """As ``Embedder.aembed``, of at least one text.
 
         Raises:
             EmbedderUnavailable: it failed twice, or would be late.
         """
+        known = {text: self._recent[text] for text in texts if text in self._recent}
+        missing = [text for text in dict.fromkeys(texts) if text not in known]
+        if missing:
+            known |= zip(missing, await self._punctually(missing), strict=True)
+        self._remember(known)
+        return np.stack([known[text] for text in texts])
+
+    def _remember(self, known: dict[str, Vectors]) -> None:
+        for text, vector in known.items():
+            self._recent[text] = vector
+            self._recent.move_to_end(text)
+        while len(self._recent) > KEPT:
+            self._recent.popitem(last=False)
+
+    async def _punctually(self, texts: Sequence[str]) -> Vectors:
         try:
             async with asyncio.timeout(self._seconds):
                 return await self._embed(texts)

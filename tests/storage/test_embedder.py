@@ -67,13 +67,6 @@ async def test_a_question_does_not_wait_for_documents(embedder: BundledEmbedder)
     assert asked < (time.monotonic() - started) / 4
 
 
-def test_the_same_question_is_embedded_once(embedder: BundledEmbedder) -> None:
-    """A repeated question comes from memory, unchanged."""
-    first = embedder.embed(["What is covered by dental?"])
-    assert np.array_equal(first, embedder.embed(["What is covered by dental?"]))
-    assert "What is covered by dental?" in embedder._recent
-
-
 def test_an_embedder_is_named_by_its_content(embedder: BundledEmbedder, tmp_path: Path) -> None:
     """The same files elsewhere are the same embedder; a changed tokenizer is another."""
     for name in ("model.onnx", "tokenizer.json"):

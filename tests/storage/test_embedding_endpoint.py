@@ -25,7 +25,7 @@ from embedding_server import (
 )
 from engines.llm import LanguageModel
 
-from storage.embedding import PunctualEmbedder
+from storage.embedding import KEPT, PunctualEmbedder
 from storage.embedding_endpoint import EndpointEmbedder
 from storage.errors import EmbedderUnavailable, InfrastructureError, SettingsError
 from storage.settings import StorageSettings
@@ -212,10 +212,24 @@ async def test_a_question_is_forgiven_one_fault_but_never_waits_long(server: Emb
         assert (await asking.aembed(["backup"])).shape == (1, DIMENSIONS)
         server.faults = [refuse(503), refuse(503)]
         with pytest.raises(EmbedderUnavailable):
-            await asking.aembed(["backup"])
+            await asking.aembed(["leave"])
         server.faults = [refuse(429, **{"Retry-After": "30"})]
         with pytest.raises(EmbedderUnavailable):
-            await asking.aembed(["backup"])
+            await asking.aembed(["leave"])
+
+
+async def test_the_same_question_is_embedded_once(server: EmbeddingServer) -> None:
+    """Shows that a repeated question comes from memory, in its place, and that the oldest are forgotten."""
+    async with aclosing(connect(server.url)) as embedder:
+        asking = PunctualEmbedder(embedder, 30)
+        first = await asking.aembed(["backup", "leave", "backup"])
+        server.faults = [refuse(503), refuse(503)]
+        assert np.array_equal(await asking.aembed(["leave", "backup"]), first[[1, 0]])
+        server.faults = []
+        await asking.aembed([f"backup {number}" for number in range(KEPT)])
+        server.faults = [refuse(503), refuse(503)]
+        with pytest.raises(EmbedderUnavailable):
+            await asking.aembed(["leave"])
 
 
 async def test_a_question_ends_at_its_deadline() -> None:
