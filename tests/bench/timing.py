@@ -1,0 +1,40 @@
+"""Times two ways of doing something by turns, so that a busy moment hits both."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+Step = Callable[[int], Awaitable[object]]
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """Milliseconds of each turn."""
+
+    ours: list[float]
+    other: list[float]
+
+    @property
+    def ratio(self) -> float:
+        """Median of what ours took in times of the other, turn by turn."""
+        return median(one / another for one, another in zip(self.ours, self.other, strict=True))
+
+
+async def take_turns(ours: Step, other: Step, turns: int) -> Turns:
+    """Do both with each number below ``turns``; which comes first changes every time."""
+    spent: tuple[list[float], list[float]] = ([], [])
+    for number in range(turns):
+        for which in (0, 1) if number % 2 else (1, 0):
+            started = time.perf_counter()
+            await (ours, other)[which](number)
+            spent[which].append(1000 * (time.perf_counter() - started))
+    return Turns(*spent)
+
+
+def middle_and_slow(milliseconds: Sequence[float]) -> str:
+    """Half of them, and nineteen of twenty, took at most so long."""
+    ordered = sorted(milliseconds)
+    return f"p50 {median(ordered):.0f} ms, p95 {ordered[int(0.95 * (len(ordered) - 1))]:.0f} ms"
