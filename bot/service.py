@@ -30,6 +30,7 @@ from storage.embedding import Embedder, PunctualEmbedder
 from storage.errors import SettingsError
 from storage.index.contract import Index
 from storage.index.live import LiveIndex
+from storage.kept_sentences import KeptSentences
 from storage.pdf.process import PdfProcess
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ async def build_answering(
             stack.push_async_callback(model.aclose)
         yield Answering(
             retriever=HybridRetriever(search, asking, _ranking(settings), candidates=settings.candidates),
-            quoting=ExtractiveAnswerer(asking),
+            quoting=ExtractiveAnswerer(asking, KeptSentences(storage.readings, embedder.space)),
             model=model,
             gate=CoverageGate(),
             chunks=storage.readings,

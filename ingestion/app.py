@@ -19,6 +19,7 @@ from ingestion.read.full_reading import FullReader
 from ingestion.read.generations import generations_of
 from ingestion.read.looking import Look, PageViewer
 from ingestion.read.quick_reading import QuickReader
+from ingestion.read.sentence_embedding import SentenceEmbedding
 from ingestion.settings import IngestionSettings
 from ingestion.sources.listing import first_level
 from ingestion.steps import Steps
@@ -133,10 +134,14 @@ class Ingestion:
                 self._vectors,
                 look,
                 describe=Describer(self._blobs, pdf, vision).describe if vision else None,
+                sentences=self._sentence_embedding(embedder) if settings.sentence_vectors else None,
             ),
             publisher,
             read_workers=self._settings.read_workers,
         )
+
+    def _sentence_embedding(self, embedder: Embedder) -> SentenceEmbedding:
+        return SentenceEmbedding(embedder, VectorCache(self._database, of_sentences=True))
 
     async def start(self, inbox: Path, folder_map: Path | None = None) -> None:
         """Watch an inbox, each folder in it being the channel of that name, and what a map names.

@@ -43,6 +43,10 @@ class IngestionSettings(FootnoteSettings):
     ocr_pages: int = Field(
         500, ge=1, le=100_000, description="Most pages and figures of a PDF that OCR reads."
     )
+    sentence_vectors: bool = Field(
+        True,
+        description="Give sentences vectors when a PDF is read: quotes come sooner, reading takes longer.",
+    )
     vision_url: str | None = Field(
         None,
         pattern="^https?://",

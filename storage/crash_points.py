@@ -27,7 +27,7 @@ Point = Literal[
     "after-parse",  # the limited child has read the PDF; nothing is kept of it yet
     "after-reading-file",  # the reading's files are there; SQL still waits for them
     "after-layout",  # a full reading's pages and chunks are there, its vectors are not
-    "after-vectors",  # a batch of chunks got its vectors
+    "after-vectors",  # a batch of chunks, or of their sentences, got its vectors
     "before-write",  # nothing of a publication is in the index
     "after-batch",  # a batch of it is
     "before-seal",  # all of it is, uncounted

@@ -14,6 +14,7 @@ from storage.figure_models import Figure
 from storage.models import Chunk, Page
 from storage.reading_work import lose_reading
 from storage.readings import ReadingFiles
+from storage.sentence_vectors import SentenceVectors
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
@@ -43,6 +44,10 @@ class MendedReadings:
     async def figure(self, reading_id: UUID, number: int) -> Figure:
         """One figure, counted from 0; raises as ``chunk``."""
         return await self._mend(reading_id, self._files.figure(reading_id, number))
+
+    async def sentences(self, reading_id: UUID, ordinal: int) -> SentenceVectors | None:
+        """What may be quoted from a chunk, with vectors; None for a reading without. Raises as ``chunk``."""
+        return await self._mend(reading_id, self._files.sentences(reading_id, ordinal))
 
     async def _mend(self, reading_id: UUID, reads: Awaitable[T]) -> T:
         try:

@@ -7,14 +7,14 @@ all, and never changes; a byte that the disk changed is found out when it is rea
 from __future__ import annotations
 
 import asyncio
-import os
 import shutil
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from storage.blobs import Kept, list_shelves
 from storage.checked_lines import has_lines, read_lines, read_some, write_lines
@@ -31,7 +31,9 @@ from storage.reading_lines import (
     text_of,
     wordless_chunk,
 )
+from storage.sentence_vectors import SentenceVectors, sentence_values, sentences_of
 from storage.vector_file import Vectors, has_vectors, read_vectors, write_vectors
+from storage.whole_folders import keep_folder, share_file
 
 T = TypeVar("T")
 
@@ -39,7 +41,7 @@ SHARED = ("pages.lines", "pages.index", "chunks.lines", "chunks.index")
 """The files that a full reading has in common with the quick one, or the one alike, it starts from."""
 
 KEPT_IN_MEMORY = 512
-"""Chunks and pages held in memory: some megabytes, and the passages of the questions just asked."""
+"""Lines held in memory: some megabytes, and the passages of the questions just asked."""
 
 
 class ReadingFiles:
@@ -66,10 +68,18 @@ class ReadingFiles:
         await self._forget(reading_id)
 
     async def write_vectors(
-        self, reading_id: UUID, base: UUID, vectors: Vectors, figures: Sequence[Figure] = ()
+        self,
+        reading_id: UUID,
+        base: UUID,
+        vectors: Vectors,
+        figures: Sequence[Figure] = (),
+        sentences: Sequence[SentenceVectors] = (),
     ) -> None:
-        """Keep a reading with the pages and chunks of ``base``, and vectors and figures of its own."""
-        await _in_thread(self._write_beside, reading_id, base, vectors, figures)
+        """Keep a reading with the pages and chunks of ``base``, and vectors and figures of its own.
+
+        ``sentences``: those of every chunk, in order; empty when none are kept.
+        """
+        await _in_thread(self._write_beside, reading_id, base, vectors, figures, sentences)
         await self._forget(reading_id)
 
     async def texts(self, reading_id: UUID) -> list[str]:
@@ -112,6 +122,11 @@ class ReadingFiles:
         """The vectors, shape (chunks and then figures, dimensions); None for a reading without."""
         return await _in_thread(self._read_vectors, reading_id)
 
+    async def sentences(self, reading_id: UUID, ordinal: int) -> SentenceVectors | None:
+        """What may be quoted from a chunk, with vectors; None for a reading without. Raises as ``chunk``."""
+        read = partial(self._read_sentences, reading_id, ordinal)
+        return await self._remembered((reading_id, "sentences", ordinal), read)
+
     async def remove(self, reading_id: UUID) -> None:
         """Erase a reading; one that is not there stays so."""
         await _in_thread(shutil.rmtree, self._folder(reading_id), ignore_errors=True)
@@ -127,10 +142,19 @@ class ReadingFiles:
         await _in_thread(shutil.rmtree, self.root / prefix / name, ignore_errors=True)
 
     async def is_whole(
-        self, reading_id: UUID, *, pages: int, chunks: int, figures: int = 0, has_vectors: bool
+        self,
+        reading_id: UUID,
+        *,
+        pages: int,
+        chunks: int,
+        figures: int = 0,
+        has_vectors: bool,
+        has_sentences: bool = False,
     ) -> bool:
         """Whether every file is there and as long as it was when it was written; none is read through."""
-        lines = {"pages": pages, "chunks": chunks, **({"figures": figures} if figures else {})}
+        lines = {"pages": pages, "chunks": chunks}
+        lines |= {"figures": figures} if figures else {}
+        lines |= {"sentences": chunks} if has_sentences else {}
         return await _in_thread(self._is_whole, reading_id, lines, chunks + figures if has_vectors else None)
 
     def _is_whole(self, reading_id: UUID, lines: Mapping[str, int], vectors: int | None) -> bool:
@@ -149,9 +173,12 @@ class ReadingFiles:
             del self._recent[key]
 
     async def _one(self, reading_id: UUID, kind: str, index: int, parse: Callable[[Any], T]) -> T:
-        key = (reading_id, kind, index)
+        read = partial(self._read_one, reading_id, kind, index, parse)
+        return await self._remembered((reading_id, kind, index), read)
+
+    async def _remembered(self, key: tuple[UUID, str, int], read: Callable[[], T]) -> T:
         if key not in self._recent:
-            self._recent[key] = await _in_thread(self._read_one, reading_id, kind, index, parse)
+            self._recent[key] = await _in_thread(read)
         self._recent.move_to_end(key)
         found: T = self._recent[key]
         while len(self._recent) > KEPT_IN_MEMORY:
@@ -177,7 +204,7 @@ class ReadingFiles:
                 write_vectors(folder / "vectors.npy", vectors)
 
         with _translated_errors():
-            self._keep(reading_id, fill)
+            keep_folder(self._folder(reading_id), fill)
 
     def wordless_here(self, reading_id: UUID, first: int, end: int) -> list[Chunk]:
         """Chunks ``first`` to ``end`` - 1 without their words, which are most of their weight.
@@ -201,28 +228,23 @@ class ReadingFiles:
                 raise LostReading("the files of a reading are gone or damaged") from error
 
     def _write_beside(
-        self, reading_id: UUID, base: UUID, vectors: Vectors, figures: Sequence[Figure]
+        self,
+        reading_id: UUID,
+        base: UUID,
+        vectors: Vectors,
+        figures: Sequence[Figure],
+        sentences: Sequence[SentenceVectors],
     ) -> None:
         def fill(folder: Path) -> None:
             for name in SHARED:
-                _share(self._folder(base) / name, folder / name)
+                share_file(self._folder(base) / name, folder / name)
             if figures:
                 write_lines(folder / "figures", map(figure_values, figures))
+            if sentences:
+                write_lines(folder / "sentences", map(sentence_values, sentences))
             write_vectors(folder / "vectors.npy", vectors)
 
-        self._keep(reading_id, fill)
-
-    def _keep(self, reading_id: UUID, fill: Callable[[Path], None]) -> None:
-        final = self._folder(reading_id)
-        temporary = final.with_name(f".{final.name}.{uuid4().hex}")
-        temporary.mkdir(parents=True)
-        try:
-            fill(temporary)
-            _sync_folder(temporary)
-            _put_in_place(temporary, final)
-        except BaseException:
-            shutil.rmtree(temporary, ignore_errors=True)
-            raise
+        keep_folder(self._folder(reading_id), fill)
 
     def _read_all(self, reading_id: UUID, kind: str, parse: Callable[[Any], T]) -> list[T]:
         return [parse(values) for values in read_lines(self._folder(reading_id) / kind)]
@@ -230,6 +252,12 @@ class ReadingFiles:
     def _read_one(self, reading_id: UUID, kind: str, index: int, parse: Callable[[Any], T]) -> T:
         (values,) = read_some(self._folder(reading_id) / kind, index, index + 1)
         return parse(values)
+
+    def _read_sentences(self, reading_id: UUID, ordinal: int) -> SentenceVectors | None:
+        folder = self._folder(reading_id)
+        if folder.exists() and not (folder / "sentences.index").exists():
+            return None
+        return self._read_one(reading_id, "sentences", ordinal, sentences_of)
 
     def _read_vectors(self, reading_id: UUID) -> Vectors | None:
         path = self._folder(reading_id) / "vectors.npy"
@@ -251,34 +279,3 @@ def _translated_errors() -> Iterator[None]:
         raise LostReading("the files of a reading are gone or damaged") from error
     except OSError as error:
         raise BlobsUnavailable(f"the files of a reading cannot be reached: {error.strerror}") from error
-
-
-def _share(file: Path, target: Path) -> None:
-    """One file under two names: neither is ever changed, and each may be removed. Else a copy."""
-    try:
-        os.link(file, target)
-    except OSError:  # this file system knows one name per file
-        shutil.copyfile(file, target)
-        with target.open("rb") as copy:
-            os.fsync(copy.fileno())
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def _put_in_place(temporary: Path, final: Path) -> None:
-    """One rename; an older folder of that name steps aside first, which only a repeated step meets."""
-    if final.exists():
-        aside = final.with_name(f"{temporary.name}.old")
-        final.rename(aside)
-        temporary.rename(final)
-        shutil.rmtree(aside, ignore_errors=True)
-    else:
-        temporary.rename(final)
-    _sync_folder(final.parent)
-    _sync_folder(final.parent.parent)

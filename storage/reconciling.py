@@ -45,6 +45,7 @@ class KeptReading:
     chunks: int
     figures: int
     has_vectors: bool
+    has_sentences: bool
 
 
 class Reconciling:
@@ -172,7 +173,14 @@ class Reconciling:
         async with self._database.snapshot() as session:
             rows = list(await session.scalars(query.where(col(ReadingRow.state) != "failed")))
         done = [
-            KeptReading(row.id, row.pages, row.chunks, row.figures, row.rung == Rung.FULL)
+            KeptReading(
+                row.id,
+                row.pages,
+                row.chunks,
+                row.figures,
+                has_vectors=row.rung == Rung.FULL,
+                has_sentences=bool((row.details or {}).get("sentences")),
+            )
             for row in rows
             if row.state == "done"
         ]

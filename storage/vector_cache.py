@@ -1,22 +1,28 @@
-"""Vectors that were already paid for, by embedder and text: no text is embedded twice, a kill loses none."""
+"""Vectors that were already paid for, by embedder and text: no text is embedded twice, a kill loses none.
+
+Those of sentences are many: they take a byte a number, and are kept only for as long as their reading may
+take to be made.
+"""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import numpy as np
 import numpy.typing as npt
 from sqlalchemy import CursorResult, delete, select, tuple_, update
 from sqlmodel import col
 
+from storage.brief_vectors import lengthen, shorten
 from storage.clock import utc_now
 from storage.database import Database
 from storage.embedding import Embedder, Vectors
 from storage.tables import CachedVectorRow
 
 KEPT_UNUSED = timedelta(days=30)
+SENTENCES_KEPT = timedelta(days=1)
 TOUCHED_EVERY = timedelta(days=1)
 """A use is written down at most so often: else every question to the cache would be a write."""
 
@@ -33,8 +39,10 @@ class VectorCache:
     are erased as unused ones are, 30 days after their last use.
     """
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, *, of_sentences: bool = False) -> None:
+        """``of_sentences``: keep them in a byte a number, apart from the others, for a day."""
         self._database = database
+        self._of_sentences = of_sentences
 
     async def embed(self, embedder: Embedder, texts: Sequence[str]) -> Vectors:
         """Vectors of ``texts``, at least one, as ``Embedder.aembed``; what is new is kept at once.
@@ -48,7 +56,7 @@ class VectorCache:
         missing = {key: text for key, text in zip(hashes, texts, strict=True) if key not in vectors}
         if missing:
             made = dict(zip(missing, await embedder.aembed(list(missing.values())), strict=True))
-            await self._keep(embedder.space, made)
+            await self._keep(self._shelf(embedder), made)
             vectors |= made
         return np.stack([vectors[key] for key in hashes])
 
@@ -62,31 +70,55 @@ class VectorCache:
             done = await session.execute(unused)
             return done.rowcount if isinstance(done, CursorResult) else 0
 
+    def _shelf(self, embedder: Embedder) -> str:
+        """What stands for the space in the table."""
+        return f"{embedder.space}/sentences" if self._of_sentences else embedder.space
+
+    def _packed(self, vector: Vector) -> bytes:
+        return shorten(vector[np.newaxis]).tobytes() if self._of_sentences else vector.astype("<f4").tobytes()
+
+    def _unpacked(self, data: bytes) -> Vector:
+        if not self._of_sentences:
+            return np.frombuffer(data, "<f4")
+        unit: Vector = lengthen(np.frombuffer(data, np.int8)[np.newaxis])[0]
+        return unit
+
     async def _find(self, embedder: Embedder, hashes: Collection[str]) -> dict[str, Vector]:
         """Those that are kept; what has another length than the embedder's is none of its vectors."""
-        query = select(
-            col(CachedVectorRow.text_hash), col(CachedVectorRow.vector), col(CachedVectorRow.used_at)
-        ).where(col(CachedVectorRow.space) == embedder.space, col(CachedVectorRow.text_hash).in_(hashes))
+        shelf, key = self._shelf(embedder), col(CachedVectorRow.text_hash)
+        query = select(key, col(CachedVectorRow.vector), col(CachedVectorRow.used_at)).where(
+            col(CachedVectorRow.space) == shelf, key.in_(hashes)
+        )
         async with self._database.snapshot() as session:
             rows = (await session.execute(query)).all()
-        if any(used_at < utc_now() - TOUCHED_EVERY for _, _, used_at in rows):
-            await self._touch(embedder.space, hashes)
-        found = {key: np.frombuffer(vector, "<f4") for key, vector, _ in rows}
+        if any(used_at < self._now() - TOUCHED_EVERY for _, _, used_at in rows):
+            await self._touch(shelf, hashes)
+        found = {key: self._unpacked(vector) for key, vector, _ in rows}
         return {key: vector for key, vector in found.items() if vector.size == embedder.dimensions}
 
-    async def _touch(self, space: str, hashes: Collection[str]) -> None:
+    async def _touch(self, shelf: str, hashes: Collection[str]) -> None:
         used = update(CachedVectorRow).where(
-            col(CachedVectorRow.space) == space, col(CachedVectorRow.text_hash).in_(hashes)
+            col(CachedVectorRow.space) == shelf, col(CachedVectorRow.text_hash).in_(hashes)
         )
         async with self._database.transaction() as session:
-            await session.execute(used.values(used_at=utc_now()))
+            await session.execute(used.values(used_at=self._now()))
 
-    async def _keep(self, space: str, vectors: dict[str, Vector]) -> None:
-        """Keep new ones; another worker may have made the same meanwhile."""
+    def _now(self) -> datetime:
+        """What a use is dated: that of a sentence so far back that a day remains of the 30."""
+        return utc_now() - (KEPT_UNUSED - SENTENCES_KEPT if self._of_sentences else timedelta())
+
+    async def _keep(self, shelf: str, vectors: dict[str, Vector]) -> None:
+        """Keep new ones in the place of any that another worker, or another model, made meanwhile."""
+        older = delete(CachedVectorRow).where(
+            col(CachedVectorRow.space) == shelf, col(CachedVectorRow.text_hash).in_(vectors)
+        )
+        used_at = self._now()
         async with self._database.transaction() as session:
-            for key, vector in vectors.items():
-                data = np.asarray(vector, "<f4").tobytes()
-                await session.merge(CachedVectorRow(space=space, text_hash=key, vector=data))
+            await session.execute(older)
+            session.add_all(
+                CachedVectorRow(space=shelf, text_hash=key, vector=self._packed(vector), used_at=used_at)
+                for key, vector in vectors.items()
+            )
 
 
 def _hash(text: str) -> str:

@@ -14,11 +14,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bot.core.asking import Asked
+from bot.core.meaning import Meaning
 from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, Quote
-from bot.core.ports import Embedder
-from bot.core.quotables import Quotable, quotables
+from bot.core.ports import Embedder, SentenceReader
 from bot.core.quotes import reduce_text
 from storage.analyzer import analyze
+from storage.quotables import Quotable, quotables
 
 COSINE, COVERAGE, BM25, FIT, NEIGHBOUR, LABEL, PASSAGE = 1.0, 0.6, 0.3, 0.35, 0.25, 0.6, 0.6
 """Weights of the parts of a score; each part lies in 0-1."""
@@ -51,8 +52,11 @@ class _Candidate:
 class ExtractiveAnswerer:
     """Quotes the best one or two units of the evidence."""
 
-    def __init__(self, embedder: Embedder, *, quotes: int = 2, embedded: int = 12) -> None:
-        self._embedder = embedder
+    def __init__(
+        self, embedder: Embedder, kept: SentenceReader | None = None, *, quotes: int = 2, embedded: int = 12
+    ) -> None:
+        """``kept``: vectors of sentences that need not be made any more."""
+        self._meaning = Meaning(embedder, kept)
         self._quotes = quotes
         self._embedded = embedded
 
@@ -78,7 +82,7 @@ class ExtractiveAnswerer:
     ) -> list[_Candidate]:
         if question.vector is None or not candidates:
             return [replace(candidate, score=candidate.lexical) for candidate in candidates]
-        vectors = await self._embedder.aembed([candidate.unit.text for candidate in candidates])
+        vectors = await self._meaning.of([(one.item.passage, one.unit) for one in candidates])
         cosines = vectors @ np.asarray(question.vector, dtype=np.float32)
         scored = [
             replace(candidate, score=candidate.lexical + COSINE * max(float(cosine), 0.0))

@@ -114,6 +114,19 @@ class ChunkReader(Protocol):
         """
 
 
+class SentenceReader(Protocol):
+    """Knows the vectors that reading gave to parts of chunks."""
+
+    async def vectors(
+        self, reading_id: UUID, ordinal: int, text: str
+    ) -> Mapping[tuple[int, int], FloatArray]:
+        """(start, end) -> L2-normalised vector of parts of a chunk's ``text``; parts without one are missing.
+
+        Raises:
+            storage.errors.InfrastructureError: readings cannot be reached.
+        """
+
+
 class FigureReader(Protocol):
     """Gives back the figures of readings."""
 

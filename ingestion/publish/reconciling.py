@@ -220,6 +220,7 @@ class Reconciler:
             chunks=one.chunks,
             figures=one.figures,
             has_vectors=one.has_vectors,
+            has_sentences=one.has_sentences,
         )
 
     def _is_old(self, kept: Kept) -> bool:

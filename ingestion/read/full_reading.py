@@ -1,4 +1,4 @@
-"""The full rung: pages and chunks by the layout of the pages, with vectors."""
+"""The full rung: pages and chunks by the layout of the pages, with vectors; those of sentences too."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from ingestion.read.describing import Describe
 from ingestion.read.looking import Look, Pace
+from ingestion.read.sentence_embedding import SentenceEmbedding
 from storage.clock import steady_seconds
 from storage.crash_points import reach
 from storage.embedding import Embedder, Vectors
@@ -44,11 +45,16 @@ class FullReader:
         look: Look,
         *,
         describe: Describe | None = None,
+        sentences: SentenceEmbedding | None = None,
     ) -> None:
-        """``describe``: asks a vision model what figures show; None: nobody is asked."""
+        """``describe``: asks a vision model what figures show; None: nobody is asked.
+
+        ``sentences``: gives vectors to what can be quoted; None: it gets them when it is asked for.
+        """
         self._work = work
         self._look = look
         self._describe = describe
+        self._sentences = sentences
         self._files = files
         self._embedder = embedder
         self._vectors = vectors
@@ -78,9 +84,10 @@ class FullReader:
         try:
             base = await self._cut(claim, quick, wait_for_quiet)
             figures = await self._figures(base, wait_for_quiet)
-            texts = [*await self._files.texts(base.id), *(figure.said for figure in figures)]
-            vectors = await self._embed(texts, wait_for_quiet)
-            await self._files.write_vectors(claim.id, base.id, vectors, figures)
+            texts = await self._files.texts(base.id)
+            vectors = await self._embed([*texts, *(figure.said for figure in figures)], wait_for_quiet)
+            sentences = await self._sentences.embed(texts, wait_for_quiet) if self._sentences else []
+            await self._files.write_vectors(claim.id, base.id, vectors, figures, sentences)
         except LostReading as error:
             return await self._work.wait_for(claim, quick.id if base.id == claim.id else base.id, str(error))
         except EmbedderUnavailable as error:
@@ -88,8 +95,12 @@ class FullReader:
             raise
         self._failures = 0
         undescribed = sum(not figure.description for figure in figures) if self._describe else 0
-        milliseconds = round((time.monotonic() - started) * 1000)
-        details = {**base.details, "undescribed_figures": undescribed, "milliseconds": milliseconds}
+        details = {
+            **base.details,
+            "undescribed_figures": undescribed,
+            "sentences": sum(len(one.spans) for one in sentences),
+            "milliseconds": round((time.monotonic() - started) * 1000),
+        }
         space = self._embedder.space
         await self._work.finish(
             claim, Made(base.title, base.pages, base.chunks, details, base.figures, space)

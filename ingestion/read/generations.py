@@ -7,6 +7,7 @@ import hashlib
 from ingestion.settings import IngestionSettings
 from storage.embedding import Embedder
 from storage.planning import Generations
+from storage.quotables import SPLITTER
 
 PARSER = "mupdf-4"
 """Raise it when ``storage/pdf`` makes other pages or words of the same file, or they are kept otherwise."""
@@ -25,7 +26,8 @@ def generations_of(settings: IngestionSettings, embedder: Embedder) -> Generatio
     if settings.stop_at == "quick":
         return Generations(quick, None)
     cut = f"{quick}+{LAYOUT if settings.layout else 'fonts'}+{_sight(settings)}"
-    return Generations(quick, cut + embedder.id, cut)
+    sentences = f"+{SPLITTER}" if settings.sentence_vectors else ""
+    return Generations(quick, cut + embedder.id + sentences, cut)
 
 
 def _sight(settings: IngestionSettings) -> str:

@@ -16,13 +16,17 @@ from ingestion.read.cutting import Cutter
 from ingestion.read.full_reading import FullReader
 from ingestion.read.generations import generations_of
 from ingestion.read.looking import Look
+from ingestion.read.sentence_embedding import BATCHES_AT_ONCE
 from ingestion.settings import IngestionSettings
 from storage.clock import time_passed
 from storage.embedding import Vectors
 from storage.errors import EmbedderUnavailable, ReaderKilled
+from storage.kept_sentences import KeptSentences
 from storage.leases import Leases
+from storage.mended_readings import MendedReadings
 from storage.models import Rung
 from storage.pdf.process import PdfProcess
+from storage.quotables import quotables
 from storage.reading_work import ReadingWork
 from storage.tables import ReadingRow
 from storage.vector_cache import VectorCache
@@ -167,3 +171,61 @@ async def test_a_picture_without_words_is_refused_after_ocr_looked(home: Home) -
 
     await home.until(is_refused, seconds=90)
     assert "OCR" in str((await home.documents("hr"))["scan.pdf"].reason)
+
+
+TWO = "Leave\nThere are seven kinds of marzipan leave. Ask your manager for a form."
+
+
+async def test_what_can_be_quoted_gets_its_vectors_from_the_full_reading(home: Home) -> None:
+    """Shows that a question finds them in the reading that answers, in the embedder's own space."""
+    home.embedder = embedder = TermEmbedder("terms")
+    home.drop("hr/leave.pdf", pdf(TWO))
+    await home.serve()
+    live = await home.until_found("hr", "marzipan", "leave.pdf", Rung.FULL, 60)
+    (chunk,) = await home.files.chunks(live.reading_id)
+    looked_up = KeptSentences(MendedReadings(home.files, home.database), embedder.space)
+    found = await looked_up.vectors(live.reading_id, 0, chunk.text)
+    parts = [(one.start, one.end) for one in quotables(chunk.text)]
+    assert list(found) == parts
+    made = await embedder.aembed([chunk.text[start:end] for start, end in parts])
+    assert all(found[part] @ vector > 0.999 for part, vector in zip(parts, made, strict=True))
+    (full,) = [row for row in await home.rows(ReadingRow) if row.rung == "full"]
+    assert (full.details or {})["sentences"] == len(parts)
+    assert not (await home.ingestion().reconcile())
+
+
+async def test_sentences_can_be_left_without_vectors(home: Home) -> None:
+    """Shows that the switch spares their cost, and that they are made up for once it is on again."""
+    home.embedder = embedder = TermEmbedder("terms")
+    home.drop("hr/leave.pdf", pdf(TWO))
+    without = await home.serve(sentence_vectors=False)
+    live = await home.until_found("hr", "marzipan", "leave.pdf", Rung.FULL, 60)
+    assert await home.files.sentences(live.reading_id, 0) is None
+    assert len(embedder.texts) == live.chunks
+    await without.stop()
+    await home.serve()
+
+    async def is_made_up_for() -> bool:
+        again = await home.until_found("hr", "marzipan", "leave.pdf", Rung.FULL)
+        return await home.files.sentences(again.reading_id, 0) is not None
+
+    await home.until(is_made_up_for)
+    assert len(embedder.texts) == len(set(embedder.texts)), "a chunk was embedded twice"
+
+
+async def test_a_reading_that_broke_off_among_its_sentences_goes_on_there(home: Home) -> None:
+    """Shows that nothing is embedded twice when the embedder was away in the middle."""
+    home.embedder = embedder = TermEmbedder("terms")
+    lines = [f"Article {number} grants marzipan leave of {number} days." for number in range(40)]
+    home.drop("hr/leave.pdf", pdf("\n".join(["Leave", *lines])))
+    embedder.left = 12
+    await home.serve()
+
+    async def is_tired() -> bool:
+        return embedder.left is not None and embedder.left < BATCHES_AT_ONCE * embedder.batch
+
+    await home.until(is_tired)
+    embedder.left = None
+    live = await home.until_found("hr", "marzipan", "leave.pdf", Rung.FULL, 90)
+    assert await home.files.sentences(live.reading_id, 0) is not None
+    assert len(embedder.texts) == len(set(embedder.texts)) > 40

@@ -127,6 +127,7 @@ class Audit:
                 chunks=row.chunks,
                 figures=row.figures,
                 has_vectors=row.rung == "full",
+                has_sentences=bool((row.details or {}).get("sentences")),
             ):
                 self._note("lost", 1, f"reading {row.id} is not whole")
 

@@ -101,3 +101,23 @@ async def test_only_what_nobody_used_for_a_month_is_erased(database: Database) -
         await cache.embed(embedder, ["used"])
     assert embedder.asked == ["used", "unused"]
     assert await count_rows(database) == 1
+
+
+async def test_sentences_take_a_byte_a_number_and_a_day(database: Database) -> None:
+    """Shows that they are kept apart from chunks, short, and for no longer than a reading may take."""
+    cache, chunks, embedder = VectorCache(database, of_sentences=True), VectorCache(database), Counting()
+    made = await cache.embed(embedder, ["a", "a", "bb"])
+    again = await VectorCache(database, of_sentences=True).embed(embedder, ["bb", "a"])
+    assert embedder.asked == ["a", "bb"]
+    np.testing.assert_allclose(again[1], made[0] / np.linalg.norm(made[0]), atol=0.01)
+    await chunks.embed(embedder, ["a"])
+    assert embedder.asked == ["a", "bb", "a"]
+    async with database.snapshot() as session:
+        sizes = {row.space: len(row.vector) for row in await session.scalars(select(CachedVectorRow))}
+    assert sizes == {"counting_1/sentences": 3, "counting_1": 12}
+    with clock_ahead(timedelta(hours=20)):
+        await cache.embed(embedder, ["a"])
+        assert await cache.prune() == 0
+    with clock_ahead(timedelta(hours=30)):
+        assert await cache.prune() == 2
+    assert await count_rows(database) == 1

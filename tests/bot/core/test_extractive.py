@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+import numpy as np
 import pytest
 from core_fakes import BACKUPS, TRAVEL, HashEmbedder, ask, make_evidence, make_passage
 
@@ -9,13 +14,36 @@ from bot.core.asking import Asked
 from bot.core.citing import verify
 from bot.core.extractive import ExtractiveAnswerer
 from bot.core.gate import CoverageGate
-from bot.core.quotables import quotables
-from bot.core.units import split_units
+from storage.quotables import quotables
+from storage.units import split_units
 
 FORM = (
     "Location:  Tallahassee, FL  Accident Number:  NYC08CA055\nAirframe Total Time:\n"
     "Effective date: 2024-01-15\n\nAnalysis\nThe pilot flew low. The crew was safe."
 )
+
+
+class CountingEmbedder(HashEmbedder):
+    """Remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    async def aembed(self, texts: Sequence[str]) -> np.ndarray:
+        """By hash."""
+        self.texts += texts
+        return await super().aembed(texts)
+
+
+@dataclass
+class Shelved:
+    """Vectors by reading."""
+
+    kept: dict[UUID, dict[tuple[int, int], np.ndarray]]
+
+    async def vectors(self, reading_id: UUID, ordinal: int, text: str) -> dict[tuple[int, int], np.ndarray]:
+        """Those of the reading's only chunk."""
+        return self.kept[reading_id]
 
 
 async def quoted(question: str, *texts: str, with_vectors: bool = True) -> list[str]:
@@ -68,6 +96,27 @@ async def test_every_quote_is_the_documents_own() -> None:
 async def test_two_overlapping_passages_give_one_quote() -> None:
     """A sentence that two chunks share is not quoted twice."""
     assert await quoted("When do backups run?", BACKUPS, BACKUPS) == ["Backups run daily at 2:00 AM."]
+
+
+async def test_sentences_that_reading_embedded_are_not_embedded_again() -> None:
+    """Shows that kept vectors count as those made now, and that only what has none is embedded."""
+    passage = make_passage(BACKUPS)
+    units = list(quotables(BACKUPS))
+    question = ask(
+        "When do backups run?", BACKUPS, vector=(await HashEmbedder().aembed(["when backup run"]))[0]
+    )
+    vectors = await HashEmbedder().aembed([unit.text for unit in units])
+    kept = {(unit.start, unit.end): vector for unit, vector in zip(units, vectors, strict=True)}
+    drafts = []
+    for known in ({}, dict(list(kept.items())[:2]), kept):
+        embedder = CountingEmbedder()
+        answerer = ExtractiveAnswerer(embedder, Shelved({passage.publication.reading_id: known}))
+        drafts.append(await answerer.draft(question, make_evidence(passage)))
+        assert sorted(embedder.texts) == sorted(
+            one.text for one in units if (one.start, one.end) not in known
+        )
+    assert drafts[0].claims
+    assert drafts[0] == drafts[1] == drafts[2]
 
 
 async def test_no_evidence_gives_an_empty_draft() -> None:

@@ -1,0 +1,34 @@
+"""The vectors that reading gave to what can be quoted, for the questions of one embedder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from uuid import UUID
+
+from storage.errors import LostReading
+from storage.mended_readings import MendedReadings
+from storage.sentence_vectors import Span, Vector
+
+
+class KeptSentences:
+    """Looks vectors up; whatever has none, or none that fits, is simply not there."""
+
+    def __init__(self, readings: MendedReadings, space: str) -> None:
+        """``space`` is where the vectors of all questions lie."""
+        self._readings = readings
+        self._space = space
+
+    async def vectors(self, reading_id: UUID, ordinal: int, text: str) -> Mapping[Span, Vector]:
+        """(start, end) -> vector, of length one, of what may be quoted from a chunk.
+
+        Empty for a reading without them (a quick one, or one made before there were any), for one made
+        by another embedder, for another text than the chunk's, and where the disk damaged them.
+
+        Raises:
+            BlobsUnavailable: the files of readings cannot be reached.
+        """
+        try:
+            kept = await self._readings.sentences(reading_id, ordinal)
+        except LostReading:  # it is made again meanwhile
+            return {}
+        return kept.by_span(self._space, text) if kept else {}

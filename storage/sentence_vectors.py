@@ -1,0 +1,60 @@
+"""The vectors of what may be quoted from a chunk, as a line of a reading's file holds them."""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from storage.brief_vectors import BriefVectors, lengthen
+
+Span = tuple[int, int]
+"""(start, end) of a part of a chunk's text."""
+Vector = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceVectors:
+    """One vector per quotable part of a chunk's text."""
+
+    space: str
+    """Where they lie: those of two spaces are never compared."""
+    text_checksum: int
+    """CRC-32 of the text that ``spans`` count in."""
+    spans: tuple[Span, ...]
+    vectors: BriefVectors
+    """Shape (spans, dimensions)."""
+
+    @classmethod
+    def of(cls, space: str, text: str, spans: Sequence[Span], vectors: BriefVectors) -> SentenceVectors:
+        """Those of the parts ``spans`` of ``text``."""
+        return cls(space, _checksum(text), tuple(spans), vectors)
+
+    def by_span(self, space: str, text: str) -> Mapping[Span, Vector]:
+        """The vectors by their parts' places; none in another space, or of another text."""
+        if (space, _checksum(text)) != (self.space, self.text_checksum):
+            return {}
+        return dict(zip(self.spans, lengthen(self.vectors), strict=True))
+
+
+def sentence_values(sentences: SentenceVectors) -> list[Any]:
+    """The vectors of a chunk as a line holds them."""
+    data = base64.b64encode(sentences.vectors.tobytes()).decode()
+    return [sentences.space, sentences.text_checksum, sentences.spans, data]
+
+
+def sentences_of(values: list[Any]) -> SentenceVectors:
+    """The vectors of a line."""
+    space, text_checksum, spans, data = values
+    numbers = np.frombuffer(base64.b64decode(data), dtype=np.int8)
+    vectors = numbers.reshape(len(spans), -1) if spans else numbers.reshape(0, 0)
+    return SentenceVectors(space, text_checksum, tuple((start, end) for start, end in spans), vectors)
+
+
+def _checksum(text: str) -> int:
+    return zlib.crc32(text.encode())
