@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from bot.core.answering import Answering
 from bot.core.citation_desk import CitationDesk
 from bot.core.extractive import ExtractiveAnswerer
-from bot.core.gate import CoverageGate
+from bot.core.gate import EvidenceGate
 from bot.core.link_keys import KeyRing
 from bot.core.links import Links
 from bot.core.ranking import Ranking
@@ -68,7 +68,7 @@ async def build_answering(
             retriever=HybridRetriever(search, asking, _ranking(settings), candidates=settings.candidates),
             quoting=ExtractiveAnswerer(asking, KeptSentences(storage.readings, embedder.space)),
             model=model,
-            gate=CoverageGate(),
+            gate=EvidenceGate(least_likeness=settings.least_likeness),
             chunks=storage.readings,
             figures=storage.readings,
             documents=storage.catalog,
@@ -81,7 +81,14 @@ async def build_answering(
 
 def _ranking(settings: BotSettings) -> Ranking:
     recency = Recency(settings.recency_weight, settings.recency_half_life_days)
-    return Ranking(settings.words_weight, settings.named_weight, settings.outdated_share, recency)
+    return Ranking(
+        words_weight=settings.words_weight,
+        coverage_weight=settings.coverage_weight,
+        named_weight=settings.named_weight,
+        document_weight=settings.document_weight,
+        outdated_share=settings.outdated_share,
+        recency=recency,
+    )
 
 
 def _model(settings: BotSettings) -> ModelAnswerer | None:

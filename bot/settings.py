@@ -39,11 +39,21 @@ class BotSettings(FootnoteSettings):
         6000, ge=500, le=200_000, description="Most tokens (cl100k_base) of the passages an answerer reads."
     )
     sources_shown: int = Field(5, ge=1, le=10, description="Cited pages that get a button of their own.")
-    words_weight: float = Field(
-        0.6, ge=0, le=1, description="Share of BM25 in the score; the rest is the cosine."
-    )
+    words_weight: float = Field(0.45, ge=0, le=1, description="Share of BM25 beside the cosine in a score.")
     named_weight: float = Field(
         0.25, ge=0, le=1, description="What being the document that a question names adds to a score."
+    )
+    coverage_weight: float = Field(
+        0.25, ge=0, le=1, description="What holding the question's words adds to a score."
+    )
+    document_weight: float = Field(
+        0.5, ge=0, le=1, description="What the document's holding the question's rarer words adds to a score."
+    )
+    least_likeness: float = Field(
+        0.35,
+        ge=0,
+        le=1,
+        description="Cosine (with a little for shared words) below which nothing is answered.",
     )
     outdated_share: float = Field(
         0.8, ge=0, le=1, description="Share of its score that an outdated edition of a procedure keeps."

@@ -13,11 +13,11 @@ import numpy as np
 from bot.core.answering import Answering
 from bot.core.citation_desk import CitationDesk
 from bot.core.extractive import ExtractiveAnswerer
-from bot.core.gate import CoverageGate
+from bot.core.gate import EvidenceGate
 from bot.core.models import AnalyzedQuestion, Draft, Evidence, Passage, Question
 from bot.core.ports import Answerer
 from bot.core.retriever import HybridRetriever, inverse_frequency
-from storage.analyzer import analyze
+from storage.analyzer import analyze, index_terms
 from storage.figure_models import Figure
 from storage.index.contract import Hit
 from storage.models import (
@@ -92,6 +92,7 @@ def make_passage(
         score,
         1.0,
         vector,
+        frozenset(index_terms(title, heading_path, text).split()),
     )
 
 
@@ -200,7 +201,7 @@ class Shelf:
     def _hit(passage: Passage, score: float) -> Hit:
         return Hit(
             passage.publication.id, passage.ordinal, passage.text, passage.first_page, passage.last_page,
-            passage.heading_path, score,
+            passage.heading_path, score, " ".join(passage.terms),
         )  # fmt: skip
 
 
@@ -269,7 +270,7 @@ class World:
             retriever=HybridRetriever(self.shelf, embedder),
             quoting=ExtractiveAnswerer(embedder),
             model=model,
-            gate=CoverageGate(),
+            gate=EvidenceGate(least_likeness=0.75),
             chunks=self.shelf,
             figures=self.shelf,
             documents=self.register,

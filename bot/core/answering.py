@@ -16,7 +16,7 @@ from bot.core.citation_desk import CitationDesk
 from bot.core.citing import Verified, verify
 from bot.core.errors import ModelError
 from bot.core.evidence import gather_evidence
-from bot.core.gate import CoverageGate
+from bot.core.gate import EvidenceGate
 from bot.core.illustrating import Illustrator
 from bot.core.models import (
     AnalyzedQuestion,
@@ -45,7 +45,7 @@ class Answering:
         retriever: Retriever,
         quoting: Answerer,
         model: Answerer | None,
-        gate: CoverageGate,
+        gate: EvidenceGate,
         chunks: ChunkReader,
         figures: FigureReader,
         documents: ChannelDocuments,

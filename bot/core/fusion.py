@@ -79,4 +79,5 @@ def _passage(
         score=score,
         bm25=bm25,
         vector=vector,
+        terms=frozenset(hit.terms.split()),
     )

@@ -1,7 +1,7 @@
 """Decides before anybody writes whether the evidence can answer at all.
 
-The share of the question's idf weight that the best passages cover was the steadiest signal for
-questions that the documents do not answer; it runs before a model too, because a model invents.
+Likeness of meaning, with the share of the question's idf weight that a passage covers, was the steadiest signal
+for questions off the subject; it runs before a model too, because a model invents.
 """
 
 from __future__ import annotations
@@ -10,16 +10,27 @@ from collections.abc import Sequence
 
 from bot.core.asking import Asked
 from bot.core.models import AnalyzedQuestion, Evidence, Passage
-from storage.analyzer import analyze
+
+COVERAGE = 0.3
+"""What covering all of a question's words adds to a cosine."""
 
 
-class CoverageGate:
-    """Lets a question through when one passage covers enough of it, by words or by words and meaning."""
+class EvidenceGate:
+    """Lets a question through when one passage is near enough to it."""
 
-    def __init__(self, *, least_coverage: float = 0.6, least_sum: float = 0.95) -> None:
-        """The least share of the question's idf weight, and the least sum of that share and the cosine."""
-        self._least_coverage = least_coverage
-        self._least_sum = least_sum
+    def __init__(
+        self, *, least_likeness: float = 0.35, enough_coverage: float = 0.6, least_words: float = 0.35
+    ) -> None:
+        """Nothing is asked here yet.
+
+        Args:
+            least_likeness: of cosine and weighed coverage together; measured for the bundled embedder.
+            enough_coverage: opens by itself, so that codes and names count without any meaning.
+            least_words: coverage of a passage that has no vector to compare.
+        """
+        self._least_likeness = least_likeness
+        self._enough_coverage = enough_coverage
+        self._least_words = least_words
 
     def opens(self, question: AnalyzedQuestion, evidence: Sequence[Evidence]) -> bool:
         """Whether an answer may be written from this evidence."""
@@ -27,10 +38,8 @@ class CoverageGate:
         return any(self._is_enough(asked, item.passage) for item in evidence)
 
     def _is_enough(self, asked: Asked, passage: Passage) -> bool:
-        coverage = asked.coverage(_terms(passage))
-        return coverage >= self._least_coverage or coverage + (passage.vector or 0.0) >= self._least_sum
-
-
-def _terms(passage: Passage) -> list[str]:
-    """All that says what a passage is about: its document's title, its headings, its text."""
-    return analyze("\n".join((passage.publication.title, *passage.heading_path, passage.text)))
+        coverage = asked.coverage(passage.terms)
+        if passage.vector is None:
+            return coverage >= self._least_words
+        is_like = passage.vector + COVERAGE * coverage >= self._least_likeness
+        return is_like or coverage >= self._enough_coverage

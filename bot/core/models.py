@@ -40,6 +40,8 @@ class Passage:
     """Raw BM25, higher is better; None when the words leg did not find it."""
     vector: float | None
     """Cosine; None when the vector leg did not find it."""
+    terms: frozenset[str] = frozenset()
+    """The analyzer's, of title, headings and text."""
 
 
 @dataclass(frozen=True, slots=True)

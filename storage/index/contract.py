@@ -79,6 +79,8 @@ class Hit:
     heading_path: tuple[str, ...]
     score: float
     """Words: BM25 (k1 1.2, b 0.75), higher is better. Vectors: the cosine."""
+    terms: str
+    """As they were indexed: of title, headings and body."""
 
 
 def require_complete(publication: UUID, *, chunks: tuple[int, int], vectors: tuple[int, int]) -> None:

@@ -154,8 +154,9 @@ def _require_sound(row: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _hit(row: tuple[Any, ...], score: float) -> Hit:
-    publication, ordinal, _, _, text, first_page, last_page, headings, *_ = row
-    return Hit(UUID(publication), ordinal, text, first_page, last_page, tuple(json.loads(headings)), score)
+    publication, ordinal, terms, _, text, first_page, last_page, headings, *_ = row
+    path = tuple(json.loads(headings))
+    return Hit(UUID(publication), ordinal, text, first_page, last_page, path, score, terms)
 
 
 def unit(vector: Vector) -> NDArray[np.float32]:

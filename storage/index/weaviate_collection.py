@@ -31,7 +31,7 @@ from storage.index.weaviate_spaces import FIRST_VECTOR, vector_config
 from storage.models import TenantName
 
 COLLECTION = "FootnoteChunk"
-SHOWN = ["publication", "ordinal", "text", "first_page", "last_page", "heading_path"]
+SHOWN = ["publication", "ordinal", "terms", "text", "first_page", "last_page", "heading_path"]
 """The properties a hit is made of."""
 
 _CHANNEL_OPTIONS: list[tuple[str, Any]] = [
@@ -169,6 +169,7 @@ def as_hit(properties: Mapping[str, Any], score: float) -> Hit:
         last_page=int(properties["last_page"]),
         heading_path=tuple(properties["heading_path"] or ()),
         score=score,
+        terms=properties["terms"],
     )
 
 

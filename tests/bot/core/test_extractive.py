@@ -13,7 +13,7 @@ from core_fakes import BACKUPS, TRAVEL, HashEmbedder, ask, make_evidence, make_p
 from bot.core.asking import Asked
 from bot.core.citing import verify
 from bot.core.extractive import ExtractiveAnswerer
-from bot.core.gate import CoverageGate
+from bot.core.gate import EvidenceGate
 from storage.quotables import quotables
 from storage.units import split_units
 
@@ -137,7 +137,7 @@ async def test_no_evidence_gives_an_empty_draft() -> None:
 def test_the_gate_opens_for_what_the_documents_cover(question: str, *, opens: bool) -> None:
     """A question whose rare words occur in no passage is refused before anybody writes."""
     evidence = make_evidence(make_passage(BACKUPS), make_passage(TRAVEL, title="Travel Policy", ordinal=1))
-    assert CoverageGate().opens(ask(question, BACKUPS, TRAVEL, FORM), evidence) is opens
+    assert EvidenceGate().opens(ask(question, BACKUPS, TRAVEL, FORM), evidence) is opens
 
 
 def test_words_that_ask_weigh_nothing() -> None:
