@@ -1,7 +1,7 @@
 """Decides before anybody writes whether the evidence can answer at all.
 
-Likeness of meaning, with the share of the question's idf weight that a passage covers, was the steadiest signal
-for questions off the subject; it runs before a model too, because a model invents.
+Likeness of meaning, with the share of the question's idf weight that a passage covers, was the steadiest
+signal for questions off the subject; it runs before a model too, because a model invents.
 """
 
 from __future__ import annotations
