@@ -19,6 +19,8 @@ from storage.clock import utc_now
 from storage.database import Database
 from storage.errors import LeaseLost
 from storage.leases import pause
+from storage.memory import keep_turn
+from storage.memory_models import NewTurn
 from storage.models import Channel, InboxItem, Platform
 from storage.tables import InboxRow, OutboxRow
 
@@ -100,15 +102,19 @@ class Inbox:
         Raises:
             LeaseLost: another worker has the question.
         """
-        await self._set_reply(item, state="placed", message=message)
+        async with self._database.transaction(alone=False) as session:
+            await _set_reply(session, item, state="placed", message=message)
 
-    async def save_answer(self, item: InboxItem, answer: dict[str, Any]) -> None:
-        """Keep the answer, so that it is never asked for again.
+    async def save_answer(self, item: InboxItem, answer: dict[str, Any], turn: NewTurn | None = None) -> None:
+        """Keep the answer, so that it is never asked for again, and what its thread remembers of it.
 
         Raises:
             LeaseLost: another worker has the question.
         """
-        await self._set_reply(item, answer=answer)
+        async with self._database.transaction(alone=False) as session:
+            await _set_reply(session, item, answer=answer)
+            if turn:
+                await keep_turn(session, turn)
 
     async def mark_delivered(self, item: InboxItem) -> None:
         """The answer was seen: the question is done.
@@ -159,13 +165,6 @@ class Inbox:
         async with self._database.transaction(alone=False) as session:
             await _check(session, item, **values)
 
-    async def _set_reply(self, item: InboxItem, **values: Any) -> None:
-        async with self._database.transaction(alone=False) as session:
-            await _check(session, item)
-            await session.execute(
-                update(OutboxRow).where(col(OutboxRow.inbox_id) == item.id).values(**values)
-            )
-
 
 def _is_due(now: datetime) -> ColumnElement[bool]:
     free = or_(col(InboxRow.lease_until).is_(None), col(InboxRow.lease_until) <= now)
@@ -183,6 +182,11 @@ async def _check(session: AsyncSession, item: InboxItem, **values: Any) -> None:
     changed = await session.scalar(held.values(fence=item.fence, **values).returning(col(InboxRow.id)))
     if changed is None:
         raise LeaseLost(f"question {item.id} is in other hands")
+
+
+async def _set_reply(session: AsyncSession, item: InboxItem, **values: Any) -> None:
+    await _check(session, item)
+    await session.execute(update(OutboxRow).where(col(OutboxRow.inbox_id) == item.id).values(**values))
 
 
 def _item(row: InboxRow, reply: OutboxRow | None) -> InboxItem:

@@ -3,7 +3,8 @@
 from alembic import context
 from sqlmodel import SQLModel
 
-import storage.tables  # noqa: F401 - fills the metadata that autogenerate compares with
+import storage.tables
+import storage.turn_table  # noqa: F401 - the same
 
 context.configure(
     connection=context.config.attributes["connection"],
