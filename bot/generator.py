@@ -94,6 +94,20 @@ class ModelAnswerer:
         except TimeoutError as error:
             raise ModelUnavailable("the model did not answer in time") from error
 
+    async def write(self, instructions: str, request: str, *, seconds: float, tokens: int) -> str:
+        """A short text in the model's words.
+
+        Raises:
+            ModelUnavailable: the endpoint is down, late, refusing or rate-limited.
+            ModelReplyUnusable: the reply was cut off or empty.
+        """
+        messages = [{"role": "system", "content": instructions}, {"role": "user", "content": request}]
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._complete(messages, {"max_tokens": tokens})
+        except TimeoutError as error:
+            raise ModelUnavailable("the model did not answer in time") from error
+
     async def aclose(self) -> None:
         """Close the connections."""
         await self._client.close()
@@ -141,9 +155,8 @@ class ModelAnswerer:
     async def _send(self, messages: list[dict[str, str]], structure: dict[str, Any]) -> object:
         """What the SDK returns: a page of HTML with status 200 comes back as a str, despite its types."""
         send: Any = self._client.chat.completions.create
-        reply: object = await send(
-            model=self._model, messages=messages, temperature=0, max_tokens=self._tokens, **structure
-        )
+        asked = {"max_tokens": self._tokens, **structure}
+        reply: object = await send(model=self._model, messages=messages, temperature=0, **asked)
         return reply
 
 

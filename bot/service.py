@@ -23,6 +23,7 @@ from bot.core.links import Links
 from bot.core.ranking import Ranking
 from bot.core.recency import Recency
 from bot.core.retriever import HybridRetriever
+from bot.core.rewriting import ModelRewriter
 from bot.engines import Settings, Storage, open_embedder, open_index, open_pdf_process, open_storage
 from bot.listening import base_url, read_listening
 from bot.settings import BotSettings
@@ -68,6 +69,7 @@ async def build_answering(
             retriever=HybridRetriever(search, asking, _ranking(settings), candidates=settings.candidates),
             quoting=ExtractiveAnswerer(asking, KeptSentences(storage.readings, embedder.space)),
             model=model,
+            rewriter=ModelRewriter(model) if model else None,
             gate=EvidenceGate(least_likeness=settings.least_likeness),
             chunks=storage.readings,
             figures=storage.readings,

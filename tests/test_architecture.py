@@ -84,6 +84,7 @@ MAY_IMPORT = {
         "storage.figure_models",
         "storage.geometry",
         "storage.index.contract",
+        "storage.memory_models",
         "storage.metadata_models",
         "storage.models",
         "storage.notice_models",

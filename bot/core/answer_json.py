@@ -33,6 +33,7 @@ def answer_from_json(stored: Json) -> Answer:
         nearest=NearestPage(**nearest) if nearest else None,
         unread=tuple(UnreadFile(**one) for one in stored["unread"]),
         milliseconds=Milliseconds(**stored["milliseconds"]),
+        standalone=stored.get("standalone", ""),
     )
 
 

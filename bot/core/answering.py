@@ -16,6 +16,7 @@ from bot.core.citation_desk import CitationDesk
 from bot.core.citing import Verified, verify
 from bot.core.errors import ModelError
 from bot.core.evidence import gather_evidence
+from bot.core.follow_ups import FollowUps
 from bot.core.gate import EvidenceGate
 from bot.core.illustrating import Illustrator
 from bot.core.models import (
@@ -31,6 +32,7 @@ from bot.core.ports import Answerer, ChannelDocuments, ChunkReader, FigureReader
 from bot.core.refusing import Refusals
 from bot.core.scoping import Scopes
 from bot.core.smalltalk import reply_to
+from bot.core.thread_ports import Rewriter
 from storage.errors import InfrastructureError
 
 log = logging.getLogger(__name__)
@@ -45,6 +47,7 @@ class Answering:
         retriever: Retriever,
         quoting: Answerer,
         model: Answerer | None,
+        rewriter: Rewriter | None = None,
         gate: EvidenceGate,
         chunks: ChunkReader,
         figures: FigureReader,
@@ -61,6 +64,7 @@ class Answering:
         self._chunks = chunks
         self._desk = desk
         self._scopes = Scopes(documents)
+        self._follow_ups = FollowUps(documents, rewriter)
         self._refusals = Refusals(documents, desk)
         self._illustrator = Illustrator(figures, chunks, desk)
         self._passages_read = passages_read
@@ -85,13 +89,15 @@ class Answering:
             return Answer(AnswerState.CHAT, said)
         if len(question.text) > self._question_chars:
             return Answer(AnswerState.CHAT, wording.question_too_long(self._question_chars))
+        understood = await self._follow_ups.understand(question)
         started = time.perf_counter()
-        question = await self._scopes.narrow(question)
-        retrieval = await self._retriever.retrieve(question)
+        asked = await self._scopes.narrow(understood)
+        retrieval = await self._retriever.retrieve(asked)
         retrieved = time.perf_counter()
-        answer = await self._answer_from(question, retrieval)
+        answer = await self._answer_from(asked, retrieval)
         spent = Milliseconds(round(1000 * (retrieved - started)), _milliseconds(retrieved))
-        return replace(answer, passages=retrieval.passages, milliseconds=spent)
+        standalone = "" if understood.text == question.text else understood.text
+        return replace(answer, passages=retrieval.passages, milliseconds=spent, standalone=standalone)
 
     async def _answer_from(self, question: Question, retrieval: Retrieval) -> Answer:
         if (figure := await self._illustrator.answer(question.channel, retrieval)) is not None:

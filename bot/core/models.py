@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
+from storage.memory_models import Turn
 from storage.models import Box, Channel, ChannelKey, LivePublication, PlacedWord
 
 
@@ -22,6 +23,8 @@ class Question:
     asked_at: datetime
     documents: frozenset[UUID] | None = None
     """Only these may answer; None: every one of the channel."""
+    history: tuple[Turn, ...] = ()
+    """What its thread said before, newest last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +208,8 @@ class Answer:
     nearest: NearestPage | None = None
     unread: tuple[UnreadFile, ...] = ()
     milliseconds: Milliseconds = field(default_factory=Milliseconds)
+    standalone: str = ""
+    """What was searched for, when it is not what was typed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +249,7 @@ class IncomingMessage:
     message_key: str
     """The message with its installation and conversation: it may arrive as several events."""
     thread: str
+    """Within the channel; '' where all that is said there is one running conversation."""
     text: str
     """Without the bot's mention."""
     address: dict[str, Any]

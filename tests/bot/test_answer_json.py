@@ -31,6 +31,7 @@ FULL = Answer(
     nearest=NearestPage("it/SOP.pdf", 1, "http://127.0.0.1/v/d"),
     unread=(UnreadFile("locked.pdf", "needs a password"),),
     milliseconds=Milliseconds(3, 40, 43),
+    standalone="When do full backups run?",
 )
 
 
@@ -41,6 +42,13 @@ def test_an_answer_comes_back_exactly(answer: Answer) -> None:
     assert back == answer
     assert isinstance(back.state, AnswerState)
     assert all(isinstance(box, Box) for citation in back.citations for box in citation.boxes)
+
+
+def test_an_answer_from_before_there_were_threads_comes_back() -> None:
+    """An answer that waited through an upgrade is delivered."""
+    stored = answer_to_json(FULL)
+    del stored["standalone"]
+    assert answer_from_json(stored) == replace(FULL, standalone="")
 
 
 def test_passages_stay_out_of_the_outbox() -> None:

@@ -1,0 +1,80 @@
+"""Has a model word a follow-up question, and believes it only as far as its words come from the thread."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from importlib.resources import files
+
+from bot.core.errors import ModelReplyUnusable
+from bot.core.exactness import exact_words
+from bot.core.facts import unsupported
+from bot.core.plaintext import shorten
+from bot.core.thread_ports import TextModel
+from storage.analyzer import fold
+from storage.memory_models import Turn
+
+MOST_READ = 2000
+"""Characters of the thread that a model reads, the newest first."""
+LONGEST = 400
+SECONDS, TOKENS = 6.0, 120
+"""What one rewriting may take."""
+
+_WORD = re.compile(r"[^\W_]+")
+_LABEL = re.compile(r"^(?:(?:standalone |rewritten )?question|q)\s*:\s*", re.IGNORECASE)
+_SPELLED = frozenset(
+    "two three four five six seven eight nine ten eleven twelve fifteen twenty thirty forty fifty hundred "
+    "thousand million zwei drei vier funf zehn deux trois quatre cinq dix dos tres cuatro cinco diez".split()
+)
+
+
+class ModelRewriter:
+    """Words follow-up questions by one short call to a language model."""
+
+    def __init__(self, model: TextModel) -> None:
+        self._model = model
+        self._instructions = files("bot.core").joinpath("prompts", "rewrite.md").read_text(encoding="utf-8")
+
+    async def rewrite(self, question: str, history: Sequence[Turn]) -> str:
+        """The question as one would ask it alone; itself when it needs nothing of the thread.
+
+        Raises:
+            bot.core.errors.ModelError: the model failed, was late, or wrote what the thread does not say.
+        """
+        request = f"{show(history)}\n\nLast question: {question}"
+        reply = await self._model.write(self._instructions, request, seconds=SECONDS, tokens=TOKENS)
+        lines = [line for line in map(str.strip, reply.splitlines()) if line]
+        text = _LABEL.sub("", lines[0]).strip("\"'“”` ") if len(lines) == 1 else ""
+        if not text or len(text) > max(LONGEST, 2 * len(question)):
+            raise ModelReplyUnusable("the rewriting is no single question")
+        if not is_faithful(text, question, history):
+            raise ModelReplyUnusable("the rewriting says what the thread does not")
+        return text
+
+
+def show(history: Sequence[Turn]) -> str:
+    """The thread as a model reads it: as many of the last turns as fit, at least one, oldest first."""
+    shown: list[str] = []
+    left = MOST_READ
+    for turn in reversed(history):
+        told = f"Question: {turn.standalone}\nAnswer: {shorten(turn.answer, 500)}"
+        left -= len(told)
+        if shown and left < 0:
+            break
+        shown.append(told[:MOST_READ])
+    return "\n".join(reversed(shown))
+
+
+def is_faithful(text: str, question: str, history: Sequence[Turn]) -> bool:
+    """Whether a rewriting holds no number, code or name that neither the question nor its thread holds."""
+    sources = [
+        question,
+        *(said for turn in history for said in (turn.question, turn.standalone, turn.answer)),
+    ]
+    known = _words("\n".join(sources))
+    named = _words(" ".join(exact_words(text)))
+    return not unsupported(text, sources) and named <= known and _words(text) & _SPELLED <= known
+
+
+def _words(text: str) -> set[str]:
+    return set(_WORD.findall(fold(text).lower()))
