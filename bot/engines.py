@@ -32,6 +32,7 @@ from storage.folders import Folders
 from storage.home_facts import first_space, hold_index
 from storage.index.contract import Index
 from storage.index.embedded import EmbeddedIndex
+from storage.memory import Memory
 from storage.mended_readings import MendedReadings
 from storage.models import Rung
 from storage.pdf.process import PdfProcess
@@ -86,6 +87,7 @@ class Storage:
     channels: Channels
     catalog: Catalog
     citations: Citations
+    memory: Memory
     blobs: Blobs
     files: ReadingFiles
     readings: MendedReadings
@@ -112,6 +114,7 @@ async def open_storage(settings: Settings) -> AsyncIterator[Storage]:
             Channels(database),
             Catalog(database, Rung(settings.ingestion.stop_at)),
             Citations(database),
+            Memory(database, settings.bot.memory_days),
             Blobs(home / "blobs"),
             files,
             MendedReadings(files, database),

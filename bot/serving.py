@@ -16,6 +16,7 @@ from bot.core.announcing_ports import Announcer
 from bot.core.answering import Answering
 from bot.core.citation_desk import CitationDesk
 from bot.core.conversation import Conversation
+from bot.core.forgetting import forgetting
 from bot.core.links import Links
 from bot.core.ports import Messenger
 from bot.core.receipt_desk import ReceiptDesk
@@ -66,6 +67,7 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         embedder = await stack.enter_async_context(open_embedder(storage))
         index = await stack.enter_async_context(open_index(storage, patiently=True))
         listening.tell()
+        await stack.enter_async_context(forgetting(storage.memory))
         links = make_links(settings)
         answering = await stack.enter_async_context(build_answering(storage, embedder, index, links))
         ingestion = build_ingestion(storage, embedder, index, pdf)
@@ -92,6 +94,7 @@ class Doors:
             Inbox(storage.database),
             storage.channels,
             answering,
+            storage.memory,
             messengers,
             at_once=settings.questions_at_once,
             lease_seconds=LEASE_SECONDS,
@@ -238,6 +241,7 @@ def _stores(storage: Storage) -> Stores:
         storage.blobs,
         storage.folders,
         Notices(storage.database),
+        storage.memory,
     )
 
 

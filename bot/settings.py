@@ -69,6 +69,13 @@ class BotSettings(FootnoteSettings):
         4000, ge=100, le=100_000, description="Longest question that is read, in characters."
     )
 
+    memory_days: float = Field(
+        30,
+        gt=0,
+        le=3650,
+        description="Days a thread's questions and answers are kept, so that follow-ups are understood.",
+    )
+
     receipts: str = Field(
         "channel",
         pattern="^(channel|admin|off)$",

@@ -25,6 +25,7 @@ from storage.citations import Citations
 from storage.database import Database
 from storage.folders import Folders
 from storage.geometry import main_page, rectangles
+from storage.memory import Memory
 from storage.models import Channel, ChannelKey, CitationRecord, Page, Platform
 from storage.notices import Notices
 from storage.pdf.models import ReadPdf
@@ -113,6 +114,7 @@ class House:
         self.citations = Citations(database)
         self.catalog = Catalog(database)
         self.folders = Folders(database)
+        self.memory = Memory(database, 30)
         self.now = datetime(2026, 3, 1, 12, tzinfo=UTC)
         self.keys = KeyRing(home / "link_keys.json")
         self.public_url = "http://127.0.0.1"
@@ -128,6 +130,7 @@ class House:
             self.blobs,
             self.folders,
             Notices(self.database),
+            self.memory,
         )
 
     @property

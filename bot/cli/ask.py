@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeGuard
-from uuid import UUID
 
 from bot.cli.json_lines import answer_line, dump
 from bot.cli.where import checked_where, documents_where, read_where
@@ -22,10 +21,10 @@ from bot.core import wording
 from bot.core.answering import Answering
 from bot.core.models import Answer, AnswerState, Question
 from bot.core.sources import cited_pages, figure_pages
+from bot.core.threads import Threads
 from bot.engines import Storage, load_settings
 from bot.service import open_answering
 from storage.errors import InfrastructureError, SettingsError, UnknownChannel
-from storage.models import Channel
 
 
 async def ask(options: argparse.Namespace) -> int:
@@ -35,7 +34,8 @@ async def ask(options: argparse.Namespace) -> int:
     if not options.question or not options.channel:
         print('footnote: ask "QUESTION" --channel NAME, or --questions FILE.jsonl --json', file=sys.stderr)
         return 2
-    answer = await _ask_one(options.question, options.channel, read_where(options.where))
+    line = _Line(None, options.question, options.channel, read_where(options.where), options.thread)
+    answer = await _ask_one(line)
     if options.json:
         print(dump(answer_line(answer, id=None, question=options.question, channel=options.channel)))
     else:
@@ -43,24 +43,35 @@ async def ask(options: argparse.Namespace) -> int:
     return 1 if answer.state is AnswerState.FAILED else 0
 
 
-async def _ask_one(question: str, channel_name: str, where: Mapping[str, str]) -> Answer:
+async def _ask_one(line: _Line) -> Answer:
     """The answer; one that says that an engine failed when nothing could even be opened."""
     try:
         async with open_answering(load_settings()) as (storage, answering):
-            channel = await storage.channels.by_name(channel_name)
-            documents = await documents_where(storage, channel.id, where)
-            return await answering.answer(_question(question, channel, documents))
+            return await _answer(line, storage, answering)
     except InfrastructureError as error:
         return _failed(error)
+
+
+async def _answer(line: _Line, storage: Storage, answering: Answering) -> Answer:
+    """The answer to a line's question, in its thread if it names one.
+
+    Raises:
+        UnknownChannel: there is no such channel.
+        InfrastructureError: the database failed.
+    """
+    channel = await storage.channels.by_name(line.channel)
+    documents = await documents_where(storage, channel.id, line.where)
+    question = Question(uuid.uuid4().hex, line.question, channel, datetime.now(UTC), documents)
+    threads, thread = Threads(storage.memory), line.thread and f"ask {line.thread}"
+    question = await threads.recall(question, thread)
+    answer = await answering.answer(question)
+    await threads.keep(question, thread, answer)
+    return answer
 
 
 def _failed(error: InfrastructureError) -> Answer:
     print(f"footnote: {error}", file=sys.stderr)
     return Answer(AnswerState.FAILED, wording.ENGINE_FAILED)
-
-
-def _question(text: str, channel: Channel, documents: frozenset[UUID] | None) -> Question:
-    return Question(uuid.uuid4().hex, text, channel, datetime.now(UTC), documents)
 
 
 log = logging.getLogger(__name__)
@@ -74,6 +85,7 @@ class _Line:
     question: str
     channel: str
     where: Mapping[str, str] = field(default_factory=dict)
+    thread: str | None = None
     fault: str | None = None
 
 
@@ -81,7 +93,7 @@ async def _ask_many(options: argparse.Namespace) -> int:
     if not options.questions.exists() or options.questions.is_dir():
         print(f"footnote: there is no file {options.questions}", file=sys.stderr)
         return 2
-    lines = read_questions(options.questions, options.channel, read_where(options.where))
+    lines = read_questions(options.questions, options.channel, read_where(options.where), options.thread)
     states = []
     try:
         async with open_answering(load_settings()) as (storage, answering):
@@ -95,14 +107,14 @@ async def _ask_many(options: argparse.Namespace) -> int:
 
 
 def read_questions(
-    path: Path, channel: str | None, where: Mapping[str, str] | None = None
+    path: Path, channel: str | None, where: Mapping[str, str] | None = None, thread: str | None = None
 ) -> Iterator[_Line]:
     """Every line of the file; a malformed or blank one says what is wrong with it."""
     with path.open(encoding="utf-8-sig", errors="replace") as lines:
-        yield from (_read_line(line, channel or "", where or {}) for line in lines)
+        yield from (_read_line(line, channel or "", where or {}, thread) for line in lines)
 
 
-def _read_line(line: str, channel: str, where: Mapping[str, str]) -> _Line:
+def _read_line(line: str, channel: str, where: Mapping[str, str], thread: str | None) -> _Line:
     try:
         values = json.loads(line)
     except (ValueError, RecursionError):
@@ -112,13 +124,23 @@ def _read_line(line: str, channel: str, where: Mapping[str, str]) -> _Line:
     identity, asked, place = _echo(values.get("id")), values.get("question"), values.get("channel", channel)
     if not _is_text(asked) or not _is_text(place):
         return _Line(identity, "", channel, fault='this line lacks a "question" or a "channel" that is text')
-    own = values.get("where", {})
-    if not isinstance(own, dict) or not all(map(_is_text, own.values())):
-        return _Line(identity, asked, place, fault='"where" of this line is no object of fields and texts')
     try:
-        return _Line(identity, asked, place, {**where, **checked_where(own)})
+        own = {**where, **_own_where(values.get("where", {}))}
+        return _Line(identity, asked, place, own, _own_thread(values.get("thread", thread)))
     except SettingsError as error:
         return _Line(identity, asked, place, fault=str(error))
+
+
+def _own_where(own: object) -> dict[str, str]:
+    if not isinstance(own, dict) or not all(map(_is_text, own.values())):
+        raise SettingsError('"where" of this line is no object of fields and texts')
+    return checked_where(own)
+
+
+def _own_thread(own: object) -> str | None:
+    if own is None or _is_text(own):
+        return own
+    raise SettingsError('"thread" of this line is no text')
 
 
 def _echo(identity: object) -> str | int | None:
@@ -139,9 +161,7 @@ async def _answer_line(line: _Line, storage: Storage, answering: Answering) -> A
     if line.fault:
         return Answer(AnswerState.FAILED, line.fault)
     try:
-        channel = await storage.channels.by_name(line.channel)
-        documents = await documents_where(storage, channel.id, line.where)
-        return await answering.answer(_question(line.question, channel, documents))
+        return await _answer(line, storage, answering)
     except UnknownChannel:
         return Answer(AnswerState.NOT_FOUND, wording.NOT_FOUND)
     except Exception as error:  # one line of many: the others are answered all the same
@@ -160,7 +180,8 @@ def _print_one(line: _Line, answer: Answer, as_json: bool) -> AnswerState:
 def render_text(answer: Answer) -> str:
     """An answer for a terminal: the text, then one line and link per cited page and per figure."""
     width = min(shutil.get_terminal_size().columns, 100)
-    paragraphs = [textwrap.fill(part, width) for part in answer.text.splitlines()]
+    understood = [wording.understood(answer.standalone), ""] if answer.standalone else []
+    paragraphs = [textwrap.fill(part, width) for part in (*understood, *answer.text.splitlines())]
     pages = [
         f"{''.join(f'[{number}]' for number in page.numbers)} {page.label}\n    {page.url}"
         for page in cited_pages(answer)

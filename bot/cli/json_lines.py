@@ -20,6 +20,7 @@ def answer_line(answer: Answer, *, id: str | int | None, question: str, channel:
         "question": question,
         "channel": channel,
         "state": answer.state.value,
+        "standalone": answer.standalone or None,
         "text": answer.text,
         "citations": [_citation(citation) for citation in answer.citations],
         "figures": [_figure(figure) for figure in answer.figures],

@@ -71,7 +71,13 @@ def _add_ask(commands: Any) -> None:
     ask.add_argument("question", nargs="?", help="the question")
     ask.add_argument("--channel", help="a local channel's name, or a tenant name")
     ask.add_argument(
-        "--questions", type=Path, metavar="FILE.jsonl", help='many: {"id", "question", "channel"} a line'
+        "--questions",
+        type=Path,
+        metavar="FILE.jsonl",
+        help='many: {"id", "question", "channel", "thread"} a line',
+    )
+    ask.add_argument(
+        "--thread", metavar="NAME", help="a talk to go on with: follow-up questions are understood"
     )
     _add_where(ask)
     ask.add_argument("--json", action="store_true", help="one JSON line per answer")

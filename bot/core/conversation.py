@@ -20,6 +20,8 @@ from bot.core.answer_json import answer_from_json, answer_to_json
 from bot.core.errors import DeliveryError, DeliveryUnclear
 from bot.core.models import Answer, AnswerState, IncomingMessage, Question
 from bot.core.ports import ChannelDirectory, Messenger, QuestionAnswering, QuestionInbox
+from bot.core.thread_ports import ThreadMemory
+from bot.core.threads import turn_of
 from storage.errors import DatabaseUnavailable, InfrastructureError, LeaseLost
 from storage.models import InboxItem, Platform
 
@@ -41,6 +43,7 @@ class Conversation:
         inbox: QuestionInbox,
         channels: ChannelDirectory,
         answering: QuestionAnswering,
+        memory: ThreadMemory,
         messengers: Mapping[Platform, Messenger],
         *,
         at_once: int = 4,
@@ -53,6 +56,7 @@ class Conversation:
             inbox: keeps the questions.
             channels: knows the channels.
             answering: answers one question.
+            memory: knows what each thread said before.
             messengers: the doors that are open; doors may be added until ``run``. Questions of
                 other platforms wait until their door is open again.
             at_once: questions answered at the same time.
@@ -62,6 +66,7 @@ class Conversation:
         self._inbox = inbox
         self._channels = channels
         self._answering = answering
+        self._memory = memory
         self._messengers = messengers
         self._lease_seconds = lease_seconds
         self._poll_seconds = poll_seconds
@@ -179,16 +184,23 @@ class Conversation:
 
     async def _answer(self, item: InboxItem) -> Answer:
         """The answer that was kept, or a new one; a failure's sentence when tries are used up."""
+        turn = None
         if item.attempts >= MOST_ATTEMPTS:
             answer = Answer(AnswerState.FAILED, wording.ENGINE_FAILED)
         elif item.answer is not None:
             return answer_from_json(item.answer)
         else:
-            channel = await self._channels.get(item.channel_id)
-            question = Question(str(item.id), item.text, channel, item.received_at)
+            question = await self._question(item)
             answer = await self._answering.answer(question)
-        await self._inbox.save_answer(item, answer_to_json(answer))
+            turn = turn_of(question, item.thread, answer)
+        await self._inbox.save_answer(item, answer_to_json(answer), turn)
         return answer
+
+    async def _question(self, item: InboxItem) -> Question:
+        """The question with what its thread said before it."""
+        channel = await self._channels.get(item.channel_id)
+        history = await self._memory.recall(channel.id, item.thread, item.received_at)
+        return Question(str(item.id), item.text, channel, item.received_at, history=history)
 
     async def _put_off(self, item: InboxItem, error: Exception) -> None:
         """Try again later; a question is to blame only when no engine and no platform is."""

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from bot.core.models import AnalyzedQuestion, Answer, Draft, Evidence, Question, Retrieval
 from storage.figure_models import Figure
 from storage.index.contract import Hit
+from storage.memory_models import NewTurn
 from storage.models import (
     Channel,
     ChannelKey,
@@ -207,8 +208,8 @@ class QuestionInbox(Protocol):
     async def mark_placed(self, item: InboxItem, message: dict[str, Any]) -> None:
         """Keep what names the placeholder."""
 
-    async def save_answer(self, item: InboxItem, answer: dict[str, Any]) -> None:
-        """Keep the answer, so that it is never asked for again."""
+    async def save_answer(self, item: InboxItem, answer: dict[str, Any], turn: NewTurn | None = None) -> None:
+        """Keep the answer, so that it is never asked for again, and what its thread remembers of it."""
 
     async def mark_delivered(self, item: InboxItem) -> None:
         """The answer was seen: the question is done."""

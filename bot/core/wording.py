@@ -77,6 +77,11 @@ def unread(files: Sequence[str]) -> str:
     return f"I could not read: {named}{more}."
 
 
+def understood(question: str) -> str:
+    """What was searched for, when it is not what was typed."""
+    return f"Understood as: {question}"
+
+
 def dropped(sentences: int) -> str:
     """Sentences that could not be verified were left out."""
     if sentences == 1:

@@ -37,7 +37,7 @@ def read_event(envelope: Json) -> IncomingMessage | None:
         channel_name=None,
         event_key=f"{installation}:{envelope.get('event_id') or message_key}",
         message_key=message_key,
-        thread=event.get("thread_ts") or ts,
+        thread=_thread(event),
         text=mend(plain_text(str(event.get("text") or ""), bot)),
         address=_address(event, message_key),
     )
@@ -83,6 +83,11 @@ def _is_stranger(envelope: Json, event: Json, authorization: Json) -> bool:
         return False
     home = {authorization.get("team_id"), authorization.get("enterprise_id")} - {None}
     return (event.get("user_team") or event.get("team")) not in home
+
+
+def _thread(event: Json) -> str:
+    """A question in a channel opens a thread; what is said in a direct message goes on and on."""
+    return str(event.get("thread_ts") or ("" if event.get("channel_type") == "im" else event["ts"]))
 
 
 def _address(event: Json, message_key: str) -> dict[str, Any]:

@@ -24,6 +24,7 @@ MESSAGE = 12_000
 """Characters of all blocks; Slack was seen to refuse a message at about 13,200."""
 SECTION = 3000
 LABEL = 75
+UNDERSTOOD = 300
 OPTIONS = 5
 NOTIFICATION = 3000
 
@@ -42,11 +43,11 @@ def render(answer: Answer, sources_shown: int) -> SlackMessage:
     pages = cited_pages(answer) or [_nearest_page(page) for page in [answer.nearest] if page]
     figures = figure_pages(answer, LABEL)
     sources = [*_source_blocks(pages, sources_shown), *_figure_blocks(figures)]
+    understood = _understood(answer.standalone)
     words = tame(answer.text).strip() or wording.ENGINE_FAILED
-    sections = [
-        _section(part) for part in _parts(words, MESSAGE - len(json.dumps(sources, ensure_ascii=False)))
-    ]
-    return SlackMessage(_fallback(words, [*pages, *figures]), (*sections, *sources))
+    taken = len(json.dumps([*understood, *sources], ensure_ascii=False))
+    sections = [_section(part) for part in _parts(words, MESSAGE - taken)]
+    return SlackMessage(_fallback(words, [*pages, *figures]), (*understood, *sections, *sources))
 
 
 def render_announcement(announcement: Announcement) -> SlackMessage:
@@ -62,6 +63,13 @@ def render_announcement(announcement: Announcement) -> SlackMessage:
 def escape(text: str) -> str:
     """Text that Slack takes for text: no link, mention or other control sequence is left in it."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _understood(question: str) -> list[Block]:
+    """A small line over the answer, when something else was searched for than was typed."""
+    if not question:
+        return []
+    return [{"type": "context", "elements": [_plain(wording.understood(question), UNDERSTOOD)]}]
 
 
 def _nearest_page(nearest: NearestPage) -> CitedPage:
@@ -109,13 +117,13 @@ def _menu(number: int, pages: Sequence[CitedPage]) -> Block:
     }
 
 
-def _plain(text: str) -> Block:
-    return {"type": "plain_text", "text": _label(text), "emoji": False}
+def _plain(text: str, limit: int = LABEL) -> Block:
+    return {"type": "plain_text", "text": _label(text, limit), "emoji": False}
 
 
-def _label(text: str) -> str:
+def _label(text: str, limit: int = LABEL) -> str:
     """Plain text has no escapes, so angle brackets give way to ones that mean nothing to Slack."""
-    return shorten(tame(text).replace("<", "‹").replace(">", "›"), LABEL)
+    return shorten(tame(text).replace("<", "‹").replace(">", "›"), limit)
 
 
 def _section(text: str) -> Block:

@@ -34,7 +34,7 @@ def read_activity(activity: Json) -> IncomingMessage | None:
         channel_name=_channel_name(activity),
         event_key=key,
         message_key=key,
-        thread=str(conversation["id"]),
+        thread=_thread(str(conversation["id"])),
         text=mend(plain_text(str(activity.get("text") or ""), mention or "")),
         address={
             "service_url": str(activity.get("serviceUrl") or ""),
@@ -59,6 +59,11 @@ def _channel_id(activity: Json) -> str:
     """The channel for all its threads; a group or personal chat for itself."""
     channel = _part(activity, "channelData", "channel").get("id")
     return str(channel or _part(activity, "conversation")["id"]).split(";messageid=", 1)[0]
+
+
+def _thread(conversation: str) -> str:
+    """A post in a channel opens a thread, which its id names; what is said in a chat goes on and on."""
+    return conversation if ";messageid=" in conversation else ""
 
 
 def _channel_name(activity: Json) -> str | None:

@@ -25,6 +25,7 @@ CITATIONS = 10
 NAME = 80
 ABSTRACT = 160
 LABEL = 75
+UNDERSTOOD = 300
 
 _MARK = re.compile(r"\[(\d{1,3})\]")
 _SYNTAX = re.compile(r"([\\`*_\[\]~|])|^([ \t]*)(#)", re.MULTILINE)
@@ -50,7 +51,7 @@ def render(answer: Answer, sources_shown: int) -> TeamsMessage:
     figures = figure_pages(answer, LABEL)
     words = _cut(tame(answer.text).strip() or wording.ENGINE_FAILED)
     return TeamsMessage(
-        text=escape(words),
+        text=_understood(answer.standalone) + escape(words),
         citations=_claims(words, answer.citations, pages),
         card=_card(pages, figures, sources_shown) if pages or figures else None,
         card_summary=_summary([*pages, *figures]),
@@ -94,6 +95,12 @@ def _cut(text: str) -> str:
     if len(text) <= MESSAGE:
         return text
     return f"{text[:MESSAGE].rsplit(' ', 1)[0]}… {wording.CUT_SHORT}"
+
+
+def _understood(question: str) -> str:
+    """A line over the answer, when something else was searched for than was typed."""
+    line = shorten(tame(wording.understood(question)), UNDERSTOOD)
+    return f"{_literal(line)}\n\n" if question else ""
 
 
 def _nearest_page(nearest: NearestPage) -> CitedPage:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from aiohttp import web
 
@@ -16,6 +16,7 @@ from bot.core.links import Links
 from bot.core.models import Answer, AnswerState, CitedPage, Question
 from bot.core.ports import QuestionAnswering
 from bot.core.sources import cited_pages
+from bot.core.threads import Threads
 from bot.web import headers
 from bot.web.access import log_failure
 from bot.web.guard import require_own_page, require_this_machine
@@ -48,6 +49,7 @@ class Console:
     ) -> None:
         self._answering = answering
         self._stores = stores
+        self._threads = Threads(stores.memory)
         self._links = links
         self._pages = pages
         self._inbox = inbox
@@ -100,18 +102,20 @@ class Console:
     async def ask(self, request: web.Request) -> web.Response:
         """Answer one question."""
         require_own_page(request)
-        channel_id, text = await self._read_question(request)
+        channel_id, text, thread = await self._read_question(request)
         channel = await self._channel(channel_id)
         question = Question(id=uuid4().hex, text=text, channel=channel, asked_at=datetime.now(UTC))
         try:
+            question = await self._threads.recall(question, thread)
             answer = await self._answering.answer(question)
+            await self._threads.keep(question, thread, answer)
         except Exception as error:  # the platform boundary: a person gets a sentence, the log the rest
             log_failure(request, error)
             return _json({"state": AnswerState.FAILED}, status=500)
         return _json(self._answer_view(answer))
 
-    async def _read_question(self, request: web.Request) -> tuple[int, str]:
-        """Channel id and text of a question.
+    async def _read_question(self, request: web.Request) -> tuple[int, str, str | None]:
+        """Channel id and text of a question, and the thread that its page made up for itself.
 
         Raises:
             web.HTTPBadRequest: it is not a question as our own script sends it.
@@ -119,12 +123,13 @@ class Console:
         try:
             asked = await request.json()
             channel_id, text = int(asked["channel"]), str(asked["question"]).strip()
+            thread = f"console {UUID(asked['thread'])}" if "thread" in asked else None
             text.encode()
-        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
             raise web.HTTPBadRequest from None
         if not text or len(text) > self._question_chars or not 0 < channel_id <= LARGEST_ID:
             raise web.HTTPBadRequest
-        return channel_id, text
+        return channel_id, text, thread
 
     async def _local_channels(self) -> Sequence[Channel]:
         return await self._stores.channels.all(Platform.LOCAL)
@@ -148,6 +153,7 @@ class Console:
         return {
             "state": answer.state,
             "text": answer.text,
+            "understood": wording.understood(answer.standalone) if answer.standalone else "",
             "citations": [
                 {
                     "number": citation.number,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol
 from uuid import UUID
 
+from bot.core.thread_ports import ThreadMemory
 from storage.folder_status import FolderStatus
 from storage.models import Channel, CitationRecord, DocumentStatus, Page, Platform, VersionSource
 from storage.notice_models import Notice
@@ -112,3 +113,4 @@ class Stores:
     blobs: BlobPaths
     folders: Folders
     notices: Notices
+    memory: ThreadMemory

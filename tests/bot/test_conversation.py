@@ -21,8 +21,10 @@ from storage.clock import utc_now
 from storage.database import Database
 from storage.errors import IndexUnavailable
 from storage.inbox import Inbox
+from storage.memory import Memory
 from storage.models import ChannelKey, Platform
 from storage.tables import InboxRow
+from storage.turn_table import TurnRow
 
 Json = dict[str, Any]
 PLACEHOLDER = "…"
@@ -113,6 +115,7 @@ class World:
     def __init__(self, database: Database) -> None:
         self.database = database
         self.inbox = Fallible(Inbox(database))
+        self.memory = Fallible(Memory(database, 30))
         self.chat = Chat()
         self.messenger = Fallible(self.chat)
         self.answers = Answers()
@@ -122,7 +125,8 @@ class World:
     def worker(self, **options: Any) -> Conversation:
         """A worker that is not running yet."""
         fast = {"at_once": 4, "poll_seconds": 0.05, "lease_seconds": 60, **options}
-        return Conversation(self.inbox, Channels(self.database), self.answering, self.messengers, **fast)
+        channels = Channels(self.database)
+        return Conversation(self.inbox, channels, self.answering, self.memory, self.messengers, **fast)
 
     @asynccontextmanager
     async def running(self, **options: Any) -> AsyncIterator[Conversation]:
@@ -139,6 +143,11 @@ class World:
         """All questions."""
         async with self.database.snapshot() as session:
             return list(await session.scalars(select(InboxRow).order_by(InboxRow.id)))
+
+    async def turns(self) -> list[TurnRow]:
+        """All that threads remember."""
+        async with self.database.snapshot() as session:
+            return list(await session.scalars(select(TurnRow).order_by(TurnRow.id)))
 
     async def set_rows(self, **values: Any) -> None:
         """Change all questions behind the workers' backs."""
@@ -232,6 +241,37 @@ async def test_a_crash_at_any_step_leads_to_one_visible_answer(
     assert world.chat.replies() == ["Question e1? Yes [1]."]
     is_lost = (step, when) in {("answer", "after"), ("save_answer", "before")}
     assert len(world.answers.asked) == (2 if is_lost else 1)
+    assert [turn.question for turn in await world.turns()] == ["Question e1?"]
+
+
+async def test_a_question_knows_what_its_own_thread_said_before(world: World) -> None:
+    """Not what another thread of the channel, or the same thread name in another channel said."""
+    async with world.running() as worker:
+        elsewhere = ChannelKey(Platform.SLACK, "T1ABC", "C2ABC")
+        for event, values in (
+            ("e1", {}),
+            ("e2", {"thread": "18.1"}),
+            ("e3", {"key": elsewhere}),
+            ("e4", {}),
+        ):
+            await worker.receive(message(event, **values))
+            await world.until("done", int(event[1]))
+    histories = {one.text: [turn.question for turn in one.history] for one in world.answers.asked}
+    assert histories == {
+        "Question e1?": [],
+        "Question e2?": [],
+        "Question e3?": [],
+        "Question e4?": ["Question e1?"],
+    }
+
+
+async def test_a_failure_is_nothing_that_a_thread_remembers(world: World) -> None:
+    """The sentence that says that nothing worked leaves no turn."""
+    world.answering.plan("answer", "before", *[ValueError(f"fault {n}") for n in range(3)])
+    async with world.running() as worker:
+        await worker.receive(message())
+        await world.until("done")
+    assert await world.turns() == []
 
 
 async def test_two_crashes_around_the_first_post_still_show_one_answer(world: World) -> None:

@@ -53,7 +53,7 @@ async def test_a_question_in_slack_gets_an_answer_whose_button_opens_the_page(
         program.drop(f"sl_{TEAM}_{HR}", pdf(f"The secret project is called {CANARY}."))
         await program.until_live(channel, 1)
         await program.until_live(f"sl_{TEAM}_{HR}", 1)
-        await slack.say(IT, f"<@{BOT}> when do backups run?")
+        root = await slack.say(IT, f"<@{BOT}> when do backups run?")
         (reply,) = await slack.replies(IT)
         (button,) = [
             element
@@ -70,6 +70,10 @@ async def test_a_question_in_slack_gets_an_answer_whose_button_opens_the_page(
         assert CANARY not in json.dumps(replies)
         await slack.say(HR, f"<@{BOT}> what is the secret project called?")
         assert CANARY in json.dumps(await slack.replies(HR))
+        await slack.say(IT, f"<@{BOT}> how often are they tested?", thread=root)
+        assert "Understood as: how often are they tested (backups run)?" in json.dumps(
+            await slack.replies(IT, 3)
+        )
     assert CANARY not in program.log
     assert "backups" not in program.log
 

@@ -175,6 +175,36 @@ def test_a_batch_gives_one_line_for_each_line_in_order(ingested: Program, tmp_pa
     assert ended.returncode == 1
 
 
+def test_a_thread_understands_what_leans_on_it(ingested: Program, tmp_path: Path) -> None:
+    """A follow-up is searched for as one would ask it alone, by command or batch, in its own thread."""
+    asked = ("--channel", "it", "--thread", "mine", "--json")
+    first = json.loads(ingested.run("ask", "When do backups run?", *asked).stdout)
+    assert (first["state"], first["standalone"]) == ("grounded", None)
+    second = json.loads(ingested.run("ask", "who checks them?", *asked).stdout)
+    assert second["standalone"] == "who checks them (backups run)?"
+    assert "IT-04" in second["passages"][0]["file"]
+    shown = ingested.run("ask", "who checks them?", "--channel", "it", "--thread", "mine").stdout
+    assert shown.startswith("Understood as: who checks them (")
+    lines = [
+        {"id": 1, "question": "and on weekends?", "thread": "mine"},
+        {"id": 2, "question": "and on weekends?", "thread": "other"},
+        {"id": 3, "question": "and on weekends?"},
+        {"id": 4, "question": "How do I request remote work?", "thread": "other"},
+        {"id": 5, "question": "who approves it?", "thread": "other"},
+        {"id": 6, "question": "who approves it?", "thread": 7},
+    ]
+    many = tmp_path / "many.jsonl"
+    many.write_text("".join(f"{json.dumps({**line, 'channel': 'it'})}\n" for line in lines))
+    answers = [
+        json.loads(line)
+        for line in ingested.run("ask", "--questions", str(many), "--json").stdout.splitlines()
+    ]
+    assert "backups" in answers[0]["standalone"]
+    assert [answer["standalone"] for answer in answers[1:4]] == [None] * 3
+    assert answers[4]["standalone"] == "who approves it (request remote work)?"
+    assert (answers[5]["state"], "thread" in answers[5]["text"]) == ("failed", True)
+
+
 def test_at_least_twenty_candidates_are_shown_when_there_are_so_many(
     program: Program, tmp_path: Path
 ) -> None:

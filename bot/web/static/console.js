@@ -248,6 +248,7 @@
       const { title, file } = citations.get(`[${source.numbers[0]}]`);
       return { ...source, page: { title, file, view: source.view } };
     });
+    turn.querySelector(".understood").textContent = answer.understood;
     writeText(turn.querySelector(".answer"), answer.text, citations, key);
     writeSources(turn.querySelector(".sources"), sources, key);
     writeFigures(turn.querySelector(".sources"), answer.figures, key);
@@ -264,7 +265,9 @@
     if (!response.ok) throw new Error(response.status);
     return response.json();
   };
-  const post = (text) => send("console/ask", { channel: Number(channel.value), question: text });
+  // What was asked in this page so far, in this channel, is one thread; a new page or channel opens another.
+  let talk = crypto.randomUUID();
+  const post = (text) => send("console/ask", { channel: Number(channel.value), question: text, thread: talk });
   const wait = (turn) => {
     const label = turn.querySelector(".working-text");
     const started = performance.now();
@@ -309,7 +312,10 @@
     event.preventDefault();
     at("ask").requestSubmit();
   });
-  channel.addEventListener("change", () => { thread.replaceChildren(); closePage(); refresh(); });
+  channel.addEventListener("change", () => {
+    talk = crypto.randomUUID();
+    thread.replaceChildren(); closePage(); refresh();
+  });
 
   // Copying a path.
   const copies = [[at("copy"), at("folder")], [at("hole").querySelector("button"), at("hole").querySelector("code")]];

@@ -69,7 +69,7 @@ def test_a_direct_message_needs_no_mention_and_is_answered_beside_it() -> None:
     """In a direct message every sentence asks; the answer does not open a thread."""
     message = read_event(envelope(type="message", channel_type="im", channel="D0ALICE01", text="hello"))
     assert message
-    assert (message.text, message.address["thread"]) == ("hello", None)
+    assert (message.text, message.address["thread"], message.thread) == ("hello", None, "")
 
 
 def test_a_reply_in_a_thread_is_answered_in_that_thread() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import example, given
@@ -177,3 +178,17 @@ def test_a_failure_is_a_sentence_without_buttons() -> None:
     """Nothing to open stands under an answer that failed."""
     message = render(Answer(AnswerState.FAILED, wording.ENGINE_FAILED), 5)
     assert [block["type"] for block in message.blocks] == ["section"]
+
+
+def test_what_was_understood_stands_over_the_answer_and_is_harmless() -> None:
+    """A follow-up is answered under the question that was searched for; a plain question has no such line."""
+    answer = Answer(
+        AnswerState.GROUNDED, "25 days [1].", (cited(1),), standalone="<!channel> " + "why? " * 100
+    )
+    first, second, *_ = render(answer, 5).blocks
+    (line,) = first["elements"]
+    assert (first["type"], second["type"]) == ("context", "section")
+    assert line["type"] == "plain_text"
+    assert line["text"].startswith("Understood as: ‹!channel› why? why?")
+    assert len(line["text"]) <= 300
+    assert render(replace(answer, standalone=""), 5).blocks[0]["type"] == "section"

@@ -156,3 +156,14 @@ def test_not_found_offers_the_nearest_page_and_a_failure_nothing() -> None:
     assert card
     assert card["body"][0]["actions"][0]["url"] == f"{LINK}near"
     assert render(Answer(AnswerState.FAILED, wording.ENGINE_FAILED), 5).card is None
+
+
+def test_what_was_understood_stands_over_the_answer_and_is_harmless() -> None:
+    """Neither markup nor [n] in it means anything; a plain question has no such line."""
+    answer = Answer(AnswerState.GROUNDED, "25 days.", standalone="*Why* [1] http://evil.example?")
+    text = render(answer, 5).text
+    line, rest = text.split("\n\n")
+    assert line.startswith("Understood as: \\*Why\\* \\[1\\]")
+    assert "http://evil" not in line
+    assert rest == "25 days."
+    assert render(replace(answer, standalone=""), 5).text == "25 days."

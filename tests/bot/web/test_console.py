@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from uuid import uuid4
 
 import pytest
 from aiohttp.test_utils import TestClient
@@ -82,6 +83,31 @@ async def test_not_found_names_the_nearest_page_and_what_was_not_read(
     answer = json.loads((await ask(client, channel, "Who?"))[1])
     assert answer["nearest"] == {"file": "a.pdf", "page": 3, "view": "/v/abc"}
     assert answer["unread"] == ["b.pdf: it opens only with a password"]
+
+
+async def test_a_page_is_a_thread_of_its_own(client: TestClient, house: House) -> None:
+    """What one page asked in a channel is known to its next question there, and nowhere else."""
+    alpha, beta = await house.channel("alpha"), await house.channel("beta")
+    mine, other = str(uuid4()), str(uuid4())
+    for channel, thread, text in (
+        (alpha, mine, "1"),
+        (alpha, other, "2"),
+        (beta, mine, "3"),
+        (alpha, mine, "4"),
+    ):
+        body = {"channel": channel.id, "question": text, "thread": thread}
+        assert (await client.post("/console/ask", json=body, headers=OWN)).status == 200
+    await ask(client, alpha, "5")
+    histories = [[turn.question for turn in one.history] for one in house.answering.asked]
+    assert histories == [[], [], [], ["1"], []]
+
+
+async def test_an_answer_says_how_its_question_was_understood(client: TestClient, house: House) -> None:
+    """Only when something else was searched for than was typed."""
+    channel = await house.channel("alpha")
+    for standalone, shown in (("Why is that?", "Understood as: Why is that?"), ("", "")):
+        house.answering.answers["Why?"] = Answer(AnswerState.NOT_FOUND, "No.", standalone=standalone)
+        assert json.loads((await ask(client, channel, "Why?"))[1])["understood"] == shown
 
 
 async def test_a_failure_tells_nothing_of_itself(
@@ -191,6 +217,8 @@ async def test_a_question_is_asked_in_the_chosen_channel(client: TestClient, hou
         b'{"channel": Infinity, "question": "?"}',
         b'{"channel": 99999999999999999999999, "question": "?"}',
         b'{"channel": 1, "question": "\\ud83d"}',
+        b'{"channel": 1, "question": "?", "thread": "t"}',
+        b'{"channel": 1, "question": "?", "thread": 7}',
     ],
 )
 async def test_nonsense_is_refused_politely(client: TestClient, body: bytes) -> None:
