@@ -6,11 +6,12 @@ Searching asks it what is live; links ask it what they open; people ask it how f
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import cache
 from pathlib import PurePosixPath
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ScalarSelect, Select, func, select, union
+from sqlalchemy import CompoundSelect, Row, ScalarSelect, bindparam, func, select, union
 from sqlalchemy.orm import aliased
 from sqlmodel import col
 
@@ -32,19 +33,8 @@ class Catalog:
 
     async def hidden(self, channel_id: int) -> frozenset[UUID]:
         """Publications that the index may hold and nobody may see: pending, retired, or of a deleted file."""
-        here = select(col(PublicationRow.id)).where(col(PublicationRow.channel_id) == channel_id)
-        unseen = here.where(col(PublicationRow.state).in_(("pending", "retired")))
-        of_deleted = (
-            select(col(VersionRow.id))
-            .join(DocumentRow, col(DocumentRow.id) == VersionRow.document_id)
-            .where(col(DocumentRow.channel_id) == channel_id, col(DocumentRow.state) == "deleted")
-        )
-        deleted = here.where(
-            col(PublicationRow.state) == "live", col(PublicationRow.version_id).in_(of_deleted)
-        )
-        query = union(unseen, deleted)  # neither one OR nor a join: these would visit every live publication
         async with self._database.snapshot() as session:
-            return frozenset(await session.scalars(query))
+            return frozenset(await session.scalars(_hidden(), {"channel": channel_id}))
 
     async def live(self, channel_id: int, ids: Collection[UUID]) -> dict[UUID, LivePublication]:
         """Those of ``ids`` that answer in this channel right now."""
@@ -53,7 +43,7 @@ class Catalog:
         )
         async with self._database.snapshot() as session:
             rows = (await session.execute(query)).all()
-        return {row[0].id: _live_publication(*row) for row in rows}
+        return {row.id: _live_publication(row) for row in rows}
 
     async def has_live(self, channel_id: int) -> bool:
         """Whether anything of the channel answers."""
@@ -104,10 +94,42 @@ class Catalog:
 _newest = aliased(ReadingRow, name="newest")
 
 
-def _live_rows() -> Select[Any]:
-    """Live publications of documents that are not deleted, with what they are of and its details."""
+@cache
+def _hidden() -> CompoundSelect[Any]:
+    """Publications of ``:channel`` that nobody may see; built once, for building takes as long as asking."""
+    here = select(col(PublicationRow.id)).where(col(PublicationRow.channel_id) == bindparam("channel"))
+    unseen = here.where(col(PublicationRow.state).in_(("pending", "retired")))
+    of_deleted = (
+        select(col(VersionRow.id))
+        .join(DocumentRow, col(DocumentRow.id) == VersionRow.document_id)
+        .where(col(DocumentRow.channel_id) == bindparam("channel"), col(DocumentRow.state) == "deleted")
+    )
+    deleted = here.where(col(PublicationRow.state) == "live", col(PublicationRow.version_id).in_(of_deleted))
+    return union(unseen, deleted)  # neither one OR nor a join: these would visit every live publication
+
+
+@cache
+def _live_rows() -> Any:
+    """Live publications of documents that are not deleted: no more than the columns that are shown."""
     return (
-        select(PublicationRow, VersionRow, DocumentRow, ReadingRow, _details())
+        select(
+            col(PublicationRow.id),
+            col(PublicationRow.channel_id),
+            col(DocumentRow.id).label("document_id"),
+            col(DocumentRow.file),
+            col(VersionRow.id).label("version_id"),
+            col(VersionRow.sha256),
+            col(VersionRow.corrected),
+            col(ReadingRow.id).label("reading_id"),
+            col(ReadingRow.rung),
+            col(ReadingRow.title),
+            col(ReadingRow.pages),
+            col(ReadingRow.chunks),
+            col(ReadingRow.figures),
+            col(ReadingRow.space),
+            _details().label("details"),
+        )
+        .select_from(PublicationRow)
         .join(VersionRow, col(VersionRow.id) == PublicationRow.version_id)
         .join(DocumentRow, col(DocumentRow.id) == VersionRow.document_id)
         .join(ReadingRow, col(ReadingRow.id) == PublicationRow.reading_id)
@@ -139,29 +161,23 @@ def _newest_live_number() -> ScalarSelect[int | None]:
     )
 
 
-def _live_publication(
-    publication: PublicationRow,
-    version: VersionRow,
-    document: DocumentRow,
-    reading: ReadingRow,
-    details: dict[str, Any] | None,
-) -> LivePublication:
+def _live_publication(row: Row[Any]) -> LivePublication:
     return LivePublication(
-        id=publication.id,
-        channel_id=publication.channel_id,
-        document_id=document.id,
-        version_id=version.id,
-        reading_id=reading.id,
-        sha256=version.sha256,
-        rung=Rung(reading.rung),
-        file=document.file,
-        title=reading.title or PurePosixPath(document.file).name,
-        pages=reading.pages,
-        chunks=reading.chunks,
-        figures=reading.figures,
-        space=reading.space,
-        metadata=metadata_of(details or {}, version.corrected or {}),
-        ocr_pages=frozenset((details or {}).get("ocr_pages", ())),
+        id=row.id,
+        channel_id=row.channel_id,
+        document_id=row.document_id,
+        version_id=row.version_id,
+        reading_id=row.reading_id,
+        sha256=row.sha256,
+        rung=Rung(row.rung),
+        file=row.file,
+        title=row.title or PurePosixPath(row.file).name,
+        pages=row.pages,
+        chunks=row.chunks,
+        figures=row.figures,
+        space=row.space,
+        metadata=metadata_of(row.details or {}, row.corrected or {}),
+        ocr_pages=frozenset((row.details or {}).get("ocr_pages", ())),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 from bot.core import naming, wording
@@ -25,9 +26,9 @@ class CitationDesk:
         Raises:
             storage.errors.InfrastructureError: citations cannot be kept.
         """
-        return tuple(
-            [await self._cite(channel, number, quote) for number, quote in enumerate(quotes, start=1)]
-        )
+        numbered = enumerate(quotes, start=1)
+        cited = await asyncio.gather(*(self._cite(channel, number, quote) for number, quote in numbered))
+        return tuple(cited)  # stored at the same time, they become durable together
 
     async def show_figure(
         self, channel: Channel, publication: LivePublication, figure: KnownFigure

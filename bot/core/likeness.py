@@ -23,11 +23,11 @@ class _Print:
 
     def __init__(self, passage: Passage) -> None:
         self._text = passage.text.casefold()
-        self.words = _WORD.findall(self._text)
+        self.numbers = tuple(_NUMBER.findall(self._text))
 
     @cached_property
-    def numbers(self) -> list[str]:
-        return _NUMBER.findall(self._text)
+    def words(self) -> list[str]:
+        return _WORD.findall(self._text)
 
     @cached_property
     def shingles(self) -> frozenset[tuple[str, ...]]:
@@ -35,19 +35,24 @@ class _Print:
         return frozenset(tuple(self.words[at : at + _SHINGLE]) for at in range(last + 1))
 
     def is_like(self, other: _Print) -> bool:
+        """Whether another text of the same numbers says the same."""
         if self.words == other.words:
             return True
         shorter, longer = sorted((len(self.words), len(other.words)))
-        if shorter < ALIKE * longer or self.numbers != other.numbers:
+        if shorter < ALIKE * longer:
             return False
-        return len(self.shingles & other.shingles) >= ALIKE * len(self.shingles | other.shingles)
+        shared = len(self.shingles & other.shingles)
+        return shared >= ALIKE * (len(self.shingles) + len(other.shingles) - shared)
 
 
 def distinct(passages: Iterable[Passage]) -> list[Passage]:
     """The passages without those nearly identical to an earlier one."""
-    kept: list[tuple[Passage, _Print]] = []
+    kept: list[Passage] = []
+    by_numbers: dict[tuple[str, ...], list[_Print]] = {}
     for passage in passages:
         print_ = _Print(passage)
-        if not any(print_.is_like(earlier) for _, earlier in kept):
-            kept.append((passage, print_))
-    return [passage for passage, _ in kept]
+        earlier = by_numbers.setdefault(print_.numbers, [])
+        if not any(map(print_.is_like, earlier)):
+            earlier.append(print_)
+            kept.append(passage)
+    return kept

@@ -14,7 +14,7 @@ from typing import Any
 
 from storage.index.contract import Filters
 from storage.index.tenant_damage import only_row
-from storage.index.tenant_rows import PASSES, document_frequencies, filter_values
+from storage.index.tenant_rows import PASSES, filter_values
 
 K1 = 1.2
 B = 0.75
@@ -32,13 +32,19 @@ _LENGTHS = "SELECT id, terms, length FROM chunk WHERE id = ?"
 
 
 def best(
-    connection: sqlite3.Connection, terms: Sequence[str], filters: Filters, limit: int
+    connection: sqlite3.Connection,
+    terms: Sequence[str],
+    counted: tuple[int, Mapping[str, int]],
+    filters: Filters,
+    limit: int,
 ) -> list[tuple[int, float]]:
     """(chunk id, BM25) of the best chunks, best first; a repeated term counts as often as repeated.
 
+    ``counted``: (chunks of the tenant, chunks per term).
+
     score = sum of ln(1 + (N - n + .5) / (n + .5)) * tf / (tf + k1 * (1 - b + b * length / average)).
     """
-    chunks, frequencies = document_frequencies(connection, set(terms))
+    chunks, frequencies = counted
     ids = _propose(connection, _proposing(terms, chunks, frequencies), filters, max(CANDIDATES, 2 * limit))
     weights = {
         term: repeated * math.log(1 + (chunks - frequencies[term] + 0.5) / (frequencies[term] + 0.5))
@@ -71,6 +77,7 @@ def _average_length(connection: sqlite3.Connection) -> float:
 
 def _score(row: tuple[Any, ...], weights: Mapping[str, float], average: float) -> tuple[int, float]:
     chunk, terms, length = row
-    counts = Counter(term for term in terms.split(" ") if term in weights)
+    spaced = f" {terms.replace(' ', '  ')} "  # each term between blanks of its own, so that none is missed
     slope = K1 * (1 - B + B * length / average)
-    return chunk, sum(weights[term] * tf / (tf + slope) for term, tf in counts.items())
+    counts = ((weight, spaced.count(f" {term} ")) for term, weight in weights.items())
+    return chunk, sum(weight * tf / (tf + slope) for weight, tf in counts)

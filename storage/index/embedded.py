@@ -18,6 +18,7 @@ from uuid import UUID
 from storage.errors import IndexUnavailable, UnknownTenant
 from storage.index import bm25, tenant_rows
 from storage.index.contract import Filters, Hit, IndexedChunk, Vector, require_complete
+from storage.index.frequencies import Frequencies
 from storage.index.matrices import Matrices
 from storage.index.tenant_file import TenantFiles, translated
 from storage.models import TenantName
@@ -49,6 +50,7 @@ class EmbeddedIndex:
         self._patient_files = TenantFiles(folder.absolute(), EXAMINED_WITHIN, first_space)
         self._timeout = timeout
         self._matrices = Matrices()
+        self._frequencies = Frequencies()
         self._threads = ThreadPoolExecutor(max_workers=4, thread_name_prefix="index")
 
     async def tenants(self) -> set[TenantName]:
@@ -85,7 +87,8 @@ class EmbeddedIndex:
         """The best chunks by BM25, best first."""
 
         def find(connection: sqlite3.Connection) -> list[Hit]:
-            return tenant_rows.hits(connection, bm25.best(connection, terms, filters, limit))
+            counted = self._frequencies.of(tenant, connection, set(terms))
+            return tenant_rows.hits(connection, bm25.best(connection, terms, counted, filters, limit))
 
         return await self._answer(tenant, find)
 
@@ -105,7 +108,11 @@ class EmbeddedIndex:
         self, tenant: TenantName, terms: Collection[str]
     ) -> tuple[int, dict[str, int]]:
         """(number of chunks in the tenant, chunks per term)."""
-        return await self._answer(tenant, tenant_rows.document_frequencies, terms)
+
+        def count(connection: sqlite3.Connection) -> tuple[int, dict[str, int]]:
+            return self._frequencies.of(tenant, connection, terms)
+
+        return await self._answer(tenant, count)
 
     async def remove(self, tenant: TenantName, publication: UUID, chunks: int) -> None:
         """Remove a publication whole, however many chunks it has."""

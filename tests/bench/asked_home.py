@@ -32,7 +32,7 @@ from storage.progress import Progress
 from storage.settings import StorageSettings
 from storage.tables import PublicationRow, ReadingRow
 
-_WORD = re.compile(r"[a-z]{3,}")
+_WORD = re.compile(r"\b[a-z]{3,}\b")
 
 
 class ChanceEmbedder:
@@ -106,7 +106,7 @@ class AskedHome:
             await self.index.remove(channel.tenant, one, held[one])
 
     async def questions(self, count: int, seed: int = 0) -> list[str]:
-        """Questions in the words of a sentence each, which a chunk by chance holds."""
+        """Questions in the words of a sentence each, from chunks by chance."""
         async with self.storage.database.snapshot() as session:
             full = (
                 select(col(ReadingRow.id))
@@ -119,7 +119,7 @@ class AskedHome:
             text = chance.choice(await self.storage.files.texts(chance.choice(readings)))
             words = _WORD.findall(chance.choice(text.split(".")))
             if len(words) >= 8:
-                found.append(f"What is said of {' '.join(words[:8])}?")
+                found.append(f"What is the {' '.join(words[:8])}?")
         return found
 
 
