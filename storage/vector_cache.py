@@ -1,7 +1,7 @@
 """Vectors that were already paid for, by embedder and text: no text is embedded twice, a kill loses none.
 
 Those of sentences are many: they take a byte a number, and are kept only for as long as their reading may
-take to be made.
+take to be made; a chunk of one sentence is embedded as both.
 """
 
 from __future__ import annotations
