@@ -5,7 +5,6 @@ A file with a mistake is worth nothing as a whole: whoever watches keeps the map
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ingestion.wish.mapping_checks import Wish, faults, resolve_location
-from ingestion.wish.mapping_lines import KeyPath, Lines, line_of_syntax_error
+from storage.toml_lines import KeyPath, Lines, NotToml, read_toml
 
 MAP_NAME = "folders.toml"
 MOST_PASSWORDS = 50
@@ -103,14 +102,9 @@ def read_map(data: bytes, home: Path, inbox: Path) -> list[Wish]:
         InvalidMap: with every mistake that could be found.
     """
     try:
-        text = data.decode("utf-8")
-        values = tomllib.loads(text)
-    except UnicodeDecodeError as error:
-        raise InvalidMap([Mistake(data[: error.start].count(b"\n") + 1, "this is not UTF-8")]) from None
-    except tomllib.TOMLDecodeError as error:
-        line = min(line_of_syntax_error(error), text.count("\n") + 1)
-        raise InvalidMap([Mistake(line, f"this is not TOML: {error}")]) from None
-    lines = Lines(text)
+        values, lines = read_toml(data)
+    except NotToml as error:
+        raise InvalidMap([Mistake(error.line, error.sentence)]) from None
     try:
         asked = _Map.model_validate(values)
     except ValidationError as error:

@@ -11,11 +11,11 @@ from typing import NamedTuple
 from ingestion.sources import open_source
 from ingestion.sources.address import read_address
 from ingestion.sources.patience import real_path
-from ingestion.wish.mapping_lines import KeyPath
 from storage.channels import is_folder_name
 from storage.errors import InvalidTenant, SettingsError
 from storage.models import TenantName
 from storage.references import fault_of
+from storage.toml_lines import KeyPath
 
 _CHAT = ("sl_", "ms_")
 

@@ -1,10 +1,13 @@
-"""Finds the line of a TOML file on which a table or a key stands, so that a mistake can name it."""
+"""Reads the TOML files that admins write, and finds the line on which a table or a key stands: a mistake
+names it.
+"""
 
 from __future__ import annotations
 
 import re
 import tomllib
 from collections.abc import Iterator
+from typing import Any
 
 KeyPath = tuple[str | int, ...]
 """Keys and numbers that lead to a value: ``("folder", 1, "channel")``."""
@@ -12,6 +15,31 @@ KeyPath = tuple[str | int, ...]
 _HEADER = re.compile(r"\s*(\[\[?)([^\[\]].*?)\]\]?\s*(#.*)?$")
 _KEY = re.compile(r"""\s*((?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[A-Za-z0-9_-]+|"[^"]*"))*)\s*=""")
 _FENCES = ('"""', "'''")
+
+
+class NotToml(ValueError):
+    """The bytes are no TOML; ``line`` and ``sentence`` say where and why."""
+
+    def __init__(self, line: int, sentence: str) -> None:
+        super().__init__(sentence)
+        self.line = line
+        self.sentence = sentence
+
+
+def read_toml(data: bytes) -> tuple[dict[str, Any], Lines]:
+    """The values of a file, and on which lines they stand.
+
+    Raises:
+        NotToml: it cannot be read at all.
+    """
+    try:
+        text = data.decode("utf-8")
+        return tomllib.loads(text), Lines(text)
+    except UnicodeDecodeError as error:
+        raise NotToml(data[: error.start].count(b"\n") + 1, "this is not UTF-8") from None
+    except tomllib.TOMLDecodeError as error:
+        line = min(_line_of(error), text.count("\n") + 1)
+        raise NotToml(line, f"this is not TOML: {error}") from None
 
 
 class Lines:
@@ -39,7 +67,7 @@ class Lines:
         return self._numbers.get(path, 1)
 
 
-def line_of_syntax_error(error: tomllib.TOMLDecodeError) -> int:
+def _line_of(error: tomllib.TOMLDecodeError) -> int:
     """Where a text stops being TOML."""
     found = re.search(r"at line (\d+)", str(error))
     return int(found[1]) if found else 1
