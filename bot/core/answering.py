@@ -97,16 +97,18 @@ class Answering:
         answer = await self._answer_from(asked, retrieval)
         spent = Milliseconds(round(1000 * (retrieved - started)), _milliseconds(retrieved))
         standalone = "" if understood.text == question.text else understood.text
-        return replace(answer, passages=retrieval.passages, milliseconds=spent, standalone=standalone)
+        passages = answer.passages or retrieval.passages
+        return replace(answer, passages=passages, milliseconds=spent, standalone=standalone)
 
     async def _answer_from(self, question: Question, retrieval: Retrieval) -> Answer:
         if (figure := await self._illustrator.answer(question.channel, retrieval)) is not None:
             return figure
-        evidence = await gather_evidence(
-            retrieval.passages, self._chunks, most=self._passages_read, tokens=self._evidence_tokens
-        )
+        evidence = await self._gather(retrieval)
         if not self._gate.opens(retrieval.question, evidence):
-            return await self._refuse(question, retrieval)
+            wider = await self._look_wider(question)
+            if wider is None:
+                return await self._refuse(question, retrieval)
+            retrieval, evidence = wider
         verified, lead = await self._written(retrieval.question, evidence)
         if not verified.cited:
             return await self._refuse(question, retrieval)
@@ -116,7 +118,19 @@ class Answering:
             text="\n".join(filter(None, (lead, verified.text, *notes))),
             citations=await self._desk.cite(question.channel, verified.cited),
             figures=await self._illustrator.beside(question.channel, retrieval, verified.cited),
+            passages=retrieval.passages,
         )
+
+    async def _gather(self, retrieval: Retrieval) -> list[Evidence]:
+        return await gather_evidence(
+            retrieval.passages, self._chunks, most=self._passages_read, tokens=self._evidence_tokens
+        )
+
+    async def _look_wider(self, question: Question) -> tuple[Retrieval, list[Evidence]] | None:
+        """What a second, wider search brings; None when that is not enough either."""
+        retrieval = await self._retriever.retrieve(replace(question, is_wide=True))
+        evidence = await self._gather(retrieval)
+        return (retrieval, evidence) if self._gate.opens(retrieval.question, evidence) else None
 
     async def _refuse(self, question: Question, retrieval: Retrieval) -> Answer:
         """No words answer it: the figure that it speaks of, if there is one, else that nothing does."""

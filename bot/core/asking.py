@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from bot.core.answer_kinds import fitting_answers
 from bot.core.exactness import exact_words
 from bot.core.function_words import FUNCTION_TERMS
+from bot.core.glossary import said_otherwise
 from bot.core.models import AnalyzedQuestion
 from storage.analyzer import analyze
 
@@ -26,16 +27,17 @@ class Asked:
         """Content term -> idf; a question of function words alone is judged by all its words."""
         self.aspects = self._aspects(question.text)
         """The same, where names and codes count little: they say which document, not what about it."""
+        self._synonyms = question.synonyms
         self._years = frozenset(_YEAR.findall(question.text))
         self._fitting = fitting_answers(question.text)
 
     def coverage(self, terms: Iterable[str]) -> float:
         """Share (0-1) of the question's idf weight that a text's terms cover."""
-        return _share(self.weights, terms)
+        return self._share(self.weights, terms)
 
     def aspect_coverage(self, terms: Iterable[str]) -> float:
         """The same share by ``aspects``: for sentences, whose document is known already."""
-        return _share(self.aspects, terms)
+        return self._share(self.aspects, terms)
 
     def fit(self, text: str) -> float:
         """Share (0-1) of the kinds of answer asked for that a text could be; 0 when none is known."""
@@ -50,8 +52,9 @@ class Asked:
         named = set(_YEAR.findall(text))
         return bool(self._years and named and not self._years & named)
 
-
-def _share(weights: Mapping[str, float], terms: Iterable[str]) -> float:
-    held = set(terms)
-    total = sum(weights.values())
-    return sum(weight for term, weight in weights.items() if term in held) / total if total else 0.0
+    def _share(self, weights: Mapping[str, float], terms: Iterable[str]) -> float:
+        """A term counts as covered by its synonyms, too."""
+        held = set(terms)
+        held |= said_otherwise(held, self._synonyms)
+        total = sum(weights.values())
+        return sum(weight for term, weight in weights.items() if term in held) / total if total else 0.0

@@ -34,8 +34,8 @@ class EvidenceGate:
 
     def opens(self, question: AnalyzedQuestion, evidence: Sequence[Evidence]) -> bool:
         """Whether an answer may be written from this evidence."""
-        asked = Asked(question)
-        return any(self._is_enough(asked, item.passage) for item in evidence)
+        wordings = [Asked(wording) for wording in (question, *question.wordings)]
+        return any(self._is_enough(asked, item.passage) for asked in wordings for item in evidence)
 
     def _is_enough(self, asked: Asked, passage: Passage) -> bool:
         coverage = asked.coverage(passage.terms)

@@ -14,6 +14,18 @@ from storage.models import Box, Channel, ChannelKey, LivePublication, PlacedWord
 
 
 @dataclass(frozen=True, slots=True)
+class Synonym:
+    """Words of a question, and others that say the same in its channel."""
+
+    asked: tuple[str, ...]
+    """Terms of the question."""
+    said: tuple[str, ...]
+    """Terms that a document may have instead."""
+    text: str
+    """The same as it was written."""
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
     """A question in one channel. The channel comes from a verified envelope, never from the text."""
 
@@ -25,6 +37,10 @@ class Question:
     """Only these may answer; None: every one of the channel."""
     history: tuple[Turn, ...] = ()
     """What its thread said before, newest last."""
+    synonyms: tuple[Synonym, ...] = ()
+    """What else its words are called here."""
+    is_wide: bool = False
+    """A second look after one that found too little: only what a person set narrows it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +74,10 @@ class AnalyzedQuestion:
     """How rare each distinct term is in the channel: 0 for one that every chunk holds."""
     vector: Sequence[float] | None
     """L2-normalised embedding; None when the channel was searched by words alone."""
+    synonyms: tuple[Synonym, ...] = ()
+    """What else its words are called here."""
+    wordings: tuple[AnalyzedQuestion, ...] = ()
+    """The same question in a model's words, each searched for beside it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from bot.core.exactness import holds_exactly, rare_words
 from bot.core.figure_hits import ChunkHits, chunks_of, figures_of, is_short
 from bot.core.figure_questions import figure_question
 from bot.core.fusion import cut
+from bot.core.glossary import embedded_text, searched_terms
 from bot.core.models import AnalyzedQuestion, FoundFigure, Question, Retrieval
 from bot.core.ports import ChannelSearch, Embedder
 from bot.core.ranking import USUAL, Ranking
@@ -42,13 +43,14 @@ class HybridRetriever:
             storage.errors.InfrastructureError: an engine is down or late.
         """
         terms = tuple(analyze(question.text))
-        vector = (await self._embedder.aembed([question.text]))[0]
+        vector = (await self._embedder.aembed([embedded_text(question.text, question.synonyms)]))[0]
         (found, figures), (chunks, holding) = await asyncio.gather(
-            self._find(question, terms, vector),
+            self._find(question, searched_terms(terms, question.synonyms), vector),
             self._search.document_frequencies(question.channel, set(terms)),
         )
         idf = {term: inverse_frequency(chunks, holding.get(term, 0)) for term in terms}
-        analyzed = AnalyzedQuestion(question.text, terms, idf, vector if found.vectors else None)
+        compared = vector if found.vectors else None
+        analyzed = AnalyzedQuestion(question.text, terms, idf, compared, question.synonyms)
         rare = rare_words(analyzed, rarity=inverse_frequency(chunks, EXACT_HOLDERS))
         ranked = self._ranking.order(analyzed, rare, found, question.asked_at.date())
         passages = tuple(cut(ranked, self._candidates, holds_exactly(rare)))
