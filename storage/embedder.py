@@ -77,7 +77,7 @@ class BundledEmbedder:
         places = [folder / name if folder else bundled(name) for name in (MODEL, TOKENIZER)]
         try:
             model, words = (place.read_bytes() for place in places)
-            session = onnxruntime.InferenceSession(model, _options(), ["CPUExecutionProvider"])
+            session = onnxruntime.InferenceSession(model, session_options(), ["CPUExecutionProvider"])
             tokenizer = open_tokenizer(words)
         except OSError as error:
             raise EngineStartError(f"the embedder's {error.filename} cannot be read") from error
@@ -134,7 +134,7 @@ class BundledEmbedder:
         await asyncio.to_thread(self.close)
 
 
-def _options() -> onnxruntime.SessionOptions:
+def session_options() -> onnxruntime.SessionOptions:
     """One thread per text and no arena: half the memory, and all cores busy all the same."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from sources import Module, modules
 
-ROOTS = ("bot.engines", "bot.service", "bot.serving", "bot.cli")
+ROOTS = ("bot.engines", "bot.searching", "bot.service", "bot.serving", "bot.cli")
 """The composition root and the command line in front of it: they know every concrete class."""
 
 HOMES = {
@@ -20,9 +20,14 @@ HOMES = {
     "botbuilder": ("bot.teams",),
     "botframework": ("bot.teams",),
     "jwt": ("bot.teams",),
-    "aiohttp": ("bot.slack", "bot.teams", "bot.web", *ROOTS),
+    "aiohttp": ("bot.rerankers.endpoint", "bot.slack", "bot.teams", "bot.web", *ROOTS),
     "jinja2": ("bot.web",),
-    "openai": ("bot.generator", "ingestion.read.vision_endpoint", "storage.embedding_endpoint"),
+    "openai": (
+        "bot.generator",
+        "bot.model_calls",
+        "ingestion.read.vision_endpoint",
+        "storage.embedding_endpoint",
+    ),
     "fsspec": ("ingestion.sources.generic", "ingestion.sources.protocols", "ingestion.sources.s3"),
     "s3fs": ("ingestion.sources.s3",),
     "botocore": ("ingestion.sources.s3",),
@@ -37,11 +42,11 @@ HOMES = {
     "fitz": (),
     "tiktoken": ("storage.tokens",),
     "pymupdf4llm": ("storage.pdf.layout_child",),
-    "onnxruntime": ("storage.embedder", "storage.pdf"),
+    "onnxruntime": ("bot.rerankers.cross_encoder", "storage.embedder", "storage.pdf"),
     "cv2": ("storage.pdf.ocr_engine", "storage.pdf.ocr_ink"),
     "rapidocr": ("storage.pdf.ocr_engine",),
     "py3langid": ("ingestion.read.language",),
-    "tokenizers": ("storage.embedder", "storage.pieces"),
+    "tokenizers": ("bot.rerankers.cross_encoder", "storage.embedder", "storage.pieces"),
     "Stemmer": ("storage.analyzer",),
     "sqlmodel": ("storage",),
     "sqlalchemy": ("storage",),
@@ -83,6 +88,7 @@ MAY_IMPORT = {
         "storage.errors",
         "storage.figure_models",
         "storage.geometry",
+        "storage.glossary_models",
         "storage.index.contract",
         "storage.memory_models",
         "storage.metadata_models",
@@ -92,6 +98,7 @@ MAY_IMPORT = {
         "storage.tokens",
         "storage.units",
     ),
+    "bot.rerankers": ("bot.core", "bot.model_calls", "bot.rerankers", "storage"),
     "bot.slack": ("bot.core", "bot.settings", "bot.slack", "storage"),
     "bot.teams": ("bot.core", "bot.settings", "bot.teams", "storage"),
     "bot.web": ("bot.core", "bot.settings", "bot.web", "storage"),

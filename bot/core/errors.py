@@ -6,6 +6,7 @@
     ├── ModelError               the language model gave nothing that can be used
     │   ├── ModelUnavailable     down, late, refusing, rate-limited
     │   └── ModelReplyUnusable   cut off, empty, not what was asked for
+    ├── RerankerError            the reranker is down or late, or gave no scores
     ├── DeliveryError            the chat platform did not take a message
     │   ├── DeliveryUnclear      nobody knows whether it did: look before posting again
     │   └── ChannelClosed        nothing of ours can be posted in that channel
@@ -31,6 +32,10 @@ class ModelUnavailable(ModelError):
 
 class ModelReplyUnusable(ModelError):
     """The model's reply was cut off, empty or not what was asked for."""
+
+
+class RerankerError(BotError):
+    """The reranker is down, late or refusing, or gave something else than scores."""
 
 
 class DeliveryError(BotError):

@@ -1,0 +1,95 @@
+"""Puts the candidates of a search into their last order; whatever ranks them, it never costs an answer.
+
+Any reranker stands behind one port. One that fails or is late leaves the order of the search.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from bot.core.errors import RerankerError
+from bot.core.fusion import rank_order
+from bot.core.models import AnalyzedQuestion, Passage, Question, Retrieval
+from bot.core.ports import Retriever
+
+log = logging.getLogger(__name__)
+
+
+class Reranker(Protocol):
+    """Judges passages beside one another."""
+
+    async def relevance(self, question: AnalyzedQuestion, passages: Sequence[Passage]) -> Sequence[float]:
+        """How well each passage answers the question, on any scale: higher is better.
+
+        Raises:
+            bot.core.errors.RerankerError: it is down or late, or gave no such numbers.
+        """
+
+
+class RerankingRetriever:
+    """A retriever whose candidates a reranker has looked at."""
+
+    def __init__(
+        self, retriever: Retriever, reranker: Reranker, *, weight: float, seconds: float, most: int
+    ) -> None:
+        """Let the reranker judge the first ``most`` candidates within ``seconds``.
+
+        ``weight``: its share (0-1) of the final score; the rest is the search's own.
+        """
+        self._retriever = retriever
+        self._reranker = reranker
+        self._weight = weight
+        self._seconds = seconds
+        self._most = most
+
+    async def retrieve(self, question: Question) -> Retrieval:
+        """The candidates in their last order, best first.
+
+        Raises:
+            storage.errors.InfrastructureError: an engine is down or late.
+        """
+        retrieval = await self._retriever.retrieve(question)
+        if len(retrieval.passages) < 2:
+            return retrieval
+        try:
+            scores = await self._judged(retrieval.question, retrieval.passages[: self._most])
+        except RerankerError as error:
+            log.warning("question=%s keeps the order of the search: %s", question.id, error)
+            return retrieval
+        return replace(retrieval, passages=self._ordered(retrieval.passages, scores))
+
+    async def _judged(self, question: AnalyzedQuestion, passages: Sequence[Passage]) -> Sequence[float]:
+        try:
+            async with asyncio.timeout(self._seconds):
+                scores = await self._reranker.relevance(question, passages)
+        except TimeoutError as error:
+            raise RerankerError(f"the reranker took over {self._seconds:g} s") from error
+        if len(scores) != len(passages) or not all(map(math.isfinite, scores)):
+            raise RerankerError("the reranker gave no number for each passage")
+        return scores
+
+    def _ordered(self, passages: Sequence[Passage], scores: Sequence[float]) -> tuple[Passage, ...]:
+        """By the mix of both scores; a passage that was not judged has nothing of the reranker's."""
+        judged = [*stretched(scores), *[0.0] * (len(passages) - len(scores))]
+        mixed = [
+            replace(passage, score=(1 - self._weight) * passage.score + self._weight * score)
+            for passage, score in zip(passages, judged, strict=True)
+        ]
+        return tuple(sorted(mixed, key=rank_order))
+
+
+def stretched(scores: Sequence[float]) -> list[float]:
+    """The scores on a scale from 0 (the worst of them) to 1 (the best)."""
+    low, high = min(scores), max(scores)
+    return [(score - low) / (high - low) if high > low else 1.0 for score in scores]
+
+
+def shown_text(passage: Passage) -> str:
+    """A passage as a reranker reads it: title and headings, then its text."""
+    head = " > ".join(dict.fromkeys(filter(None, (passage.publication.title, *passage.heading_path))))
+    return f"{head}\n{passage.text}" if head else passage.text

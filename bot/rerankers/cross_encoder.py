@@ -1,0 +1,142 @@
+"""A cross-encoder on onnxruntime: question and passage are read together, and one number says how they fit.
+
+Nogueira and Cho, "Passage Re-ranking with BERT" (2019). Any model with one output for each pair will do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # read at the import: it would call its maker
+
+import onnxruntime
+from tokenizers import Encoding, Tokenizer
+
+from bot.core.errors import RerankerError
+from bot.core.models import AnalyzedQuestion, Passage
+from bot.core.reranking import shown_text
+from storage.bundled import MODEL, TOKENIZER
+from storage.embedder import session_options
+from storage.errors import EngineStartError
+from storage.pieces import open_tokenizer
+
+BATCH = 4
+"""Pairs of like length that run together: few, so that all threads have work and a deadline is kept."""
+
+_NUMBERS = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}
+_PADDING = ("[PAD]", "<pad>")
+
+
+class CrossEncoder:
+    """Pairs in, one number for each out."""
+
+    def __init__(
+        self, session: onnxruntime.InferenceSession, tokenizer_json: bytes, *, window: int, threads: int
+    ) -> None:
+        self._session = session
+        self._inputs = {one.name: _NUMBERS[one.type] for one in session.get_inputs()}
+        self._words = open_tokenizer(tokenizer_json)
+        self._pairs = open_tokenizer(tokenizer_json)
+        self._pairs.enable_truncation(window, strategy="only_second")
+        self._padding = _padding(self._pairs)
+        self._longest_question = window // 2
+        self._workers = ThreadPoolExecutor(threads, thread_name_prefix="reranker")
+
+    @classmethod
+    def load(cls, folder: Path, *, window: int = 512, threads: int = 2) -> CrossEncoder:
+        """Load ``model.onnx`` and ``tokenizer.json`` of ``folder`` and try them on one pair.
+
+        Args:
+            folder: where the two files lie.
+            window: most pieces of a question with its passage; what exceeds it of the passage is not seen.
+            threads: batches that run at the same time.
+
+        Raises:
+            EngineStartError: a file is missing, or together they are no cross-encoder.
+        """
+        try:
+            model, words = ((folder / name).read_bytes() for name in (MODEL, TOKENIZER))
+            session = onnxruntime.InferenceSession(model, session_options(), ["CPUExecutionProvider"])
+            encoder = cls(session, words, window=window, threads=threads)
+            encoder.score("a question", ["a passage"])
+        except OSError as error:
+            raise EngineStartError(f"the reranker's {error.filename} cannot be read") from error
+        except Exception as error:  # both libraries raise classes of their own that share no other base
+            raise EngineStartError(f"the model in {folder} is no cross-encoder that can be used") from error
+        return encoder
+
+    async def relevance(self, question: AnalyzedQuestion, passages: Sequence[Passage]) -> Sequence[float]:
+        """The model's raw score of each passage.
+
+        Raises:
+            RerankerError: the model failed on one of them.
+        """
+        loop = asyncio.get_running_loop()
+        texts = [shown_text(passage) for passage in passages]
+        try:
+            pairs = await loop.run_in_executor(self._workers, self._encode, question.text, texts)
+            order = sorted(range(len(pairs)), key=lambda at: len(pairs[at]))
+            batches = [order[at : at + BATCH] for at in range(0, len(order), BATCH)]
+            scored = await asyncio.gather(
+                *(
+                    loop.run_in_executor(self._workers, self._run, [pairs[at] for at in batch])
+                    for batch in batches
+                )
+            )
+        except Exception as error:
+            raise RerankerError("the cross-encoder failed on a passage") from error
+        scores = dict(zip(order, np.concatenate(scored).tolist(), strict=True))
+        return [scores[at] for at in range(len(texts))]
+
+    def score(self, question: str, texts: Sequence[str]) -> list[float]:
+        """The raw score of each text, in one batch."""
+        scores: list[float] = self._run(self._encode(question, texts)).tolist()
+        return scores
+
+    async def aclose(self) -> None:
+        """Let the running batches end and drop what waits."""
+        await asyncio.to_thread(self._workers.shutdown, wait=True, cancel_futures=True)
+
+    def _encode(self, question: str, texts: Sequence[str]) -> list[Encoding]:
+        """Each pair within the window; of a very long question only its beginning is read."""
+        pieces = self._words.encode(question, add_special_tokens=False)
+        if len(pieces) > self._longest_question:
+            question = question[: pieces.offsets[self._longest_question - 1][1]]
+        return [self._pairs.encode(question, text) for text in texts]
+
+    def _run(self, pairs: Sequence[Encoding]) -> npt.NDArray[np.float64]:
+        longest, (token, number) = max(map(len, pairs)), self._padding
+        for pair in pairs:
+            pair.pad(longest, pad_id=number, pad_token=token)
+        given = {
+            "input_ids": [pair.ids for pair in pairs],
+            "attention_mask": [pair.attention_mask for pair in pairs],
+            "token_type_ids": [pair.type_ids for pair in pairs],
+        }
+        inputs = {name: np.array(given[name], dtype=kind) for name, kind in self._inputs.items()}
+        return _one_a_pair(np.asarray(self._session.run(None, inputs)[0], dtype=np.float64), len(pairs))
+
+
+def _one_a_pair(output: npt.NDArray[np.float64], pairs: int) -> npt.NDArray[np.float64]:
+    """One number for each pair; of two classes, by how much the second is the likelier.
+
+    Raises:
+        ValueError: the model gives something else.
+    """
+    rows = output.reshape(pairs, -1)
+    if rows.shape[1] not in (1, 2):
+        raise ValueError(f"the model gives {rows.shape[1]} numbers for a pair")
+    return rows[:, -1] - rows[:, 0] if rows.shape[1] == 2 else rows[:, 0]
+
+
+def _padding(tokenizer: Tokenizer) -> tuple[str, int]:
+    """What fills a shorter pair up; the model is told not to look at it."""
+    known = ((token, tokenizer.token_to_id(token)) for token in _PADDING)
+    return next(((token, number) for token, number in known if number is not None), (_PADDING[0], 0))

@@ -1,0 +1,48 @@
+"""Has a model say a question in other words, so that it is found where documents speak another language.
+
+The words are only searched for: what answers, and what is shown, is the question as it was asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bot.core.errors import ModelReplyUnusable
+from bot.core.facts import unsupported
+from bot.model_calls import ModelCalls, object_schema, prompt
+
+MOST_WORDINGS = 2
+LONGEST = 300
+"""Characters of a wording."""
+
+_TOKENS = 160
+_SCHEMA = object_schema({"wordings": {"type": "array", "items": {"type": "string"}}})
+
+
+class ModelRewording:
+    """One short call for each question."""
+
+    def __init__(self, calls: ModelCalls) -> None:
+        self._calls = calls
+
+    async def wordings(self, question: str) -> Sequence[str]:
+        """At most two further wordings; none that brings in a number, date or code of its own.
+
+        Raises:
+            ModelUnavailable: the endpoint is down, late or refusing.
+            ModelReplyUnusable: the reply holds no wordings.
+        """
+        reply = await self._calls.ask(prompt("reword"), f"Question: {question}", _SCHEMA, tokens=_TOKENS)
+        try:
+            said = [" ".join(str(one).split()) for one in reply["wordings"]]
+        except (KeyError, TypeError) as error:
+            raise ModelReplyUnusable("the reply holds no wordings") from error
+        known = {question.casefold()}
+        fresh = [one for one in dict.fromkeys(said) if one and one.casefold() not in known]
+        return [one for one in fresh if len(one) <= LONGEST and not unsupported(one, [question])][
+            :MOST_WORDINGS
+        ]
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._calls.aclose()
