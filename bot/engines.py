@@ -29,6 +29,7 @@ from storage.embedding import Embedder
 from storage.errors import IndexUnavailable, SettingsError
 from storage.folder_passwords import FolderPasswords
 from storage.folders import Folders
+from storage.glossary import GLOSSARY_NAME, GlossaryFile
 from storage.home_facts import first_space, hold_index
 from storage.index.contract import Index
 from storage.index.embedded import EmbeddedIndex
@@ -93,6 +94,7 @@ class Storage:
     readings: MendedReadings
     folders: Folders
     passwords: FolderPasswords
+    glossary: GlossaryFile
 
 
 @asynccontextmanager
@@ -120,6 +122,7 @@ async def open_storage(settings: Settings) -> AsyncIterator[Storage]:
             MendedReadings(files, database),
             Folders(database),
             FolderPasswords(database, settings.storage.password_references),
+            GlossaryFile(home / GLOSSARY_NAME),
         )
 
 

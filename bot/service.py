@@ -1,5 +1,5 @@
-"""The composition root: knows every concrete class; ``engines.py`` opens what it stands on, ``serving.py``
-goes on from here for ``serve``.
+"""The composition root: knows every concrete class; ``engines.py`` opens what it stands on, ``searching.py``
+puts together how it searches, ``serving.py`` goes on from here for ``serve``.
 
 Each ``open_...`` is an async context manager: what it opens it closes, in reverse order. Tests build
 the same program through these functions with other settings.
@@ -20,12 +20,10 @@ from bot.core.extractive import ExtractiveAnswerer
 from bot.core.gate import EvidenceGate
 from bot.core.link_keys import KeyRing
 from bot.core.links import Links
-from bot.core.ranking import Ranking
-from bot.core.recency import Recency
-from bot.core.retriever import HybridRetriever
 from bot.core.rewriting import ModelRewriter
 from bot.engines import Settings, Storage, open_embedder, open_index, open_pdf_process, open_storage
 from bot.listening import base_url, read_listening
+from bot.searching import open_retriever
 from bot.settings import BotSettings
 from storage.embedding import Embedder, PunctualEmbedder
 from storage.errors import SettingsError
@@ -66,7 +64,7 @@ async def build_answering(
         if model:
             stack.push_async_callback(model.aclose)
         yield Answering(
-            retriever=HybridRetriever(search, asking, _ranking(settings), candidates=settings.candidates),
+            retriever=await stack.enter_async_context(open_retriever(storage, search, asking)),
             quoting=ExtractiveAnswerer(asking, KeptSentences(storage.readings, embedder.space)),
             model=model,
             rewriter=ModelRewriter(model) if model else None,
@@ -79,18 +77,6 @@ async def build_answering(
             evidence_tokens=settings.evidence_tokens,
             question_chars=settings.question_chars,
         )
-
-
-def _ranking(settings: BotSettings) -> Ranking:
-    recency = Recency(settings.recency_weight, settings.recency_half_life_days)
-    return Ranking(
-        words_weight=settings.words_weight,
-        coverage_weight=settings.coverage_weight,
-        named_weight=settings.named_weight,
-        document_weight=settings.document_weight,
-        outdated_share=settings.outdated_share,
-        recency=recency,
-    )
 
 
 def _model(settings: BotSettings) -> ModelAnswerer | None:

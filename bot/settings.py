@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from pydantic import Field, SecretStr
 
 from storage.settings import FootnoteSettings
@@ -63,6 +65,47 @@ class BotSettings(FootnoteSettings):
     )
     recency_half_life_days: float = Field(
         730, gt=0, le=36_500, description="Days after which a document's age counts half."
+    )
+    reranker: str = Field(
+        "none",
+        pattern="^(none|folder|endpoint|model)$",
+        description="What puts candidates into their last order: nothing but the search itself, a "
+        "cross-encoder in a folder, a reranking endpoint, or the model that writes answers.",
+    )
+    rerank_folder: Path | None = Field(
+        None, description="Folder with model.onnx and tokenizer.json for FOOTNOTE_RERANKER=folder."
+    )
+    rerank_url: str | None = Field(
+        None,
+        pattern="^https?://",
+        description="Where FOOTNOTE_RERANKER=endpoint posts, as in https://api.cohere.com/v2/rerank.",
+    )
+    rerank_model: str | None = Field(
+        None, min_length=1, description="Model at FOOTNOTE_RERANK_URL; unset: the only one there."
+    )
+    rerank_key: SecretStr | None = Field(None, description="Its key, sent as a bearer token.")
+    rerank_weight: float = Field(
+        0.7,
+        ge=0,
+        le=1,
+        description="Share of a model's or endpoint's judgement in the last order; the rest is the search's.",
+    )
+    rerank_candidates: int = Field(24, ge=2, le=200, description="Candidates that a reranker judges.")
+    rerank_window: int = Field(
+        512, ge=64, le=8192, description="Most pieces of a question with one passage that a reranker reads."
+    )
+    rerank_seconds: float = Field(
+        3, gt=0, le=60, description="Seconds it may take; after that the order of the search stands."
+    )
+    rerank_threads: int = Field(2, ge=1, le=64, description="Threads a cross-encoder may use.")
+    reword: str = Field(
+        "never",
+        pattern="^(never|missed|always)$",
+        description="When the model says a question in other words for the search: never, after a search "
+        "that found too little, or always.",
+    )
+    reword_seconds: float = Field(
+        4, gt=0, le=60, description="Seconds that may take; after that the question's own words are enough."
     )
     questions_at_once: int = Field(4, ge=1, le=64, description="Questions answered at the same time.")
     question_chars: int = Field(

@@ -126,9 +126,14 @@ def folder_line(folder: FolderStatus) -> dict[str, Any]:
     }
 
 
-def channel_line(channel: Channel) -> dict[str, Any]:
-    """One channel as ``footnote channels --json`` prints it."""
-    return {"channel": channel.name, "tenant": str(channel.tenant), "platform": channel.platform.value}
+def channel_line(channel: Channel, glossary: int) -> dict[str, Any]:
+    """One channel, with the number of its terms, as ``footnote channels --json`` prints it."""
+    return {
+        "channel": channel.name,
+        "tenant": str(channel.tenant),
+        "platform": channel.platform.value,
+        "glossary": glossary,
+    }
 
 
 def dump(line: dict[str, Any]) -> str:

@@ -38,10 +38,15 @@ def _print_rows(documents: Sequence[DocumentStatus], channel: str, none: str) ->
 
 
 async def list_channels(options: argparse.Namespace) -> int:
-    """Print all channels."""
+    """Print all channels, and what is wrong with the glossary of their words."""
     async with open_storage(load_settings()) as storage:
-        for channel in await storage.channels.all():
-            print(dump(channel_line(channel)) if options.json else _channel_row(channel))
+        channels = await storage.channels.all()
+        glossary = await storage.glossary.current()
+    for channel in channels:
+        terms = len(glossary.of(channel))
+        print(dump(channel_line(channel, terms)) if options.json else _channel_row(channel, terms))
+    for mistake in (*storage.glossary.mistakes, *glossary.unknown(channels)):
+        print(mistake, file=sys.stderr)
     return 0
 
 
@@ -54,5 +59,6 @@ def _document_row(document: DocumentStatus) -> str:
     return "\n".join([row, *(f"{'':<14} {'':>8}  {note}" for note in notes)])
 
 
-def _channel_row(channel: Channel) -> str:
-    return f"{channel.name:<24} {channel.platform.value:<6} {channel.tenant}"
+def _channel_row(channel: Channel, terms: int) -> str:
+    row = f"{channel.name:<24} {channel.platform.value:<6} {channel.tenant}"
+    return f"{row}  {terms} terms in the glossary" if terms else row

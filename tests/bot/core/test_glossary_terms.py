@@ -5,7 +5,7 @@ from __future__ import annotations
 from core_fakes import ASKED_AT, HashEmbedder, Shelf, ask, make_channel, make_evidence, make_passage
 
 from bot.core.asking import Asked
-from bot.core.gate import CoverageGate
+from bot.core.gate import EvidenceGate
 from bot.core.glossary import MOST_SYNONYMS, embedded_text, find_synonyms, searched_terms
 from bot.core.models import AnalyzedQuestion, Question
 from bot.core.retriever import HybridRetriever
@@ -72,7 +72,7 @@ def test_a_text_that_says_it_otherwise_covers_the_question() -> None:
     assert Asked(plain).coverage(analyze(vacation)) == 0
     assert Asked(known).coverage(analyze(vacation)) == 1
     assert Asked(known).coverage(analyze(time)) == 0
-    gate = CoverageGate()
+    gate = EvidenceGate()
     assert not gate.opens(plain, make_evidence(make_passage(vacation, title="")))
     assert gate.opens(known, make_evidence(make_passage(vacation, title="")))
 
