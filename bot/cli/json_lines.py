@@ -14,13 +14,12 @@ from storage.models import Box, Channel, DocumentStatus
 
 
 def answer_line(answer: Answer, *, id: str | int | None, question: str, channel: str) -> dict[str, Any]:
-    """One answer as ``footnote ask --json`` prints it."""
+    """As ``footnote ask --json`` prints it; "standalone" only where a follow-up was worded anew."""
     return {
         "id": id,
         "question": question,
         "channel": channel,
         "state": answer.state.value,
-        "standalone": answer.standalone or None,
         "text": answer.text,
         "citations": [_citation(citation) for citation in answer.citations],
         "figures": [_figure(figure) for figure in answer.figures],
@@ -36,6 +35,7 @@ def answer_line(answer: Answer, *, id: str | int | None, question: str, channel:
             "answer": answer.milliseconds.answer,
             "total": answer.milliseconds.total,
         },
+        **({"standalone": answer.standalone} if answer.standalone else {}),
     }
 
 

@@ -16,6 +16,7 @@ from bot.core.citation_desk import CitationDesk
 from bot.core.citing import Verified, verify
 from bot.core.errors import ModelError
 from bot.core.evidence import gather_evidence
+from bot.core.figure_questions import wants_figure
 from bot.core.follow_ups import FollowUps
 from bot.core.gate import EvidenceGate
 from bot.core.illustrating import Illustrator
@@ -103,6 +104,8 @@ class Answering:
     async def _answer_from(self, question: Question, retrieval: Retrieval) -> Answer:
         if (figure := await self._illustrator.answer(question.channel, retrieval)) is not None:
             return figure
+        if wants_figure(retrieval.question.text):
+            return await self._refuse(question, retrieval)
         evidence = await self._gather(retrieval)
         if not self._gate.opens(retrieval.question, evidence):
             wider = await self._look_wider(question)

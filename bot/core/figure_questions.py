@@ -98,6 +98,12 @@ def speaks_of(quote: str, caption: str) -> bool:
     )
 
 
+def wants_figure(text: str) -> bool:
+    """Whether nothing but a figure answers the question."""
+    asked = figure_question(text)
+    return asked is not None and asked.wants_it
+
+
 def figure_question(text: str) -> FigureQuestion | None:
     """What a question says of figures; None when it speaks of none."""
     named = _NAME.search(text)
