@@ -10,11 +10,12 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
-from bot.core.ports import ChannelSearch, Embedder, Retriever
+from bot.core.ports import ChannelSearch, Embedder, Retriever, SentenceReader
 from bot.core.ranking import Ranking
 from bot.core.recency import Recency
 from bot.core.reranking import Reranker, RerankingRetriever
 from bot.core.retriever import HybridRetriever
+from bot.core.sentence_ranking import SentenceReranker
 from bot.core.widening import Rewording, Rewords, WideningRetriever
 from bot.engines import Storage
 from bot.settings import BotSettings
@@ -29,9 +30,11 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def open_retriever(
-    storage: Storage, search: ChannelSearch, embedder: Embedder
+    storage: Storage, search: ChannelSearch, embedder: Embedder, kept: SentenceReader
 ) -> AsyncIterator[Retriever]:
     """The search of one home; models and connections are closed at the end.
+
+    ``kept``: the vectors that reading gave to sentences.
 
     Raises:
         EngineStartError: a cross-encoder of one's own cannot be loaded.
@@ -42,7 +45,7 @@ async def open_retriever(
         hybrid = HybridRetriever(search, embedder, _ranking(settings), candidates=settings.candidates)
         rewording = _open_rewording(settings, stack)
         widening = WideningRetriever(hybrid, storage.glossary, rewording, rewords=Rewords(settings.reword))
-        reranker = await _open_reranker(settings, stack)
+        reranker = await _open_reranker(settings, kept, stack)
         yield _reranking(widening, reranker, settings) if reranker else widening
 
 
@@ -59,10 +62,11 @@ def _ranking(settings: BotSettings) -> Ranking:
 
 
 def _reranking(retriever: Retriever, reranker: Reranker, settings: BotSettings) -> RerankingRetriever:
+    is_ours = settings.reranker == "sentences"
     return RerankingRetriever(
         retriever,
         reranker,
-        weight=settings.rerank_weight,
+        weight=settings.sentence_weight if is_ours else settings.rerank_weight,
         seconds=settings.rerank_seconds,
         most=settings.rerank_candidates,
     )
@@ -78,9 +82,13 @@ def _open_rewording(settings: BotSettings, stack: AsyncExitStack) -> Rewording |
     return rewording
 
 
-async def _open_reranker(settings: BotSettings, stack: AsyncExitStack) -> Reranker | None:
+async def _open_reranker(
+    settings: BotSettings, kept: SentenceReader, stack: AsyncExitStack
+) -> Reranker | None:
     if settings.reranker == "none":
         return None
+    if settings.reranker == "sentences":
+        return SentenceReranker(kept)
     reranker: CrossEncoder | EndpointReranker | ModelReranker
     if settings.reranker == "folder":
         reranker = await _open_cross_encoder(settings)

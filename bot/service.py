@@ -59,13 +59,14 @@ async def build_answering(
     settings = storage.settings.bot
     search = LiveIndex(index, storage.catalog, embedder.space)
     asking = PunctualEmbedder(embedder, storage.settings.storage.embed_question_seconds)
+    kept = KeptSentences(storage.readings, embedder.space)
     async with AsyncExitStack() as stack:
         model = _model(settings)
         if model:
             stack.push_async_callback(model.aclose)
         yield Answering(
-            retriever=await stack.enter_async_context(open_retriever(storage, search, asking)),
-            quoting=ExtractiveAnswerer(asking, KeptSentences(storage.readings, embedder.space)),
+            retriever=await stack.enter_async_context(open_retriever(storage, search, asking, kept)),
+            quoting=ExtractiveAnswerer(asking, kept),
             model=model,
             rewriter=ModelRewriter(model) if model else None,
             gate=EvidenceGate(least_likeness=settings.least_likeness),

@@ -67,10 +67,17 @@ class BotSettings(FootnoteSettings):
         730, gt=0, le=36_500, description="Days after which a document's age counts half."
     )
     reranker: str = Field(
-        "none",
-        pattern="^(none|folder|endpoint|model)$",
-        description="What puts candidates into their last order: nothing but the search itself, a "
-        "cross-encoder in a folder, a reranking endpoint, or the model that writes answers.",
+        "sentences",
+        pattern="^(none|sentences|folder|endpoint|model)$",
+        description="What puts candidates into their last order: nothing but the search itself, their "
+        "sentences' own vectors, a cross-encoder in a folder, a reranking endpoint, or the model that writes "
+        "answers.",
+    )
+    sentence_weight: float = Field(
+        0.2,
+        ge=0,
+        le=1,
+        description="Share of the nearest sentence in the last order; the rest is the search's.",
     )
     rerank_folder: Path | None = Field(
         None, description="Folder with model.onnx and tokenizer.json for FOOTNOTE_RERANKER=folder."

@@ -13,9 +13,12 @@ from bot.core.models import AnalyzedQuestion
 from storage.analyzer import analyze
 
 NAME_SHARE = 0.3
-"""What is left of the weight of a name or code where the document is not in question."""
+"""What is left of the weight of names, codes and what a thread spoke of before, where it is not in question
+what a text is about: together at most this share of the other words' weight."""
 
 _YEAR = re.compile(r"\b(?:19|20)\d{2}\b")
+_BACKGROUND = re.compile(r"\([^()]{3,}\)\W*$")
+"""'How often are they tested (nightly backups)?': what a follow-up carries over, or a person adds."""
 
 
 class Asked:
@@ -26,7 +29,7 @@ class Asked:
         self.weights = content or dict(question.idf)
         """Content term -> idf; a question of function words alone is judged by all its words."""
         self.aspects = self._aspects(question.text)
-        """The same, where names and codes count little: they say which document, not what about it."""
+        """The same, where names, codes and background count little: they say of what, not what about it."""
         self._synonyms = question.synonyms
         self._years = frozenset(_YEAR.findall(question.text))
         self._fitting = fitting_answers(question.text)
@@ -45,7 +48,11 @@ class Asked:
 
     def _aspects(self, text: str) -> dict[str, float]:
         names = {term for word in exact_words(text) for term in analyze(word)}
-        return {term: NAME_SHARE * idf if term in names else idf for term, idf in self.weights.items()}
+        background = self.weights.keys() - set(analyze(_BACKGROUND.sub("", text)))
+        known = {term: idf for term, idf in self.weights.items() if term in names | background}
+        asked = {term: idf for term, idf in self.weights.items() if term not in known}
+        share = NAME_SHARE * min(1.0, sum(asked.values()) / (sum(known.values()) or 1.0)) if asked else 1.0
+        return asked | {term: share * idf for term, idf in known.items()}
 
     def contradicts(self, text: str) -> bool:
         """The text speaks of years, and of none that the question names."""

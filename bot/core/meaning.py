@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from bot.core.models import Passage
 from bot.core.ports import Embedder, FloatArray, SentenceReader
 from storage.quotables import Quotable
@@ -22,16 +20,18 @@ class Meaning:
         self._embedder = embedder
         self._kept = kept
 
-    async def of(self, units: Sequence[Unit]) -> FloatArray:
-        """L2-normalised vectors of at least one unit, shape (units, dimensions).
+    async def of(self, units: Sequence[Unit], *, most_made: int) -> list[FloatArray | None]:
+        """The L2-normalised vector of each unit; None where it has none and enough were made.
 
         Raises:
             storage.errors.InfrastructureError: readings cannot be reached, or the embedder is late.
         """
         found = await self._look_up(units)
-        missing = [unit.text for (_, unit), vector in zip(units, found, strict=True) if vector is None]
-        made = iter(await self._embedder.aembed(missing) if missing else ())
-        return np.stack([next(made) if vector is None else vector for vector in found])
+        missing = [place for place, vector in enumerate(found) if vector is None][:most_made]
+        made = await self._embedder.aembed([units[place][1].text for place in missing]) if missing else ()
+        for place, vector in zip(missing, made, strict=True):
+            found[place] = vector
+        return found
 
     async def _look_up(self, units: Sequence[Unit]) -> list[FloatArray | None]:
         """The kept vector of each unit; each chunk is asked for once."""

@@ -93,7 +93,7 @@ def locate(quote: Quote, evidence: Sequence[Evidence]) -> LocatedQuote | None:
 def place(item: Evidence, start: int, end: int) -> LocatedQuote:
     """A span of a passage as a located quote: its page is where most of it lies, its boxes those on it."""
     boxes = rectangles(item.words, start, end)
-    page = main_page(item.words, start, end) if boxes else _page_at(item, start)
+    page = main_page(item.words, start, end) if boxes else page_at(item, start)
     return LocatedQuote(
         passage=item.passage,
         start=start,
@@ -102,6 +102,11 @@ def place(item: Evidence, start: int, end: int) -> LocatedQuote:
         quote=item.passage.text[start:end],
         boxes=tuple(boxes.get(page, ())),
     )
+
+
+def page_at(item: Evidence, offset: int) -> int:
+    """The page that a passage's text is on at an offset."""
+    return [page for start, page in item.page_starts if start <= offset][-1]
 
 
 def _best_span(quote: Quote, item: Evidence) -> tuple[int, int] | None:
@@ -136,7 +141,3 @@ def _is_whole(text: str, start: int, end: int) -> bool:
 def _joins(left: str, right: str) -> bool:
     """Whether two neighbouring characters belong to one word."""
     return left.isalnum() and right.isalnum() and not _ONE_WORD_A_CHAR.match(left + right)
-
-
-def _page_at(item: Evidence, offset: int) -> int:
-    return [page for start, page in item.page_starts if start <= offset][-1]

@@ -11,11 +11,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
+from uuid import UUID
 
 from bot.core.errors import RerankerError
 from bot.core.fusion import rank_order
 from bot.core.models import AnalyzedQuestion, Passage, Question, Retrieval
 from bot.core.ports import Retriever
+from bot.core.spanning import spans_documents
 
 log = logging.getLogger(__name__)
 
@@ -61,7 +63,10 @@ class RerankingRetriever:
         except RerankerError as error:
             log.warning("question=%s keeps the order of the search: %s", question.id, error)
             return retrieval
-        return replace(retrieval, passages=self._ordered(retrieval.passages, scores))
+        ordered = self._ordered(retrieval.passages, scores)
+        if spans_documents(question.text):
+            ordered = _in_turn(retrieval.passages, ordered)
+        return replace(retrieval, passages=ordered)
 
     async def _judged(self, question: AnalyzedQuestion, passages: Sequence[Passage]) -> Sequence[float]:
         try:
@@ -81,6 +86,14 @@ class RerankingRetriever:
             for passage, score in zip(passages, judged, strict=True)
         ]
         return tuple(sorted(mixed, key=rank_order))
+
+
+def _in_turn(before: Sequence[Passage], ordered: Sequence[Passage]) -> tuple[Passage, ...]:
+    """Every document keeps its turns; its own passages take them in their new order."""
+    queues: dict[UUID, list[Passage]] = {}
+    for passage in reversed(ordered):
+        queues.setdefault(passage.publication.document_id, []).append(passage)
+    return tuple(queues[passage.publication.document_id].pop() for passage in before)
 
 
 def stretched(scores: Sequence[float]) -> list[float]:

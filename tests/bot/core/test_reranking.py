@@ -6,9 +6,10 @@ import asyncio
 import logging
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
-from core_fakes import ASKED_AT, ask, make_channel, make_passage
+from core_fakes import ASKED_AT, ask, make_channel, make_passage, make_publication
 
 from bot.core.errors import RerankerError
 from bot.core.models import AnalyzedQuestion, Passage, Question, Retrieval
@@ -102,3 +103,17 @@ async def test_a_reranker_that_is_late_leaves_the_order_in_time(caplog: pytest.L
     assert await reranked(Slow(), seconds=0.2) == [0, 1, 2, 3, 4, 5]
     assert time.perf_counter() - started < 2
     assert "over 0.2 s" in caplog.text
+
+
+async def test_documents_keep_their_turns() -> None:
+    """Shows that a comparison still brings passages of each document, each with its best judged first."""
+    files = "aaabab"
+    found = [
+        replace(passage, publication=make_publication(file, file))
+        for passage, file in zip(FOUND, files, strict=True)
+    ]
+    retriever = RerankingRetriever(Fixed(found), Scoring([0, 1, 2, 3, 4, 5]), weight=1.0, seconds=5, most=24)
+    question = Question("q7", "compare both passages", make_channel(), ASKED_AT)
+    passages = (await retriever.retrieve(question)).passages
+    assert [passage.publication.file for passage in passages] == list(files)
+    assert [passage.ordinal for passage in passages] == [4, 2, 1, 5, 0, 3]

@@ -1,0 +1,90 @@
+"""Chooses which of the scored parts of the evidence are quoted, by where they stand.
+
+A good answer stays on its page: a further quote from the page of an earlier one may be a good deal worse than
+the best, one from another page hardly. A question that spans documents gets the best of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from bot.core.models import Evidence
+from bot.core.quotes import page_at, reduce_text
+from storage.quotables import Quotable
+
+QUOTES = 3
+"""Most quotes of an answer about one document."""
+
+DOCUMENTS = 4
+"""Most documents that a question which spans them gets a quote of."""
+
+SAME_PAGE, OTHER_PAGE, OTHER_DOCUMENT = 0.7, 0.97, 0.85
+"""Share of the best score that a further quote reaches at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One quotable part of the evidence, scored."""
+
+    item: Evidence
+    unit: Quotable
+    terms: tuple[str, ...]
+    """The analyzer's."""
+    coverage: float = 0.0
+    """Share (0-1) of what is asked that its words hold."""
+    score: float = 0.0
+
+    @property
+    def document(self) -> UUID:
+        """The document it stands in."""
+        return self.item.passage.publication.document_id
+
+    @property
+    def page(self) -> tuple[UUID, int]:
+        """The page it begins on, of its document."""
+        return self.document, page_at(self.item, self.unit.start)
+
+
+def choose(ranked: Sequence[Candidate], *, is_spanning: bool) -> list[Candidate]:
+    """What is quoted of these, best first.
+
+    Args:
+        ranked: best first.
+        is_spanning: the question asks for several documents.
+    """
+    if not is_spanning:
+        return _on_pages(ranked)
+    documents = _best_of_each(ranked)
+    return documents if len(documents) > 1 else _on_pages(ranked)
+
+
+def _on_pages(ranked: Sequence[Candidate]) -> list[Candidate]:
+    chosen: list[Candidate] = []
+    for candidate in ranked:
+        if len(chosen) == QUOTES:
+            break
+        is_near = candidate.page in {earlier.page for earlier in chosen}
+        least = (SAME_PAGE if is_near else OTHER_PAGE) * ranked[0].score
+        if candidate.score >= least and not _is_said(candidate, chosen):
+            chosen.append(candidate)
+    return chosen
+
+
+def _best_of_each(ranked: Sequence[Candidate]) -> list[Candidate]:
+    chosen: dict[UUID, Candidate] = {}
+    for candidate in ranked:
+        is_close = candidate.score >= OTHER_DOCUMENT * ranked[0].score
+        if is_close and candidate.document not in chosen and not _is_said(candidate, chosen.values()):
+            chosen[candidate.document] = candidate
+    return list(chosen.values())[:DOCUMENTS]
+
+
+def _is_said(candidate: Candidate, earlier: Iterable[Candidate]) -> bool:
+    return any(_says_the_same(candidate, other) for other in earlier)
+
+
+def _says_the_same(one: Candidate, other: Candidate) -> bool:
+    mine, theirs = reduce_text(one.unit.text).text, reduce_text(other.unit.text).text
+    return mine in theirs or theirs in mine
