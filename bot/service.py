@@ -76,6 +76,7 @@ async def build_answering(
             desk=CitationDesk(storage.citations, links),
             passages_read=settings.passages_read,
             evidence_tokens=settings.evidence_tokens,
+            expansion_tokens=settings.expansion_tokens,
             question_chars=settings.question_chars,
         )
 

@@ -40,6 +40,13 @@ class BotSettings(FootnoteSettings):
     evidence_tokens: int = Field(
         6000, ge=500, le=200_000, description="Most tokens (cl100k_base) of the passages an answerer reads."
     )
+    expansion_tokens: int = Field(
+        0,
+        ge=0,
+        le=200_000,
+        description="Most tokens of what stands around these passages and is read, too: the chunks beside "
+        "them in their section, the rest of their table; 0: nothing.",
+    )
     sources_shown: int = Field(5, ge=1, le=10, description="Cited pages that get a button of their own.")
     words_weight: float = Field(0.45, ge=0, le=1, description="Share of BM25 beside the cosine in a score.")
     named_weight: float = Field(

@@ -16,6 +16,7 @@ from bot.core.citation_desk import CitationDesk
 from bot.core.citing import Verified, verify
 from bot.core.errors import ModelError
 from bot.core.evidence import gather_evidence
+from bot.core.expanding import Expansion
 from bot.core.figure_questions import wants_figure
 from bot.core.follow_ups import FollowUps
 from bot.core.gate import EvidenceGate
@@ -56,6 +57,7 @@ class Answering:
         desk: CitationDesk,
         passages_read: int = 8,
         evidence_tokens: int = 6000,
+        expansion_tokens: int = 0,
         question_chars: int = 4000,
     ) -> None:
         self._retriever = retriever
@@ -70,6 +72,7 @@ class Answering:
         self._illustrator = Illustrator(figures, chunks, desk)
         self._passages_read = passages_read
         self._evidence_tokens = evidence_tokens
+        self._expansion_tokens = expansion_tokens
         self._question_chars = question_chars
 
     async def answer(self, question: Question) -> Answer:
@@ -125,9 +128,10 @@ class Answering:
         )
 
     async def _gather(self, retrieval: Retrieval) -> list[Evidence]:
-        return await gather_evidence(
+        found = await gather_evidence(
             retrieval.passages, self._chunks, most=self._passages_read, tokens=self._evidence_tokens
         )
+        return await Expansion(found, self._chunks, self._expansion_tokens).grow()
 
     async def _look_wider(self, question: Question) -> tuple[Retrieval, list[Evidence]] | None:
         """What a second, wider search brings; None when that is not enough either."""
