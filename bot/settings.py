@@ -53,7 +53,7 @@ class BotSettings(FootnoteSettings):
         0.25, ge=0, le=1, description="What being the document that a question names adds to a score."
     )
     coverage_weight: float = Field(
-        0.25, ge=0, le=1, description="What holding the question's words adds to a score."
+        0.5, ge=0, le=1, description="What holding the question's words adds to a score."
     )
     document_weight: float = Field(
         0.5, ge=0, le=1, description="What the document's holding the question's rarer words adds to a score."

@@ -39,7 +39,7 @@ class Asked:
         return self._share(self.weights, terms)
 
     def aspect_coverage(self, terms: Iterable[str]) -> float:
-        """The same share by ``aspects``: for sentences, whose document is known already."""
+        """The same share by ``aspects``: for texts that are judged by more than by what they are about."""
         return self._share(self.aspects, terms)
 
     def fit(self, text: str) -> float:

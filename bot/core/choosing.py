@@ -14,13 +14,13 @@ from bot.core.models import Evidence
 from bot.core.quotes import page_at, reduce_text
 from storage.quotables import Quotable
 
-QUOTES = 3
+QUOTES = 4
 """Most quotes of an answer about one document."""
 
 DOCUMENTS = 4
 """Most documents that a question which spans them gets a quote of."""
 
-SAME_PAGE, OTHER_PAGE, OTHER_DOCUMENT = 0.7, 0.97, 0.85
+SAME_PAGE, OTHER_PAGE, OTHER_DOCUMENT = 0.7, 0.985, 0.85
 """Share of the best score that a further quote reaches at least."""
 
 

@@ -22,7 +22,7 @@ from bot.core.spanning import spans_documents
 from storage.analyzer import analyze
 from storage.quotables import quotables
 
-COSINE, COVERAGE, BM25, FIT, NEIGHBOUR, LABEL, PASSAGE = 1.0, 0.6, 0.3, 0.35, 0.25, 0.6, 2.5
+COSINE, COVERAGE, BM25, FIT, NEIGHBOUR, LABEL, PASSAGE = 1.0, 0.6, 0.3, 0.35, 0.25, 0.6, 4.0
 """Weights of the parts of a score; each part lies in 0-1."""
 
 CONTRADICTED = 0.8

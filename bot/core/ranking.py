@@ -28,8 +28,9 @@ class Ranking:
 
     words_weight: float = 0.45
     """Share (0-1) of BM25 in the mix of words and meaning; the rest is the cosine."""
-    coverage_weight: float = 0.25
-    """What holding the question's words adds, however often; beside a mix of at most 1."""
+    coverage_weight: float = 0.5
+    """What holding the question's words adds, however often, names and codes a little; beside a mix of at
+    most 1."""
     named_weight: float = 0.25
     """What being of the document that the question names or singles out adds."""
     document_weight: float = 0.5
@@ -74,7 +75,7 @@ class Ranking:
 
         def relevance(passage: Passage) -> float:
             id_ = passage.publication.id
-            mixed = passage.score + self.coverage_weight * asked.coverage(passage.terms)
+            mixed = passage.score + self.coverage_weight * asked.aspect_coverage(passage.terms)
             kept = mixed * (self.outdated_share if id_ in old else 1.0)
             return (kept + self.named_weight * named[id_] + self.document_weight * about[id_]) / most
 
