@@ -18,6 +18,7 @@ from bot.core.choosing import Candidate, choose
 from bot.core.meaning import Meaning
 from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, Quote
 from bot.core.ports import Embedder, SentenceReader
+from bot.core.required_kinds import required_answers
 from bot.core.spanning import spans_documents
 from storage.analyzer import analyze
 from storage.quotables import quotables
@@ -27,6 +28,10 @@ COSINE, COVERAGE, BM25, FIT, NEIGHBOUR, LABEL, PASSAGE = 1.0, 0.6, 0.3, 0.35, 0.
 
 CONTRADICTED = 0.8
 """Taken off a unit that names years, and none of the question's."""
+
+REQUIRED = 0.7
+"""Share of the best score that something of the kind asked for reaches at least: a phone number elsewhere in
+the document is not the one of which a question asks."""
 
 FRAGMENT = 0.35
 """Taken off a heading or other scrap of text, which is no sentence and no row."""
@@ -53,8 +58,10 @@ class ExtractiveAnswerer:
     async def draft(
         self, question: AnalyzedQuestion, evidence: Sequence[Evidence], faults: Sequence[str] = ()
     ) -> Draft:
-        """The best quotes; none when the evidence holds no text."""
+        """The best quotes; none when the evidence holds no text, or nothing of the kind that is asked for."""
         ranked = await self._by_meaning(question, _by_words(Asked(question), evidence))
+        if not _may_answer(ranked, required_answers(question.text)):
+            return Draft((), verbatim=True)
         chosen = choose(ranked, is_spanning=spans_documents(question.text))
         return Draft(tuple(map(_claim, chosen)), verbatim=True)
 
@@ -87,6 +94,12 @@ def _by_words(asked: Asked, evidence: Sequence[Evidence]) -> list[Candidate]:
         for at, (candidate, bm25) in enumerate(zip(candidates, _bm25(asked, candidates), strict=True))
     ]
     return sorted(scored, key=lambda candidate: -candidate.score)
+
+
+def _may_answer(ranked: Sequence[Candidate], required: Sequence[re.Pattern[str]]) -> bool:
+    """Whether one of the best could be the phone number, price or count that is asked for."""
+    near = [one.unit.text for one in ranked if one.score >= REQUIRED * ranked[0].score]
+    return not required or any(pattern.search(text) for pattern in required for text in near)
 
 
 def _claim(candidate: Candidate) -> Claim:

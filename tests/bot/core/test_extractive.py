@@ -193,3 +193,39 @@ async def test_what_a_follow_up_carries_over_counts_little() -> None:
     text = "Nightly backups run at 2 AM. Restores are tested every quarter by the administrator."
     first, *_ = await quoted("how often are they tested (nightly backups run)?", text, with_vectors=False)
     assert first.startswith("Restores are tested")
+
+
+SAFETY = (
+    "Hazards are reported to the safety department by phone. Passwords must be complex.\n\n"
+    "The pilot, age 85, landed at 60 knots. Filters are changed every 3 months. The fee is $20."
+)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "phone number of the safety department please",
+        "How many characters do passwords have?",
+        "How many people work in the safety department?",
+        "What email address do I report hazards to?",
+    ],
+)
+async def test_what_is_not_of_the_kind_asked_for_is_no_answer(question: str) -> None:
+    """Shows that a sentence about the right thing without the number asked for is not quoted."""
+    assert await quoted(question, SAFETY) == []
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How old was the pilot?",
+        "How fast did the pilot land?",
+        "How often are filters changed?",
+        "How many months until filters are changed?",
+        "How much does it cost, what is the fee?",
+        "Are passwords complex?",
+    ],
+)
+async def test_what_is_of_the_kind_asked_for_is_quoted(question: str) -> None:
+    """Shows that ages, speeds, spans, counts and prices are known in the ways that texts write them."""
+    assert await quoted(question, SAFETY)
