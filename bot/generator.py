@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -36,7 +36,12 @@ class ModelAnswerer:
         return cls(endpoint, seconds=seconds, tokens=tokens)
 
     async def draft(
-        self, question: AnalyzedQuestion, evidence: Sequence[Evidence], faults: Sequence[str] = ()
+        self,
+        question: AnalyzedQuestion,
+        evidence: Sequence[Evidence],
+        faults: Sequence[str] = (),
+        *,
+        stands: Sequence[str] = (),
     ) -> Draft:
         """A draft in the model's words with the quotes it claims.
 
@@ -44,10 +49,13 @@ class ModelAnswerer:
             ModelUnavailable: the endpoint is down, late, refusing or rate-limited.
             ModelReplyUnusable: the reply was cut off, empty or not what was asked for.
         """
-        ask = partial(self._ask, question=question.text, evidence=evidence, faults=faults)
+
+        def turn(fence: str) -> str:
+            return request(question.text, evidence, fence, faults, stands)
+
         async with in_time(self._seconds):
             return await self._endpoint.prefer_schema(
-                partial(ask, ReplyFormat.JSON), partial(ask, ReplyFormat.MARKED)
+                partial(self._ask, ReplyFormat.JSON, turn), partial(self._ask, ReplyFormat.MARKED, turn)
             )
 
     async def write(self, instructions: str, request: str, *, seconds: float, tokens: int) -> str:
@@ -64,11 +72,9 @@ class ModelAnswerer:
         """Close the connections."""
         await self._endpoint.aclose()
 
-    async def _ask(
-        self, reply_format: ReplyFormat, *, question: str, evidence: Sequence[Evidence], faults: Sequence[str]
-    ) -> Draft:
+    async def _ask(self, reply_format: ReplyFormat, turn: Callable[[str], str]) -> Draft:
         fence = secrets.token_hex(8)
         schema = REPLY_SCHEMA if reply_format is ReplyFormat.JSON else None
-        system, user = instructions(reply_format, fence), request(question, evidence, fence, faults)
-        reply = await self._endpoint.reply(Ask(system, user, self._tokens, schema))
+        ask = Ask(instructions(reply_format, fence), turn(fence), self._tokens, schema)
+        reply = await self._endpoint.reply(ask)
         return replace(read_reply(reply.text, reply_format), usage=reply.usage)
