@@ -55,9 +55,7 @@ class ExtractiveAnswerer:
         self._meaning = Meaning(embedder, kept)
         self._most_made = most_made
 
-    async def draft(
-        self, question: AnalyzedQuestion, evidence: Sequence[Evidence], faults: Sequence[str] = ()
-    ) -> Draft:
+    async def draft(self, question: AnalyzedQuestion, evidence: Sequence[Evidence]) -> Draft:
         """The best quotes; none when the evidence holds no text, or nothing of the kind that is asked for."""
         ranked = await self._by_meaning(question, _by_words(Asked(question), evidence))
         if not _may_answer(ranked, required_answers(question.text)):
