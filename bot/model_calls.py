@@ -1,25 +1,21 @@
-"""Short calls to the model's endpoint that only help an answer: each is tried once, in bounded time.
+"""Short calls to a model that only help an answer: each is tried once, in bounded time.
 
-Beside ``generator.py`` the one door to that SDK here. Whoever calls goes on without, when a call fails.
+Whoever calls goes on without, when a call fails.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from collections.abc import Mapping
+from functools import partial
 from importlib.resources import files
 from typing import Any
 
-import openai
-from openai import AsyncOpenAI
-from openai.types.chat import ChatCompletion
-
-from bot.core.errors import ModelReplyUnusable, ModelUnavailable
+from bot.core.errors import ModelReplyUnusable
+from bot.model_endpoint import Ask, ModelEndpoint, in_time
 
 _FENCED = re.compile(r"\s*```(?:json)?\s*(.*?)\s*```\s*", re.DOTALL)
-_REFUSED = (openai.BadRequestError, openai.UnprocessableEntityError)
 
 
 def prompt(name: str) -> str:
@@ -38,19 +34,16 @@ def object_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class ModelCalls:
-    """Asks a model for a little JSON; knows whether its endpoint takes a schema."""
+    """Asks a model for a little JSON."""
 
-    def __init__(self, client: AsyncOpenAI, *, model: str, seconds: float) -> None:
-        self._client = client
-        self._model = model
+    def __init__(self, endpoint: ModelEndpoint, *, seconds: float) -> None:
+        self._endpoint = endpoint
         self._seconds = seconds
-        self._takes_schema = True
 
     @classmethod
     def connect(cls, api_key: str, base_url: str | None, *, model: str, seconds: float) -> ModelCalls:
         """Calls at an endpoint that take at most ``seconds`` each; nothing is sent yet."""
-        client = AsyncOpenAI(api_key=api_key, base_url=base_url, max_retries=0, timeout=seconds)
-        return cls(client, model=model, seconds=seconds)
+        return cls(ModelEndpoint.connect(api_key, base_url, model=model, seconds=seconds), seconds=seconds)
 
     async def ask(self, system: str, user: str, schema: Mapping[str, Any], *, tokens: int) -> Any:
         """The value of a reply of at most ``tokens`` tokens.
@@ -59,47 +52,25 @@ class ModelCalls:
             ModelUnavailable: the endpoint is down, late or refusing.
             ModelReplyUnusable: the reply is cut off, or no JSON.
         """
-        messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
-        try:
-            async with asyncio.timeout(self._seconds):
-                return _value(await self._send(messages, schema, tokens))
-        except (TimeoutError, openai.APIConnectionError, openai.APIStatusError) as error:
-            raise ModelUnavailable(type(error).__name__) from error
-        except (openai.OpenAIError, ValueError, RecursionError) as error:
-            raise ModelReplyUnusable(type(error).__name__) from error
+        send = partial(self._endpoint.reply, tries=1)
+        structured, plain = Ask(system, user, tokens, schema), Ask(system, user, tokens)
+        async with in_time(self._seconds):
+            reply = await self._endpoint.prefer_schema(partial(send, structured), partial(send, plain))
+        return _value(reply.text)
 
     async def aclose(self) -> None:
         """Close the connections."""
-        await self._client.close()
-
-    async def _send(self, messages: list[dict[str, str]], schema: Mapping[str, Any], tokens: int) -> object:
-        """What the SDK returns; an endpoint that refuses a schema is not sent one again."""
-        if self._takes_schema:
-            wanted = {"name": "reply", "strict": True, "schema": schema}
-            structure = {"response_format": {"type": "json_schema", "json_schema": wanted}}
-            try:
-                return await self._create(messages, tokens, structure)
-            except _REFUSED:
-                self._takes_schema = False
-        return await self._create(messages, tokens, {})
-
-    async def _create(self, messages: list[dict[str, str]], tokens: int, structure: dict[str, Any]) -> object:
-        create: Any = self._client.chat.completions.create
-        reply: object = await create(
-            model=self._model, messages=messages, temperature=0, max_tokens=tokens, **structure
-        )
-        return reply
+        await self._endpoint.aclose()
 
 
-def _value(reply: object) -> Any:
-    """The JSON of a whole completion.
+def _value(text: str) -> Any:
+    """The JSON of a reply.
 
     Raises:
-        ValueError: it is none, or was cut off.
+        ModelReplyUnusable: it is none.
     """
-    choices = reply.choices if isinstance(reply, ChatCompletion) else None
-    if not choices or choices[0].finish_reason != "stop" or choices[0].message is None:
-        raise ValueError("no whole completion")
-    text = choices[0].message.content or ""
     fenced = _FENCED.fullmatch(text)
-    return json.loads(fenced[1] if fenced else text)
+    try:
+        return json.loads(fenced[1] if fenced else text)
+    except (ValueError, RecursionError) as error:
+        raise ModelReplyUnusable("the reply is no JSON") from error

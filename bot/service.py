@@ -12,7 +12,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+from pydantic import SecretStr
 
 from bot.core.answering import Answering
 from bot.core.citation_desk import CitationDesk
@@ -21,6 +23,7 @@ from bot.core.gate import EvidenceGate
 from bot.core.link_keys import KeyRing
 from bot.core.links import Links
 from bot.core.rewriting import ModelRewriter
+from bot.core.writing import Writing
 from bot.engines import Settings, Storage, open_embedder, open_index, open_pdf_process, open_storage
 from bot.listening import base_url, read_listening
 from bot.searching import open_retriever
@@ -60,14 +63,14 @@ async def build_answering(
     search = LiveIndex(index, storage.catalog, embedder.space)
     asking = PunctualEmbedder(embedder, storage.settings.storage.embed_question_seconds)
     async with AsyncExitStack() as stack:
-        model = _model(settings)
-        if model:
+        models = _models(settings)
+        for model in models:
             stack.push_async_callback(model.aclose)
+        quoting = ExtractiveAnswerer(asking, KeptSentences(storage.readings, embedder.space))
         yield Answering(
             retriever=await stack.enter_async_context(open_retriever(storage, search, asking)),
-            quoting=ExtractiveAnswerer(asking, KeptSentences(storage.readings, embedder.space)),
-            model=model,
-            rewriter=ModelRewriter(model) if model else None,
+            writing=Writing(quoting, models),
+            rewriter=ModelRewriter(models[0]) if models else None,
             gate=EvidenceGate(least_likeness=settings.least_likeness),
             chunks=storage.readings,
             figures=storage.readings,
@@ -79,16 +82,49 @@ async def build_answering(
         )
 
 
-def _model(settings: BotSettings) -> ModelAnswerer | None:
-    """The configured model; an endpoint of one's own may want no key."""
+def _models(settings: BotSettings) -> list[ModelAnswerer]:
+    """The configured models, in the order in which they are asked.
+
+    Raises:
+        SettingsError: a second one is set by halves, or without a first.
+    """
+    second = _second_model(settings)
     if settings.openai_api_key is None and settings.openai_base_url is None:
+        if second:
+            raise SettingsError("FOOTNOTE_SECOND_MODEL: set a first one by OPENAI_API_KEY or OPENAI_BASE_URL")
+        return []
+    first = _Named(settings.openai_model, settings.openai_base_url, settings.openai_api_key)
+    return [_connect(one, settings) for one in (first, second) if one]
+
+
+class _Named(NamedTuple):
+    """A model, where it is, and the key to it."""
+
+    model: str
+    url: str | None
+    key: SecretStr | None
+
+
+def _second_model(settings: BotSettings) -> _Named | None:
+    """Where no URL is set it is one more model of the first endpoint, whose key goes to no other place."""
+    model, url, key = settings.second_model, settings.second_model_url, settings.second_model_key
+    if model is None:
+        if url or key:
+            raise SettingsError("FOOTNOTE_SECOND_MODEL: name the model at the second endpoint")
         return None
+    if url is None:
+        return _Named(model, settings.openai_base_url, key or settings.openai_api_key)
+    return _Named(model, url, key)
+
+
+def _connect(named: _Named, settings: BotSettings) -> ModelAnswerer:
+    """An endpoint of one's own may want no key."""
     from bot.generator import ModelAnswerer
 
     return ModelAnswerer.connect(
-        settings.openai_api_key.get_secret_value() if settings.openai_api_key else "none",
-        settings.openai_base_url,
-        model=settings.openai_model,
+        named.key.get_secret_value() if named.key else "none",
+        named.url,
+        model=named.model,
         seconds=settings.model_seconds,
         tokens=settings.model_tokens,
     )

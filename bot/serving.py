@@ -273,4 +273,5 @@ def _engines(settings: Settings) -> Iterator[str]:
     if chosen.embed_model:
         yield f"embeddings: {chosen.embed_model}"
     has_model = bot.openai_api_key or bot.openai_base_url
-    yield f"answers: {bot.openai_model}" if has_model else "answers: quotes (no model key)"
+    second = f", else {bot.second_model}" if bot.second_model else ""
+    yield f"answers: {bot.openai_model}{second}" if has_model else "answers: quotes (no model key)"

@@ -143,6 +143,17 @@ class BotSettings(FootnoteSettings):
     openai_model: str = Field(
         "gpt-4o-mini", validation_alias="OPENAI_MODEL", description="Model that writes answers."
     )
+    second_model: str | None = Field(
+        None,
+        min_length=1,
+        description="Model that is asked when the first one fails or nothing it writes can be verified.",
+    )
+    second_model_url: str | None = Field(
+        None,
+        pattern="^https?://",
+        description="Its OpenAI-compatible endpoint; unset: the first one's, with its key.",
+    )
+    second_model_key: SecretStr | None = Field(None, description="Key of the second model's endpoint.")
     model_seconds: float = Field(60, gt=0, le=600, description="Seconds a model may take for one answer.")
     model_tokens: int = Field(
         800, ge=16, le=16_000, description="Longest answer a model may write, in tokens."

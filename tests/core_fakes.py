@@ -15,8 +15,9 @@ from bot.core.citation_desk import CitationDesk
 from bot.core.extractive import ExtractiveAnswerer
 from bot.core.gate import EvidenceGate
 from bot.core.models import AnalyzedQuestion, Draft, Evidence, Passage, Question
-from bot.core.ports import Answerer
+from bot.core.ports import Author
 from bot.core.retriever import HybridRetriever, inverse_frequency
+from bot.core.writing import Writing
 from storage.analyzer import analyze, index_terms
 from storage.figure_models import Figure
 from storage.index.contract import Hit
@@ -240,16 +241,23 @@ def make_status(file: str, state: str = "live", reason: str | None = None) -> Do
 
 
 class Scripted:
-    """An answerer that gives prepared drafts, or raises prepared errors, in turn."""
+    """An author that gives prepared drafts, or raises prepared errors, in turn."""
 
     def __init__(self, *turns: Draft | Exception) -> None:
         self.turns = list(turns)
         self.faults: list[tuple[str, ...]] = []
+        self.stood: list[tuple[str, ...]] = []
 
     async def draft(
-        self, question: AnalyzedQuestion, evidence: Sequence[Evidence], faults: Sequence[str] = ()
+        self,
+        question: AnalyzedQuestion,
+        evidence: Sequence[Evidence],
+        faults: Sequence[str] = (),
+        *,
+        stands: Sequence[str] = (),
     ) -> Draft:
         self.faults.append(tuple(faults))
+        self.stood.append(tuple(stands))
         turn = self.turns.pop(0)
         if isinstance(turn, Exception):
             raise turn
@@ -264,12 +272,11 @@ class World:
     register: Register
     ids: itertools.count[int] = field(default_factory=itertools.count)
 
-    def answering(self, model: Answerer | None = None) -> Answering:
+    def answering(self, *models: Author) -> Answering:
         embedder = HashEmbedder()
         return Answering(
             retriever=HybridRetriever(self.shelf, embedder),
-            quoting=ExtractiveAnswerer(embedder),
-            model=model,
+            writing=Writing(ExtractiveAnswerer(embedder), models),
             gate=EvidenceGate(least_likeness=0.75),
             chunks=self.shelf,
             figures=self.shelf,

@@ -23,8 +23,7 @@ HOMES = {
     "aiohttp": ("bot.rerankers.endpoint", "bot.slack", "bot.teams", "bot.web", *ROOTS),
     "jinja2": ("bot.web",),
     "openai": (
-        "bot.generator",
-        "bot.model_calls",
+        "bot.model_endpoint",
         "ingestion.read.vision_endpoint",
         "storage.embedding_endpoint",
     ),

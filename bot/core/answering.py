@@ -1,4 +1,4 @@
-"""Answers a question: retrieve, gate, draft, verify, cite; and a sentence for whatever goes wrong.
+"""Answers a question: retrieve, gate, write, cite; and a sentence for whatever goes wrong.
 
 The one use case that every door calls. It never raises for an engine or a model that fails: those
 end in an answer that says so.
@@ -8,20 +8,16 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 
 from bot.core import wording
 from bot.core.citation_desk import CitationDesk
-from bot.core.citing import Verified, verify
-from bot.core.errors import ModelError
 from bot.core.evidence import gather_evidence
 from bot.core.figure_questions import wants_figure
 from bot.core.follow_ups import FollowUps
 from bot.core.gate import EvidenceGate
 from bot.core.illustrating import Illustrator
 from bot.core.models import (
-    AnalyzedQuestion,
     Answer,
     AnswerState,
     Evidence,
@@ -29,11 +25,12 @@ from bot.core.models import (
     Question,
     Retrieval,
 )
-from bot.core.ports import Answerer, ChannelDocuments, ChunkReader, FigureReader, Retriever
+from bot.core.ports import ChannelDocuments, ChunkReader, FigureReader, Retriever
 from bot.core.refusing import Refusals
 from bot.core.scoping import Scopes
 from bot.core.smalltalk import reply_to
 from bot.core.thread_ports import Rewriter
+from bot.core.writing import Writing
 from storage.errors import InfrastructureError
 
 log = logging.getLogger(__name__)
@@ -46,8 +43,7 @@ class Answering:
         self,
         *,
         retriever: Retriever,
-        quoting: Answerer,
-        model: Answerer | None,
+        writing: Writing,
         rewriter: Rewriter | None = None,
         gate: EvidenceGate,
         chunks: ChunkReader,
@@ -59,8 +55,7 @@ class Answering:
         question_chars: int = 4000,
     ) -> None:
         self._retriever = retriever
-        self._quoting = quoting
-        self._model = model
+        self._writing = writing
         self._gate = gate
         self._chunks = chunks
         self._desk = desk
@@ -112,15 +107,14 @@ class Answering:
             if wider is None:
                 return await self._refuse(question, retrieval)
             retrieval, evidence = wider
-        verified, lead = await self._written(retrieval.question, evidence)
-        if not verified.cited:
+        written = await self._writing.write(retrieval.question, evidence)
+        if not written.cited:
             return await self._refuse(question, retrieval)
-        notes = [wording.dropped(verified.dropped)] if verified.dropped else []
         return Answer(
-            state=AnswerState.PARTIAL if verified.dropped else AnswerState.GROUNDED,
-            text="\n".join(filter(None, (lead, verified.text, *notes))),
-            citations=await self._desk.cite(question.channel, verified.cited),
-            figures=await self._illustrator.beside(question.channel, retrieval, verified.cited),
+            state=AnswerState.PARTIAL if written.is_partial else AnswerState.GROUNDED,
+            text=written.text,
+            citations=await self._desk.cite(question.channel, written.cited),
+            figures=await self._illustrator.beside(question.channel, retrieval, written.cited),
             passages=retrieval.passages,
         )
 
@@ -139,37 +133,6 @@ class Answering:
         """No words answer it: the figure that it speaks of, if there is one, else that nothing does."""
         figure = await self._illustrator.answer(question.channel, retrieval, is_last_resort=True)
         return figure or await self._refusals.refuse(question.channel, retrieval.passages, question.documents)
-
-    async def _written(
-        self, question: AnalyzedQuestion, evidence: Sequence[Evidence]
-    ) -> tuple[Verified, str]:
-        """Verified text with the sentence that introduces it; quotes when there is no usable model."""
-        if self._model is None:
-            return await self._quoted(question, evidence), wording.QUOTES_LEAD
-        try:
-            verified = await self._modelled(self._model, question, evidence)
-        except ModelError as error:
-            log.warning("model failed: %s", type(error).__name__)
-            return await self._quoted(question, evidence), wording.MODEL_FAILED
-        if verified.faults and not verified.cited:
-            return await self._quoted(question, evidence), wording.MODEL_UNVERIFIED
-        return verified, ""
-
-    async def _quoted(self, question: AnalyzedQuestion, evidence: Sequence[Evidence]) -> Verified:
-        return verify(await self._quoting.draft(question, evidence), evidence)
-
-    async def _modelled(
-        self, model: Answerer, question: AnalyzedQuestion, evidence: Sequence[Evidence]
-    ) -> Verified:
-        """A model's draft, verified; one with faults is sent back once, and the better one counts."""
-        first = verify(await model.draft(question, evidence), evidence)
-        if not first.faults:
-            return first
-        try:
-            second = verify(await model.draft(question, evidence, first.faults), evidence)
-        except ModelError:
-            return first
-        return min(second, first, key=lambda verified: (not verified.cited, verified.dropped))
 
 
 def _milliseconds(since: float) -> int:

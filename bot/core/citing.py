@@ -37,6 +37,8 @@ class Verified:
     """``cited[n - 1]`` is what [n] stands for."""
     faults: tuple[str, ...]
     """What was wrong, in words that a model can act on; they quote nothing of a document."""
+    claims: tuple[VerifiedClaim, ...]
+    """What is left, sentence by sentence."""
 
     @property
     def dropped(self) -> int:
@@ -54,9 +56,17 @@ def verify(draft: Draft, evidence: Sequence[Evidence]) -> Verified:
             kept.append(checked)
         else:
             faults.append(f"Sentence {number}: {checked}")
-    cited = _distinct(quote for claim in kept for quote in claim.quotes)
-    lines = [_with_marks(claim, cited) for claim in kept]
-    return Verified(("\n" if draft.verbatim else " ").join(lines), tuple(cited), tuple(faults))
+    lines, cited = number_quotes(kept)
+    return Verified(("\n" if draft.verbatim else " ").join(lines), cited, tuple(faults), tuple(kept))
+
+
+def number_quotes(claims: Sequence[VerifiedClaim]) -> tuple[list[str], tuple[LocatedQuote, ...]]:
+    """(the claims' texts with their [n], what each [n] stands for), numbered by first use.
+
+    A claim that is added behind others changes none of theirs.
+    """
+    cited = _distinct(quote for claim in claims for quote in claim.quotes)
+    return [_with_marks(claim, cited) for claim in claims], tuple(cited)
 
 
 def _check(claim: Claim, evidence: Sequence[Evidence], *, is_verbatim: bool) -> VerifiedClaim | str:

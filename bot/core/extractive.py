@@ -60,9 +60,7 @@ class ExtractiveAnswerer:
         self._quotes = quotes
         self._embedded = embedded
 
-    async def draft(
-        self, question: AnalyzedQuestion, evidence: Sequence[Evidence], faults: Sequence[str] = ()
-    ) -> Draft:
+    async def draft(self, question: AnalyzedQuestion, evidence: Sequence[Evidence]) -> Draft:
         """The best quotes; none when the evidence holds no text."""
         ranked = self._by_words(Asked(question), evidence)
         ranked = await self._by_meaning(question, ranked[: self._embedded])

@@ -135,12 +135,22 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
+class Usage:
+    """What a model's reply cost, as its endpoint counts tokens."""
+
+    prompt: int
+    completion: int
+
+
+@dataclass(frozen=True, slots=True)
 class Draft:
     """What an answerer wrote before anybody checked it. No claims: it found no answer."""
 
     claims: tuple[Claim, ...]
     verbatim: bool = False
     """The claims are quotes from the documents, not sentences about them."""
+    usage: Usage | None = None
+    """None: no model wrote it, or its endpoint does not say."""
 
 
 class AnswerState(StrEnum):

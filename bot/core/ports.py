@@ -92,12 +92,30 @@ class Retriever(Protocol):
 
 
 class Answerer(Protocol):
-    """Writes a draft from numbered evidence: quotes of the documents, or a model's sentences."""
+    """Answers with the documents' own words."""
+
+    async def draft(self, question: AnalyzedQuestion, evidence: Sequence[Evidence]) -> Draft:
+        """A draft of quotes from numbered evidence."""
+
+
+class Author(Protocol):
+    """Answers in words of its own, as a language model does."""
 
     async def draft(
-        self, question: AnalyzedQuestion, evidence: Sequence[Evidence], faults: Sequence[str] = ()
+        self,
+        question: AnalyzedQuestion,
+        evidence: Sequence[Evidence],
+        faults: Sequence[str] = (),
+        *,
+        stands: Sequence[str] = (),
     ) -> Draft:
-        """Answer from ``evidence`` alone; ``faults`` names what was wrong with the last draft.
+        """Answer from numbered ``evidence`` alone.
+
+        Args:
+            question: what is asked.
+            evidence: what may be quoted.
+            faults: what was wrong with the last draft.
+            stands: sentences of an earlier draft that are proven; only what they do not say is wanted.
 
         Raises:
             bot.core.errors.ModelError: the model failed, was cut off or wrote nothing usable.

@@ -56,13 +56,19 @@ def instructions(reply_format: ReplyFormat, fence: str) -> str:
     return _prompt("answer").format(fence=fence, format=_prompt(f"format-{reply_format}").format())
 
 
-def request(question: str, evidence: Sequence[Evidence], fence: str, faults: Sequence[str] = ()) -> str:
-    """The user's turn: passages, question, and what was wrong with the last reply."""
+def request(
+    question: str,
+    evidence: Sequence[Evidence],
+    fence: str,
+    faults: Sequence[str] = (),
+    stands: Sequence[str] = (),
+) -> str:
+    """The user's turn: passages, question, what is answered already, what was wrong with the last reply."""
     parts = [show(evidence, fence), f"Question: {question}"]
+    if stands:
+        parts.append(_list("These sentences stand. Do not repeat them, write only what is missing:", stands))
     if faults:
-        parts.append(
-            "Your last reply was refused. Repair this:\n" + "\n".join(f"- {fault}" for fault in faults)
-        )
+        parts.append(_list("Your last reply was refused. Repair this:", faults))
     return "\n\n".join(parts)
 
 
@@ -73,6 +79,10 @@ def read_reply(reply: str, reply_format: ReplyFormat) -> Draft:
         ReplyMisformatted: it is not what the prompt asked for.
     """
     return _read_json(reply) if reply_format is ReplyFormat.JSON else _read_marked(reply)
+
+
+def _list(head: str, lines: Sequence[str]) -> str:
+    return "\n".join([head, *(f"- {line}" for line in lines)])
 
 
 def _prompt(name: str) -> str:

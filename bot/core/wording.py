@@ -35,6 +35,12 @@ ENGINE_FAILED = (
 
 MODEL_FAILED = "The language model did not answer, so here is what your documents say in their own words:"
 
+MODEL_UNUSABLE = (
+    "The reply of the language model cannot be used, so here is what your documents say in their own words:"
+)
+
+MODEL_BROKE_OFF = "The language model broke off here."
+
 MODEL_UNVERIFIED = (
     "What the language model wrote could not be verified, so here is what your documents say "
     "in their own words:"

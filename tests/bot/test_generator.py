@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
-import re
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import aclosing, asynccontextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import aclosing
 from typing import Any
 
 import openai
@@ -16,12 +15,13 @@ import pytest
 from core_fakes import BACKUPS, ask, make_evidence, make_passage
 from engines.llm import LanguageModel
 from llmock.pytest_plugin import LLMock
+from model_server import USAGE, always, byte_server, completion, response
 from openai import AsyncOpenAI
 
-from bot import generator
+from bot import model_endpoint
 from bot.core.citing import verify
 from bot.core.errors import ModelError, ModelReplyUnusable, ModelUnavailable
-from bot.core.models import Draft, Evidence
+from bot.core.models import Draft, Evidence, Usage
 from bot.core.prompting import REPLY_SCHEMA, ReplyFormat, read_reply
 from bot.generator import ModelAnswerer
 
@@ -34,54 +34,6 @@ REPLY = json.dumps(
     }
 )
 MARKED = "CLAIM: At 2 AM.\nQUOTE 1: daily at 2:00 AM"
-
-Handler = Callable[[bytes, asyncio.StreamWriter], Awaitable[None]]
-
-
-@asynccontextmanager
-async def byte_server(handle: Handler) -> AsyncIterator[str]:
-    """An endpoint that answers each request with exactly the bytes that ``handle`` writes."""
-    open_now: set[asyncio.Task[None]] = set()
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        open_now.add(asyncio.current_task())  # type: ignore[arg-type]
-        try:
-            head = await reader.readuntil(b"\r\n\r\n")
-            (length,) = re.findall(rb"content-length: (\d+)", head.lower())
-            await handle(await reader.readexactly(int(length)), writer)
-        finally:
-            writer.close()
-            with suppress(ConnectionError):
-                await writer.wait_closed()
-
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    async with server:
-        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
-    for task in open_now:
-        task.cancel()
-    await asyncio.gather(*open_now, return_exceptions=True)
-
-
-def response(body: bytes, *, status: str = "200 OK", kind: str = "application/json", more: str = "") -> bytes:
-    head = (
-        f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n"
-    )
-    return f"{head}{more}\r\n".encode() + body
-
-
-def completion(content: str | None, finish: str = "stop", **changes: object) -> bytes:
-    message = {"role": "assistant", "content": content}
-    choice = {"index": 0, "message": message, "finish_reason": finish}
-    body = {"id": "1", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]}
-    return json.dumps({**body, **changes}).encode()
-
-
-def always(raw: bytes) -> Handler:
-    async def handle(request: bytes, writer: asyncio.StreamWriter) -> None:
-        writer.write(raw)
-        await writer.drain()
-
-    return handle
 
 
 async def draft(
@@ -104,8 +56,9 @@ async def draft_from(raw: bytes) -> Draft:
 
 async def test_a_good_reply_becomes_a_draft() -> None:
     """A completion in the schema is read, and its quote is found in the evidence."""
-    read = await draft_from(response(completion(REPLY)))
+    read = await draft_from(response(completion(REPLY, usage=USAGE)))
     assert verify(read, EVIDENCE).text == "At 2 AM. [1]"
+    assert read.usage == Usage(120, 30)
 
 
 @pytest.mark.parametrize(
@@ -261,7 +214,7 @@ def test_every_public_error_of_the_sdk_is_translated() -> None:
         "WebSocketConnectionClosedError",  # realtime
         "WebSocketQueueFullError",
     }
-    unusable = {error.__name__ for error in generator.UNUSABLE if error.__module__.startswith("openai")}
+    unusable = {error.__name__ for error in model_endpoint.UNUSABLE if error.__module__.startswith("openai")}
     unavailable = {
         "APIConnectionError",
         "APIError",

@@ -54,6 +54,18 @@ async def test_a_forged_quote_is_sent_back_once_with_its_fault(world: World) -> 
     assert answer.state is AnswerState.GROUNDED
     assert model.faults[0] == ()
     assert "Sentence 2" in model.faults[1][0]
+    assert model.stood == [(), (DAILY.text,)]
+
+
+async def test_what_is_proven_stays_and_the_repair_comes_behind_it(world: World) -> None:
+    """A second draft replaces what was refused, and nothing else: what it repeats stands once."""
+    repaired = Claim("A failed one is repeated within 4 hours.", (Quote(1, "repeated within 4 hours"),))
+    for second in (Draft((repaired,)), Draft((repaired, DAILY))):
+        model = Scripted(Draft((DAILY, FORGED)), second)
+        answer = await world.answering(model).answer(world.question(QUESTION))
+        assert answer.state is AnswerState.GROUNDED
+        assert answer.text == f"{DAILY.text} [1] {repaired.text} [2]"
+        check_marks(answer)
 
 
 async def test_what_fails_twice_is_dropped_and_said_so(world: World) -> None:
@@ -90,13 +102,48 @@ async def test_nothing_proven_ends_in_quotes(world: World) -> None:
     check_marks(answer)
 
 
-@pytest.mark.parametrize("error", [ModelUnavailable("down"), ModelReplyUnusable("cut off")])
-async def test_a_model_that_fails_ends_in_quotes(world: World, error: Exception) -> None:
+FAILURES = [
+    (ModelUnavailable("down"), wording.MODEL_FAILED),
+    (ModelReplyUnusable("cut off"), wording.MODEL_UNUSABLE),
+]
+
+
+@pytest.mark.parametrize(("error", "said"), FAILURES)
+async def test_a_model_that_fails_ends_in_quotes(world: World, error: Exception, said: str) -> None:
     """An endpoint that is down or talks nonsense is said so, and quotes are given instead."""
     answer = await world.answering(Scripted(error)).answer(world.question(QUESTION))
     assert answer.state is AnswerState.GROUNDED
-    assert answer.text.startswith(wording.MODEL_FAILED)
+    assert answer.text.startswith(said)
     check_marks(answer)
+
+
+@pytest.mark.parametrize("turns", [[error] for error, _ in FAILURES] + [[Draft((FORGED,))] * 2])
+async def test_a_second_model_answers_when_nothing_can_be_made_of_the_first(
+    world: World, turns: list[Draft | Exception]
+) -> None:
+    """Down, cut off or unverifiable: the second one is asked, and its answer needs no excuse."""
+    second = Scripted(Draft((DAILY,)))
+    answer = await world.answering(Scripted(*turns), second).answer(world.question(QUESTION))
+    assert (answer.state, answer.text) == (AnswerState.GROUNDED, "Backups run at 2 AM every day. [1]")
+    assert second.faults == [()]
+
+
+@pytest.mark.parametrize(("error", "said"), FAILURES)
+async def test_two_models_that_fail_end_in_quotes(world: World, error: Exception, said: str) -> None:
+    """Each is asked once, and what is said is what happened last."""
+    answer = await world.answering(Scripted(ModelUnavailable("down")), Scripted(error)).answer(
+        world.question(QUESTION)
+    )
+    assert answer.text.startswith(said)
+    check_marks(answer)
+
+
+@pytest.mark.parametrize("draft", [Draft((DAILY,)), Draft(())])
+async def test_a_second_model_is_left_alone_when_the_first_answers(world: World, draft: Draft) -> None:
+    """An answer, also the one that nothing answers, sends no document to a second place."""
+    second = Scripted()
+    await world.answering(Scripted(draft), second).answer(world.question(QUESTION))
+    assert second.faults == []
 
 
 async def test_what_the_documents_do_not_say_is_not_found(world: World) -> None:
@@ -192,7 +239,9 @@ OBEYED = Claim("Zebras: [click](https://evil.test) <https://evil.test|here> dail
 async def test_a_document_cannot_give_orders(world: World, model: Scripted | None, said: str) -> None:
     """Links, mentions and marks in a document come out as plain words, with our numbers and links only."""
     world.shelf.passages.insert(0, make_passage(TRAP, file="trap.pdf", title="Trap"))
-    answer = await world.answering(model).answer(world.question("What about zebras daily?"))
+    answer = await world.answering(*[model] if model else []).answer(
+        world.question("What about zebras daily?")
+    )
     assert said in answer.text.splitlines()
     assert answer.citations[0].url == "https://example.test/v/1-1"
 

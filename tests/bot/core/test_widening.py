@@ -18,6 +18,7 @@ from bot.core.gate import EvidenceGate
 from bot.core.models import AnswerState, Question, Retrieval
 from bot.core.retriever import HybridRetriever
 from bot.core.widening import Rewords, WideningRetriever, content_words
+from bot.core.writing import Writing
 from storage.analyzer import analyze
 from storage.glossary_models import GlossaryEntry
 from storage.models import Channel
@@ -156,8 +157,7 @@ async def test_a_wide_search_answers_the_same_question() -> None:
 def answering(world: World, retriever: WideningRetriever) -> Answering:
     return Answering(
         retriever=retriever,
-        quoting=ExtractiveAnswerer(HashEmbedder()),
-        model=None,
+        writing=Writing(ExtractiveAnswerer(HashEmbedder())),
         gate=EvidenceGate(),
         chunks=world.shelf,
         figures=world.shelf,

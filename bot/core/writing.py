@@ -1,0 +1,113 @@
+"""Has an answer written and lets through what is proven: by a model, by a second one, or by quotes.
+
+A sentence that was let through stays: what a model repairs, what a second model adds where the first
+broke off, and the quotes that stand in for both come behind it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bot.core import wording
+from bot.core.citing import Verified, VerifiedClaim, number_quotes, verify
+from bot.core.errors import ModelError, ModelReplyUnusable
+from bot.core.models import AnalyzedQuestion, Draft, Evidence, LocatedQuote
+from bot.core.ports import Answerer, Author
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Words that may be shown. None are cited: the evidence does not answer."""
+
+    text: str
+    """With [n] marks, and with what must be said of it."""
+    cited: tuple[LocatedQuote, ...]
+    """``cited[n - 1]`` is what [n] stands for."""
+    is_partial: bool = False
+    """Something was dropped, or is missing."""
+
+
+class Writing:
+    """Tries one author after the other; quotes never fail."""
+
+    def __init__(self, quoting: Answerer, models: Sequence[Author] = ()) -> None:
+        """``models``: asked in this order, the next only when nothing could be made of the one before."""
+        self._quoting = quoting
+        self._models = models
+
+    async def write(self, question: AnalyzedQuestion, evidence: Sequence[Evidence]) -> Written:
+        """What the evidence says on the question, as far as it is proven."""
+        sheet = _Sheet(evidence)
+        lead = wording.QUOTES_LEAD
+        for model in self._models:
+            try:
+                dropped = await _modelled(model, question, sheet)
+            except ModelError as error:
+                log.warning("model failed: %s", type(error).__name__)
+                lead = _excuse(error, sheet)
+                continue
+            if sheet.claims or not dropped:
+                return sheet.with_note(dropped)
+            lead = wording.MODEL_UNVERIFIED
+        quotes = verify(await self._quoting.draft(question, evidence), evidence)
+        return sheet.with_quotes(quotes.claims, lead)
+
+
+class _Sheet:
+    """The sentences of one answer that are proven, in the order in which they were."""
+
+    def __init__(self, evidence: Sequence[Evidence]) -> None:
+        self.evidence = evidence
+        self.claims: list[VerifiedClaim] = []
+
+    @property
+    def sentences(self) -> list[str]:
+        """Without their marks."""
+        return [claim.text for claim in self.claims]
+
+    def take(self, draft: Draft) -> Verified:
+        """Add what a draft proves and the sheet does not say yet; returns how the draft was judged."""
+        judged = verify(draft, self.evidence)
+        self.claims += [claim for claim in judged.claims if claim.text not in self.sentences]
+        return judged
+
+    def with_note(self, dropped: int) -> Written:
+        """All of it, with a word on what was dropped."""
+        lines, cited = number_quotes(self.claims)
+        note = wording.dropped(dropped) if dropped else ""
+        return Written("\n".join(filter(None, (" ".join(lines), note))), cited, bool(dropped))
+
+    def with_quotes(self, quotes: Sequence[VerifiedClaim], lead: str) -> Written:
+        """All of it, and quotes behind it; ``lead`` says why."""
+        lines, cited = number_quotes([*self.claims, *quotes])
+        begun, quoted = lines[: len(self.claims)], lines[len(self.claims) :]
+        return Written("\n".join(filter(None, (" ".join(begun), lead, *quoted))), cited, bool(begun))
+
+
+async def _modelled(model: Author, question: AnalyzedQuestion, sheet: _Sheet) -> int:
+    """Put a model's draft on the sheet; one with faults is sent back once. Returns the sentences dropped.
+
+    Raises:
+        ModelError: there is no whole draft.
+    """
+    first = sheet.take(await model.draft(question, sheet.evidence, stands=sheet.sentences))
+    if not first.faults:
+        return 0
+    try:
+        repaired = await model.draft(question, sheet.evidence, first.faults, stands=sheet.sentences)
+    except ModelError as error:
+        log.warning("no repair: %s", type(error).__name__)
+        return first.dropped
+    second = sheet.take(repaired)
+    return second.dropped if repaired.claims else first.dropped
+
+
+def _excuse(error: ModelError, sheet: _Sheet) -> str:
+    """The sentence between what a model wrote and the quotes that stand in for the rest."""
+    if sheet.claims:
+        return f"{wording.MODEL_BROKE_OFF} {wording.QUOTES_LEAD}"
+    return wording.MODEL_UNUSABLE if isinstance(error, ModelReplyUnusable) else wording.MODEL_FAILED

@@ -1,0 +1,286 @@
+"""The one door to a language model: any OpenAI-compatible endpoint, asked for whole replies or for streams.
+
+Nothing of the SDK leaves this module: its errors become ModelUnavailable or ModelReplyUnusable. Its own
+retries are off, because they may sleep for as long as a server's Retry-After says.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from json import JSONDecodeError
+from typing import Any, TypeVar
+
+import openai
+from openai import AsyncOpenAI, AsyncStream
+from openai.types.chat import ChatCompletion, ChatCompletionChunk
+
+from bot.core.errors import ModelReplyUnusable, ModelUnavailable
+from bot.core.models import Usage
+from bot.core.prompting import ReplyMisformatted
+
+log = logging.getLogger(__name__)
+
+_JITTER = secrets.SystemRandom()
+
+TRIES = 3
+LONGEST_PAUSE = 5.0
+"""Seconds; an endpoint that asks for a longer pause counts as unavailable."""
+
+UNUSABLE: tuple[type[Exception], ...] = (
+    openai.APIResponseValidationError,
+    openai.LengthFinishReasonError,
+    openai.ContentFilterFinishReasonError,
+    JSONDecodeError,
+    UnicodeDecodeError,
+)
+"""The endpoint answered, but not with a completion; all other errors of the SDK mean it is unavailable."""
+
+BROKEN: tuple[type[Exception], ...] = (openai.OpenAIError, *UNUSABLE)
+TRANSIENT = (openai.APIConnectionError, openai.InternalServerError, openai.RateLimitError)
+REFUSED = (openai.BadRequestError, openai.UnprocessableEntityError)
+
+Hear = Callable[[str], None]
+"""Told each piece of a reply's text as it comes; a piece is never told twice."""
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What a model is asked."""
+
+    system: str
+    user: str
+    tokens: int
+    """Longest reply."""
+    schema: Mapping[str, Any] | None = None
+    """JSON schema of the reply, in the subset that strict mode takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A whole reply: its ``finish_reason`` was "stop"."""
+
+    text: str
+    usage: Usage | None
+
+
+class SchemaRefused(ModelUnavailable):
+    """The endpoint refused a request that asked for a JSON schema; it may take one without."""
+
+
+@asynccontextmanager
+async def in_time(seconds: float) -> AsyncIterator[None]:
+    """What a model does in here counts as unavailable when it takes longer."""
+    try:
+        async with asyncio.timeout(seconds):
+            yield
+    except TimeoutError as error:
+        raise ModelUnavailable("the model did not answer in time") from error
+
+
+class ModelEndpoint:
+    """One model at one endpoint; learns what the endpoint cannot do."""
+
+    def __init__(self, client: AsyncOpenAI, *, model: str) -> None:
+        self._client = client
+        self._model = model
+        self._takes_schema = True
+        self._streams = True
+        self._counts_streams = True
+
+    @classmethod
+    def connect(cls, api_key: str, base_url: str | None, *, model: str, seconds: float) -> ModelEndpoint:
+        """An endpoint; nothing is sent yet.
+
+        Args:
+            api_key: its key.
+            base_url: where it is, up to and with its version; None for OpenAI's own.
+            model: name of the model there.
+            seconds: longest silence; how long a reply may take in all is up to ``in_time``.
+        """
+        client = AsyncOpenAI(api_key=api_key, base_url=base_url, max_retries=0, timeout=seconds)
+        return cls(client, model=model)
+
+    async def reply(self, ask: Ask, hear: Hear | None = None, *, tries: int = TRIES) -> Reply:
+        """The whole reply, after a few short retries of what may pass; ``hear`` gets its pieces on the way.
+
+        Pieces that were heard belong to no whole reply when an error follows.
+
+        Raises:
+            ModelUnavailable: the endpoint is down, late, refusing or rate-limited.
+            SchemaRefused: it refused the request, perhaps only its schema.
+            ModelReplyUnusable: the reply was cut off, empty or no completion.
+        """
+        if hear and self._streams:
+            if streamed := await self._try(lambda: self._listen(ask, hear), ask, tries):
+                return streamed
+            log.info("the model's endpoint sends no stream, asking it for the whole reply")
+        whole = await self._try(lambda: self._complete(ask), ask, tries)
+        if hear:
+            self._streams = False
+            hear(whole.text)
+        return whole
+
+    async def prefer_schema(
+        self, structured: Callable[[], Awaitable[_T]], plain: Callable[[], Awaitable[_T]]
+    ) -> _T:
+        """What ``structured`` gives; ``plain``, from then on, where the endpoint keeps to no schema.
+
+        Raises:
+            ModelError: what they raise.
+        """
+        if self._takes_schema:
+            try:
+                return await structured()
+            except (SchemaRefused, ReplyMisformatted):
+                log.info("the model's endpoint does not keep to a JSON schema, asking without")
+        given = await plain()
+        self._takes_schema = False
+        return given
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+
+    async def _try(self, send: Callable[[], Awaitable[_T]], ask: Ask, tries: int) -> _T:
+        """What ``send`` gives, its errors translated."""
+        for tries_left in reversed(range(tries)):
+            try:
+                return await send()
+            except TRANSIENT as error:
+                pause = _pause(error, tries - tries_left)
+                if pause is None or not tries_left:
+                    raise ModelUnavailable(_named(error)) from error
+            except REFUSED as error:
+                raise (SchemaRefused if ask.schema else ModelUnavailable)(_named(error)) from error
+            except UNUSABLE as error:
+                raise ModelReplyUnusable(_named(error)) from error
+            except openai.OpenAIError as error:
+                raise ModelUnavailable(_named(error)) from error
+            await asyncio.sleep(pause)
+        raise AssertionError("the last try returns or raises")
+
+    async def _complete(self, ask: Ask) -> Reply:
+        reply = await self._send(ask)
+        choices = reply.choices if isinstance(reply, ChatCompletion) else None
+        if not choices:
+            raise ModelReplyUnusable("the endpoint sent no completion")
+        text = choices[0].message.content if choices[0].message else None
+        return _whole(text, choices[0].finish_reason, _usage_of(reply))
+
+    async def _listen(self, ask: Ask, hear: Hear) -> Reply | None:
+        """The reply of a stream; None when not a single event came.
+
+        An error after the first piece ends it, because a second try would tell what was heard again.
+        """
+        heard = _Heard(hear)
+        async with await self._open_stream(ask) as stream:
+            try:
+                async for chunk in stream:
+                    heard.take(chunk)
+            except BROKEN as error:
+                if heard.pieces:
+                    raise ModelReplyUnusable(f"the stream broke: {_named(error)}") from error
+                raise
+        return _whole("".join(heard.pieces), heard.finish_reason, heard.usage) if heard.events else None
+
+    async def _open_stream(self, ask: Ask) -> AsyncStream[ChatCompletionChunk]:
+        """A stream that ends with its usage, where the endpoint does not mind."""
+        stream: AsyncStream[ChatCompletionChunk]
+        if self._counts_streams:
+            try:
+                stream = await self._send(ask, stream=True, stream_options={"include_usage": True})
+            except REFUSED:
+                log.info("the model's endpoint refused a request, trying it without its usage")
+            else:
+                return stream
+        stream = await self._send(ask, stream=True)
+        self._counts_streams = False
+        return stream
+
+    async def _send(self, ask: Ask, **options: Any) -> Any:
+        """What the SDK returns: a page of HTML with status 200 comes back as a str, despite its types."""
+        messages = [{"role": "system", "content": ask.system}, {"role": "user", "content": ask.user}]
+        if ask.schema:
+            wanted = {"name": "reply", "strict": True, "schema": ask.schema}
+            options["response_format"] = {"type": "json_schema", "json_schema": wanted}
+        send: Any = self._client.chat.completions.create
+        return await send(
+            model=self._model, messages=messages, temperature=0, max_tokens=ask.tokens, **options
+        )
+
+
+@dataclass(slots=True)
+class _Heard:
+    """What has come of a stream."""
+
+    hear: Hear
+    events: int = 0
+    pieces: list[str] = field(default_factory=list)
+    finish_reason: str | None = None
+    usage: Usage | None = None
+
+    def take(self, chunk: object) -> None:
+        """One event; the last but one ends the reply, and the last may be its usage alone."""
+        self.events += 1
+        self.usage = _usage_of(chunk) or self.usage
+        choices = chunk.choices if isinstance(chunk, ChatCompletionChunk) else None
+        if not choices:
+            return
+        self.finish_reason = choices[0].finish_reason or self.finish_reason
+        piece = choices[0].delta.content if choices[0].delta else None
+        if piece:
+            self.pieces.append(piece)
+            self.hear(piece)
+
+
+def _whole(text: str | None, finish_reason: str | None, usage: Usage | None) -> Reply:
+    """A reply that came to its end.
+
+    Raises:
+        ModelReplyUnusable: it is empty, or was cut off.
+    """
+    if finish_reason != "stop":
+        raise ModelReplyUnusable(f"the reply ended by {finish_reason}")
+    if not text:
+        raise ModelReplyUnusable("the reply is empty")
+    return Reply(text, usage)
+
+
+def _usage_of(reply: object) -> Usage | None:
+    """The tokens as the endpoint counted them; None when it does not say."""
+    counted = getattr(reply, "usage", None)
+    prompt, completion = (getattr(counted, f"{part}_tokens", None) for part in ("prompt", "completion"))
+    if isinstance(prompt, int) and isinstance(completion, int):
+        return Usage(prompt, completion)
+    return None
+
+
+def _pause(error: openai.APIError, tries: int) -> float | None:
+    """Seconds to wait before trying again; None when it is not worth it."""
+    if isinstance(error, openai.APITimeoutError) or error.code == "insufficient_quota":
+        return None
+    asked = _retry_after(error)
+    if asked is None:
+        return _JITTER.uniform(0.2, 0.5) * 2.0**tries
+    return asked if asked <= LONGEST_PAUSE else None
+
+
+def _retry_after(error: openai.APIError) -> float | None:
+    headers = error.response.headers if isinstance(error, openai.APIStatusError) else {}
+    try:
+        return max(float(headers["retry-after"]), 0.0)
+    except (KeyError, ValueError):
+        return None
+
+
+def _named(error: Exception) -> str:
+    """What happened without a word of the exchange."""
+    status = getattr(error, "status_code", None)
+    return f"{type(error).__name__}{f' {status}' if status else ''}"
