@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from bot.core.facts import unsupported
 from bot.core.models import Claim, Draft, Evidence, LocatedQuote
+from bot.core.polarity import opposed
 from bot.core.quotes import cells, locate, reduce_text
 
 _MARK = re.compile(r"\s*\[\s*\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*\s*\]")
@@ -80,6 +81,8 @@ def _check(claim: Claim, evidence: Sequence[Evidence], *, is_verbatim: bool) -> 
         return "it is empty."
     if missing := unsupported(text, _sources(located)):
         return f"{', '.join(missing)} does not occur in the quoted passages."
+    if turned := opposed(text, located):
+        return turned
     return VerifiedClaim(text, tuple(located))
 
 

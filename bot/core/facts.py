@@ -1,77 +1,92 @@
-"""The numbers, dates, codes and addresses of a sentence: what must occur in its sources literally."""
+"""The numbers, dates, codes and addresses of a sentence: what must occur in its sources.
+
+Spelling makes no difference, and meaning does: "3 March 2024" is 2024-03-03 and not 2024-04-03, "five days"
+are 5 days and not 5 %.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
+from bot.core.dates import Mention, find_dates, find_times
+from bot.core.quantities import Stated, find_quantities, find_spelled
 from storage.analyzer import fold
 
 _URL = re.compile(r"(?:https?://|www\.)[^\s<>()\[\]\"']+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+", re.IGNORECASE)
 _CODE = re.compile(r"[^\W_]+(?:[-_./][^\W_]+)*")
-_NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*")
-_PARTS = re.compile(r"[:/-]|\.(?=\d+\.)|(?<=\.\d\d)\.|(?<=\.\d)\.")
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_MONTH = re.compile(
-    rf"\b({'|'.join(_MONTHS)})[a-z]*\.?(?=\s+\d)|(?<=\d)\s+({'|'.join(_MONTHS)})[a-z]*\b", re.I
-)
-_SPELLED = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-    "seventeen eighteen nineteen twenty"
-).split()
+_CODE_PART = re.compile(r"\d+|[^\W\d_]+")
+_FRACTIONS = {"1⁄2": "0.5", "1⁄4": "0.25", "3⁄4": "0.75"}
 _LIST_MARK = re.compile(r"^\s*(?:\d{1,2}[.)]|[-•*])\s+")
 
 
 def unsupported(claim: str, sources: Iterable[str]) -> list[str]:
     """The facts of a claim that none of its sources states, as the claim writes them."""
-    claim, source = fold(_LIST_MARK.sub("", claim)), fold("\n".join(sources))
+    claim, source = _folded(_LIST_MARK.sub("", claim)), _folded("\n".join(sources))
     missing = [url for url in _URL.findall(claim) if url.casefold() not in source.casefold()]
     bare = _URL.sub(" ", claim)
-    codes = {code.casefold() for code in _CODE.findall(source)}
-    missing += [code for code in _CODE.findall(bare) if _is_code(code) and code.casefold() not in codes]
-    plain, plain_source = _without_codes(bare), _without_codes(source)
-    stated = _numbers(plain_source) | _spelled_numbers(plain_source) | _month_numbers(plain_source)
-    missing += [number for number in _NUMBER.findall(plain) if not _states(stated, number)]
-    return missing + [month[0] for month in _MONTH.finditer(plain) if not _month_number(month) & stated]
+    missing += [code for code in _CODE.findall(bare) if _is_code(code) and not _holds_code(source, code)]
+    known, plain = _source(_without_codes(source)), _without_codes(bare)
+    return list(dict.fromkeys((*missing, *known.moments_denied(plain), *known.numbers_missing(plain))))
 
 
-def _states(stated: set[str], number: str) -> bool:
-    """The number whole, or every part of a date, time or range: '2024-01-15' and '15.01.2024' agree."""
-    if _plain(number) in stated:
-        return True
-    is_composed = re.search(r"[:/-]|\..+\.", number) is not None
-    return is_composed and all(_plain(part) in stated | {"0"} for part in _PARTS.split(number))
+class _Source:
+    """What a source says of days, times and numbers."""
+
+    def __init__(self, text: str) -> None:
+        self._dates, self._times = find_dates(text), find_times(text)
+        self._stated = Stated(text, _date_numbers(self._dates))
+
+    def moments_denied(self, claim: str) -> Iterator[str]:
+        """Days and times of a claim of which the source says otherwise."""
+        yield from (date.text for date in find_dates(claim) if date.contradicts(self._dates))
+        yield from (time.text for time in find_times(claim) if time.contradicts(self._times))
+
+    def numbers_missing(self, claim: str) -> Iterator[str]:
+        """Numbers of a claim that the source does not state.
+
+        Those in words count with a unit only, for "the two plans" are counted; those of a time as meant.
+        """
+        for time in find_times(claim):
+            if any(time.minutes & other.minutes for other in self._times):
+                claim = claim.replace(time.text, " ")
+        numbers = [*find_quantities(claim), *(one for one in find_spelled(claim) if one.unit)]
+        yield from (one.text for one in numbers if not self._stated.holds(one))
+        yield from (date.text for date in find_dates(claim) if not self._stated.has_any(_months(date)))
 
 
-def _numbers(text: str) -> set[str]:
-    found = _NUMBER.findall(text)
-    return {_plain(part) for number in found for part in (number, *_PARTS.split(number))}
+_source = lru_cache(maxsize=64)(_Source)
+"""Several sentences of an answer cite the same passages."""
 
 
-def _plain(number: str) -> str:
-    """Without thousands' separators, leading zeros and zero decimals: '1,200.00' is '1200'."""
-    bare = re.sub(r",(?=\d{3}(?!\d))", "", number)
-    bare = re.sub(r"^0+(?=\d)", "", bare)
-    return re.sub(r"\.0+$", "", bare)
+def _months(date: Mention) -> set[str]:
+    return {str(month) for month, _, _ in date.days}
 
 
-def _spelled_numbers(text: str) -> set[str]:
-    words = set(re.findall(r"[a-z]+", text.casefold()))
-    return {str(value) for value, word in enumerate(_SPELLED) if word in words}
+def _date_numbers(dates: Iterable[Mention]) -> set[str]:
+    """Months by number, and years by their last two digits, too."""
+    days = [day for date in dates for day in date.days]
+    years = {year for _, _, year in days if year}
+    return {str(month) for month, _, _ in days} | {str(form) for year in years for form in (year, year % 100)}
 
 
-def _month_numbers(text: str) -> set[str]:
-    """Months by name and by number: a claim may write 'January' where the source has '01'."""
-    return set().union(*(_month_number(month) for month in _MONTH.finditer(text)))
-
-
-def _month_number(month: re.Match[str]) -> set[str]:
-    return {str(_MONTHS.index((month[1] or month[2]).casefold()) + 1)}
+def _folded(text: str) -> str:
+    folded = fold(text)
+    for fraction, decimal in _FRACTIONS.items():
+        folded = folded.replace(fraction, decimal)
+    return folded
 
 
 def _without_codes(text: str) -> str:
     """The '04' of 'SOP-IT-04' is no number."""
     return _CODE.sub(lambda code: " " if _is_code(code[0]) else code[0], text)
+
+
+def _holds_code(source: str, code: str) -> bool:
+    """Whether a code stands there, its parts parted in any way: 'SOP IT 04' is 'SOP-IT-04'."""
+    parts = r"[\W_]{0,3}".join(map(re.escape, _CODE_PART.findall(code)))
+    return re.search(rf"(?<![^\W_]){parts}(?![^\W_])", source, re.IGNORECASE) is not None
 
 
 def _is_code(word: str) -> bool:
