@@ -1,7 +1,7 @@
 """What a text must hold to answer a question for a phone number, a price, an age or a number of things.
 
-Stricter than ``answer_kinds.py``, whose kinds are a hint for a score: a text without one of these is no answer
-at all. Questions in other languages than English require nothing.
+Stricter than ``answer_kinds.py``, whose kinds are a hint for a score: a text without one of these is no
+answer at all. Questions in other languages than English require nothing.
 """
 
 from __future__ import annotations
