@@ -114,7 +114,7 @@ waarom waarvoor wanneer want waren was wat we weer wel welk welke wie wij wil wi
 ze zegt zei zelf zich zij zijn zo zoals zodat zonder zou
 """,
 }
-"""Words that join and ask, without accents. The English ones hold more: whatever English writes like a word of
+"""Words that join and ask, without accents. The English ones hold more: what English writes like a word of
 another language ("die casting", "comment", "plus", "solo"), so that it decides nothing alone."""
 
 _OTHER_WORDS = {
