@@ -90,7 +90,7 @@ class ModelAnswerer:
         """
         try:
             async with asyncio.timeout(self._seconds):
-                return await self._draft(question.text, evidence, faults)
+                return await self._draft(question, evidence, faults)
         except TimeoutError as error:
             raise ModelUnavailable("the model did not answer in time") from error
 
@@ -112,7 +112,9 @@ class ModelAnswerer:
         """Close the connections."""
         await self._client.close()
 
-    async def _draft(self, question: str, evidence: Sequence[Evidence], faults: Sequence[str]) -> Draft:
+    async def _draft(
+        self, question: AnalyzedQuestion, evidence: Sequence[Evidence], faults: Sequence[str]
+    ) -> Draft:
         """In JSON where the endpoint takes a schema; else, from then on, in marked lines."""
         if self._format is ReplyFormat.JSON:
             try:
@@ -124,7 +126,11 @@ class ModelAnswerer:
         return draft
 
     async def _ask(
-        self, reply_format: ReplyFormat, question: str, evidence: Sequence[Evidence], faults: Sequence[str]
+        self,
+        reply_format: ReplyFormat,
+        question: AnalyzedQuestion,
+        evidence: Sequence[Evidence],
+        faults: Sequence[str],
     ) -> Draft:
         fence = secrets.token_hex(8)
         messages = [

@@ -1,7 +1,7 @@
 """Words that ask or join and name nothing: they weigh nothing when it is judged what a text covers.
 
-English first; of the other languages all small words that English does not write for something else, and a few
-that it does, because they open and join questions there.
+English first; of the other languages all small words that English does not write for something else, and a
+few that it does, because they open and join questions there.
 """
 
 from bot.core.languages import SMALL_WORDS, Language

@@ -11,7 +11,8 @@ from typing import Any
 
 from bot.core.errors import ModelReplyUnusable
 from bot.core.evidence import show
-from bot.core.models import Claim, Draft, Evidence, Quote
+from bot.core.languages import language_of
+from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, Quote
 
 _QUOTE_LINE = re.compile(r"QUOTE\s*\[?(\d{1,3})\]?\s*:\s*(.+)", re.IGNORECASE)
 _CLAIM_LINE = re.compile(r"CLAIM\s*:\s*(.+)", re.IGNORECASE)
@@ -56,14 +57,24 @@ def instructions(reply_format: ReplyFormat, fence: str) -> str:
     return _prompt("answer").format(fence=fence, format=_prompt(f"format-{reply_format}").format())
 
 
-def request(question: str, evidence: Sequence[Evidence], fence: str, faults: Sequence[str] = ()) -> str:
-    """The user's turn: passages, question, and what was wrong with the last reply."""
-    parts = [show(evidence, fence), f"Question: {question}"]
+def request(
+    question: AnalyzedQuestion, evidence: Sequence[Evidence], fence: str, faults: Sequence[str] = ()
+) -> str:
+    """The user's turn: passages, question, what was wrong with the last reply, and this one's language."""
+    parts = [show(evidence, fence), f"Question: {question.text}"]
     if faults:
         parts.append(
             "Your last reply was refused. Repair this:\n" + "\n".join(f"- {fault}" for fault in faults)
         )
-    return "\n\n".join(parts)
+    return "\n\n".join((*parts, _language(question)))
+
+
+def _language(question: AnalyzedQuestion) -> str:
+    """A language that the question itself does not show is no order: it may be in one that we do not know."""
+    named = question.language.name.title()
+    if language_of(question.text) is question.language:
+        return f"Answer in {named}."
+    return f"Answer in the language of the question; where it shows none, in {named}."
 
 
 def read_reply(reply: str, reply_format: ReplyFormat) -> Draft:

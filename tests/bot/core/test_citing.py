@@ -141,10 +141,26 @@ def test_an_address_must_stand_in_the_source() -> None:
         ("1. Open the door.", "Open the door."),
         ("Costs 50% more.", "50 %"),
         ("At www.example.com today.", "see www.example.com"),
+        ("Gilt seit dem 15. Januar 2024.", "effective 2024-01-15"),
+        ("Gilt ab dem 3. März.", "It applies from March 3."),
+        ("En vigueur depuis le 1er août 2024.", "in force since August 1, 2024"),
+        ("Vigente desde el 2 de enero de 2024.", "in force since 2 January 2024"),
+        ("In vigore dal 1 maggio 2024.", "effective May 1, 2024"),
+        ("Em vigor desde 1º de março de 2024.", "effective March 1, 2024"),
+        ("Geldig vanaf 5 oktober 2024.", "valid from 5 October 2024"),
+        ("It applies from March 3, 2024.", "Das gilt ab dem 3. März 2024."),
+        ("Das kostet höchstens 1.200,50 Euro.", "It costs at most 1,200.50 euros."),
+        ("Cela coûte 1 200,50 euros au plus.", "It costs at most 1,200.50 euros."),
+        ("It costs at most 1,200.50 euros.", "Das kostet höchstens 1.200,50 Euro."),
+        ("It costs at most 1,200.50 euros.", "Cela coûte 1\u202f200,50 euros au plus."),
+        ("Die Frist beträgt 4 Wochen.", "The notice period is four weeks."),
+        ("The notice period is 4 weeks.", "Die Frist beträgt vier Wochen."),
+        ("It is kept for 12 years.", "Elle est conservée pendant douze ans."),
+        ("Siehe dafür SOP-IT-04.", "see SOP-IT-04 for this"),
     ],
 )
 def test_facts_in_another_spelling_are_supported(said: str, source: str) -> None:
-    """Separators, clock times, small number words and date formats do not hide that a source agrees."""
+    """Separators, clock times, number words, dates and languages do not hide that a source agrees."""
     assert unsupported(said, [source]) == []
 
 
@@ -158,6 +174,13 @@ def test_facts_in_another_spelling_are_supported(said: str, source: str) -> None
         ("Version 2.2 applies.", "version 2.1"),
         ("Kept for 3 years.", "kept for two years"),
         ("In 2023 it rose.", "In 2024 it rose"),
+        ("Gilt ab dem 3. März.", "It applies from May 3."),
+        ("Das kostet höchstens 1.200,50 Euro.", "It costs at most 1,200.05 euros."),
+        ("Das ist höchstens 1,2 Meter hoch.", "It is at most 12 metres high."),
+        ("It costs 1200 euros.", "It is 1.200 metres high."),
+        ("The notice period is 2 weeks.", "It is due in a week."),
+        ("Die Frist beträgt 3 Wochen.", "The notice period is four weeks."),
+        ("Siehe dafür SOP-IT-05.", "see SOP-IT-04 for this"),
     ],
 )
 def test_facts_that_differ_are_named(said: str, source: str) -> None:
