@@ -32,16 +32,16 @@ SPELLED = {
         "fifteen sixteen seventeen eighteen nineteen twenty",
         Language.GERMAN: "null zwei drei vier funf sechs sieben acht neun zehn elf zwolf dreizehn vierzehn "
         "funfzehn sechzehn siebzehn achtzehn neunzehn zwanzig",
-        Language.FRENCH: "zero deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze "
-        "seize dix-sept dix-huit dix-neuf vingt",
-        Language.SPANISH: "cero dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince "
-        "dieciseis diecisiete dieciocho diecinueve veinte",
+        Language.FRENCH: "zero deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze "
+        "quinze seize dix-sept dix-huit dix-neuf vingt",
+        Language.SPANISH: "cero dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce "
+        "quince dieciseis diecisiete dieciocho diecinueve veinte",
         Language.ITALIAN: "zero due tre quattro cinque sei sette otto nove dieci undici dodici tredici "
         "quattordici quindici sedici diciassette diciotto diciannove venti",
         Language.PORTUGUESE: "zero dois tres quatro cinco seis sete oito nove dez onze doze treze catorze quinze "
-        "dezesseis dezessete dezoito dezenove vinte",
-        Language.DUTCH: "nul twee drie vier vijf zes zeven acht negen tien elf twaalf dertien veertien vijftien "
-        "zestien zeventien achttien negentien twintig",
+        "quinze dezesseis dezessete dezoito dezenove vinte",
+        Language.DUTCH: "nul twee drie vier vijf zes zeven acht negen tien elf twaalf dertien veertien "
+        "vijftien zestien zeventien achttien negentien twintig",
     }.items()
 }
 """Word -> number, up to 20; not 1, whose word is an article in most of them."""
