@@ -38,7 +38,7 @@ SPELLED = {
         "quince dieciseis diecisiete dieciocho diecinueve veinte",
         Language.ITALIAN: "zero due tre quattro cinque sei sette otto nove dieci undici dodici tredici "
         "quattordici quindici sedici diciassette diciotto diciannove venti",
-        Language.PORTUGUESE: "zero dois tres quatro cinco seis sete oito nove dez onze doze treze catorze quinze "
+        Language.PORTUGUESE: "zero dois tres quatro cinco seis sete oito nove dez onze doze treze catorze "
         "quinze dezesseis dezessete dezoito dezenove vinte",
         Language.DUTCH: "nul twee drie vier vijf zes zeven acht negen tien elf twaalf dertien veertien "
         "vijftien zestien zeventien achttien negentien twintig",
