@@ -51,7 +51,7 @@ class ModelAnswerer:
         """
 
         def turn(fence: str) -> str:
-            return request(question.text, evidence, fence, faults, stands)
+            return request(question, evidence, fence, faults, stands)
 
         async with in_time(self._seconds):
             return await self._endpoint.prefer_schema(

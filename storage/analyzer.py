@@ -1,7 +1,8 @@
 """Our one text analysis: what is indexed and what is asked pass through it, whichever engine searches.
 
 A text becomes terms without whitespace: lower case, accents folded, English words stemmed, numbers
-and codes whole and in parts. Title, headings and body become one text of terms, weighted by repetition.
+and codes whole and in parts; a word with an umlaut also as it is spelled without one. Title, headings and
+body become one text of terms, weighted by repetition.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ from functools import lru_cache
 
 import Stemmer
 
+ANALYZER = "terms-2"
+"""Raise it when other terms are made of a text: what is indexed and what is asked would no longer meet."""
+
 TITLE_WEIGHT = 2
 HEADING_WEIGHT = 1
 LONGEST_TERM = 64
@@ -20,8 +24,14 @@ LONGEST_TERM = 64
 
 _DASHES = dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2212\ufe58\ufe63\uff0d"), "-")
 _APOSTROPHES = dict.fromkeys(map(ord, "\u2018\u2019\u02bc\uff07"), "'")
+_LETTERS = str.maketrans(
+    {"ß": "ss", "ẞ": "SS", "æ": "ae", "Æ": "Ae", "œ": "oe", "Œ": "Oe", "ø": "o", "Ø": "O", "ł": "l", "Ł": "L"}
+)
 _INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\u200c\u200d\u2060\ufeff"))
-_TYPOGRAPHY = {**_DASHES, **_APOSTROPHES, **_INVISIBLE}
+_TYPOGRAPHY = {**_DASHES, **_APOSTROPHES, **_LETTERS, **_INVISIBLE}
+_UMLAUTS = {letter + "\u0308": composed for letter, composed in zip("aouAOU", "äöüÄÖÜ", strict=True)}
+_BARE = str.maketrans("äöüÄÖÜ", "aouAOU")
+_SPELLED_OUT = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue"})
 
 _TOKEN = re.compile(
     r"""
@@ -30,13 +40,18 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
+_WITH_UMLAUT = re.compile(r"[^\W\d_]*[äöüÄÖÜ][^\W\d_]*")
+_ELIDED = re.compile(
+    r"^(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu|un|quell|quest|(?:a|da|de|ne|su)ll)'(?=\w{2})", re.IGNORECASE
+)
+"""What French and Italian write before a vowel."""
 _PART = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+(?:[.,]\d+)*|[^\W\dA-Za-z_]+")
 _STEMMER = Stemmer.Stemmer("english", 0)
 
 
 def analyze(text: str) -> list[str]:
     """The terms of a text, repeated as they occur; none holds whitespace."""
-    return [term[:LONGEST_TERM] for token in _TOKEN.finditer(fold(text)) for term in _terms(token)]
+    return [term[:LONGEST_TERM] for token in _TOKEN.finditer(_fold_accents(text)) for term in _terms(token)]
 
 
 def index_terms(title: str, heading_path: Sequence[str], body: str) -> str:
@@ -50,9 +65,16 @@ def index_terms(title: str, heading_path: Sequence[str], body: str) -> str:
 
 def fold(text: str) -> str:
     """Without accents, ligatures and invisible characters; one kind of hyphen and apostrophe."""
+    return _fold_accents(text).translate(_BARE)
+
+
+def _fold_accents(text: str) -> str:
+    """All that ``fold`` does, but the umlauts are left."""
     if text.isascii():
         return text
     decomposed = unicodedata.normalize("NFKD", text.translate(_TYPOGRAPHY))
+    for parts, umlaut in _UMLAUTS.items():
+        decomposed = decomposed.replace(parts, umlaut)
     return "".join(char for char in decomposed if not unicodedata.combining(char))
 
 
@@ -65,7 +87,8 @@ def stem(word: str) -> str:
 def _terms(token: re.Match[str]) -> Iterator[str]:
     if token["number"]:
         return _number_terms(token["number"].replace(" ", ""))
-    return _word_terms(token["word"])
+    word = token["word"]
+    return _word_terms(word) if word.isascii() else _spellings(word)
 
 
 def _number_terms(number: str) -> Iterator[str]:
@@ -76,6 +99,13 @@ def _number_terms(number: str) -> Iterator[str]:
         yield plain
     if "," in plain:
         yield plain.replace(",", "")
+
+
+def _spellings(word: str) -> Iterator[str]:
+    """'Größe' is found as 'Grosse', as which it is folded, and as 'Groesse', as which it is typed."""
+    yield from _word_terms(word.translate(_BARE))
+    for part in _WITH_UMLAUT.findall(word):
+        yield stem(part.translate(_SPELLED_OUT).casefold())
 
 
 def _word_terms(word: str) -> Iterator[str]:
@@ -100,5 +130,5 @@ def _whole(word: str) -> str:
 
 
 def _without_apostrophe(word: str) -> str:
-    """'employee's' is 'employee', 'don't' is 'dont'."""
-    return re.sub(r"'[sS]\b", "", word).replace("'", "")
+    """'employee's' is 'employee', 'don't' is 'dont', 'l'entreprise' is 'entreprise'."""
+    return re.sub(r"'[sS]\b", "", _ELIDED.sub("", word)).replace("'", "")

@@ -14,8 +14,10 @@ from bot.core.answering import Answering
 from bot.core.citation_desk import CitationDesk
 from bot.core.extractive import ExtractiveAnswerer
 from bot.core.gate import EvidenceGate
+from bot.core.languages import Language
 from bot.core.models import AnalyzedQuestion, Draft, Evidence, Passage, Question
 from bot.core.ports import Author
+from bot.core.reply_words import reply_words
 from bot.core.retriever import HybridRetriever, inverse_frequency
 from bot.core.writing import Writing
 from storage.analyzer import analyze, index_terms
@@ -34,6 +36,7 @@ from storage.models import (
     Rung,
 )
 
+WORDS = reply_words(Language.ENGLISH)
 ASKED_AT = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from bot.core.languages import Language
 from bot.core.models import Answer, IncomingMessage
 from bot.core.ports import Messenger
 
@@ -48,5 +49,5 @@ class MemoryInbox:
         return True
 
     async def _answer(self, door: Door, message: IncomingMessage) -> None:
-        placed = await door.messenger.place(message.address)
+        placed = await door.messenger.place(message.address, Language.ENGLISH)
         await door.messenger.deliver(message.address, placed, self.answer_to(message))

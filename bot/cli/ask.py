@@ -17,9 +17,10 @@ from typing import TypeGuard
 
 from bot.cli.json_lines import answer_line, dump
 from bot.cli.where import checked_where, documents_where, read_where
-from bot.core import wording
 from bot.core.answering import Answering
+from bot.core.languages import Language
 from bot.core.models import Answer, AnswerState, Question
+from bot.core.reply_words import reply_words
 from bot.core.sources import cited_pages, figure_pages
 from bot.core.threads import Threads
 from bot.engines import Storage, load_settings
@@ -71,10 +72,12 @@ async def _answer(line: _Line, storage: Storage, answering: Answering) -> Answer
 
 def _failed(error: InfrastructureError) -> Answer:
     print(f"footnote: {error}", file=sys.stderr)
-    return Answer(AnswerState.FAILED, wording.ENGINE_FAILED)
+    return Answer(AnswerState.FAILED, ENGLISH.engine_failed)
 
 
 log = logging.getLogger(__name__)
+
+ENGLISH = reply_words(Language.ENGLISH)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,10 +166,10 @@ async def _answer_line(line: _Line, storage: Storage, answering: Answering) -> A
     try:
         return await _answer(line, storage, answering)
     except UnknownChannel:
-        return Answer(AnswerState.NOT_FOUND, wording.NOT_FOUND)
+        return Answer(AnswerState.NOT_FOUND, ENGLISH.not_found)
     except Exception as error:  # one line of many: the others are answered all the same
         log.exception("a question failed: %s", type(error).__name__)
-        return Answer(AnswerState.FAILED, wording.ENGINE_FAILED)
+        return Answer(AnswerState.FAILED, ENGLISH.engine_failed)
 
 
 def _print_one(line: _Line, answer: Answer, as_json: bool) -> AnswerState:
@@ -180,8 +183,9 @@ def _print_one(line: _Line, answer: Answer, as_json: bool) -> AnswerState:
 def render_text(answer: Answer) -> str:
     """An answer for a terminal: the text, then one line and link per cited page and per figure."""
     width = min(shutil.get_terminal_size().columns, 100)
-    understood = [wording.understood(answer.standalone), ""] if answer.standalone else []
-    paragraphs = [textwrap.fill(part, width) for part in (*understood, *answer.text.splitlines())]
+    understood = reply_words(answer.language).understood(question=answer.standalone)
+    lead = [understood, ""] if answer.standalone else []
+    paragraphs = [textwrap.fill(part, width) for part in (*lead, *answer.text.splitlines())]
     pages = [
         f"{''.join(f'[{number}]' for number in page.numbers)} {page.label}\n    {page.url}"
         for page in cited_pages(answer)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
+from bot.core.languages import Language
 from bot.core.models import Answer, AnswerState, Citation, Figure, Milliseconds, NearestPage, UnreadFile
 from storage.models import Box
 
@@ -34,6 +35,7 @@ def answer_from_json(stored: Json) -> Answer:
         unread=tuple(UnreadFile(**one) for one in stored["unread"]),
         milliseconds=Milliseconds(**stored["milliseconds"]),
         standalone=stored.get("standalone", ""),
+        language=Language(stored.get("language", Language.ENGLISH)),
     )
 
 

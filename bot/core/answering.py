@@ -10,7 +10,6 @@ import logging
 import time
 from dataclasses import replace
 
-from bot.core import wording
 from bot.core.citation_desk import CitationDesk
 from bot.core.evidence import gather_evidence
 from bot.core.expanding import Expansion
@@ -18,6 +17,7 @@ from bot.core.figure_questions import wants_figure
 from bot.core.follow_ups import FollowUps
 from bot.core.gate import EvidenceGate
 from bot.core.illustrating import Illustrator
+from bot.core.languages import Language
 from bot.core.models import (
     Answer,
     AnswerState,
@@ -28,6 +28,8 @@ from bot.core.models import (
 )
 from bot.core.ports import ChannelDocuments, ChunkReader, FigureReader, Retriever
 from bot.core.refusing import Refusals
+from bot.core.reply_language import ReplyLanguages
+from bot.core.reply_words import reply_words
 from bot.core.scoping import Scopes
 from bot.core.smalltalk import reply_to
 from bot.core.thread_ports import Rewriter
@@ -64,6 +66,7 @@ class Answering:
         self._scopes = Scopes(documents)
         self._follow_ups = FollowUps(documents, rewriter)
         self._refusals = Refusals(documents, desk)
+        self._languages = ReplyLanguages(documents)
         self._illustrator = Illustrator(figures, chunks, desk)
         self._passages_read = passages_read
         self._evidence_tokens = evidence_tokens
@@ -73,21 +76,24 @@ class Answering:
     async def answer(self, question: Question) -> Answer:
         """The answer to one question of one channel; never raises for a failing engine or model."""
         started = time.perf_counter()
+        question = replace(question, language=await self._languages.choose(question))
         try:
             answer = await self._reply(question)
         except InfrastructureError as error:
             log.warning("question %s failed: %s", question.id, type(error).__name__)
-            answer = Answer(AnswerState.FAILED, wording.ENGINE_FAILED)
+            answer = _failed(question.language)
         total = _milliseconds(started)
         answer = replace(answer, milliseconds=replace(answer.milliseconds, total=total))
         _log(question, answer)
         return answer
 
     async def _reply(self, question: Question) -> Answer:
-        if (said := reply_to(question.text)) is not None:
-            return Answer(AnswerState.CHAT, said)
+        if (chat := reply_to(question)) is not None:
+            return chat
+        words = reply_words(question.language)
         if len(question.text) > self._question_chars:
-            return Answer(AnswerState.CHAT, wording.question_too_long(self._question_chars))
+            too_long = words.question_too_long(limit=self._question_chars)
+            return Answer(AnswerState.CHAT, too_long, language=words.language)
         understood = await self._follow_ups.understand(question)
         started = time.perf_counter()
         asked = await self._scopes.narrow(understood)
@@ -97,7 +103,9 @@ class Answering:
         spent = Milliseconds(round(1000 * (retrieved - started)), _milliseconds(retrieved))
         standalone = "" if understood.text == question.text else understood.text
         passages = answer.passages or retrieval.passages
-        return replace(answer, passages=passages, milliseconds=spent, standalone=standalone)
+        return replace(
+            answer, passages=passages, milliseconds=spent, standalone=standalone, language=words.language
+        )
 
     async def _answer_from(self, question: Question, retrieval: Retrieval) -> Answer:
         if (figure := await self._illustrator.answer(question.channel, retrieval)) is not None:
@@ -136,7 +144,11 @@ class Answering:
     async def _refuse(self, question: Question, retrieval: Retrieval) -> Answer:
         """No words answer it: the figure that it speaks of, if there is one, else that nothing does."""
         figure = await self._illustrator.answer(question.channel, retrieval, is_last_resort=True)
-        return figure or await self._refusals.refuse(question.channel, retrieval.passages, question.documents)
+        return figure or await self._refusals.refuse(question, retrieval.passages)
+
+
+def _failed(language: Language) -> Answer:
+    return Answer(AnswerState.FAILED, reply_words(language).engine_failed, language=language)
 
 
 def _milliseconds(since: float) -> int:

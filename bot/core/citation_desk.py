@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from bot.core import naming, wording
+from bot.core import naming
 from bot.core.models import Citation, Figure, LocatedQuote, NearestPage, Passage
 from bot.core.ports import CitationStore, LinkIssuer
 from bot.core.quotes import cells
+from bot.core.reply_words import ReplyWords
 from storage.figure_models import Figure as KnownFigure
 from storage.models import Channel, LivePublication
 
@@ -31,7 +32,7 @@ class CitationDesk:
         return tuple(cited)  # stored at the same time, they become durable together
 
     async def show_figure(
-        self, channel: Channel, publication: LivePublication, figure: KnownFigure
+        self, channel: Channel, words: ReplyWords, publication: LivePublication, figure: KnownFigure
     ) -> Figure:
         """A figure with a link that opens its page and marks it.
 
@@ -42,8 +43,8 @@ class CitationDesk:
             channel.id, publication.version_id, figure.page, figure.caption, (figure.box,)
         )
         url = self._links.page_url(channel, record)
-        caption = figure.caption or wording.described(figure.description)
-        return Figure(publication.file, figure.page, caption, figure.box, url)
+        described = words.figure_described(description=figure.description) if figure.description else ""
+        return Figure(publication.file, figure.page, figure.caption or described, figure.box, url)
 
     async def nearest(self, channel: Channel, passage: Passage) -> NearestPage:
         """The first page of a passage as the page that came nearest; it marks nothing.

@@ -15,11 +15,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
-from bot.core import wording
 from bot.core.answer_json import answer_from_json, answer_to_json
 from bot.core.errors import DeliveryError, DeliveryUnclear
+from bot.core.languages import Language, language_of
 from bot.core.models import Answer, AnswerState, IncomingMessage, Question
 from bot.core.ports import ChannelDirectory, Messenger, QuestionAnswering, QuestionInbox
+from bot.core.reply_words import reply_words
 from bot.core.thread_ports import ThreadMemory
 from bot.core.threads import turn_of
 from storage.errors import DatabaseUnavailable, InfrastructureError, LeaseLost
@@ -178,7 +179,7 @@ class Conversation:
         if message is None:
             await self._inbox.mark_posting(item)
             async with self._in_time():
-                message = await messenger.place(item.address)
+                message = await messenger.place(item.address, _language(item))
         await self._inbox.mark_placed(item, message)
         return message
 
@@ -186,7 +187,8 @@ class Conversation:
         """The answer that was kept, or a new one; a failure's sentence when tries are used up."""
         turn = None
         if item.attempts >= MOST_ATTEMPTS:
-            answer = Answer(AnswerState.FAILED, wording.ENGINE_FAILED)
+            language = _language(item)
+            answer = Answer(AnswerState.FAILED, reply_words(language).engine_failed, language=language)
         elif item.answer is not None:
             return answer_from_json(item.answer)
         else:
@@ -255,6 +257,11 @@ class Conversation:
                 yield
         except TimeoutError as error:
             raise DeliveryUnclear("the platform did not answer in time") from error
+
+
+def _language(item: InboxItem) -> Language:
+    """What a question is in, as far as its own words show it."""
+    return language_of(item.text) or Language.ENGLISH
 
 
 def _place_of(error: BaseException) -> str:

@@ -37,6 +37,7 @@ class _Source:
     def __init__(self, text: str) -> None:
         self._dates, self._times = find_dates(text), find_times(text)
         self._stated = Stated(text, _date_numbers(self._dates))
+        self._undated = Stated(_without(text, (date.text for date in self._dates)))
 
     def moments_denied(self, claim: str) -> Iterator[str]:
         """Days and times of a claim of which the source says otherwise."""
@@ -53,15 +54,23 @@ class _Source:
                 claim = claim.replace(time.text, " ")
         numbers = [*find_quantities(claim), *(one for one in find_spelled(claim) if one.unit)]
         yield from (one.text for one in numbers if not self._stated.holds(one))
-        yield from (date.text for date in find_dates(claim) if not self._stated.has_any(_months(date)))
+        yield from (date.text for date in find_dates(claim) if not self._has_month(date))
+
+    def _has_month(self, date: Mention) -> bool:
+        """Whether its month is one of a day that is said, or of a number that belongs to none: "08"."""
+        months = {month for month, _, _ in date.days}
+        said = {month for other in self._dates for month, _, _ in other.days}
+        return not months or bool(months & said) or self._undated.has_any({str(month) for month in months})
 
 
 _source = lru_cache(maxsize=64)(_Source)
 """Several sentences of an answer cite the same passages."""
 
 
-def _months(date: Mention) -> set[str]:
-    return {str(month) for month, _, _ in date.days}
+def _without(text: str, parts: Iterable[str]) -> str:
+    for part in parts:
+        text = text.replace(part, " ")
+    return text
 
 
 def _date_numbers(dates: Iterable[Mention]) -> set[str]:

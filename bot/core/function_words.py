@@ -1,8 +1,10 @@
 """Words that ask or join and name nothing: they weigh nothing when it is judged what a text covers.
 
-English first; the German, French and Spanish ones are those that open and join a question.
+English first; of the other languages all small words that English does not write for something else, and a
+few that it does, because they open and join questions there.
 """
 
+from bot.core.languages import SMALL_WORDS, Language
 from storage.analyzer import analyze, fold
 
 _ENGLISH = """
@@ -23,4 +25,16 @@ que qui quoi quel quelle quels quelles quand comment pourquoi combien est sont l
 de et ou a au aux en dans pour par sur avec il elle on nous vous je ce cette
 cual cuales cuando como donde quien cuanto cuantos es son el los las una unos y o del al con por para
 """
-FUNCTION_TERMS = frozenset(analyze(fold(_ENGLISH + _OTHERS)))
+
+
+def _foreign() -> set[str]:
+    """Terms of the other languages' small words, without those that are English words, too.
+
+    The shortest are left out: some are names ("EU", "AI"), and a document in their language holds them
+    in every chunk, so that they weigh nothing anyway.
+    """
+    words = {word for small in SMALL_WORDS.values() for word in small.split() if len(word) > 3}
+    return set(analyze(" ".join(words))) - set(analyze(SMALL_WORDS[Language.ENGLISH]))
+
+
+FUNCTION_TERMS = frozenset(analyze(fold(_ENGLISH + _OTHERS))) | _foreign()

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from bot.core import wording
 from bot.core.asking import Asked
 from bot.core.citation_desk import CitationDesk
 from bot.core.citing import verify
@@ -28,6 +27,7 @@ from bot.core.models import (
     Retrieval,
 )
 from bot.core.ports import ChunkReader, FigureReader
+from bot.core.reply_words import ReplyWords, reply_words
 from storage.analyzer import analyze
 from storage.figure_models import Figure as KnownFigure
 from storage.models import Channel
@@ -77,6 +77,7 @@ class Illustrator:
         meant = await self._meant(asked, retrieval) if asked and is_answer else []
         if not meant:
             return None
+        words = reply_words(retrieval.question.language)
         evidence = [await self._evidence(number, one) for number, one in enumerate(meant, start=1)]
         named = [(item, one) for item, one in zip(evidence, meant, strict=True) if one.figure.caption]
         claims = [Claim(one.figure.caption, (Quote(item.number, one.figure.caption),)) for item, one in named]
@@ -85,12 +86,14 @@ class Illustrator:
         text = verified.text
         if not cited:
             cited = [_of_its_own(item, one) for item, one in zip(evidence, meant, strict=True)]
-            text = "\n".join(wording.figure_on(one.page, number) for number, one in enumerate(cited, start=1))
+            text = "\n".join(
+                words.figure_on(page=one.page, number=number) for number, one in enumerate(cited, start=1)
+            )
         return Answer(
             AnswerState.GROUNDED,
-            f"{wording.figures_lead(len(meant))}\n{text}",
+            f"{words.figures_lead(len(meant))}\n{text}",
             citations=await self._desk.cite(channel, cited),
-            figures=await self._shown(channel, meant),
+            figures=await self._shown(channel, words, meant),
         )
 
     async def beside(
@@ -102,9 +105,9 @@ class Illustrator:
             storage.errors.InfrastructureError: as ``answer``.
         """
         asked = figure_question(retrieval.question.text)
-        if asked and asked.is_sure and asked.is_particular:
-            return await self._shown(channel, await self._meant(asked, retrieval))
-        return await self._shown(channel, await self._tied(retrieval, cited))
+        is_asked_for = asked and asked.is_sure and asked.is_particular
+        meant = self._meant(asked, retrieval) if asked and is_asked_for else self._tied(retrieval, cited)
+        return await self._shown(channel, reply_words(retrieval.question.language), await meant)
 
     async def _meant(self, asked: FigureQuestion, retrieval: Retrieval) -> list[_Meant]:
         """What a question that speaks of a figure means, the best first."""
@@ -157,9 +160,11 @@ class Illustrator:
         )
         return Evidence(number, passage, chunk.page_starts, chunk.words)
 
-    async def _shown(self, channel: Channel, meant: Iterable[_Meant]) -> tuple[Figure, ...]:
+    async def _shown(
+        self, channel: Channel, words: ReplyWords, meant: Iterable[_Meant]
+    ) -> tuple[Figure, ...]:
         return tuple(
-            [await self._desk.show_figure(channel, one.found.publication, one.figure) for one in meant]
+            [await self._desk.show_figure(channel, words, one.found.publication, one.figure) for one in meant]
         )
 
 

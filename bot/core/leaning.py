@@ -186,5 +186,5 @@ def _low_words(text: str) -> list[str]:
 
 
 def _rest(text: str, start: int) -> str:
-    """What is left of a text behind its opener, whose folded form is as long as itself in our languages."""
+    """What is left of a text behind its opener, which no letter stands in that folds into two."""
     return text[start:].strip() or text

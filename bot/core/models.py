@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
+from bot.core.languages import Language
 from storage.memory_models import Turn
 from storage.models import Box, Channel, ChannelKey, LivePublication, PlacedWord
 
@@ -41,6 +42,8 @@ class Question:
     """What else its words are called here."""
     is_wide: bool = False
     """A second look after one that found too little: only what a person set narrows it."""
+    language: Language = Language.ENGLISH
+    """What its reply is written in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,8 @@ class AnalyzedQuestion:
     """What else its words are called here."""
     wordings: tuple[AnalyzedQuestion, ...] = ()
     """The same question in a model's words, each searched for beside it."""
+    language: Language = Language.ENGLISH
+    """What its reply is written in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +245,8 @@ class Answer:
     milliseconds: Milliseconds = field(default_factory=Milliseconds)
     standalone: str = ""
     """What was searched for, when it is not what was typed."""
+    language: Language = Language.ENGLISH
+    """What is said beside the documents' own words."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from uuid import UUID
 import numpy as np
 import numpy.typing as npt
 
+from bot.core.languages import Language
 from bot.core.models import AnalyzedQuestion, Answer, Draft, Evidence, Question, Retrieval
 from storage.figure_models import Figure
 from storage.index.contract import Hit
@@ -254,7 +255,7 @@ class QuestionAnswering(Protocol):
 class Messenger(Protocol):
     """One platform's way to reply; ``address`` and ``message`` are what that platform stored."""
 
-    async def place(self, address: dict[str, Any]) -> dict[str, Any]:
+    async def place(self, address: dict[str, Any], language: Language) -> dict[str, Any]:
         """Post a placeholder where the question was asked and return what names it.
 
         Raises:

@@ -11,7 +11,8 @@ from typing import Any
 
 from bot.core.errors import ModelReplyUnusable
 from bot.core.evidence import show
-from bot.core.models import Claim, Draft, Evidence, Quote
+from bot.core.languages import language_of
+from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, Quote
 
 _QUOTE_LINE = re.compile(r"QUOTE\s*\[?(\d{1,3})\]?\s*:\s*(.+)", re.IGNORECASE)
 _CLAIM_LINE = re.compile(r"CLAIM\s*:\s*(.+)", re.IGNORECASE)
@@ -57,19 +58,27 @@ def instructions(reply_format: ReplyFormat, fence: str) -> str:
 
 
 def request(
-    question: str,
+    question: AnalyzedQuestion,
     evidence: Sequence[Evidence],
     fence: str,
     faults: Sequence[str] = (),
     stands: Sequence[str] = (),
 ) -> str:
-    """The user's turn: passages, question, what is answered already, what was wrong with the last reply."""
-    parts = [show(evidence, fence), f"Question: {question}"]
+    """The user's turn: passages, question, what stands already, what was wrong, and this reply's language."""
+    parts = [show(evidence, fence), f"Question: {question.text}"]
     if stands:
         parts.append(_list("These sentences stand. Do not repeat them, write only what is missing:", stands))
     if faults:
         parts.append(_list("Your last reply was refused. Repair this:", faults))
-    return "\n\n".join(parts)
+    return "\n\n".join((*parts, _language(question)))
+
+
+def _language(question: AnalyzedQuestion) -> str:
+    """A language that the question itself does not show is no order: it may be in one that we do not know."""
+    named = question.language.name.title()
+    if language_of(question.text) is question.language:
+        return f"Answer in {named}."
+    return f"Answer in the language of the question; where it shows none, in {named}."
 
 
 def read_reply(reply: str, reply_format: ReplyFormat) -> Draft:

@@ -9,7 +9,7 @@ from decimal import Decimal
 
 from bot.core.number_words import CARDINALS, MAGNITUDES, SPELLED, UNITS
 
-_NUMBER = re.compile(r"(?<!\d[.,])\d{1,3}(?:[ ']\d{3})+(?!\d)|\d+(?:[.,:/-]\d+)*")
+_NUMBER = re.compile(r"(?<!\d[.,])\d{1,3}(?:[ ']\d{3})+(?!\d)(?:[.,]\d{1,2}(?!\d))?|\d+(?:[.,:/-]\d+)*")
 _PARTS = re.compile(r"[:/ -]|\.(?=\d+\.)|(?<=\.\d\d)\.|(?<=\.\d)\.")
 _COMPOSED = re.compile(r"[:/ -]|\..+\.")
 _BEFORE = re.compile(r"(\b(?:EUR|USD|GBP|CHF)|[$€£])\s?-?$", re.IGNORECASE)

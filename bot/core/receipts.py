@@ -10,8 +10,10 @@ from pathlib import PurePosixPath
 
 from bot.core import wording
 from bot.core.announcement import Announcement, Entry
+from bot.core.languages import Language
 from bot.core.models import CitedPage
 from bot.core.plaintext import shorten
+from bot.core.reply_words import reply_words
 from storage.notice_models import Notice
 
 NAMED = 5
@@ -121,8 +123,8 @@ def _sentence(reason: str) -> str:
 
 
 def _source(notice: Notice, url: str) -> CitedPage:
-    name = PurePosixPath(notice.file).name
-    return CitedPage((), wording.source_label(1, notice.title), wording.page_of(1, name), url)
+    name, words = PurePosixPath(notice.file).name, reply_words(Language.ENGLISH)
+    return CitedPage((), words.source_label(1, notice.title), words.page_of(page=1, file=name), url)
 
 
 def _place(notice: Notice, is_elsewhere: bool) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import PurePosixPath
-from uuid import UUID
 
-from bot.core import wording
 from bot.core.citation_desk import CitationDesk
-from bot.core.models import Answer, AnswerState, NearestPage, Passage, UnreadFile
+from bot.core.models import Answer, AnswerState, NearestPage, Passage, Question, UnreadFile
 from bot.core.ports import ChannelDocuments
+from bot.core.reply_words import ReplyWords, reply_words
 from storage.models import Channel, DocumentStatus, Platform
 
 
@@ -20,18 +19,15 @@ class Refusals:
         self._documents = documents
         self._desk = desk
 
-    async def refuse(
-        self, channel: Channel, passages: Sequence[Passage], scope: Collection[UUID] | None = None
-    ) -> Answer:
+    async def refuse(self, question: Question, passages: Sequence[Passage]) -> Answer:
         """What was searched, the nearest page, what is still being read and what could not be.
-
-        ``scope``: the documents that were asked; None: all of the channel.
 
         Raises:
             storage.errors.InfrastructureError: the channel's documents are not known just now.
         """
+        words, channel, scope = reply_words(question.language), question.channel, question.documents
         if scope is not None and not scope:
-            return Answer(AnswerState.NOT_FOUND, wording.NO_SUCH_DOCUMENT)
+            return Answer(AnswerState.NOT_FOUND, words.no_such_document)
         statuses = [
             one
             for one in await self._documents.documents(channel.id)
@@ -45,13 +41,16 @@ class Refusals:
         )
         return Answer(
             state=AnswerState.NOT_FOUND,
-            text="\n".join(_sentences(statuses, nearest, unread, passages) or [_empty(channel)]),
+            text="\n".join(
+                _sentences(words, statuses, nearest, unread, passages) or [_empty(words, channel)]
+            ),
             nearest=nearest,
             unread=unread,
         )
 
 
 def _sentences(
+    words: ReplyWords,
     statuses: Sequence[DocumentStatus],
     nearest: NearestPage | None,
     unread: Sequence[UnreadFile],
@@ -59,18 +58,18 @@ def _sentences(
 ) -> list[str]:
     live = sum(status.state == "live" for status in statuses)
     waiting = sum(status.state in {"waiting", "reading"} for status in statuses)
-    said = [f"{wording.NOT_FOUND} {wording.searched(live)}"] if live else []
+    said = [f"{words.not_found} {words.searched(live)}"] if live else []
     if nearest:
         title = passages[0].publication.title or PurePosixPath(nearest.file).name
-        said.append(wording.nearest(title, nearest.page))
+        said.append(words.nearest(title=title, page=nearest.page))
     if waiting:
-        said.append(wording.still_reading(waiting))
+        said.append(words.still_reading(waiting))
     if unread:
-        said = said or [wording.NOT_FOUND]
-        said.append(wording.unread([PurePosixPath(item.file).name for item in unread]))
+        said = said or [words.not_found]
+        said.append(words.unread([PurePosixPath(item.file).name for item in unread]))
     return said
 
 
-def _empty(channel: Channel) -> str:
+def _empty(words: ReplyWords, channel: Channel) -> str:
     """Where the channel's PDFs go: a local channel's folder has its name, any other the tenant's."""
-    return wording.empty_channel(channel.name if channel.platform is Platform.LOCAL else channel.tenant)
+    return words.empty_channel(folder=channel.name if channel.platform is Platform.LOCAL else channel.tenant)

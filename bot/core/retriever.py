@@ -50,7 +50,9 @@ class HybridRetriever:
         )
         idf = {term: inverse_frequency(chunks, holding.get(term, 0)) for term in terms}
         compared = vector if found.vectors else None
-        analyzed = AnalyzedQuestion(question.text, terms, idf, compared, question.synonyms)
+        analyzed = AnalyzedQuestion(
+            question.text, terms, idf, compared, question.synonyms, language=question.language
+        )
         rare = rare_words(analyzed, rarity=inverse_frequency(chunks, EXACT_HOLDERS))
         ranked = self._ranking.order(analyzed, rare, found, question.asked_at.date())
         passages = tuple(cut(ranked, self._candidates, holds_exactly(rare)))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
-from bot.core import wording
-from bot.core.models import Answer, Citation, CitedPage, Figure
+from bot.core.models import Answer, Citation, CitedPage, Figure, NearestPage
+from bot.core.reply_words import ReplyWords, reply_words
 
 _Document = tuple[str, int]
 """Path and version: two folders of one channel may each hold a file of the same path."""
@@ -17,28 +17,35 @@ def cited_pages(answer: Answer) -> list[CitedPage]:
     groups: dict[tuple[_Document, int], list[Citation]] = {}
     for citation in answer.citations:
         groups.setdefault((_document(citation), citation.page), []).append(citation)
-    names = _names(answer.citations)
-    return [_cited_page(citations, names[document]) for (document, _), citations in groups.items()]
+    words, names = reply_words(answer.language), _names(answer.citations)
+    return [_cited_page(words, citations, names[document]) for (document, _), citations in groups.items()]
 
 
 def figure_pages(answer: Answer, longest: int) -> list[CitedPage]:
     """One source per figure of an answer; in a label of ``longest`` characters the page is never cut off."""
+    words = reply_words(answer.language)
     return [
         CitedPage(
             numbers=(),
-            label=wording.figure_label(_caption_within(figure, longest), figure.page),
-            fallback=wording.figure_label(figure.caption, figure.page),
+            label=words.figure_label(_caption_within(words, figure, longest), figure.page),
+            fallback=words.figure_label(figure.caption, figure.page),
             url=figure.url,
         )
         for figure in answer.figures
     ]
 
 
-def _caption_within(figure: Figure, longest: int) -> str:
+def _caption_within(words: ReplyWords, figure: Figure, longest: int) -> str:
     """A caption as far as it leaves room for the rest of its label; cut words could turn into links."""
-    room = longest - len(wording.figure_label("…", figure.page))
+    room = longest - len(words.figure_label("…", figure.page))
     caption = " ".join(figure.caption.split())
     return caption if len(caption) <= room else f"{caption[:room].rpartition(' ')[0]}…"
+
+
+def opened_pages(answer: Answer) -> list[CitedPage]:
+    """The cited pages; where nothing is cited, the page that came nearest."""
+    nearest = [answer.nearest] if answer.nearest else []
+    return cited_pages(answer) or [_nearest_page(page, reply_words(answer.language)) for page in nearest]
 
 
 def split_sources(pages: Sequence[CitedPage], shown: int) -> tuple[list[CitedPage], list[CitedPage]]:
@@ -46,14 +53,20 @@ def split_sources(pages: Sequence[CitedPage], shown: int) -> tuple[list[CitedPag
     return list(pages[:shown]), list(pages[shown:])
 
 
-def _cited_page(citations: Sequence[Citation], name: str) -> CitedPage:
+def _cited_page(words: ReplyWords, citations: Sequence[Citation], name: str) -> CitedPage:
     first = citations[0]
     return CitedPage(
         numbers=tuple(citation.number for citation in citations),
-        label=wording.source_label(first.page, name, is_ocr=first.is_ocr),
-        fallback=wording.page_of(first.page, PurePosixPath(first.file).name),
+        label=words.source_label(first.page, name, is_ocr=first.is_ocr),
+        fallback=words.page_of(page=first.page, file=PurePosixPath(first.file).name),
         url=first.url,
     )
+
+
+def _nearest_page(nearest: NearestPage, words: ReplyWords) -> CitedPage:
+    name = PurePosixPath(nearest.file).name
+    label = words.source_label(nearest.page, name)
+    return CitedPage((), label, words.page_of(page=nearest.page, file=name), nearest.url)
 
 
 def _document(citation: Citation) -> _Document:

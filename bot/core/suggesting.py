@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, zip_longest
 
 from bot.core import wording
+from bot.core.languages import Language, language_of
+from bot.core.reply_words import reply_words
 from bot.core.sentence_questions import question_of
 from storage.models import Chunk
 from storage.units import split_units
@@ -20,12 +22,6 @@ LONGEST_TITLE = 60
 LEAST = 6
 """Characters of a heading."""
 
-_COMMON_WORDS = {
-    "en": "the and of to in is for with",
-    "de": "der die und das ist von mit nicht",
-    "fr": "le les des et est une dans pour",
-    "es": "el los las y es una por para",
-}
 _NUMBERING = re.compile(
     r"^(?:(?:section|chapter|step|part|appendix)\s+)?(?:[\dIVX]+(?:\.\d+)*|[A-Z])[.):]?\s+", re.I
 )
@@ -33,7 +29,8 @@ _EMPTY_HEADINGS = re.compile(
     r"(?:table of )?contents?|introduction|overview|appendix.*|references?|index|notes?|summary|abstract"
     r"|purpose|scope(?: and application)?|acknowledg\w+|background|general|definitions?"
     r"|records?|revision history|responsibilities|objectives?"
-    r"|inhalt(?:sverzeichnis)?|einleitung|sommaire|índice|introducción",
+    r"|inhalt(?:sverzeichnis)?|einleitung|sommaire|índice|introducción|indice|introduzione|introdução"
+    r"|inhoud(?:sopgave)?|inleiding",
     re.I,
 )
 _PLAIN_TOPIC = re.compile(r"[^\W_][\w\s'’,&/()+-]{3,138}")
@@ -51,7 +48,7 @@ def suggest_questions(chunks: Sequence[Chunk], title: str, most: int) -> list[st
     asked = [heading for heading in headings if _is_question(heading)]
     soften = _Softening(text)
     about = list(_about_headings(headings, title, language, soften)) if language else []
-    told = list(_about_sentences(text, soften)) if language == "en" else []
+    told = list(_about_sentences(text, soften)) if language is Language.ENGLISH else []
     turns = chain.from_iterable(zip_longest(_spread(told, most), _spread(about, most)))
     distinct = dict.fromkeys(question for question in chain(asked, turns) if question)
     return [question for question in distinct if len(question) <= LONGEST][:most]
@@ -62,17 +59,6 @@ def _spread(questions: Sequence[str], most: int) -> Sequence[str]:
     return questions[:: max(1, len(questions) // most)]
 
 
-def language_of(text: str) -> str | None:
-    """The language most of whose common words a text holds, of those we can ask in; None for others."""
-    words = re.findall(r"[^\W\d_]+", text.lower())
-    shares = {
-        language: sum(map(set(common.split()).__contains__, words))
-        for language, common in _COMMON_WORDS.items()
-    }
-    best = max(shares, key=lambda language: shares[language])
-    return best if shares[best] >= max(2, len(words) / 25) else None
-
-
 def _is_question(heading: str) -> bool:
     """A heading that asks, as in a list of frequent questions."""
     words = heading.rstrip("? ")
@@ -80,21 +66,22 @@ def _is_question(heading: str) -> bool:
 
 
 def _about_headings(
-    headings: Sequence[str], title: str, language: str, soften: Callable[[str], str]
+    headings: Sequence[str], title: str, language: Language, soften: Callable[[str], str]
 ) -> Iterator[str]:
     for heading in headings:
         topic = _NUMBERING.sub("", " ".join(heading.split())).strip(" :.")
         if heading.endswith("?") or not _is_topic(topic) or topic == title:
             continue
         words = " ".join(map(soften, topic.split()))
-        if language == "en" and _ASKING.match(topic):
+        if language is Language.ENGLISH and _ASKING.match(topic):
             yield f"{topic[0].upper()}{words[1:]}?"
-        elif language == "en" and topic.lower().startswith("how to "):
+        elif language is Language.ENGLISH and topic.lower().startswith("how to "):
             yield wording.HOW_DO_I.format(words[len("how to ") :])
         else:
             is_plain = _is_plain(title) and len(title) <= LONGEST_TITLE
-            is_sentence = language == "en" and topic[1:] == topic[1:].lower()
-            yield wording.question_about(words if is_sentence else topic, title if is_plain else "", language)
+            is_sentence = language is Language.ENGLISH and topic[1:] == topic[1:].lower()
+            subject = words if is_sentence else topic
+            yield reply_words(language).question_on(subject, title if is_plain else "")
 
 
 def _is_topic(topic: str) -> bool:

@@ -10,11 +10,11 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bot.core import wording
 from bot.core.citing import Verified, VerifiedClaim, number_quotes, verify
 from bot.core.errors import ModelError, ModelReplyUnusable
 from bot.core.models import AnalyzedQuestion, Draft, Evidence, LocatedQuote
 from bot.core.ports import Answerer, Author
+from bot.core.reply_words import ReplyWords, reply_words
 
 log = logging.getLogger(__name__)
 
@@ -41,8 +41,9 @@ class Writing:
 
     async def write(self, question: AnalyzedQuestion, evidence: Sequence[Evidence]) -> Written:
         """What the evidence says on the question, as far as it is proven."""
-        sheet = _Sheet(evidence)
-        lead = wording.QUOTES_LEAD
+        words = reply_words(question.language)
+        sheet = _Sheet(evidence, words)
+        lead = words.quotes_lead
         for model in self._models:
             try:
                 dropped = await _modelled(model, question, sheet)
@@ -52,7 +53,7 @@ class Writing:
                 continue
             if sheet.claims or not dropped:
                 return sheet.with_note(dropped)
-            lead = wording.MODEL_UNVERIFIED
+            lead = words.model_unverified
         quotes = verify(await self._quoting.draft(question, evidence), evidence)
         return sheet.with_quotes(quotes.claims, lead)
 
@@ -60,8 +61,9 @@ class Writing:
 class _Sheet:
     """The sentences of one answer that are proven, in the order in which they were."""
 
-    def __init__(self, evidence: Sequence[Evidence]) -> None:
+    def __init__(self, evidence: Sequence[Evidence], words: ReplyWords) -> None:
         self.evidence = evidence
+        self.words = words
         self.claims: list[VerifiedClaim] = []
 
     @property
@@ -78,7 +80,7 @@ class _Sheet:
     def with_note(self, dropped: int) -> Written:
         """All of it, with a word on what was dropped."""
         lines, cited = number_quotes(self.claims)
-        note = wording.dropped(dropped) if dropped else ""
+        note = self.words.dropped(dropped) if dropped else ""
         return Written("\n".join(filter(None, (" ".join(lines), note))), cited, bool(dropped))
 
     def with_quotes(self, quotes: Sequence[VerifiedClaim], lead: str) -> Written:
@@ -109,5 +111,6 @@ async def _modelled(model: Author, question: AnalyzedQuestion, sheet: _Sheet) ->
 def _excuse(error: ModelError, sheet: _Sheet) -> str:
     """The sentence between what a model wrote and the quotes that stand in for the rest."""
     if sheet.claims:
-        return f"{wording.MODEL_BROKE_OFF} {wording.QUOTES_LEAD}"
-    return wording.MODEL_UNUSABLE if isinstance(error, ModelReplyUnusable) else wording.MODEL_FAILED
+        return f"{sheet.words.model_broke_off} {sheet.words.quotes_lead}"
+    is_unusable = isinstance(error, ModelReplyUnusable)
+    return sheet.words.model_unusable if is_unusable else sheet.words.model_failed

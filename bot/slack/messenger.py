@@ -11,10 +11,11 @@ import aiohttp
 from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.core import wording
 from bot.core.announcement import Announcement
 from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
+from bot.core.languages import Language
 from bot.core.models import Answer
+from bot.core.reply_words import reply_words
 from bot.slack.render import render, render_announcement
 from storage.models import Channel
 
@@ -43,13 +44,13 @@ class SlackMessenger:
         self.client = client
         self._sources_shown = sources_shown
 
-    async def place(self, address: Json) -> Json:
+    async def place(self, address: Json, language: Language) -> Json:
         """Post the placeholder; its metadata names the question, for ``find_placeholder``."""
         reply = await _call(
             self.client.chat_postMessage,
             channel=address["channel"],
             thread_ts=address["thread"],
-            text=wording.SEARCHING,
+            text=reply_words(language).searching,
             metadata=_metadata(address),
             **PLAIN,
         )

@@ -9,14 +9,14 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, takewhile
-from pathlib import PurePosixPath
 from typing import Any
 
-from bot.core import wording
 from bot.core.announcement import Announcement, announcement_paragraphs
-from bot.core.models import Answer, CitedPage, NearestPage
+from bot.core.languages import Language
+from bot.core.models import Answer, CitedPage
 from bot.core.plaintext import shorten, tame
-from bot.core.sources import cited_pages, figure_pages, split_sources
+from bot.core.reply_words import ReplyWords, reply_words
+from bot.core.sources import figure_pages, opened_pages, split_sources
 
 Block = dict[str, Any]
 
@@ -40,24 +40,24 @@ class SlackMessage:
 
 def render(answer: Answer, sources_shown: int) -> SlackMessage:
     """The answer's words, a URL button per cited page and per figure, and a control for the pages beyond."""
-    pages = cited_pages(answer) or [_nearest_page(page) for page in [answer.nearest] if page]
+    said, pages = reply_words(answer.language), opened_pages(answer)
     figures = figure_pages(answer, LABEL)
-    sources = [*_source_blocks(pages, sources_shown), *_figure_blocks(figures)]
-    understood = _understood(answer.standalone)
-    words = tame(answer.text).strip() or wording.ENGINE_FAILED
+    sources = [*_source_blocks(pages, sources_shown, said), *_figure_blocks(figures)]
+    understood = _understood(answer.standalone, said)
+    words = tame(answer.text).strip() or said.engine_failed
     taken = len(json.dumps([*understood, *sources], ensure_ascii=False))
-    sections = [_section(part) for part in _parts(words, MESSAGE - taken)]
+    sections = [_section(part) for part in _parts(words, MESSAGE - taken, said)]
     return SlackMessage(_fallback(words, [*pages, *figures]), (*understood, *sections, *sources))
 
 
 def render_announcement(announcement: Announcement) -> SlackMessage:
     """A paragraph per named file, and one URL button each that opens its first page."""
-    sources = _source_blocks(announcement.sources, len(announcement.sources))
+    said = reply_words(Language.ENGLISH)
+    sources = _source_blocks(announcement.sources, len(announcement.sources), said)
     words = tame("\n\n".join(announcement_paragraphs(announcement)))
     budget = MESSAGE - len(json.dumps(sources, ensure_ascii=False))
-    return SlackMessage(
-        _fallback(words, announcement.sources), (*map(_section, _parts(words, budget)), *sources)
-    )
+    sections = map(_section, _parts(words, budget, said))
+    return SlackMessage(_fallback(words, announcement.sources), (*sections, *sources))
 
 
 def escape(text: str) -> str:
@@ -65,27 +65,20 @@ def escape(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def _understood(question: str) -> list[Block]:
+def _understood(question: str, said: ReplyWords) -> list[Block]:
     """A small line over the answer, when something else was searched for than was typed."""
     if not question:
         return []
-    return [{"type": "context", "elements": [_plain(wording.understood(question), UNDERSTOOD)]}]
+    return [{"type": "context", "elements": [_plain(said.understood(question=question), UNDERSTOOD)]}]
 
 
-def _nearest_page(nearest: NearestPage) -> CitedPage:
-    name = PurePosixPath(nearest.file).name
-    return CitedPage(
-        (), wording.source_label(nearest.page, name), wording.page_of(nearest.page, name), nearest.url
-    )
-
-
-def _source_blocks(pages: Sequence[CitedPage], shown: int) -> list[Block]:
+def _source_blocks(pages: Sequence[CitedPage], shown: int, said: ReplyWords) -> list[Block]:
     first, further = split_sources(pages, shown)
     if not first:
         return []
     buttons = [_button(f"source-{number}", page) for number, page in enumerate(first, start=1)]
     groups = [further[start : start + OPTIONS] for start in range(0, len(further), OPTIONS)]
-    menus = [_menu(number, group) for number, group in enumerate(groups, start=1)]
+    menus = [_menu(number, group, said) for number, group in enumerate(groups, start=1)]
     return [{"type": "actions", "block_id": "sources", "elements": buttons}, *menus]
 
 
@@ -104,7 +97,7 @@ def _button(action: str, page: CitedPage) -> Block:
     }
 
 
-def _menu(number: int, pages: Sequence[CitedPage]) -> Block:
+def _menu(number: int, pages: Sequence[CitedPage], said: ReplyWords) -> Block:
     """The control for pages beyond the buttons: Slack lets one hold five."""
     options = [
         {"text": _plain(page.label), "value": str(place), "url": page.url} for place, page in enumerate(pages)
@@ -112,7 +105,7 @@ def _menu(number: int, pages: Sequence[CitedPage]) -> Block:
     return {
         "type": "section",
         "block_id": f"sources-{number}",
-        "text": _plain(wording.more_sources(len(pages))),
+        "text": _plain(said.more_sources(len(pages))),
         "accessory": {"type": "overflow", "action_id": f"source-more-{number}", "options": options},
     }
 
@@ -131,11 +124,11 @@ def _section(text: str) -> Block:
     return {"type": "section", "text": {"type": "mrkdwn", "text": escape(text), "verbatim": True}}
 
 
-def _parts(text: str, budget: int) -> list[str]:
+def _parts(text: str, budget: int, said: ReplyWords) -> list[str]:
     """The text in pieces that fit a section each; the last one says it when there was more."""
     if len(escape(text)) > budget:
-        end = _fitting(text, budget - len(wording.CUT_SHORT) - 2)
-        text = f"{text[:end].rstrip()}… {wording.CUT_SHORT}"
+        end = _fitting(text, budget - len(said.cut_short) - 2)
+        text = f"{text[:end].rstrip()}… {said.cut_short}"
     parts = []
     while text:
         end = _fitting(text, SECTION)

@@ -8,10 +8,11 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
-from bot.core import wording
 from bot.core.announcement import Announcement
 from bot.core.errors import DeliveryError, DeliveryUnclear
+from bot.core.languages import Language
 from bot.core.models import Answer
+from bot.core.reply_words import reply_words
 from bot.teams.connector import (
     Connector,
     card_activity,
@@ -43,11 +44,11 @@ class TeamsMessenger:
         self._sources_shown = sources_shown
         self._cards: OrderedDict[str, str] = OrderedDict()
 
-    async def place(self, address: Json) -> Json:
+    async def place(self, address: Json, language: Language) -> Json:
         """Show that we are at it, then post the placeholder."""
         with suppress(DeliveryError):
             await self.connector.post(address, typing_activity())
-        return {"id": await self.connector.post(address, plain_activity(wording.SEARCHING))}
+        return {"id": await self.connector.post(address, plain_activity(reply_words(language).searching))}
 
     async def find_placeholder(self, address: Json) -> Json | None:
         """Teams lets a bot read no messages: nothing can be found."""

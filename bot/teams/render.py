@@ -8,14 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 from typing import Any
 
-from bot.core import wording
 from bot.core.announcement import Announcement, announcement_paragraphs
-from bot.core.models import Answer, Citation, CitedPage, NearestPage
+from bot.core.languages import Language
+from bot.core.models import Answer, Citation, CitedPage
 from bot.core.plaintext import shorten, tame
-from bot.core.sources import cited_pages, figure_pages, split_sources
+from bot.core.reply_words import ReplyWords, reply_words
+from bot.core.sources import figure_pages, opened_pages, split_sources
 
 Json = dict[str, Any]
 
@@ -47,13 +47,13 @@ class TeamsMessage:
 
 def render(answer: Answer, sources_shown: int) -> TeamsMessage:
     """The answer's words with their citations, its sources and its figures."""
-    pages = cited_pages(answer) or [_nearest_page(page) for page in [answer.nearest] if page]
+    said, pages = reply_words(answer.language), opened_pages(answer)
     figures = figure_pages(answer, LABEL)
-    words = _cut(tame(answer.text).strip() or wording.ENGINE_FAILED)
+    words = _cut(tame(answer.text).strip() or said.engine_failed, said)
     return TeamsMessage(
-        text=_understood(answer.standalone) + escape(words),
+        text=_understood(answer.standalone, said) + escape(words),
         citations=_claims(words, answer.citations, pages),
-        card=_card(pages, figures, sources_shown) if pages or figures else None,
+        card=_card(pages, figures, sources_shown, said) if pages or figures else None,
         card_summary=_summary([*pages, *figures]),
     )
 
@@ -63,7 +63,7 @@ def render_announcement(announcement: Announcement) -> tuple[Json, str]:
     paragraphs = [tame(paragraph) for paragraph in announcement_paragraphs(announcement)]
     body = [line for paragraph in paragraphs for line in _lines(paragraph)]
     card = _adaptive(body + [_row(_opening(page)) for page in announcement.sources])
-    return card, _cut("\n\n".join(paragraphs))
+    return card, _cut("\n\n".join(paragraphs), reply_words(Language.ENGLISH))
 
 
 def _lines(paragraph: str) -> list[Json]:
@@ -91,23 +91,16 @@ def _literal(text: str) -> str:
     return _SYNTAX.sub(lambda match: f"\\{match[1]}" if match[1] else f"{match[2]}\\#", bare)
 
 
-def _cut(text: str) -> str:
+def _cut(text: str, said: ReplyWords) -> str:
     if len(text) <= MESSAGE:
         return text
-    return f"{text[:MESSAGE].rsplit(' ', 1)[0]}… {wording.CUT_SHORT}"
+    return f"{text[:MESSAGE].rsplit(' ', 1)[0]}… {said.cut_short}"
 
 
-def _understood(question: str) -> str:
+def _understood(question: str, said: ReplyWords) -> str:
     """A line over the answer, when something else was searched for than was typed."""
-    line = shorten(tame(wording.understood(question)), UNDERSTOOD)
+    line = shorten(tame(said.understood(question=question)), UNDERSTOOD)
     return f"{_literal(line)}\n\n" if question else ""
-
-
-def _nearest_page(nearest: NearestPage) -> CitedPage:
-    name = PurePosixPath(nearest.file).name
-    return CitedPage(
-        (), wording.source_label(nearest.page, name), wording.page_of(nearest.page, name), nearest.url
-    )
 
 
 def _claims(words: str, citations: Sequence[Citation], pages: Sequence[CitedPage]) -> tuple[Json, ...]:
@@ -129,11 +122,11 @@ def _claim(citation: Citation, label: str) -> Json:
     return {"@type": "Claim", "position": citation.number, "appearance": appearance}
 
 
-def _card(pages: Sequence[CitedPage], figures: Sequence[CitedPage], shown: int) -> Json:
+def _card(pages: Sequence[CitedPage], figures: Sequence[CitedPage], shown: int, said: ReplyWords) -> Json:
     first, further = split_sources(pages, shown)
     body = [_row(_opening(page)) for page in first]
     if further:
-        body.append(_row(_more(further)))
+        body.append(_row(_more(further, said)))
     body += [_row(_opening(figure)) for figure in figures]
     return _adaptive(body) | {"fallbackText": _summary([*pages, *figures])}
 
@@ -142,9 +135,9 @@ def _summary(pages: Sequence[CitedPage]) -> str:
     return "\n".join(tame(page.fallback) for page in pages)
 
 
-def _more(pages: Sequence[CitedPage]) -> Json:
+def _more(pages: Sequence[CitedPage], said: ReplyWords) -> Json:
     rows = [_row(_opening(page)) for page in pages]
-    return {"type": "Action.ShowCard", "title": wording.more_sources(len(pages)), "card": _adaptive(rows)}
+    return {"type": "Action.ShowCard", "title": said.more_sources(len(pages)), "card": _adaptive(rows)}
 
 
 def _row(action: Json) -> Json:

@@ -11,10 +11,10 @@ from uuid import UUID, uuid4
 
 from aiohttp import web
 
-from bot.core import wording
 from bot.core.links import Links
 from bot.core.models import Answer, AnswerState, CitedPage, Question
 from bot.core.ports import QuestionAnswering
+from bot.core.reply_words import reply_words
 from bot.core.sources import cited_pages
 from bot.core.threads import Threads
 from bot.web import headers
@@ -149,11 +149,12 @@ class Console:
         return channel
 
     def _answer_view(self, answer: Answer) -> dict[str, Any]:
-        near = answer.nearest
+        near, words = answer.nearest, reply_words(answer.language)
         return {
             "state": answer.state,
+            "language": answer.language,
             "text": answer.text,
-            "understood": wording.understood(answer.standalone) if answer.standalone else "",
+            "understood": words.understood(question=answer.standalone) if answer.standalone else "",
             "citations": [
                 {
                     "number": citation.number,
@@ -168,7 +169,7 @@ class Console:
             "sources": [self._source_view(page, answer) for page in cited_pages(answer)],
             "figures": [
                 {
-                    "label": wording.figure_label("", figure.page),
+                    "label": words.figure_label("", figure.page),
                     "caption": figure.caption,
                     "file": figure.file,
                     "view": self._links.viewer_path(figure.url),
@@ -176,7 +177,12 @@ class Console:
                 for figure in answer.figures
             ],
             "nearest": near
-            and {"file": near.file, "page": near.page, "view": self._links.viewer_path(near.url)},
+            and {
+                "file": near.file,
+                "label": words.source_label(near.page, near.file),
+                "note": words.nearest_note,
+                "view": self._links.viewer_path(near.url),
+            },
             "unread": [f"{unread.file}: {unread.reason}" for unread in answer.unread],
             "milliseconds": answer.milliseconds.total,
         }

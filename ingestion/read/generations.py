@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 
 from ingestion.settings import IngestionSettings
+from storage.analyzer import ANALYZER
 from storage.embedding import Embedder
 from storage.planning import Generations
 from storage.quotables import SPLITTER
@@ -23,11 +24,12 @@ def generations_of(settings: IngestionSettings, embedder: Embedder) -> Generatio
     """The readings wanted under these settings."""
     quick = f"{PARSER}+{CHUNKER}/{settings.chunk_tokens}/{embedder.window}"
     quick += "+ocr" if settings.reads_pictures else ""
+    terms = f"+{ANALYZER}"
     if settings.stop_at == "quick":
-        return Generations(quick, None)
+        return Generations(quick + terms, None)
     cut = f"{quick}+{LAYOUT if settings.layout else 'fonts'}+{_sight(settings)}"
     sentences = f"+{SPLITTER}" if settings.sentence_vectors else ""
-    return Generations(quick, cut + embedder.id + sentences, cut)
+    return Generations(quick + terms, cut + embedder.id + sentences + terms, cut)
 
 
 def _sight(settings: IngestionSettings) -> str:

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from core_fakes import WORDS
 from sqlalchemy import select, update
 
-from bot.core import wording
 from bot.core.conversation import Conversation
 from bot.core.errors import DeliveryError, DeliveryUnclear
+from bot.core.languages import Language
 from bot.core.models import Answer, AnswerState, IncomingMessage, Question
 from storage.channels import Channels
 from storage.clock import utc_now
@@ -68,7 +69,7 @@ class Chat:
         self.visible: list[tuple[Json, str]] = []
         self._can_look = can_look
 
-    async def place(self, address: Json) -> Json:
+    async def place(self, address: Json, language: Language) -> Json:
         """Post a placeholder."""
         self.visible.append((address, PLACEHOLDER))
         return {"index": len(self.visible) - 1}
@@ -329,12 +330,12 @@ async def test_a_platform_that_hangs_does_not_hold_a_slot_for_ever(world: World)
     hanging = asyncio.Event()
 
     class Hanging(Chat):
-        async def place(self, address: Json) -> Json:
+        async def place(self, address: Json, language: Language) -> Json:
             if not hanging.is_set():
                 hanging.set()
-                await super().place(address)
+                await super().place(address, language)
                 await asyncio.sleep(3600)
-            return await super().place(address)
+            return await super().place(address, language)
 
     chat = Hanging()
     world.messengers[Platform.SLACK] = chat
@@ -361,7 +362,7 @@ async def test_a_question_that_keeps_failing_is_answered_with_a_sentence(world: 
     async with world.running() as worker:
         await worker.receive(message())
         await world.until("done")
-    assert world.chat.replies() == [wording.ENGINE_FAILED]
+    assert world.chat.replies() == [WORDS.engine_failed]
     assert [row.attempts for row in await world.rows()] == [3]
 
 
@@ -375,7 +376,7 @@ async def test_a_question_that_kills_its_worker_is_answered_with_a_sentence(worl
         await world.set_rows(lease_until=utc_now() - timedelta(seconds=1))
     async with world.running():
         await world.until("done")
-    assert world.chat.replies() == [wording.ENGINE_FAILED]
+    assert world.chat.replies() == [WORDS.engine_failed]
 
 
 async def test_an_engine_that_is_down_uses_up_no_attempt(world: World) -> None:
@@ -396,7 +397,7 @@ async def test_an_answer_that_cannot_be_shown_is_replaced_by_a_sentence(world: W
     world.messenger.plan("deliver", "before", KeyError("a fault in rendering"))
     async with world.running():
         await world.until("done")
-    assert world.chat.replies() == [wording.ENGINE_FAILED]
+    assert world.chat.replies() == [WORDS.engine_failed]
 
 
 async def test_what_cannot_even_be_refused_politely_is_ended(world: World) -> None:

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from core_fakes import WORDS
 from engines._ports import free_port
 from engines.llm import LanguageModel
 from paper import pdf
 from program import Program
-
-from bot.core import wording
 
 SENTENCE = "The quota of the depot is 12 crates a day."
 
@@ -52,5 +51,5 @@ def test_a_model_that_is_down_is_replaced_by_quotes_and_the_answer_says_so(inges
     """A sentence about it, then the quote with its source."""
     ingested.environment = {"OPENAI_BASE_URL": f"http://127.0.0.1:{free_port()}/v1"}
     answer = ingested.ask("What is the quota of the depot?", "depot")
-    assert answer["text"].startswith(wording.MODEL_FAILED)
+    assert answer["text"].startswith(WORDS.model_failed)
     assert citations_of(answer) == {SENTENCE}

@@ -231,11 +231,8 @@
     const aside = turn.querySelector(".aside");
     aside.textContent = answer.unread.map((line) => `Could not be read: ${line}`).join("\n");
     if (answer.nearest) {
-      const { file, page, view } = answer.nearest;
-      const nearest = {
-        numbers: ["≈"], label: `p. ${page} · ${file}`, page: { view, title: file, file },
-        quotes: ["The nearest page. It may not answer the question."],
-      };
+      const { file, label, note, view } = answer.nearest;
+      const nearest = { numbers: ["≈"], label, page: { view, title: file, file }, quotes: [note] };
       writeSources(turn.querySelector(".sources"), [nearest], key);
     }
   };
@@ -243,6 +240,7 @@
   const showAnswer = (turn, answer) => {
     const key = ++turns;
     turn.classList.add(answer.state);
+    turn.lang = answer.language;
     const citations = new Map(answer.citations.map((cited) => [`[${cited.number}]`, cited]));
     const sources = answer.sources.map((source) => {
       const { title, file } = citations.get(`[${source.numbers[0]}]`);

@@ -7,9 +7,8 @@ import re
 from dataclasses import replace
 
 import pytest
-from core_fakes import ASKED_AT, Scripted, World, make_channel, make_passage, make_status
+from core_fakes import ASKED_AT, WORDS, Scripted, World, make_channel, make_passage, make_status
 
-from bot.core import wording
 from bot.core.errors import ModelReplyUnusable, ModelUnavailable
 from bot.core.models import Answer, AnswerState, Citation, Claim, Draft, Question, Quote
 from bot.core.sources import cited_pages, split_sources
@@ -30,7 +29,7 @@ async def test_without_a_model_the_documents_are_quoted(world: World) -> None:
     """The answer is a quote with number, page, boxes and a link whose citation is kept."""
     answer = await world.answering().answer(world.question(QUESTION))
     assert answer.state is AnswerState.GROUNDED
-    assert answer.text.startswith(wording.QUOTES_LEAD)
+    assert answer.text.startswith(WORDS.quotes_lead)
     assert "“Backups run daily at 2:00 AM.” [1]" in answer.text
     check_marks(answer)
     first = answer.citations[0]
@@ -74,7 +73,7 @@ async def test_what_fails_twice_is_dropped_and_said_so(world: World) -> None:
     answer = await world.answering(model).answer(world.question(QUESTION))
     assert answer.state is AnswerState.PARTIAL
     assert "hourly" not in answer.text
-    assert answer.text.endswith(wording.dropped(1))
+    assert answer.text.endswith(WORDS.dropped(1))
     check_marks(answer)
 
 
@@ -97,14 +96,14 @@ async def test_nothing_proven_ends_in_quotes(world: World) -> None:
     """When not one sentence of the model survives, the documents speak for themselves."""
     model = Scripted(Draft((FORGED,)), Draft((FORGED,)))
     answer = await world.answering(model).answer(world.question(QUESTION))
-    assert answer.text.startswith(wording.MODEL_UNVERIFIED)
+    assert answer.text.startswith(WORDS.model_unverified)
     assert "hourly" not in answer.text
     check_marks(answer)
 
 
 FAILURES = [
-    (ModelUnavailable("down"), wording.MODEL_FAILED),
-    (ModelReplyUnusable("cut off"), wording.MODEL_UNUSABLE),
+    (ModelUnavailable("down"), WORDS.model_failed),
+    (ModelReplyUnusable("cut off"), WORDS.model_unusable),
 ]
 
 
@@ -153,8 +152,8 @@ async def test_what_the_documents_do_not_say_is_not_found(world: World) -> None:
     answer = await world.answering(model).answer(world.question("What is the capital of Mongolia?"))
     assert answer.state is AnswerState.NOT_FOUND
     assert model.faults == []
-    assert wording.NOT_FOUND in answer.text
-    assert wording.searched(2) in answer.text
+    assert WORDS.not_found in answer.text
+    assert WORDS.searched(2) in answer.text
     assert "scan.pdf" in answer.text
     assert "a scan" not in answer.text
     assert answer.citations == ()
@@ -177,7 +176,7 @@ async def test_an_empty_channel_says_how_to_add_documents(world: World) -> None:
     answer = await world.answering().answer(world.question(QUESTION))
     assert (answer.state, answer.text) == (
         AnswerState.NOT_FOUND,
-        wording.empty_channel(world.question(QUESTION).channel.name),
+        WORDS.empty_channel(folder=world.question(QUESTION).channel.name),
     )
     assert answer.nearest is None
 
@@ -187,7 +186,7 @@ async def test_documents_on_their_way_are_mentioned(world: World) -> None:
     world.shelf.passages.clear()
     world.register.statuses = [make_status("new.pdf", "reading"), make_status("next.pdf", "waiting")]
     answer = await world.answering().answer(world.question(QUESTION))
-    assert answer.text == wording.still_reading(2)
+    assert answer.text == WORDS.still_reading(2)
 
 
 @pytest.mark.parametrize("error", [IndexUnavailable("secret host"), DatabaseUnavailable("secret host")])
@@ -195,19 +194,19 @@ async def test_an_engine_that_is_down_says_try_again(world: World, error: Except
     """A failure of ours is never "not in your documents", and its text is not shown."""
     world.shelf.error = error
     answer = await world.answering().answer(world.question(QUESTION))
-    assert (answer.state, answer.text) == (AnswerState.FAILED, wording.ENGINE_FAILED)
+    assert (answer.state, answer.text) == (AnswerState.FAILED, WORDS.engine_failed)
     assert answer.citations == ()
 
 
 @pytest.mark.parametrize(
     ("text", "reply"),
     [
-        ("Hello!", wording.GREETING),
-        ("good morning", wording.GREETING),
-        ("Thanks a lot.", wording.THANKS),
-        ("help", wording.HELP),
-        ("  ", wording.HELP),
-        ("What can you do?", wording.HELP),
+        ("Hello!", WORDS.greeting),
+        ("good morning", WORDS.greeting),
+        ("Thanks a lot.", WORDS.thanks),
+        ("help", WORDS.help),
+        ("  ", WORDS.help),
+        ("What can you do?", WORDS.help),
     ],
 )
 async def test_small_talk_has_no_sources(world: World, text: str, reply: str) -> None:
@@ -219,7 +218,7 @@ async def test_small_talk_has_no_sources(world: World, text: str, reply: str) ->
 async def test_a_question_that_is_too_long_is_not_read(world: World) -> None:
     """The limit is said instead of a search."""
     answer = await world.answering().answer(world.question("why " * 2000))
-    assert (answer.state, answer.text) == (AnswerState.CHAT, wording.question_too_long(4000))
+    assert (answer.state, answer.text) == (AnswerState.CHAT, WORDS.question_too_long(limit=4000))
 
 
 TRAP = "Zebras: see [the portal](https://evil.test) <@U123> [7] [1](https://evil.test/x) daily."

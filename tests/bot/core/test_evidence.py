@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from core_fakes import Shelf, make_evidence, make_passage
+from core_fakes import Shelf, ask, make_evidence, make_passage
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -79,7 +79,7 @@ def test_a_model_sees_the_same_with_and_without_boxes() -> None:
     publication = replace(passage.publication, version_id=99, file="other.pdf", sha256="f" * 64)
     other = replace(passage, publication=publication, score=0.1, bm25=None, vector=0.3, ordinal=4)
     without = replace(with_boxes, words=(), passage=other)
-    assert request("When?", [with_boxes], "f3") == request("When?", [without], "f3")
+    assert request(ask("When?"), [with_boxes], "f3") == request(ask("When?"), [without], "f3")
 
 
 def test_a_passage_shows_title_page_and_section() -> None:
@@ -113,7 +113,7 @@ def test_the_instructions_name_the_fence_and_the_format(reply_format: ReplyForma
 
 def test_faults_are_named_to_the_model() -> None:
     """A retry says what was wrong."""
-    assert "- Sentence 1: it is empty." in request("When?", [], "f3", ["Sentence 1: it is empty."])
+    assert "- Sentence 1: it is empty." in request(ask("When?"), [], "f3", ["Sentence 1: it is empty."])
 
 
 def test_a_json_reply_is_read() -> None:

@@ -89,6 +89,19 @@ SAME = [
     ("a dozen", "12"),
     ("3-day", "three-day"),
     ("two-year", "2-year"),
+    ("Gilt seit dem 15. Januar 2024.", "effective 2024-01-15"),
+    ("Gilt ab dem 3. März.", "It applies from March 3."),
+    ("En vigueur depuis le 1er août 2024.", "in force since August 1, 2024"),
+    ("Vigente desde el 2 de enero de 2024.", "in force since 2 January 2024"),
+    ("In vigore dal 1 maggio 2024.", "effective May 1, 2024"),
+    ("Em vigor desde 1º de março de 2024.", "effective March 1, 2024"),
+    ("Geldig vanaf 5 oktober 2024.", "valid from 5 October 2024"),
+    ("Das kostet höchstens 1.200,50 Euro.", "It costs at most 1,200.50 euros."),
+    ("Cela coûte 1 200,50 euros au plus.", "It costs at most 1,200.50 euros."),
+    ("It costs at most 1,200.50 euros.", "Cela coûte 1\u202f200,50 euros au plus."),
+    ("Die Frist beträgt 4 Wochen.", "The notice period is four weeks."),
+    ("It is kept for 12 years.", "Elle est conservée pendant douze ans."),
+    ("Siehe dafür SOP-IT-04.", "see SOP-IT-04 for this"),
 ]
 """What a sentence says, and a source that says so."""
 
@@ -127,6 +140,11 @@ OTHER = [
     ("in March", "in April"),
     ("x1", "x2"),
     ("4.2", "4 and 2"),
+    ("Gilt ab dem 3. März.", "It applies from May 3."),
+    ("Das kostet höchstens 1.200,50 Euro.", "It costs at most 1,200.05 euros."),
+    ("Das ist höchstens 1,2 Meter hoch.", "It is at most 12 metres high."),
+    ("Die Frist beträgt 3 Wochen.", "The notice period is four weeks."),
+    ("Siehe dafür SOP-IT-05.", "see SOP-IT-04 for this"),
 ]
 """What a sentence says, and a source that does not."""
 

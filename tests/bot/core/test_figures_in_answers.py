@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from core_fakes import BACKUPS, HashEmbedder, Register, Shelf, World, make_passage, make_publication
+from core_fakes import BACKUPS, WORDS, HashEmbedder, Register, Shelf, World, make_passage, make_publication
 
-from bot.core import wording
 from bot.core.figure_questions import figure_question, speaks_of
 from bot.core.models import AnswerState
 from bot.core.retriever import HybridRetriever
@@ -48,7 +47,7 @@ async def test_the_figure_that_is_asked_for_is_the_answer(world: World, question
     """Its caption is quoted where it stands, and its link marks the figure itself."""
     answer = await world.answering().answer(world.question(question))
     assert answer.state is AnswerState.GROUNDED
-    assert answer.text == f"{wording.figures_lead(1)}\n“{caption}” [1]"
+    assert answer.text == f"{WORDS.figures_lead(1)}\n“{caption}” [1]"
     assert [(one.page, one.quote) for one in answer.citations] == [(1, caption)]
     assert [(one.caption, one.box) for one in answer.figures] == [(caption, BOX)]
     kept = {world.register.page_url(world.question("").channel, one): one for one in world.register.kept}
@@ -61,7 +60,7 @@ async def test_the_figure_that_is_asked_for_is_the_answer(world: World, question
 async def test_a_figure_without_a_caption_is_marked_instead_of_quoted(world: World, question: str) -> None:
     """Found by the words in it, which are nobody's quote, when it is wanted or nothing else answers."""
     answer = await world.answering().answer(world.question(question))
-    assert answer.text == f"{wording.figures_lead(1)}\n{wording.figure_on(1, 1)}"
+    assert answer.text == f"{WORDS.figures_lead(1)}\n{WORDS.figure_on(page=1, number=1)}"
     assert [(one.quote, one.boxes) for one in answer.citations] == [("", (BOX,))]
     assert [one.caption for one in answer.figures] == [""]
 
@@ -70,7 +69,7 @@ async def test_several_are_shown_when_several_are_asked_for(world: World) -> Non
     """In the plural; three at most."""
     answer = await world.answering().answer(world.question("Show me all charts"))
     assert len(answer.figures) == 3
-    assert answer.text.startswith(wording.figures_lead(3))
+    assert answer.text.startswith(WORDS.figures_lead(3))
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import pytest
-from core_fakes import ASKED_AT, HashEmbedder, Shelf, World, make_channel, make_passage
+from core_fakes import ASKED_AT, WORDS, HashEmbedder, Shelf, World, make_channel, make_passage
 
-from bot.core import wording
 from bot.core.answering import Answering
 from bot.core.citation_desk import CitationDesk
 from bot.core.errors import ModelUnavailable
@@ -184,7 +183,7 @@ async def test_a_second_look_is_judged_like_the_first(world: World) -> None:
     answer = await answering(world, WideningRetriever(inner, Book())).answer(question("capital of Peru?"))
     assert [asked.is_wide for asked in inner.asked] == [False, True]
     assert answer.state is AnswerState.NOT_FOUND
-    assert wording.NOT_FOUND in answer.text
+    assert WORDS.not_found in answer.text
 
 
 async def test_a_models_wording_can_open_the_gate(world: World) -> None:

@@ -14,6 +14,7 @@ from aiohttp.test_utils import TestServer
 
 from bot.core.announcement import Announcement, Entry
 from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
+from bot.core.languages import Language
 from bot.core.models import Answer, AnswerState, CitedPage
 from bot.slack.messenger import SlackMessenger, web_client
 from bot.slack.render import MESSAGE, render_announcement
@@ -92,7 +93,7 @@ async def test_a_placeholder_is_posted_so_that_slack_adds_nothing(
     api: WebApi, messenger: SlackMessenger
 ) -> None:
     """In the thread, without previews or mentions, and naming its question in metadata."""
-    assert await messenger.place(ADDRESS) == {"channel": "C1", "ts": "18.0"}
+    assert await messenger.place(ADDRESS, Language.ENGLISH) == {"channel": "C1", "ts": "18.0"}
     ((method, sent),) = api.calls
     assert (method, sent["thread_ts"], sent["parse"]) == ("chat.postMessage", "17.1", "none")
     assert [
@@ -108,7 +109,7 @@ async def test_a_placeholder_of_unclear_outcome_is_found_again(
     """The connection broke after Slack had posted: one post, and looking finds it."""
     api.faults = [None]
     with pytest.raises(DeliveryUnclear):
-        await messenger.place(address)
+        await messenger.place(address, Language.ENGLISH)
     assert len(api.posted) == 1
     assert await messenger.find_placeholder(address) == {"channel": address["channel"], "ts": "18.0"}
 
@@ -117,14 +118,14 @@ async def test_the_placeholder_of_another_question_is_not_ours(
     api: WebApi, messenger: SlackMessenger
 ) -> None:
     """Only the very same question's message is taken over."""
-    await messenger.place(ADDRESS | {"key": "T1:C1:16.0"})
+    await messenger.place(ADDRESS | {"key": "T1:C1:16.0"}, Language.ENGLISH)
     assert await messenger.find_placeholder(ADDRESS) is None
 
 
 async def test_a_short_rate_limit_is_waited_for(api: WebApi, messenger: SlackMessenger) -> None:
     """Slack says it did nothing: asking again posts once."""
     api.faults = [slow_down("0")]
-    await messenger.place(ADDRESS)
+    await messenger.place(ADDRESS, Language.ENGLISH)
     assert (len(api.calls), len(api.posted)) == (2, 1)
 
 
@@ -143,7 +144,7 @@ async def test_a_failing_slack_is_unclear_and_not_asked_twice(api: WebApi, messe
     """A 503 says nothing about whether a message was posted."""
     api.faults = [web.Response(status=503, text="upstream")]
     with pytest.raises(DeliveryUnclear):
-        await messenger.place(ADDRESS)
+        await messenger.place(ADDRESS, Language.ENGLISH)
     assert len(api.calls) == 1
 
 
@@ -151,20 +152,22 @@ async def test_a_refusal_is_no_unclear_outcome(api: WebApi, messenger: SlackMess
     """A bot that was removed from the channel knows that nothing was posted."""
     api.faults = [web.json_response({"ok": False, "error": "not_in_channel"})]
     with pytest.raises(DeliveryError, match="not_in_channel") as caught:
-        await messenger.place(ADDRESS)
+        await messenger.place(ADDRESS, Language.ENGLISH)
     assert not isinstance(caught.value, DeliveryUnclear)
 
 
 async def test_an_unreachable_slack_got_nothing() -> None:
     """Nobody listens: certainly nothing was posted."""
     with pytest.raises(DeliveryError) as caught:
-        await SlackMessenger(web_client("xoxb-test", "http://127.0.0.1:9/api/")).place(ADDRESS)
+        await SlackMessenger(web_client("xoxb-test", "http://127.0.0.1:9/api/")).place(
+            ADDRESS, Language.ENGLISH
+        )
     assert not isinstance(caught.value, DeliveryUnclear)
 
 
 async def test_delivering_twice_writes_the_same_message(api: WebApi, messenger: SlackMessenger) -> None:
     """An update repeats without a second message, and keeps the metadata."""
-    message = await messenger.place(ADDRESS)
+    message = await messenger.place(ADDRESS, Language.ENGLISH)
     await messenger.deliver(ADDRESS, message, ANSWER)
     await messenger.deliver(ADDRESS, message, ANSWER)
     assert [method for method, _ in api.calls] == ["chat.postMessage", "chat.update", "chat.update"]

@@ -7,11 +7,11 @@ import re
 from dataclasses import replace
 from typing import Any
 
+from core_fakes import WORDS
 from hypothesis import example, given
 from hypothesis import strategies as st
 from slack_sdk.models.blocks import Block
 
-from bot.core import wording
 from bot.core.models import Answer, AnswerState, Citation, Figure, NearestPage
 from bot.slack.render import render
 from storage.models import Box
@@ -149,14 +149,14 @@ def test_a_long_answer_is_cut_and_says_so_while_its_sources_stay() -> None:
         [block["text"]["text"] for block in message.blocks if block["text"]["type"] == "mrkdwn"] if 0 else []
     )
     words = [b["text"]["text"] for b in message.blocks if b.get("text", {}).get("type") == "mrkdwn"]
-    assert words[-1].endswith(wording.CUT_SHORT)
+    assert words[-1].endswith(WORDS.cut_short)
     assert all(len(part) <= 3000 for part in words)
 
 
 def test_not_found_offers_the_nearest_page() -> None:
     """The page that came nearest has a button though it is no citation."""
     nearest = NearestPage("it/sop.pdf", 3, f"{LINK}near")
-    message = render(Answer(AnswerState.NOT_FOUND, wording.NOT_FOUND, nearest=nearest), 5)
+    message = render(Answer(AnswerState.NOT_FOUND, WORDS.not_found, nearest=nearest), 5)
     (button,) = message.blocks[-1]["elements"]
     assert (button["text"]["text"], button["url"]) == ("p. 3 · sop.pdf", f"{LINK}near")
 
@@ -176,7 +176,7 @@ def test_each_figure_has_a_button_that_names_its_page_however_long_its_caption()
 
 def test_a_failure_is_a_sentence_without_buttons() -> None:
     """Nothing to open stands under an answer that failed."""
-    message = render(Answer(AnswerState.FAILED, wording.ENGINE_FAILED), 5)
+    message = render(Answer(AnswerState.FAILED, WORDS.engine_failed), 5)
     assert [block["type"] for block in message.blocks] == ["section"]
 
 

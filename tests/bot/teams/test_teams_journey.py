@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from aiohttp import web
+from core_fakes import WORDS
 from engines._ports import free_port
 from engines.playground import (
     GENERAL,
@@ -23,7 +24,6 @@ from engines.playground import (
 )
 from playwright.async_api import Browser
 
-from bot.core import wording
 from bot.teams.door import TeamsDoor
 from storage.models import ChannelKey, Platform
 
@@ -77,7 +77,7 @@ async def test_a_question_is_answered_with_citations_and_buttons(
     seen_as = await tenant.teams.say(conversation, "when do backups run?", mention)
     calls = await tenant.teams.answered()
     typing, placeholder, answer, card = bodies(calls)
-    assert (typing["type"], placeholder["text"]) == ("typing", wording.SEARCHING)
+    assert (typing["type"], placeholder["text"]) == ("typing", WORDS.searching)
     assert calls[2]["request"]["method"] == "PUT"
     assert answer["id"] == calls[1]["response"]["body"]["id"]
     assert answer["text"].endswith("backups run daily at 2:00 AM [1].")

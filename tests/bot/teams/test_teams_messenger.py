@@ -12,6 +12,7 @@ from aiohttp.test_utils import TestServer
 
 from bot.core.announcement import Announcement, Entry
 from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
+from bot.core.languages import Language
 from bot.core.models import Answer, AnswerState, Citation, CitedPage
 from bot.teams.connector import AppCredentials, Connector
 from bot.teams.messenger import TeamsMessenger
@@ -95,7 +96,7 @@ async def test_one_text_and_one_card_are_left_however_often_it_is_delivered(
     teams: Teams, messenger: TeamsMessenger
 ) -> None:
     """The placeholder becomes the answer; repeating the delivery shows nothing new."""
-    message = await messenger.place(teams.address)
+    message = await messenger.place(teams.address, Language.ENGLISH)
     await messenger.deliver(teams.address, message, ANSWER)
     await messenger.deliver(teams.address, message, ANSWER)
     text, card = teams.shown.values()
@@ -108,7 +109,7 @@ async def test_the_bots_token_is_asked_for_once_and_again_when_it_is_refused(
     teams: Teams, messenger: TeamsMessenger
 ) -> None:
     """A token serves many messages; a 401 makes the next try ask for another."""
-    message = await messenger.place(teams.address)
+    message = await messenger.place(teams.address, Language.ENGLISH)
     assert (teams.tokens, set(teams.authorizations)) == (1, {"Bearer token-1"})
     teams.faults = [web.Response(status=401)]
     with pytest.raises(DeliveryError):
@@ -123,7 +124,7 @@ async def test_microsofts_passing_faults_are_tried_again(
 ) -> None:
     """The documented statuses are repeated with growing pauses."""
     teams.faults = [web.Response(status=status), web.Response(status=status)]
-    await messenger.place(teams.address)
+    await messenger.place(teams.address, Language.ENGLISH)
     assert len(teams.shown) == 1
 
 
@@ -134,7 +135,7 @@ async def test_trying_again_ends(
     """Four tries, then the outbox comes back later."""
     teams.faults = [web.Response(status=status) for _ in range(9)]
     with pytest.raises(error):
-        await messenger.place(teams.address)
+        await messenger.place(teams.address, Language.ENGLISH)
     assert len(teams.faults) == 5
 
 
@@ -142,7 +143,7 @@ async def test_a_long_rate_limit_goes_back_to_the_outbox(teams: Teams, messenger
     """The time that Teams asked for is handed on, not slept through."""
     teams.faults = [web.Response(status=429, headers={"Retry-After": "120"})]
     with pytest.raises(DeliveryError) as caught:
-        await messenger.place(teams.address)
+        await messenger.place(teams.address, Language.ENGLISH)
     assert caught.value.retry_after == 120
 
 
@@ -150,13 +151,13 @@ async def test_a_broken_connection_is_unclear(teams: Teams, messenger: TeamsMess
     """Nobody knows whether the placeholder was posted; it is not posted again here."""
     teams.faults = [None]
     with pytest.raises(DeliveryUnclear):
-        await messenger.place(teams.address)
+        await messenger.place(teams.address, Language.ENGLISH)
     assert len(teams.shown) == 1
 
 
 async def test_a_card_of_unclear_outcome_is_not_posted_twice(teams: Teams, messenger: TeamsMessenger) -> None:
     """The text's citations open the same pages, so a second card is never risked."""
-    message = await messenger.place(teams.address)
+    message = await messenger.place(teams.address, Language.ENGLISH)
     put_is_fine = web.json_response({"id": message["id"]})
     teams.faults = [put_is_fine, None]
     await messenger.deliver(teams.address, message, ANSWER)
@@ -171,14 +172,14 @@ async def test_nothing_and_no_token_goes_to_a_foreign_service_url(teams: Teams, 
     credentials = AppCredentials("app", "s3cret", "tenant-1", authority=teams.url)
     connector = Connector(credentials, is_microsofts)
     with pytest.raises(DeliveryError, match="service URL"):
-        await TeamsMessenger(connector).place({"service_url": url, "conversation": "c"})
+        await TeamsMessenger(connector).place({"service_url": url, "conversation": "c"}, Language.ENGLISH)
     assert teams.tokens == 0
 
 
 async def test_an_unreachable_connector_got_nothing(messenger: TeamsMessenger) -> None:
     """Nobody listens: certainly nothing was posted."""
     with pytest.raises(DeliveryError) as caught:
-        await messenger.place({"service_url": "http://127.0.0.1:9/", "conversation": "c"})
+        await messenger.place({"service_url": "http://127.0.0.1:9/", "conversation": "c"}, Language.ENGLISH)
     assert not isinstance(caught.value, DeliveryUnclear)
 
 

@@ -8,10 +8,10 @@ import re
 from dataclasses import replace
 from typing import Any
 
+from core_fakes import WORDS
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bot.core import wording
 from bot.core.models import Answer, AnswerState, Citation, Figure, NearestPage
 from bot.teams.connector import card_activity, text_activity
 from bot.teams.render import render
@@ -145,17 +145,17 @@ def test_text_and_card_never_share_an_activity() -> None:
 def test_a_long_answer_is_cut_and_says_so_while_its_sources_stay() -> None:
     """The card is a message of its own, so no length of the text can take a source."""
     message = render(answer("A sentence [1]. " * 2000, *(cited(n) for n in range(1, 9))), 5)
-    assert message.text.endswith(wording.CUT_SHORT)
+    assert message.text.endswith(WORDS.cut_short)
     assert len(json.dumps(message.card)) < 28_000
 
 
 def test_not_found_offers_the_nearest_page_and_a_failure_nothing() -> None:
     """The nearest page has a button though it is no citation; a failure has no card."""
     nearest = NearestPage("it/sop.pdf", 3, f"{LINK}near")
-    card = render(Answer(AnswerState.NOT_FOUND, wording.NOT_FOUND, nearest=nearest), 5).card
+    card = render(Answer(AnswerState.NOT_FOUND, WORDS.not_found, nearest=nearest), 5).card
     assert card
     assert card["body"][0]["actions"][0]["url"] == f"{LINK}near"
-    assert render(Answer(AnswerState.FAILED, wording.ENGINE_FAILED), 5).card is None
+    assert render(Answer(AnswerState.FAILED, WORDS.engine_failed), 5).card is None
 
 
 def test_what_was_understood_stands_over_the_answer_and_is_harmless() -> None:

@@ -1,0 +1,120 @@
+"""Every sentence of a reply, in each language that replies are written in: ``replies/<language>.toml``.
+
+Nothing there quotes an exception, a path or an id. A sentence with {places} is called with what stands there;
+one with a number has a form for one and a form for the others.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from bot.core.languages import Language
+
+FILES_NAMED = 3
+"""Files that are named before the others are only counted."""
+ZERO_IS_ONE = {Language.FRENCH, Language.PORTUGUESE}
+"""Languages that say "0 document" (Unicode CLDR, plural rules)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence with places for values; what is put there is never read as a place itself."""
+
+    text: str
+
+    def __call__(self, **values: object) -> str:
+        """The sentence with its values."""
+        return self.text.format(**values)
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A sentence about so many things, in both of its forms."""
+
+    one: str
+    other: str
+    language: Language
+
+    def __call__(self, count: int) -> str:
+        """The sentence for this many."""
+        is_one = count == 1 or (count == 0 and self.language in ZERO_IS_ONE)
+        return (self.one if is_one else self.other).format(count=count)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyWords:
+    """The sentences of one language; the English file shows what each says, and its {places}."""
+
+    language: Language
+    searching: str
+    greeting: str
+    thanks: str
+    help: str
+    quotes_lead: str
+    model_failed: str
+    model_unusable: str
+    model_broke_off: str
+    model_unverified: str
+    dropped: Counted
+    cut_short: str
+    understood: Sentence
+    not_found: str
+    no_such_document: str
+    searched: Counted
+    nearest: Sentence
+    nearest_note: str
+    still_reading: Counted
+    unread_files: Sentence
+    and_more: Sentence
+    empty_channel: Sentence
+    engine_failed: str
+    question_too_long: Sentence
+    figures_lead: Counted
+    figure_on: Sentence
+    figure_described: Sentence
+    figure_named: Sentence
+    figure_unnamed: Sentence
+    source: Sentence
+    source_by_ocr: Sentence
+    page_of: Sentence
+    more_sources: Counted
+    question_about: Sentence
+    document_named: Sentence
+    document_unnamed: str
+
+    def unread(self, names: Sequence[str]) -> str:
+        """Files of the channel that could not be read; at most three are named."""
+        named, rest = ", ".join(names[:FILES_NAMED]), len(names) - FILES_NAMED
+        return self.unread_files(files=self.and_more(files=named, count=rest) if rest > 0 else named)
+
+    def figure_label(self, caption: str, page: int) -> str:
+        """The line, or the button, that shows a figure."""
+        return self.figure_named(caption=caption, page=page) if caption else self.figure_unnamed(page=page)
+
+    def source_label(self, page: int, title: str, *, is_ocr: bool = False) -> str:
+        """Text of a source button."""
+        return (self.source_by_ocr if is_ocr else self.source)(page=page, title=title)
+
+    def question_on(self, topic: str, title: str) -> str:
+        """How a person might ask about a heading; ``title`` is '' for a document without one to speak of."""
+        document = self.document_named(title=title) if title else self.document_unnamed
+        return self.question_about(document=document, topic=topic)
+
+
+@cache
+def reply_words(language: Language) -> ReplyWords:
+    """The sentences of a language."""
+    file = files("bot.core").joinpath("replies", f"{language}.toml")
+    said = tomllib.loads(file.read_text(encoding="utf-8"))
+    return ReplyWords(language, **{name: _read(value, language) for name, value in said.items()})
+
+
+def _read(value: str | dict[str, str], language: Language) -> Any:
+    if isinstance(value, dict):
+        return Counted(**value, language=language)
+    return Sentence(value) if "{" in value else value
