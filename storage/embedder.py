@@ -62,6 +62,7 @@ class BundledEmbedder:
         self.id = identity
         self.space = space_of(identity)
         self.dimensions = int(session.get_outputs()[0].shape[-1])
+        self._takes = {one.name for one in session.get_inputs()}
         self.batch = BATCH
         self.window = WINDOW
         self.tokenizer = pieces.file
@@ -119,7 +120,8 @@ class BundledEmbedder:
         if len(pieces) > WINDOW:
             pieces = [*pieces[: WINDOW - 1], pieces[-1]]
         ids = np.array([pieces], dtype=np.int64)
-        inputs = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
+        known = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
+        inputs = {name: values for name, values in known.items() if name in self._takes}
         states: Vector = self._session.run(None, inputs)[0][0]
         mean = states.mean(axis=0)
         vector: Vector = (mean / max(float(np.linalg.norm(mean)), 1e-12)).astype(np.float32)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tiny_embedder import write_embedder
 
 from storage.bundled import bundled
 from storage.embedder import BundledEmbedder
@@ -77,6 +78,17 @@ def test_an_embedder_is_named_by_its_content(embedder: BundledEmbedder, tmp_path
     changed = BundledEmbedder.load(tmp_path)
     changed.close()
     assert copy.id == embedder.id != changed.id
+
+
+def test_a_model_of_ones_own_gets_the_inputs_it_takes(tmp_path: Path) -> None:
+    """Shows that a multilingual model, exported without token types, is used as it comes."""
+    embedder = BundledEmbedder.load(
+        write_embedder(tmp_path, ["vacation Urlaub vacances", "backup Sicherung"])
+    )
+    english, german, french, other = embedder.embed(["vacation", "Urlaub", "les vacances", "Sicherung"])
+    embedder.close()
+    assert min(english @ german, english @ french) > 0.9
+    assert english @ other < 0.1
 
 
 def test_a_missing_or_broken_model_gives_a_sentence(tmp_path: Path) -> None:
