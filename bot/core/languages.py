@@ -48,17 +48,18 @@ whom whos whose why will with within without won wont word work working works wo
 yes yet you your youre yours
 """,
     Language.GERMAN: """
-aber alle allen alles als also am an andere anderen auch auf aus bei beim bin bis bitte da dabei dafur
-damit danach dann daran darauf darf darfst daruber das dass davon dazu dein deine dem den der deren des
-deshalb dich die dies diese diesem diesen dieser dieses dir doch dort du durch durfen ein eine einem einen
-einer eines er erhalten erst es etwas fur gab geben gegen gehen geht gibt habe haben hat hatte hier ich
-ihm ihn ihnen ihr ihre ihren im immer in ist jede jeden jeder jedes jemand jetzt kann kannst kein keine
-keinen kommt konnen konnte lang lange langer man mehr mein meine meinem meinen meiner mich mit muss mussen
-musst nach nachste nein nicht nichts noch nur ob oder oft ohne pro schon sehr sein seine seit sich sie
-sind so sobald soll sollen sonst stehen steht tun uber um und uns unser unsere unserem unseren unter viel
-viele vielen vom von vor wahrend wann war waren warum was weil welche welchem welchen welcher welches wem
-wen wenn wer werde werden wessen wie wieder wieso wieviel will wir wird wo wofur wohin wollen womit worden
-wozu wurde wurden zu zum zur zwei zwischen
+aber alle allen alles als also am an andere anderen auch auf aus ausserhalb bei beim bereits bin bis bitte
+bzw da dabei dafur damit danach dann daran darauf darf darfst daruber das dass davon dazu dein deine dem
+den der deren des deshalb dich die dies diese diesem diesen dieser dieses dir doch dort du durch durfen
+ein eine einem einen einer eines er erhalten erst es etwas fuer fur gab geben gegen gehen geht gemass gibt
+habe haben hat hatte hier ich ihm ihn ihnen ihr ihre ihren im immer in innerhalb ist jede jedem jeden
+jeder jedes jemand jetzt jeweils kann kannst kein keine keinen kommt konnen konnte lang lange langer laut
+man manche manchen mancher mehr mein meine meinem meinen meiner mich mit muessen muss mussen musst nach
+nachste nein nicht nichts noch nur ob oder oft ohne pro schon sehr sein seine seit sich sie sind so sobald
+solche solcher soll sollen sonst sowie sowohl stehen steht tun uber um und uns unser unsere unserem
+unseren unter viel viele vielen vom von vor wahrend wann war waren warum was weil welche welchem welchen
+welcher welches wem wen wenn wer werde werden wessen wie wieder wieso wieviel will wir wird wo wofur wohin
+wollen womit worden wozu wurde wurden zu zum zur zwei zwischen
 """,
     Language.FRENCH: """
 a afin alors apres as assez au aucun aucune aujourd aurait aussi autre autres aux avait avant avec avez
@@ -119,9 +120,9 @@ another language ("die casting", "comment", "plus", "solo"), so that it decides 
 
 _OTHER_WORDS = {
     Language.GERMAN: """
-bekomme bekommen bekommt brauche brauchen braucht danke frist ganz gelten genau gilt hallo heute hilfe
-hoch kosten kostet kundigen mitarbeitende mitarbeitenden mitarbeiter monat monate neu neue neuen regelung
-stunden tag tage tagen urlaub woche wochen zeig zeige
+bekomme bekommen bekommt brauche brauchen braucht danke freitag frist ganz gelten genau gilt hallo heute
+hilfe hoch kosten kostet kundigen laufen lauft mitarbeitende mitarbeitenden mitarbeiter monat monate
+montag neu neue neuen regelung stunden tag tage tagen taglich uhr urlaub woche wochen zeig zeige
 """,
     Language.FRENCH: """
 bonjour conge conges coute delai duree employe employes existe jour jours merci mois personne preavis
