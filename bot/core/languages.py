@@ -120,29 +120,44 @@ another language ("die casting", "comment", "plus", "solo"), so that it decides 
 
 _OTHER_WORDS = {
     Language.GERMAN: """
-bekomme bekommen bekommt brauche brauchen braucht danke freitag frist ganz gelten genau gilt hallo heute
-hilfe hoch kosten kostet kundigen laufen lauft mitarbeitende mitarbeitenden mitarbeiter monat monate
-montag neu neue neuen regelung stunden tag tage tagen taglich uhr urlaub woche wochen zeig zeige
+abrechnung anleitung antrag arbeit arbeiten arbeitszeit ausnahmen beantragen bekomme bekommen bekommt
+bezahlt brauche brauchen braucht danke einreichen erlaubt formular freitag frist ganz gehalt gelten genau
+gilt hallo heute hilfe hoch kosten kostet krank krankheit kundigen kundigung kundigungsfrist laufen lauft
+mitarbeitende mitarbeitenden mitarbeiter moglich monat monate montag neu neue neuen passwort probezeit
+rechnung regelung reisekosten seite stunden tag tage tagen taglich uberstunden uhr urlaub verboten
+vergessen vertrag vorgesetzte woche wochen zeig zeige zustandig
 """,
     Language.FRENCH: """
-bonjour conge conges coute delai duree employe employes existe jour jours merci mois personne preavis
-prend salarie salaries veux
+anciennete arret autorise autorises bonjour conge conges contrat coute delai demande demander duree
+embauche employe employes envoyer existe facture formulaire frais gerer horaires jour jours maladie
+maternite merci mois obligatoire oublie paie paye payes personne preavis prend rembourse remboursement
+salaire salarie salaries semaine semaines stagiaires teletravail travail travailler utiliser veux
 """,
     Language.SPANISH: """
-ano anos cuesta cuestan dan dia dias empleado empleados existe gracias habla hola mes meses necesito nuevo
-nuevos plazo pregunta tiempo trabajador trabajadores vacaciones vale
+ano anos aprobar contrasena contrato cuesta cuestan dan despido dia dias empleado empleados
+enfermedad enviar existe factura formulario gastos gracias habla hola horas jornada maternidad mes meses
+necesito nuevo nuevos obligatorio olvide pagadas pagar permiso permite permiten plazo pregunta puesto
+salario semana semanas solicitar sueldo teletrabajo tiempo trabajador trabajadores trabajar trabajo ultima
+ultimo vacaciones vale
 """,
     Language.ITALIAN: """
-anni anno bisogno buongiorno ciao dipendente dipendenti esiste ferie giorni giorno grazie lavorare lungo
-mese mesi scadenza tempo vuole
+aggiornamento anni anno assenza azienda bisogno buongiorno ciao congedo contratto dimenticato dipendente
+dipendenti domanda esiste fattura ferie giorni giorno grazie inviare lavorare lavoro lungo malattia
+maternita mese mesi obbligatorio pagare permessi permesso preavviso richiesta rimborso scadenza
+settimana settimane spese stipendio straordinari tempo vuole
 """,
     Language.PORTUGUESE: """
-ano anos bom custa demora dia dias existe feriado ferias funcionario funcionarios licenca mes meses nova
-novo obrigada obrigado ola prazo preciso tempo trabalhador
+ano anos atestado bom contrato custa demissao demora despesas dia dias doente empresa enviar esqueci
+existe fatura feriado ferias formulario funcionario funcionarios licenca maternidade mes meses nova novo
+obrigada obrigado obrigatorio ola pagar pedido prazo preciso reembolso salario semana semanas senha
+solicitar tempo trabalhador trabalhar trabalho ultima versao
 """,
     Language.DUTCH: """
-bedankt dag dagen duurt geldt goed graag hallo kost krijg krijgen krijgt maand maanden medewerker
-medewerkers nieuwe uur verlof verlofdagen vraag week weken
+aanvragen afspraken arbeidsovereenkomst bedankt betaald betaalt dag dagen declaratie duurt factuur
+formulier geldt goed graag hallo indienen kost krijg krijgen krijgt maand maanden medewerker
+medewerkers nieuwe ontslag opzegtermijn overuren proeftijd reiskosten thuiswerken toegestaan uur vergeten
+verlof verlofdagen verplicht vraag wachtwoord week weken werken werkgever werktijd ziek ziekte
+zwangerschap
 """,
 }
 """What people say and ask about most."""
