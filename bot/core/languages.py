@@ -48,17 +48,18 @@ whom whos whose why will with within without won wont word work working works wo
 yes yet you your youre yours
 """,
     Language.GERMAN: """
-aber alle allen alles als also am an andere anderen auch auf aus bei beim bin bis bitte da dabei dafur
-damit danach dann daran darauf darf darfst daruber das dass davon dazu dein deine dem den der deren des
-deshalb dich die dies diese diesem diesen dieser dieses dir doch dort du durch durfen ein eine einem einen
-einer eines er erhalten erst es etwas fur gab geben gegen gehen geht gibt habe haben hat hatte hier ich
-ihm ihn ihnen ihr ihre ihren im immer in ist jede jeden jeder jedes jemand jetzt kann kannst kein keine
-keinen kommt konnen konnte lang lange langer man mehr mein meine meinem meinen meiner mich mit muss mussen
-musst nach nachste nein nicht nichts noch nur ob oder oft ohne pro schon sehr sein seine seit sich sie
-sind so sobald soll sollen sonst stehen steht tun uber um und uns unser unsere unserem unseren unter viel
-viele vielen vom von vor wahrend wann war waren warum was weil welche welchem welchen welcher welches wem
-wen wenn wer werde werden wessen wie wieder wieso wieviel will wir wird wo wofur wohin wollen womit worden
-wozu wurde wurden zu zum zur zwei zwischen
+aber alle allen alles als also am an andere anderen auch auf aus ausserhalb bei beim bereits bin bis bitte
+bzw da dabei dafur damit danach dann daran darauf darf darfst daruber das dass davon dazu dein deine dem
+den der deren des deshalb dich die dies diese diesem diesen dieser dieses dir doch dort du durch durfen
+ein eine einem einen einer eines er erhalten erst es etwas fuer fur gab geben gegen gehen geht gemass gibt
+habe haben hat hatte hier ich ihm ihn ihnen ihr ihre ihren im immer in innerhalb ist jede jedem jeden
+jeder jedes jemand jetzt jeweils kann kannst kein keine keinen kommt konnen konnte lang lange langer laut
+man manche manchen mancher mehr mein meine meinem meinen meiner mich mit muessen muss mussen musst nach
+nachste nein nicht nichts noch nur ob oder oft ohne pro schon sehr sein seine seit sich sie sind so sobald
+solche solcher soll sollen sonst sowie sowohl stehen steht tun uber um und uns unser unsere unserem
+unseren unter viel viele vielen vom von vor wahrend wann war waren warum was weil welche welchem welchen
+welcher welches wem wen wenn wer werde werden wessen wie wieder wieso wieviel will wir wird wo wofur wohin
+wollen womit worden wozu wurde wurden zu zum zur zwei zwischen
 """,
     Language.FRENCH: """
 a afin alors apres as assez au aucun aucune aujourd aurait aussi autre autres aux avait avant avec avez
@@ -119,29 +120,44 @@ another language ("die casting", "comment", "plus", "solo"), so that it decides 
 
 _OTHER_WORDS = {
     Language.GERMAN: """
-bekomme bekommen bekommt brauche brauchen braucht danke frist ganz gelten genau gilt hallo heute hilfe
-hoch kosten kostet kundigen mitarbeitende mitarbeitenden mitarbeiter monat monate neu neue neuen regelung
-stunden tag tage tagen urlaub woche wochen zeig zeige
+abrechnung anleitung antrag arbeit arbeiten arbeitszeit ausnahmen beantragen bekomme bekommen bekommt
+bezahlt brauche brauchen braucht danke einreichen erlaubt formular freitag frist ganz gehalt gelten genau
+gilt hallo heute hilfe hoch kosten kostet krank krankheit kundigen kundigung kundigungsfrist laufen lauft
+mitarbeitende mitarbeitenden mitarbeiter moglich monat monate montag neu neue neuen passwort probezeit
+rechnung regelung reisekosten seite stunden tag tage tagen taglich uberstunden uhr urlaub verboten
+vergessen vertrag vorgesetzte woche wochen zeig zeige zustandig
 """,
     Language.FRENCH: """
-bonjour conge conges coute delai duree employe employes existe jour jours merci mois personne preavis
-prend salarie salaries veux
+anciennete arret autorise autorises bonjour conge conges contrat coute delai demande demander duree
+embauche employe employes envoyer existe facture formulaire frais gerer horaires jour jours maladie
+maternite merci mois obligatoire oublie paie paye payes personne preavis prend rembourse remboursement
+salaire salarie salaries semaine semaines stagiaires teletravail travail travailler utiliser veux
 """,
     Language.SPANISH: """
-ano anos cuesta cuestan dan dia dias empleado empleados existe gracias habla hola mes meses necesito nuevo
-nuevos plazo pregunta tiempo trabajador trabajadores vacaciones vale
+ano anos aprobar contrasena contrato cuesta cuestan dan despido dia dias empleado empleados
+enfermedad enviar existe factura formulario gastos gracias habla hola horas jornada maternidad mes meses
+necesito nuevo nuevos obligatorio olvide pagadas pagar permiso permite permiten plazo pregunta puesto
+salario semana semanas solicitar sueldo teletrabajo tiempo trabajador trabajadores trabajar trabajo ultima
+ultimo vacaciones vale
 """,
     Language.ITALIAN: """
-anni anno bisogno buongiorno ciao dipendente dipendenti esiste ferie giorni giorno grazie lavorare lungo
-mese mesi scadenza tempo vuole
+aggiornamento anni anno assenza azienda bisogno buongiorno ciao congedo contratto dimenticato dipendente
+dipendenti domanda esiste fattura ferie giorni giorno grazie inviare lavorare lavoro lungo malattia
+maternita mese mesi obbligatorio pagare permessi permesso preavviso richiesta rimborso scadenza
+settimana settimane spese stipendio straordinari tempo vuole
 """,
     Language.PORTUGUESE: """
-ano anos bom custa demora dia dias existe feriado ferias funcionario funcionarios licenca mes meses nova
-novo obrigada obrigado ola prazo preciso tempo trabalhador
+ano anos atestado bom contrato custa demissao demora despesas dia dias doente empresa enviar esqueci
+existe fatura feriado ferias formulario funcionario funcionarios licenca maternidade mes meses nova novo
+obrigada obrigado obrigatorio ola pagar pedido prazo preciso reembolso salario semana semanas senha
+solicitar tempo trabalhador trabalhar trabalho ultima versao
 """,
     Language.DUTCH: """
-bedankt dag dagen duurt geldt goed graag hallo kost krijg krijgen krijgt maand maanden medewerker
-medewerkers nieuwe uur verlof verlofdagen vraag week weken
+aanvragen afspraken arbeidsovereenkomst bedankt betaald betaalt dag dagen declaratie duurt factuur
+formulier geldt goed graag hallo indienen kost krijg krijgen krijgt maand maanden medewerker
+medewerkers nieuwe ontslag opzegtermijn overuren proeftijd reiskosten thuiswerken toegestaan uur vergeten
+verlof verlofdagen verplicht vraag wachtwoord week weken werken werkgever werktijd ziek ziekte
+zwangerschap
 """,
 }
 """What people say and ask about most."""

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.core.evidence import gather_evidence, show
+from bot.core.languages import Language
 from bot.core.markers import SPACING, marked
 from bot.core.prompting import ReplyFormat, ReplyMisformatted, instructions, read_reply, request
 from storage.tokens import count_tokens
@@ -109,6 +110,20 @@ def test_the_instructions_name_the_fence_and_the_format(reply_format: ReplyForma
     assert "</passage f00d>" in said
     assert ("CLAIM:" in said) == (reply_format is ReplyFormat.MARKED)
     assert "{" not in said or reply_format is ReplyFormat.JSON
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("Wie lange?", "Answer in German."),
+        ("SOP-IT-04?", "Answer in the language of the question; where it shows none, in German."),
+        ("Hány nap?", "Answer in the language of the question; where it shows none, in German."),
+    ],
+)
+def test_the_language_of_the_reply_is_named_to_the_model(text: str, named: str) -> None:
+    """Shows that a question in a language which is not known is not ordered to be answered in another."""
+    asked = replace(ask(text), language=Language.GERMAN)
+    assert request(asked, [], "f3").splitlines()[-1] == named
 
 
 def test_faults_are_named_to_the_model() -> None:
