@@ -63,8 +63,9 @@ class ExtractiveAnswerer:
     async def draft(self, question: AnalyzedQuestion, evidence: Sequence[Evidence]) -> Draft:
         """The best quotes; none when the evidence holds no text."""
         ranked = self._by_words(Asked(question), evidence)
-        ranked = await self._by_meaning(question, ranked[: self._embedded])
-        return Draft(tuple(_claim(candidate) for candidate in self._chosen(ranked)), verbatim=True)
+        ranked, embedded = await self._by_meaning(question, ranked[: self._embedded])
+        claims = tuple(_claim(candidate) for candidate in self._chosen(ranked))
+        return Draft(claims, verbatim=True, embedded=embedded)
 
     def _by_words(self, asked: Asked, evidence: Sequence[Evidence]) -> list[_Candidate]:
         candidates = [candidate for item in evidence for candidate in _covered(asked, item)]
@@ -77,16 +78,17 @@ class ExtractiveAnswerer:
 
     async def _by_meaning(
         self, question: AnalyzedQuestion, candidates: Sequence[_Candidate]
-    ) -> list[_Candidate]:
+    ) -> tuple[list[_Candidate], int]:
+        """(the candidates, best first, tokens embedded for that)."""
         if question.vector is None or not candidates:
-            return [replace(candidate, score=candidate.lexical) for candidate in candidates]
-        vectors = await self._meaning.of([(one.item.passage, one.unit) for one in candidates])
+            return [replace(candidate, score=candidate.lexical) for candidate in candidates], 0
+        vectors, embedded = await self._meaning.of([(one.item.passage, one.unit) for one in candidates])
         cosines = vectors @ np.asarray(question.vector, dtype=np.float32)
         scored = [
             replace(candidate, score=candidate.lexical + COSINE * max(float(cosine), 0.0))
             for candidate, cosine in zip(candidates, cosines, strict=True)
         ]
-        return sorted(scored, key=lambda candidate: -candidate.score)
+        return sorted(scored, key=lambda candidate: -candidate.score), embedded
 
     def _chosen(self, ranked: Sequence[_Candidate]) -> list[_Candidate]:
         """The best, and further ones nearly as good that say something else."""

@@ -22,8 +22,8 @@ class Meaning:
         self._embedder = embedder
         self._kept = kept
 
-    async def of(self, units: Sequence[Unit]) -> FloatArray:
-        """L2-normalised vectors of at least one unit, shape (units, dimensions).
+    async def of(self, units: Sequence[Unit]) -> tuple[FloatArray, int]:
+        """(L2-normalised vectors of at least one unit, shape (units, dimensions), tokens embedded for them).
 
         Raises:
             storage.errors.InfrastructureError: readings cannot be reached, or the embedder is late.
@@ -31,7 +31,8 @@ class Meaning:
         found = await self._look_up(units)
         missing = [unit.text for (_, unit), vector in zip(units, found, strict=True) if vector is None]
         made = iter(await self._embedder.aembed(missing) if missing else ())
-        return np.stack([next(made) if vector is None else vector for vector in found])
+        vectors = np.stack([next(made) if vector is None else vector for vector in found])
+        return vectors, sum(map(self._embedder.count, missing))
 
     async def _look_up(self, units: Sequence[Unit]) -> list[FloatArray | None]:
         """The kept vector of each unit; each chunk is asked for once."""

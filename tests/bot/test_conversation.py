@@ -15,7 +15,8 @@ from sqlalchemy import select, update
 from bot.core import wording
 from bot.core.conversation import Conversation
 from bot.core.errors import DeliveryError, DeliveryUnclear
-from bot.core.models import Answer, AnswerState, IncomingMessage, Question
+from bot.core.incoming import IncomingMessage
+from bot.core.models import Answer, AnswerState, Question
 from storage.channels import Channels
 from storage.clock import utc_now
 from storage.database import Database
