@@ -37,6 +37,7 @@ from storage.memory import Memory
 from storage.mended_readings import MendedReadings
 from storage.models import Rung
 from storage.pdf.process import PdfProcess
+from storage.question_records import QuestionRecords
 from storage.readings import ReadingFiles
 from storage.settings import StorageSettings, load, refuse_unknown
 
@@ -89,6 +90,7 @@ class Storage:
     catalog: Catalog
     citations: Citations
     memory: Memory
+    records: QuestionRecords
     blobs: Blobs
     files: ReadingFiles
     readings: MendedReadings
@@ -117,6 +119,7 @@ async def open_storage(settings: Settings) -> AsyncIterator[Storage]:
             Catalog(database, Rung(settings.ingestion.stop_at)),
             Citations(database),
             Memory(database, settings.bot.memory_days),
+            QuestionRecords(database, settings.bot.record_days),
             Blobs(home / "blobs"),
             files,
             MendedReadings(files, database),

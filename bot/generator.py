@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from bot.core.models import AnalyzedQuestion, Draft, Evidence
+from bot.core.errors import ModelError
+from bot.core.models import AnalyzedQuestion, Draft, Evidence, Prompt
 from bot.core.prompting import REPLY_SCHEMA, ReplyFormat, instructions, read_reply, request
 from bot.model_endpoint import Ask, ModelEndpoint, in_time
 
@@ -50,13 +51,23 @@ class ModelAnswerer:
             ModelReplyUnusable: the reply was cut off, empty or not what was asked for.
         """
 
-        def turn(fence: str) -> str:
-            return request(question, evidence, fence, faults, stands)
+        sent: list[Prompt] = []
 
-        async with in_time(self._seconds):
-            return await self._endpoint.prefer_schema(
-                partial(self._ask, ReplyFormat.JSON, turn), partial(self._ask, ReplyFormat.MARKED, turn)
-            )
+        async def ask(reply_format: ReplyFormat) -> Draft:
+            fence = secrets.token_hex(8)
+            turn = request(question, evidence, fence, faults, stands)
+            sent.append(Prompt(instructions(reply_format, fence), turn, reply_format is ReplyFormat.JSON))
+            return await self._reply(reply_format, sent[-1])
+
+        try:
+            async with in_time(self._seconds):
+                draft = await self._endpoint.prefer_schema(
+                    partial(ask, ReplyFormat.JSON), partial(ask, ReplyFormat.MARKED)
+                )
+        except ModelError as error:
+            error.prompts = tuple(sent)
+            raise
+        return replace(draft, prompts=tuple(sent))
 
     async def write(self, instructions: str, request: str, *, seconds: float, tokens: int) -> str:
         """A short text in the model's words.
@@ -72,9 +83,7 @@ class ModelAnswerer:
         """Close the connections."""
         await self._endpoint.aclose()
 
-    async def _ask(self, reply_format: ReplyFormat, turn: Callable[[str], str]) -> Draft:
-        fence = secrets.token_hex(8)
-        schema = REPLY_SCHEMA if reply_format is ReplyFormat.JSON else None
-        ask = Ask(instructions(reply_format, fence), turn(fence), self._tokens, schema)
-        reply = await self._endpoint.reply(ask)
+    async def _reply(self, reply_format: ReplyFormat, prompt: Prompt) -> Draft:
+        schema = REPLY_SCHEMA if prompt.with_schema else None
+        reply = await self._endpoint.reply(Ask(prompt.system, prompt.user, self._tokens, schema))
         return replace(read_reply(reply.text, reply_format), usage=reply.usage)

@@ -22,6 +22,7 @@ from bot.core.extractive import ExtractiveAnswerer
 from bot.core.gate import EvidenceGate
 from bot.core.link_keys import KeyRing
 from bot.core.links import Links
+from bot.core.recording import recording
 from bot.core.rewriting import ModelRewriter
 from bot.core.writing import Writing
 from bot.engines import Settings, Storage, open_embedder, open_index, open_pdf_process, open_storage
@@ -80,6 +81,7 @@ async def build_answering(
             evidence_tokens=settings.evidence_tokens,
             expansion_tokens=settings.expansion_tokens,
             question_chars=settings.question_chars,
+            records=await stack.enter_async_context(recording(storage.records)),
         )
 
 

@@ -67,7 +67,8 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         embedder = await stack.enter_async_context(open_embedder(storage))
         index = await stack.enter_async_context(open_index(storage, patiently=True))
         listening.tell()
-        await stack.enter_async_context(forgetting(storage.memory))
+        for kept in (storage.memory, storage.records):
+            await stack.enter_async_context(forgetting(kept))
         links = make_links(settings)
         answering = await stack.enter_async_context(build_answering(storage, embedder, index, links))
         ingestion = build_ingestion(storage, embedder, index, pdf)

@@ -132,6 +132,13 @@ class BotSettings(FootnoteSettings):
         le=3650,
         description="Days a thread's questions and answers are kept, so that follow-ups are understood.",
     )
+    record_days: float = Field(
+        30,
+        ge=0,
+        le=3650,
+        description="Days the record of a question is kept: what was found, sent to a model, written and "
+        "dropped; 0 keeps none.",
+    )
 
     receipts: str = Field(
         "channel",

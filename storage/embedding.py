@@ -91,6 +91,10 @@ class PunctualEmbedder:
         self._remember(known)
         return np.stack([known[text] for text in texts])
 
+    def count(self, text: str) -> int:
+        """Pieces of a text."""
+        return self._embedder.count(text)
+
     def _remember(self, known: dict[str, Vectors]) -> None:
         for text, vector in known.items():
             self._recent[text] = vector

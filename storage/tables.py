@@ -4,7 +4,7 @@
 
     channel <- folder <- document <- version <- publication -> reading -> blob
     channel <- inbox <- outbox        channel, version <- citation        channel <- notice
-    channel <- turn (turn_table.py)
+    channel <- turn (turn_table.py)   channel <- question_record (record_table.py)
 
 Only this package sees these classes; callers get the dataclasses of ``models.py``.
 Every step of the journey is a compare-and-set on ``state`` together with ``fence``.

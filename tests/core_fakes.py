@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 import numpy as np
@@ -125,6 +126,9 @@ def ask(text: str, *corpus: str, vector: Sequence[float] | None = None) -> Analy
 class HashEmbedder:
     """Embeds a text as the normalised counts of its terms: equal words, equal meaning."""
 
+    def count(self, text: str) -> int:
+        return len(analyze(text))
+
     async def aembed(self, texts: Sequence[str]) -> np.ndarray:
         vectors = np.zeros((len(texts), 64), dtype=np.float32)
         for row, text in enumerate(texts):
@@ -140,6 +144,7 @@ class Found:
     vectors: list[Hit]
     publications: dict[UUID, LivePublication]
     words_only: frozenset[UUID] = frozenset()
+    not_live: int = 0
 
 
 @dataclass
@@ -275,7 +280,7 @@ class World:
     register: Register
     ids: itertools.count[int] = field(default_factory=itertools.count)
 
-    def answering(self, *models: Author) -> Answering:
+    def answering(self, *models: Author, **more: Any) -> Answering:
         embedder = HashEmbedder()
         return Answering(
             retriever=HybridRetriever(self.shelf, embedder),
@@ -285,6 +290,7 @@ class World:
             figures=self.shelf,
             documents=self.register,
             desk=CitationDesk(self.register, self.register),
+            **more,
         )
 
     def question(self, text: str) -> Question:

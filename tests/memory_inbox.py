@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from bot.core.incoming import IncomingMessage
 from bot.core.languages import Language
-from bot.core.models import Answer, IncomingMessage
+from bot.core.models import Answer
 from bot.core.ports import Messenger
 
 

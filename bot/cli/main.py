@@ -110,6 +110,13 @@ def _add_listings(commands: Any) -> None:
     restore.add_argument("--channel", required=True, help="the channel it was deleted from")
     restore.add_argument("--to", required=True, type=Path, metavar="DIR", help="where to save it")
     restore.set_defaults(run="bot.cli.deleted:restore")
+    records = commands.add_parser(
+        "records", help="how questions were answered: found, sent, written, dropped"
+    )
+    records.add_argument("id", nargs="?", help="a question's id, for all of its record (default: a list)")
+    records.add_argument("--channel", required=True, help="a local channel's name, or a tenant name")
+    records.add_argument("--json", action="store_true", help="one JSON line per record")
+    records.set_defaults(run="bot.cli.records:show_records")
     channels = commands.add_parser("channels", help="all channels with their tenant names")
     channels.add_argument("--json", action="store_true", help="one JSON line per channel")
     channels.set_defaults(run="bot.cli.listing:list_channels")

@@ -21,12 +21,13 @@ from bot.core.languages import Language
 from bot.core.models import (
     Answer,
     AnswerState,
-    Evidence,
     Milliseconds,
     Question,
     Retrieval,
 )
+from bot.core.noting import Look, Notes
 from bot.core.ports import ChannelDocuments, ChunkReader, FigureReader, Retriever
+from bot.core.recording import Recorder
 from bot.core.refusing import Refusals
 from bot.core.reply_language import ReplyLanguages
 from bot.core.reply_words import reply_words
@@ -57,6 +58,7 @@ class Answering:
         evidence_tokens: int = 6000,
         expansion_tokens: int = 0,
         question_chars: int = 4000,
+        records: Recorder | None = None,
     ) -> None:
         self._retriever = retriever
         self._writing = writing
@@ -72,22 +74,26 @@ class Answering:
         self._evidence_tokens = evidence_tokens
         self._expansion_tokens = expansion_tokens
         self._question_chars = question_chars
+        self._records = records
 
     async def answer(self, question: Question) -> Answer:
         """The answer to one question of one channel; never raises for a failing engine or model."""
         started = time.perf_counter()
         question = replace(question, language=await self._languages.choose(question))
+        notes = Notes(self._passages_read)
         try:
-            answer = await self._reply(question)
+            answer = await self._reply(question, notes)
         except InfrastructureError as error:
             log.warning("question %s failed: %s", question.id, type(error).__name__)
             answer = _failed(question.language)
         total = _milliseconds(started)
         answer = replace(answer, milliseconds=replace(answer.milliseconds, total=total))
         _log(question, answer)
+        if self._records and not question.is_trial:
+            self._records.take(notes.record(question, answer))
         return answer
 
-    async def _reply(self, question: Question) -> Answer:
+    async def _reply(self, question: Question, notes: Notes) -> Answer:
         if (chat := reply_to(question)) is not None:
             return chat
         words = reply_words(question.language)
@@ -97,49 +103,48 @@ class Answering:
         understood = await self._follow_ups.understand(question)
         started = time.perf_counter()
         asked = await self._scopes.narrow(understood)
-        retrieval = await self._retriever.retrieve(asked)
+        look = notes.look(asked, await self._retriever.retrieve(asked))
         retrieved = time.perf_counter()
-        answer = await self._answer_from(asked, retrieval)
+        answer = await self._answer_from(look, notes)
         spent = Milliseconds(round(1000 * (retrieved - started)), _milliseconds(retrieved))
         standalone = "" if understood.text == question.text else understood.text
-        passages = answer.passages or retrieval.passages
+        passages = answer.passages or look.retrieval.passages
         return replace(
             answer, passages=passages, milliseconds=spent, standalone=standalone, language=words.language
         )
 
-    async def _answer_from(self, question: Question, retrieval: Retrieval) -> Answer:
+    async def _answer_from(self, look: Look, notes: Notes) -> Answer:
+        question, retrieval = look.question, look.retrieval
         if (figure := await self._illustrator.answer(question.channel, retrieval)) is not None:
             return figure
         if wants_figure(retrieval.question.text):
             return await self._refuse(question, retrieval)
-        evidence = await self._gather(retrieval)
-        if not self._gate.opens(retrieval.question, evidence):
-            wider = await self._look_wider(question)
-            if wider is None:
+        if not await self._is_enough(look):
+            wide = replace(question, is_wide=True)
+            look = notes.look(wide, await self._retriever.retrieve(wide))
+            if not await self._is_enough(look):
                 return await self._refuse(question, retrieval)
-            retrieval, evidence = wider
-        written = await self._writing.write(retrieval.question, evidence)
+        written = await self._writing.write(look.retrieval.question, look.evidence)
+        notes.attempts = written.attempts
         if not written.cited:
-            return await self._refuse(question, retrieval)
+            return await self._refuse(question, look.retrieval)
         return Answer(
             state=AnswerState.PARTIAL if written.is_partial else AnswerState.GROUNDED,
             text=written.text,
             citations=await self._desk.cite(question.channel, written.cited),
-            figures=await self._illustrator.beside(question.channel, retrieval, written.cited),
-            passages=retrieval.passages,
+            figures=await self._illustrator.beside(question.channel, look.retrieval, written.cited),
+            passages=look.retrieval.passages,
         )
 
-    async def _gather(self, retrieval: Retrieval) -> list[Evidence]:
+    async def _is_enough(self, look: Look) -> bool:
+        """Whether an answer may be written from what was found; reads it, and what stands around it."""
         found = await gather_evidence(
-            retrieval.passages, self._chunks, most=self._passages_read, tokens=self._evidence_tokens
+            look.retrieval.passages, self._chunks, most=self._passages_read, tokens=self._evidence_tokens
         )
-        return await Expansion(found, self._chunks, self._expansion_tokens).grow()
-
-    async def _look_wider(self, question: Question) -> tuple[Retrieval, list[Evidence]] | None:
-        """What a second, wider search brings; None when that is not enough either."""
-        retrieval = await self._retriever.retrieve(replace(question, is_wide=True))
-        evidence = await self._gather(retrieval)
-        return (retrieval, evidence) if self._gate.opens(retrieval.question, evidence) else None
+        look.read = len(found)
+        look.evidence = await Expansion(found, self._chunks, self._expansion_tokens).grow()
+        look.is_enough = self._gate.opens(look.retrieval.question, look.evidence)
+        return look.is_enough
 
     async def _refuse(self, question: Question, retrieval: Retrieval) -> Answer:
         """No words answer it: the figure that it speaks of, if there is one, else that nothing does."""

@@ -28,6 +28,17 @@ class VerifiedClaim:
 
 
 @dataclass(frozen=True, slots=True)
+class JudgedClaim:
+    """A sentence of a draft, and what became of it."""
+
+    claim: Claim
+    places: tuple[LocatedQuote | None, ...]
+    """Where each of its quotes stands; None: nowhere, or it is too short to say where."""
+    fault: str | None
+    """What is wrong with it; None: it is kept."""
+
+
+@dataclass(frozen=True, slots=True)
 class Verified:
     """What is left of a draft."""
 
@@ -39,6 +50,8 @@ class Verified:
     """What was wrong, in words that a model can act on; they quote nothing of a document."""
     claims: tuple[VerifiedClaim, ...]
     """What is left, sentence by sentence."""
+    judged: tuple[JudgedClaim, ...]
+    """All that was written."""
 
     @property
     def dropped(self) -> int:
@@ -49,15 +62,17 @@ class Verified:
 def verify(draft: Draft, evidence: Sequence[Evidence]) -> Verified:
     """Keep the claims of a draft that the evidence proves, and number their quotes by first use."""
     kept: list[VerifiedClaim] = []
-    faults: list[str] = []
-    for number, claim in enumerate(draft.claims, start=1):
-        checked = _check(claim, evidence, is_verbatim=draft.verbatim)
+    judged: list[JudgedClaim] = []
+    for claim in draft.claims:
+        places = tuple(locate(quote, evidence) for quote in claim.quotes)
+        checked = _check(claim, _distinct(filter(None, places)), is_verbatim=draft.verbatim)
         if isinstance(checked, VerifiedClaim):
             kept.append(checked)
-        else:
-            faults.append(f"Sentence {number}: {checked}")
+        judged.append(JudgedClaim(claim, places, checked if isinstance(checked, str) else None))
+    faults = [f"Sentence {number}: {one.fault}" for number, one in enumerate(judged, start=1) if one.fault]
     lines, cited = number_quotes(kept)
-    return Verified(("\n" if draft.verbatim else " ").join(lines), cited, tuple(faults), tuple(kept))
+    text = ("\n" if draft.verbatim else " ").join(lines)
+    return Verified(text, cited, tuple(faults), tuple(kept), tuple(judged))
 
 
 def number_quotes(claims: Sequence[VerifiedClaim]) -> tuple[list[str], tuple[LocatedQuote, ...]]:
@@ -69,9 +84,8 @@ def number_quotes(claims: Sequence[VerifiedClaim]) -> tuple[list[str], tuple[Loc
     return [_with_marks(claim, cited) for claim in claims], tuple(cited)
 
 
-def _check(claim: Claim, evidence: Sequence[Evidence], *, is_verbatim: bool) -> VerifiedClaim | str:
+def _check(claim: Claim, located: list[LocatedQuote], *, is_verbatim: bool) -> VerifiedClaim | str:
     """The claim with its located quotes, or what is wrong with it."""
-    located = _distinct(place for quote in claim.quotes if (place := locate(quote, evidence)))
     if not located:
         return "none of its quotes stands in a passage word for word."
     if is_verbatim:

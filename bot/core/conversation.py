@@ -17,8 +17,9 @@ from uuid import uuid4
 
 from bot.core.answer_json import answer_from_json, answer_to_json
 from bot.core.errors import DeliveryError, DeliveryUnclear
+from bot.core.incoming import IncomingMessage
 from bot.core.languages import Language, language_of
-from bot.core.models import Answer, AnswerState, IncomingMessage, Question
+from bot.core.models import Answer, AnswerState, Question
 from bot.core.ports import ChannelDirectory, Messenger, QuestionAnswering, QuestionInbox
 from bot.core.reply_words import reply_words
 from bot.core.thread_ports import ThreadMemory

@@ -17,6 +17,8 @@
 People never see these texts: ``wording.py`` holds every sentence a person can read.
 """
 
+from bot.core.models import Prompt
+
 
 class BotError(Exception):
     """Base of every error this package raises."""
@@ -24,6 +26,9 @@ class BotError(Exception):
 
 class ModelError(BotError):
     """The language model gave nothing that can be used."""
+
+    prompts: tuple[Prompt, ...] = ()
+    """All that it was sent."""
 
 
 class ModelUnavailable(ModelError):

@@ -57,27 +57,29 @@ class ExtractiveAnswerer:
 
     async def draft(self, question: AnalyzedQuestion, evidence: Sequence[Evidence]) -> Draft:
         """The best quotes; none when the evidence holds no text, or nothing of the kind that is asked for."""
-        ranked = await self._by_meaning(question, _by_words(Asked(question), evidence))
+        ranked = _by_words(Asked(question), evidence)
+        ranked, embedded = await self._by_meaning(question, ranked)
         if not _may_answer(ranked, required_answers(question.text)):
-            return Draft((), verbatim=True)
+            return Draft((), verbatim=True, embedded=embedded)
         chosen = choose(ranked, is_spanning=spans_documents(question.text))
-        return Draft(tuple(map(_claim, chosen)), verbatim=True)
+        return Draft(tuple(map(_claim, chosen)), verbatim=True, embedded=embedded)
 
     async def _by_meaning(
         self, question: AnalyzedQuestion, candidates: Sequence[Candidate]
-    ) -> Sequence[Candidate]:
+    ) -> tuple[Sequence[Candidate], int]:
+        """(the candidates, best first, tokens embedded for that)."""
         if question.vector is None or not candidates:
-            return candidates
+            return candidates, 0
         asked = np.asarray(question.vector, dtype=np.float32)
         units = [(one.item.passage, one.unit) for one in candidates]
-        vectors = await self._meaning.of(units, most_made=self._most_made)
+        vectors, embedded = await self._meaning.of(units, most_made=self._most_made)
         scored = [
             candidate
             if vector is None
             else replace(candidate, score=candidate.score + COSINE * max(float(vector @ asked), 0.0))
             for candidate, vector in zip(candidates, vectors, strict=True)
         ]
-        return sorted(scored, key=lambda candidate: -candidate.score)
+        return sorted(scored, key=lambda candidate: -candidate.score), embedded
 
 
 def _by_words(asked: Asked, evidence: Sequence[Evidence]) -> list[Candidate]:

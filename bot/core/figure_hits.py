@@ -21,6 +21,7 @@ class ChunkHits:
     vectors: Sequence[Hit]
     publications: Mapping[UUID, LivePublication]
     words_only: frozenset[UUID]
+    not_live: int
 
 
 def chunks_of(found: FoundChunks, limit: int) -> ChunkHits:
@@ -30,7 +31,7 @@ def chunks_of(found: FoundChunks, limit: int) -> ChunkHits:
     )
     shown = {hit.publication for hit in chain(words, vectors)}
     publications = {id_: one for id_, one in found.publications.items() if id_ in shown}
-    return ChunkHits(words, vectors, publications, frozenset(shown & set(found.words_only)))
+    return ChunkHits(words, vectors, publications, frozenset(shown & set(found.words_only)), found.not_live)
 
 
 def is_short(found: FoundChunks, asked: int, limit: int) -> bool:

@@ -7,7 +7,7 @@ documents", 1997); passages whose numbers differ are never alike, however equal 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from bot.core.models import Passage
@@ -47,12 +47,16 @@ class _Print:
 
 def distinct(passages: Iterable[Passage]) -> list[Passage]:
     """The passages without those nearly identical to an earlier one."""
-    kept: list[Passage] = []
-    by_numbers: dict[tuple[str, ...], list[_Print]] = {}
+    return [passage for passage, earlier in compared(passages) if earlier is None]
+
+
+def compared(passages: Iterable[Passage]) -> Iterator[tuple[Passage, Passage | None]]:
+    """Each passage with the earlier one that it nearly repeats; None where it repeats none that was kept."""
+    by_numbers: dict[tuple[str, ...], list[tuple[_Print, Passage]]] = {}
     for passage in passages:
         print_ = _Print(passage)
-        earlier = by_numbers.setdefault(print_.numbers, [])
-        if not any(map(print_.is_like, earlier)):
-            earlier.append(print_)
-            kept.append(passage)
-    return kept
+        kept = by_numbers.setdefault(print_.numbers, [])
+        like = next((earlier for other, earlier in kept if print_.is_like(other)), None)
+        if like is None:
+            kept.append((print_, passage))
+        yield passage, like

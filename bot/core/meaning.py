@@ -20,18 +20,19 @@ class Meaning:
         self._embedder = embedder
         self._kept = kept
 
-    async def of(self, units: Sequence[Unit], *, most_made: int) -> list[FloatArray | None]:
-        """The L2-normalised vector of each unit; None where it has none and enough were made.
+    async def of(self, units: Sequence[Unit], *, most_made: int) -> tuple[list[FloatArray | None], int]:
+        """(the L2-normalised vector of each unit, None beyond ``most_made`` new ones; tokens embedded).
 
         Raises:
             storage.errors.InfrastructureError: readings cannot be reached, or the embedder is late.
         """
         found = await self._look_up(units)
         missing = [place for place, vector in enumerate(found) if vector is None][:most_made]
-        made = await self._embedder.aembed([units[place][1].text for place in missing]) if missing else ()
+        texts = [units[place][1].text for place in missing]
+        made = await self._embedder.aembed(texts) if texts else ()
         for place, vector in zip(missing, made, strict=True):
             found[place] = vector
-        return found
+        return found, sum(map(self._embedder.count, texts))
 
     async def _look_up(self, units: Sequence[Unit]) -> list[FloatArray | None]:
         """The kept vector of each unit; each chunk is asked for once."""

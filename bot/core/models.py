@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
 from uuid import UUID
 
 from bot.core.languages import Language
 from storage.memory_models import Turn
-from storage.models import Box, Channel, ChannelKey, LivePublication, PlacedWord
+from storage.models import Box, Channel, LivePublication, PlacedWord
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +43,8 @@ class Question:
     """A second look after one that found too little: only what a person set narrows it."""
     language: Language = Language.ENGLISH
     """What its reply is written in."""
+    is_trial: bool = False
+    """Nobody asked it: it was made up to see whether a document answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,8 @@ class Passage:
     """Cosine; None when the vector leg did not find it."""
     terms: frozenset[str] = frozenset()
     """The analyzer's, of title, headings and text."""
+    parts: tuple[tuple[str, float], ...] = ()
+    """What its score is made of, each part 0-1 and by its name, before weights."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +101,15 @@ class FoundFigure:
 
 
 @dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A passage that was found and is no candidate."""
+
+    passage: Passage
+    repeats: Passage | None = None
+    """The candidate that says the same; None: it ranked too low."""
+
+
+@dataclass(frozen=True, slots=True)
 class Retrieval:
     """What a retriever found."""
 
@@ -106,6 +118,11 @@ class Retrieval:
     """Candidates in final order, at least 20 when there are that many."""
     figures: tuple[FoundFigure, ...] = ()
     """Those found beside them, the best first."""
+    left_out: tuple[LeftOut, ...] = ()
+    not_live: int = 0
+    """Hits that fell, because their publication was not live after the search."""
+    embedded: int = 0
+    """Tokens of what was embedded for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +165,16 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
+class Prompt:
+    """What a model was sent, word for word."""
+
+    system: str
+    user: str
+    with_schema: bool
+    """A JSON schema of the reply was sent along."""
+
+
+@dataclass(frozen=True, slots=True)
 class Draft:
     """What an answerer wrote before anybody checked it. No claims: it found no answer."""
 
@@ -156,6 +183,10 @@ class Draft:
     """The claims are quotes from the documents, not sentences about them."""
     usage: Usage | None = None
     """None: no model wrote it, or its endpoint does not say."""
+    prompts: tuple[Prompt, ...] = ()
+    """All that a model was sent for it."""
+    embedded: int = 0
+    """Tokens of what was embedded for it."""
 
 
 class AnswerState(StrEnum):
@@ -272,22 +303,3 @@ class CitedPage:
     fallback: str
     """``Page N of file.pdf``, where a button cannot be shown."""
     url: str
-
-
-@dataclass(frozen=True, slots=True)
-class IncomingMessage:
-    """A verified platform event that asks something."""
-
-    key: ChannelKey
-    """From the verified envelope only."""
-    channel_name: str | None
-    event_key: str
-    """The platform's event id with its installation: the same event may be delivered again."""
-    message_key: str
-    """The message with its installation and conversation: it may arrive as several events."""
-    thread: str
-    """Within the channel; '' where all that is said there is one running conversation."""
-    text: str
-    """Without the bot's mention."""
-    address: dict[str, Any]
-    """Where to reply, as the platform's own messenger wants it; stored as JSON."""

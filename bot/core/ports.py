@@ -34,6 +34,9 @@ class Embedder(Protocol):
     async def aembed(self, texts: Sequence[str]) -> FloatArray:
         """L2-normalised float32 vectors of shape (texts, dimensions)."""
 
+    def count(self, text: str) -> int:
+        """Tokens of a text, as it counts them."""
+
 
 class FoundChunks(Protocol):
     """What one channel's search found: each leg best first, live chunks only."""
@@ -53,6 +56,10 @@ class FoundChunks(Protocol):
     @property
     def words_only(self) -> Collection[UUID]:
         """Those of ``publications`` that have no vectors the question's could be compared with."""
+
+    @property
+    def not_live(self) -> int:
+        """Hits that are left out because their publication is not live."""
 
 
 class ChannelSearch(Protocol):

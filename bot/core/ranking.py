@@ -14,12 +14,20 @@ from bot.core.document_shares import document_shares
 from bot.core.editions import outdated
 from bot.core.exactness import identified_documents
 from bot.core.fusion import mix, rank_order
-from bot.core.likeness import distinct
-from bot.core.models import AnalyzedQuestion, Passage
+from bot.core.likeness import compared
+from bot.core.models import AnalyzedQuestion, LeftOut, Passage
 from bot.core.naming import named_documents
 from bot.core.ports import FoundChunks
 from bot.core.recency import Recency
 from bot.core.spanning import spans_documents, spread
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """Passages in their order."""
+
+    passages: list[Passage]
+    copies: tuple[LeftOut, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +50,7 @@ class Ranking:
 
     def order(
         self, question: AnalyzedQuestion, rare: Sequence[str], found: FoundChunks, today: date
-    ) -> list[Passage]:
+    ) -> Ranked:
         """Every passage once, best first; near-identical ones as their best copy alone.
 
         Args:
@@ -56,10 +64,13 @@ class Ranking:
         identified = identified_documents(rare, passages)
         shares = {id_: max(share, identified.get(id_, 0.0)) for id_, share in named.items()}
         weighed = self._weighed(question, passages, shares, outdated(found.publications.values(), today))
-        ranked = distinct(self.recency.order(weighed, today))
-        if not spans_documents(question.text):
-            return ranked
-        return spread(ranked, {found.publications[id_].document_id for id_, share in shares.items() if share})
+        told = list(compared(self.recency.order(weighed, today)))
+        ranked = [passage for passage, earlier in told if earlier is None]
+        if spans_documents(question.text):
+            ranked = spread(
+                ranked, {found.publications[id_].document_id for id_, share in shares.items() if share}
+            )
+        return Ranked(ranked, tuple(LeftOut(*one) for one in told if one[1]))
 
     def _weighed(
         self,
@@ -73,14 +84,15 @@ class Ranking:
         about = document_shares(asked.weights, passages)
         most = 1 + self.coverage_weight + self.named_weight + self.document_weight
 
-        def relevance(passage: Passage) -> float:
-            id_ = passage.publication.id
-            mixed = passage.score + self.coverage_weight * asked.aspect_coverage(passage.terms)
+        def weigh(passage: Passage) -> Passage:
+            id_, coverage = passage.publication.id, asked.aspect_coverage(passage.terms)
+            mixed = passage.score + self.coverage_weight * coverage
             kept = mixed * (self.outdated_share if id_ in old else 1.0)
-            return (kept + self.named_weight * named[id_] + self.document_weight * about[id_]) / most
+            score = (kept + self.named_weight * named[id_] + self.document_weight * about[id_]) / most
+            told = {"mix": passage.score, "coverage": coverage, "named": named[id_], "document": about[id_]}
+            return replace(passage, score=score, parts=(*told.items(), ("outdated", float(id_ in old))))
 
-        weighed = [replace(passage, score=relevance(passage)) for passage in passages]
-        return sorted(weighed, key=rank_order)
+        return sorted(map(weigh, passages), key=rank_order)
 
 
 USUAL = Ranking()

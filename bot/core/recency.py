@@ -34,4 +34,5 @@ class Recency:
             return passage
         age = max((today - day).days, 0)
         freshness = 2 ** (-age / self.half_life_days)
-        return replace(passage, score=(1 - self.weight) * passage.score + self.weight * freshness)
+        score = (1 - self.weight) * passage.score + self.weight * freshness
+        return replace(passage, score=score, parts=(*passage.parts, ("freshness", freshness)))

@@ -82,7 +82,11 @@ class RerankingRetriever:
         """By the mix of both scores; a passage that was not judged has nothing of the reranker's."""
         judged = [*stretched(scores), *[0.0] * (len(passages) - len(scores))]
         mixed = [
-            replace(passage, score=(1 - self._weight) * passage.score + self._weight * score)
+            replace(
+                passage,
+                score=(1 - self._weight) * passage.score + self._weight * score,
+                parts=(*passage.parts, ("reranked", score)),
+            )
             for passage, score in zip(passages, judged, strict=True)
         ]
         return tuple(sorted(mixed, key=rank_order))

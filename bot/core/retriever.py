@@ -12,7 +12,7 @@ from bot.core.figure_hits import ChunkHits, chunks_of, figures_of, is_short
 from bot.core.figure_questions import figure_question
 from bot.core.fusion import cut
 from bot.core.glossary import embedded_text, searched_terms
-from bot.core.models import AnalyzedQuestion, FoundFigure, Question, Retrieval
+from bot.core.models import AnalyzedQuestion, FoundFigure, LeftOut, Question, Retrieval
 from bot.core.ports import ChannelSearch, Embedder
 from bot.core.ranking import USUAL, Ranking
 from storage.analyzer import analyze
@@ -43,7 +43,8 @@ class HybridRetriever:
             storage.errors.InfrastructureError: an engine is down or late.
         """
         terms = tuple(analyze(question.text))
-        vector = (await self._embedder.aembed([embedded_text(question.text, question.synonyms)]))[0]
+        embedded = embedded_text(question.text, question.synonyms)
+        vector = (await self._embedder.aembed([embedded]))[0]
         (found, figures), (chunks, holding) = await asyncio.gather(
             self._find(question, searched_terms(terms, question.synonyms), vector),
             self._search.document_frequencies(question.channel, set(terms)),
@@ -55,8 +56,16 @@ class HybridRetriever:
         )
         rare = rare_words(analyzed, rarity=inverse_frequency(chunks, EXACT_HOLDERS))
         ranked = self._ranking.order(analyzed, rare, found, question.asked_at.date())
-        passages = tuple(cut(ranked, self._candidates, holds_exactly(rare)))
-        return Retrieval(analyzed, passages, figures)
+        passages = tuple(cut(ranked.passages, self._candidates, holds_exactly(rare)))
+        below = [LeftOut(one) for one in ranked.passages if one not in passages]
+        return Retrieval(
+            analyzed,
+            passages,
+            figures,
+            left_out=(*ranked.copies, *below),
+            not_live=found.not_live,
+            embedded=self._embedder.count(embedded),
+        )
 
     async def _find(
         self, question: Question, terms: Sequence[str], vector: Sequence[float]

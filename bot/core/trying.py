@@ -44,7 +44,7 @@ class QuestionTrial:
         return [await self._chunks.chunk(notice.reading_id, ordinal) for ordinal in ordinals]
 
     async def _is_answered(self, channel: Channel, notice: Notice, text: str) -> bool:
-        question = Question(f"notice-{notice.id}", text, channel, utc_now())
+        question = Question(f"notice-{notice.id}", text, channel, utc_now(), is_trial=True)
         answer = await self._answering.answer(question)
         is_grounded = answer.state is AnswerState.GROUNDED
         return is_grounded and answer.citations[0].version_id == notice.version_id

@@ -17,8 +17,8 @@ from bot.core.errors import ModelError
 from bot.core.function_words import FUNCTION_TERMS
 from bot.core.fusion import rank_order
 from bot.core.glossary import find_synonyms
-from bot.core.likeness import distinct
-from bot.core.models import Passage, Question, Retrieval
+from bot.core.likeness import compared
+from bot.core.models import LeftOut, Passage, Question, Retrieval
 from bot.core.ports import Retriever
 from storage.analyzer import analyze
 from storage.glossary_models import GlossaryEntry
@@ -27,6 +27,7 @@ from storage.models import Channel
 log = logging.getLogger(__name__)
 
 _WORD = re.compile(r"\S+")
+_Key = tuple[str, int]
 
 
 class Glossaries(Protocol):
@@ -111,11 +112,25 @@ def _merged(text: str, found: Sequence[Retrieval]) -> Retrieval:
     question = replace(first.question, text=text, wordings=tuple(one.question for one in found[1:]))
     if len(found) == 1:
         return replace(first, question=question)
-    best: dict[tuple[str, int], Passage] = {}
+    best: dict[_Key, Passage] = {}
     for passage in (passage for one in found for passage in one.passages):
-        key = (str(passage.publication.id), passage.ordinal)
+        key = _key(passage)
         best[key] = _best_of(best[key], passage) if key in best else passage
-    return Retrieval(question, tuple(distinct(sorted(best.values(), key=rank_order))), first.figures)
+    told = list(compared(sorted(best.values(), key=rank_order)))
+    below = {_key(one.passage): one for retrieval in found for one in retrieval.left_out}
+    left_out = [one for key, one in below.items() if key not in best]
+    return Retrieval(
+        question,
+        tuple(passage for passage, earlier in told if earlier is None),
+        first.figures,
+        left_out=(*(LeftOut(*one) for one in told if one[1]), *left_out),
+        not_live=sum(one.not_live for one in found),
+        embedded=sum(one.embedded for one in found),
+    )
+
+
+def _key(passage: Passage) -> _Key:
+    return str(passage.publication.id), passage.ordinal
 
 
 def _best_of(one: Passage, other: Passage) -> Passage:

@@ -29,6 +29,17 @@ class Written:
     """``cited[n - 1]`` is what [n] stands for."""
     is_partial: bool = False
     """Something was dropped, or is missing."""
+    attempts: tuple[Attempt, ...] = ()
+    """All that was written on the way, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A draft that was asked for: as it was judged, or the error that came instead."""
+
+    draft: Draft | None
+    judged: Verified | None
+    error: ModelError | None = None
 
 
 class Writing:
@@ -49,13 +60,14 @@ class Writing:
                 dropped = await _modelled(model, question, sheet)
             except ModelError as error:
                 log.warning("model failed: %s", type(error).__name__)
+                sheet.attempts.append(Attempt(None, None, error))
                 lead = _excuse(error, sheet)
                 continue
             if sheet.claims or not dropped:
                 return sheet.with_note(dropped)
             lead = words.model_unverified
-        quotes = verify(await self._quoting.draft(question, evidence), evidence)
-        return sheet.with_quotes(quotes.claims, lead)
+        quotes = await self._quoting.draft(question, evidence)
+        return sheet.with_quotes(quotes, lead)
 
 
 class _Sheet:
@@ -65,6 +77,7 @@ class _Sheet:
         self.evidence = evidence
         self.words = words
         self.claims: list[VerifiedClaim] = []
+        self.attempts: list[Attempt] = []
 
     @property
     def sentences(self) -> list[str]:
@@ -73,7 +86,7 @@ class _Sheet:
 
     def take(self, draft: Draft) -> Verified:
         """Add what a draft proves and the sheet does not say yet; returns how the draft was judged."""
-        judged = verify(draft, self.evidence)
+        judged = self._judge(draft)
         self.claims += [claim for claim in judged.claims if claim.text not in self.sentences]
         return judged
 
@@ -81,13 +94,20 @@ class _Sheet:
         """All of it, with a word on what was dropped."""
         lines, cited = number_quotes(self.claims)
         note = self.words.dropped(dropped) if dropped else ""
-        return Written("\n".join(filter(None, (" ".join(lines), note))), cited, bool(dropped))
+        text = "\n".join(filter(None, (" ".join(lines), note)))
+        return Written(text, cited, bool(dropped), tuple(self.attempts))
 
-    def with_quotes(self, quotes: Sequence[VerifiedClaim], lead: str) -> Written:
+    def with_quotes(self, quotes: Draft, lead: str) -> Written:
         """All of it, and quotes behind it; ``lead`` says why."""
-        lines, cited = number_quotes([*self.claims, *quotes])
+        lines, cited = number_quotes([*self.claims, *self._judge(quotes).claims])
         begun, quoted = lines[: len(self.claims)], lines[len(self.claims) :]
-        return Written("\n".join(filter(None, (" ".join(begun), lead, *quoted))), cited, bool(begun))
+        text = "\n".join(filter(None, (" ".join(begun), lead, *quoted)))
+        return Written(text, cited, bool(begun), tuple(self.attempts))
+
+    def _judge(self, draft: Draft) -> Verified:
+        judged = verify(draft, self.evidence)
+        self.attempts.append(Attempt(draft, judged))
+        return judged
 
 
 async def _modelled(model: Author, question: AnalyzedQuestion, sheet: _Sheet) -> int:
@@ -103,6 +123,7 @@ async def _modelled(model: Author, question: AnalyzedQuestion, sheet: _Sheet) ->
         repaired = await model.draft(question, sheet.evidence, first.faults, stands=sheet.sentences)
     except ModelError as error:
         log.warning("no repair: %s", type(error).__name__)
+        sheet.attempts.append(Attempt(None, None, error))
         return first.dropped
     second = sheet.take(repaired)
     return second.dropped if repaired.claims else first.dropped

@@ -20,7 +20,7 @@ from slack_bolt.response import BoltResponse
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.core.models import IncomingMessage
+from bot.core.incoming import IncomingMessage
 from bot.settings import BotSettings
 from bot.slack.events import read_event
 from bot.slack.messenger import SlackMessenger, web_client

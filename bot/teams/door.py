@@ -9,8 +9,8 @@ from typing import Any
 
 from aiohttp import web
 
+from bot.core.incoming import IncomingMessage
 from bot.core.loopback import is_loopback_host
-from bot.core.models import IncomingMessage
 from bot.settings import BotSettings
 from bot.teams.activities import read_activity, tenant_of
 from bot.teams.connector import AppCredentials, Connector

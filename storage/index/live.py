@@ -49,6 +49,8 @@ class Found:
     publications: dict[UUID, LivePublication] = field(default_factory=dict)
     words_only: frozenset[UUID] = frozenset()
     """Publications without vectors in the question's space: they can be found by words alone."""
+    not_live: int = 0
+    """Hits of other publications, which are left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,8 @@ class _Round:
         words, vectors = (self._shown(leg)[:limit] for leg in self.legs)
         shown = {hit.publication for hit in (*words, *vectors)}
         words_only = frozenset(one for one in shown if self.live[one].space != space)
-        return Found(words, vectors, {one: self.live[one] for one in shown}, words_only)
+        not_live = sum(hit.publication not in self.live for leg in self.legs for hit in leg)
+        return Found(words, vectors, {one: self.live[one] for one in shown}, words_only, not_live)
 
     def _shown(self, leg: list[Hit]) -> list[Hit]:
         return [hit for hit in leg if hit.publication in self.live]

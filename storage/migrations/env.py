@@ -3,6 +3,7 @@
 from alembic import context
 from sqlmodel import SQLModel
 
+import storage.record_table
 import storage.tables
 import storage.turn_table  # noqa: F401 - the same
 

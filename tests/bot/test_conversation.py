@@ -15,8 +15,9 @@ from sqlalchemy import select, update
 
 from bot.core.conversation import Conversation
 from bot.core.errors import DeliveryError, DeliveryUnclear
+from bot.core.incoming import IncomingMessage
 from bot.core.languages import Language
-from bot.core.models import Answer, AnswerState, IncomingMessage, Question
+from bot.core.models import Answer, AnswerState, Question
 from storage.channels import Channels
 from storage.clock import utc_now
 from storage.database import Database

@@ -53,3 +53,30 @@ def test_a_model_that_is_down_is_replaced_by_quotes_and_the_answer_says_so(inges
     answer = ingested.ask("What is the quota of the depot?", "depot")
     assert answer["text"].startswith(WORDS.model_failed)
     assert citations_of(answer) == {SENTENCE}
+
+
+def test_a_question_leaves_a_record_that_can_be_looked_at(ingested: Program) -> None:
+    """By id from the list: what was found, the exact prompt that the model did not answer, what was cited."""
+    ingested.environment = {"OPENAI_BASE_URL": f"http://127.0.0.1:{free_port()}/v1"}
+    ingested.ask("What is the quota of the depot?", "depot")
+    listed = json.loads(ingested.run("records", "--channel", "depot", "--json").stdout)
+    assert (listed["question"], listed["state"]) == ("What is the quota of the depot?", "grounded")
+    told = ingested.run("records", listed["id"], "--channel", "depot", "--json")
+    record = json.loads(told.stdout)
+    assert record["looks"][0]["candidates"][0]["fate"] == "read"
+    model, quotes = record["drafts"]
+    assert model["error"] == "ModelUnavailable"
+    assert SENTENCE in model["prompts"][0]["user"]
+    assert (quotes["author"], record["citations"][0]["quote"]) == ("quotes", SENTENCE)
+    assert SENTENCE in ingested.run("records", listed["id"], "--channel", "depot").stdout
+    missing = ingested.run("records", "nothing", "--channel", "depot")
+    assert (missing.returncode, missing.stdout) == (2, "")
+
+
+def test_who_wants_no_records_has_none(ingested: Program) -> None:
+    """The setting keeps words of questions and documents out of the database."""
+    ingested.environment = {"FOOTNOTE_RECORD_DAYS": "0"}
+    ingested.ask("What is the quota of the depot?", "depot")
+    listed = ingested.run("records", "--channel", "depot")
+    assert (listed.returncode, listed.stdout) == (0, "")
+    assert "No question of this channel" in listed.stderr

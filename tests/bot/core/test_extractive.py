@@ -117,7 +117,8 @@ async def test_sentences_that_reading_embedded_are_not_embedded_again() -> None:
             one.text for one in units if (one.start, one.end) not in known
         )
     assert drafts[0].claims
-    assert drafts[0] == drafts[1] == drafts[2]
+    assert drafts[0].claims == drafts[1].claims == drafts[2].claims
+    assert drafts[0].embedded > drafts[1].embedded > drafts[2].embedded == 0
 
 
 async def test_no_evidence_gives_an_empty_draft() -> None:

@@ -165,7 +165,7 @@ async def test_failures_are_told_in_the_questions_language(world: World) -> None
     """Shows a model that is down, a question that is too long, and an engine that is down."""
 
     class DownModel:
-        async def draft(self, *_: object) -> None:
+        async def draft(self, *_: object, **__: object) -> None:
             raise ModelUnavailable("down")
 
     german = reply_words(Language.GERMAN)

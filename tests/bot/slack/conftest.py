@@ -19,7 +19,8 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from memory_inbox import MemoryInbox
 
-from bot.core.models import Answer, AnswerState, Citation, IncomingMessage
+from bot.core.incoming import IncomingMessage
+from bot.core.models import Answer, AnswerState, Citation
 from bot.settings import BotSettings
 from bot.slack.door import PATH, SlackDoor, slack_messenger
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from memory_inbox import MemoryInbox
 
-from bot.core.models import Answer, AnswerState, Citation, IncomingMessage
+from bot.core.incoming import IncomingMessage
+from bot.core.models import Answer, AnswerState, Citation
 from bot.settings import BotSettings
 from bot.teams.door import TeamsDoor, teams_messenger
 

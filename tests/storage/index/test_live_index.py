@@ -90,6 +90,7 @@ async def test_only_live_publications_are_found(index: Index, channel: Channel) 
     (live,) = (one for one, state in states.states.items() if state == "live")
     assert shown(found) == {(live, 4)}
     assert {hit.publication for hit in found.vectors} == {live} == set(found.publications)
+    assert found.not_live == 16  # of the two that are not known as hidden, on both legs
 
 
 async def test_a_channel_without_a_tenant_finds_nothing(index: Index) -> None:

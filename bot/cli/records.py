@@ -1,0 +1,91 @@
+"""``footnote records``: how the questions of a channel were answered."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from bot.cli.json_lines import dump
+from bot.core.plaintext import shorten
+from bot.engines import load_settings, open_storage
+from storage.errors import SettingsError
+from storage.question_records import KeptRecord
+
+Json = dict[str, Any]
+
+
+async def show_records(options: argparse.Namespace) -> int:
+    """Print the record of one question, or a line for each of the last ones.
+
+    Raises:
+        SettingsError: there is no such record.
+    """
+    async with open_storage(load_settings()) as storage:
+        channel = await storage.channels.by_name(options.channel)
+        if options.id is None:
+            return _list(await storage.records.latest(channel.id), as_json=options.json)
+        kept = await storage.records.get(channel.id, options.id)
+    if kept is None:
+        raise SettingsError(f"the channel keeps no record {options.id}; see footnote records --channel NAME")
+    print(dump(kept.record) if options.json else "\n".join(render_record(kept.record)))
+    return 0
+
+
+def _list(records: list[KeptRecord], *, as_json: bool) -> int:
+    for one in records:
+        question = one.record["question"]
+        line = {"id": one.key, "asked_at": one.asked_at.isoformat(), "state": one.state, "question": question}
+        said = f"{one.asked_at:%Y-%m-%d %H:%M}  {one.key}  {one.state:<9}  {shorten(question, 80)}"
+        print(dump(line) if as_json else said)
+    if not records:
+        print("No question of this channel has left a record that is still kept.", file=sys.stderr)
+    return 0
+
+
+def render_record(record: Json) -> Iterator[str]:
+    """A record as lines for a terminal; ``--json`` has every field of it."""
+    yield f"{record['asked_at']}  {record['question_id']}  {record['state']}"
+    yield f"asked: {record['question']}"
+    if record["searched"] != record["question"]:
+        yield f"searched: {record['searched']}"
+    for look in record["looks"]:
+        yield from _look_lines(look)
+    for draft in record["drafts"]:
+        yield from _draft_lines(draft)
+    yield from ("", "Answer", record["answer"])
+    yield from (
+        f"[{one['number']}] {one['file']} p. {one['page']}: {one['quote']}" for one in record["citations"]
+    )
+    tokens, spent = record["tokens"], record["milliseconds"]
+    yield ""
+    yield "tokens: " + ", ".join(f"{name} {_known(count)}" for name, count in tokens.items())
+    yield "milliseconds: " + ", ".join(f"{name} {count}" for name, count in spent.items())
+
+
+def _look_lines(look: Json) -> Iterator[str]:
+    enough = {True: "enough", False: "too little", None: "not asked for"}[look["is_enough"]]
+    yield from ("", f"{'Wider search' if look['is_wide'] else 'Search'}: {enough}")
+    yield from (f"  also: {wording}" for wording in look["wordings"])
+    for one in look["candidates"]:
+        parts = " ".join(f"{name}={value:.2f}" for name, value in one["parts"].items())
+        scores = f"{one['score']:.3f}  bm25 {_known(one['bm25'])}  vector {_known(one['vector'])}"
+        yield f"  {one['rank'] or '-':>3}  {one['file']} p. {one['page']}  {scores}  {one['fate']}"
+        yield f"       {parts}"
+
+
+def _draft_lines(draft: Json) -> Iterator[str]:
+    yield from ("", f"Draft of {draft['author']}{': ' + draft['error'] if draft['error'] else ''}")
+    for number, prompt in enumerate(draft["prompts"], start=1):
+        yield from (f"--- prompt {number}, system", prompt["system"], "--- user", prompt["user"], "---")
+    for claim in draft["claims"]:
+        yield f"  {'dropped' if claim['fault'] else 'kept'}: {claim['text']}"
+        if claim["fault"]:
+            yield f"    {claim['fault']}"
+        for quote in claim["quotes"]:
+            yield f"    {'found' if quote['is_located'] else 'not found'}, {quote['reason']}: {quote['text']}"
+
+
+def _known(count: float | None) -> str:
+    return "-" if count is None else f"{count:.4g}" if isinstance(count, float) else str(count)

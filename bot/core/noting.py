@@ -1,0 +1,162 @@
+"""Notes, while a question is answered, what its record will tell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+
+from bot.core.citing import JudgedClaim
+from bot.core.models import (
+    Answer,
+    Evidence,
+    LeftOut,
+    LocatedQuote,
+    Passage,
+    Question,
+    Quote,
+    Retrieval,
+)
+from bot.core.records import (
+    CandidateRecord,
+    ClaimRecord,
+    DraftRecord,
+    LookRecord,
+    PromptRecord,
+    QuestionRecord,
+    QuoteRecord,
+    ShownRecord,
+    TokensRecord,
+)
+from bot.core.writing import Attempt
+
+NOWHERE = "it stands in no passage word for word, or is too short to say where"
+
+
+@dataclass(slots=True)
+class Look:
+    """One search, and what was read of it."""
+
+    question: Question
+    retrieval: Retrieval
+    read: int = 0
+    """How many of the first candidates were read."""
+    evidence: Sequence[Evidence] = ()
+    """These, and what stands around them."""
+    is_enough: bool | None = None
+
+
+@dataclass(slots=True)
+class Notes:
+    """One question's; whoever works on it adds what happened."""
+
+    most_read: int
+    looks: list[Look] = field(default_factory=list)
+    attempts: Sequence[Attempt] = ()
+
+    def look(self, question: Question, retrieval: Retrieval) -> Look:
+        """Note a search, and return it for what becomes of it."""
+        self.looks.append(Look(question, retrieval))
+        return self.looks[-1]
+
+    def record(self, question: Question, answer: Answer) -> QuestionRecord:
+        """All that was noted of a question that is answered now."""
+        return QuestionRecord(
+            question_id=question.id,
+            channel_id=question.channel.id,
+            asked_at=question.asked_at,
+            question=question.text,
+            searched=answer.standalone or question.text,
+            state=answer.state.value,
+            answer=answer.text,
+            looks=tuple(self._look(look) for look in self.looks),
+            drafts=tuple(map(_draft, self.attempts)),
+            citations=tuple(
+                ShownRecord(one.number, one.file, one.page, one.quote, len(one.boxes))
+                for one in answer.citations
+            ),
+            tokens=self._tokens(),
+            milliseconds=asdict(answer.milliseconds),
+        )
+
+    def _tokens(self) -> TokensRecord:
+        usages = [one.draft.usage for one in self.attempts if one.draft and one.draft.usage]
+        drafted = sum(one.draft.embedded for one in self.attempts if one.draft)
+        return TokensRecord(
+            prompt=_sum([one.prompt for one in usages]),
+            completion=_sum([one.completion for one in usages]),
+            embedding=drafted + sum(look.retrieval.embedded for look in self.looks),
+        )
+
+    def _look(self, look: Look) -> LookRecord:
+        asked, documents = look.retrieval.question, look.question.documents
+        return LookRecord(
+            is_wide=look.question.is_wide,
+            terms=asked.terms,
+            wordings=tuple(one.text for one in asked.wordings),
+            documents=None if documents is None else len(documents),
+            not_live=look.retrieval.not_live,
+            is_enough=look.is_enough,
+            candidates=(
+                *(
+                    _candidate(passage, rank, self._fate(rank, look))
+                    for rank, passage in enumerate(look.retrieval.passages, start=1)
+                ),
+                *(_candidate(one.passage, None, _why(one)) for one in look.retrieval.left_out),
+            ),
+        )
+
+    def _fate(self, rank: int, look: Look) -> str:
+        """What became of the candidate of a rank."""
+        if look.is_enough is None:
+            return "not asked for: a figure, or none, is the answer"
+        if rank > look.read:
+            is_full = look.read == self.most_read
+            return f"beyond the first {self.most_read}" if is_full else "over the token budget"
+        return "read" if look.is_enough else "gated: too little like the question"
+
+
+def _candidate(passage: Passage, rank: int | None, fate: str) -> CandidateRecord:
+    return CandidateRecord(
+        passage.publication.file,
+        passage.first_page,
+        passage.last_page,
+        passage.ordinal,
+        passage.score,
+        passage.bm25,
+        passage.vector,
+        dict(passage.parts),
+        rank,
+        fate,
+    )
+
+
+def _why(one: LeftOut) -> str:
+    if one.repeats is None:
+        return "cut by rank"
+    return f"repeats {one.repeats.publication.file} p. {one.repeats.first_page}"
+
+
+def _draft(attempt: Attempt) -> DraftRecord:
+    source = attempt.draft or attempt.error
+    return DraftRecord(
+        author="quotes" if attempt.draft and attempt.draft.verbatim else "model",
+        prompts=tuple(
+            PromptRecord(one.system, one.user, one.with_schema) for one in (source.prompts if source else ())
+        ),
+        error=type(attempt.error).__name__ if attempt.error else None,
+        claims=tuple(map(_claim, attempt.judged.judged)) if attempt.judged else (),
+    )
+
+
+def _claim(one: JudgedClaim) -> ClaimRecord:
+    quotes = zip(one.claim.quotes, one.places, strict=True)
+    return ClaimRecord(one.claim.text, tuple(_quote(*pair) for pair in quotes), one.fault)
+
+
+def _quote(quote: Quote, place: LocatedQuote | None) -> QuoteRecord:
+    reason = f"{place.passage.publication.file} p. {place.page}" if place else NOWHERE
+    return QuoteRecord(quote.passage, quote.text, place is not None, reason)
+
+
+def _sum(counts: Sequence[int]) -> int | None:
+    return sum(counts) if counts else None

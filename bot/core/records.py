@@ -1,0 +1,173 @@
+"""The canonical record of a question: what was found, read, sent to a model, written, judged and cited."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from bot.core.plaintext import mend
+
+MOST_CHARACTERS = 400_000
+"""Of all prompts of a record together; what goes beyond is cut off, and the record says so."""
+LONGEST_QUESTION = 10_000
+"""Characters kept of a question, however long it was."""
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateRecord:
+    """A passage that was found."""
+
+    file: str
+    page: int
+    last_page: int
+    ordinal: int
+    """Counted from 0 among the chunks of its reading."""
+    score: float
+    bm25: float | None
+    vector: float | None
+    parts: dict[str, float]
+    """What the score is made of."""
+    rank: int | None
+    """From 1 among the candidates; None: it is none of them."""
+    fate: str
+    """``read``, or why not: ``cut by rank``, ``repeats FILE p. N``, ``over the token budget`` ..."""
+
+
+@dataclass(frozen=True, slots=True)
+class LookRecord:
+    """One search with what became of it."""
+
+    is_wide: bool
+    terms: tuple[str, ...]
+    wordings: tuple[str, ...]
+    """Further ones that were searched for."""
+    documents: int | None
+    """How many it was kept to; None: all of the channel."""
+    not_live: int
+    """Hits that fell, because their publication was not live."""
+    is_enough: bool | None
+    """Whether the gate opened; None: it was not asked."""
+    candidates: tuple[CandidateRecord, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class QuoteRecord:
+    """A quote of a draft: the words that were claimed, and where they stand."""
+
+    passage: int
+    """The number that was claimed."""
+    text: str
+    is_located: bool
+    reason: str
+    """Where it was found, or why not."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRecord:
+    """A sentence of a draft."""
+
+    text: str
+    quotes: tuple[QuoteRecord, ...]
+    fault: str | None
+    """Why it was dropped; None: it was kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class PromptRecord:
+    """The exact model input."""
+
+    system: str
+    user: str
+    with_schema: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DraftRecord:
+    """One draft, or the failure that came instead."""
+
+    author: str
+    """``model`` or ``quotes``."""
+    prompts: tuple[PromptRecord, ...]
+    error: str | None
+    claims: tuple[ClaimRecord, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ShownRecord:
+    """What was shown; no link, for a link opens the page to whoever has it."""
+
+    number: int
+    file: str
+    page: int
+    quote: str
+    boxes: int
+
+
+@dataclass(frozen=True, slots=True)
+class TokensRecord:
+    """What the question cost; a model's as its endpoint counts them, None where it does not say."""
+
+    prompt: int | None
+    completion: int | None
+    embedding: int
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionRecord:
+    """All of it."""
+
+    question_id: str
+    channel_id: int
+    asked_at: datetime
+    question: str
+    searched: str
+    """What was searched for: a follow-up question is worded anew."""
+    state: str
+    answer: str
+    looks: tuple[LookRecord, ...]
+    drafts: tuple[DraftRecord, ...]
+    citations: tuple[ShownRecord, ...]
+    tokens: TokensRecord
+    milliseconds: dict[str, int]
+    is_cut: bool = False
+    """Prompts were too long to be kept whole."""
+
+    def as_json(self) -> dict[str, Any]:
+        """As a value that JSON and any database can hold."""
+        value: dict[str, Any] = _mended(asdict(bounded(self)))
+        return {**value, "asked_at": self.asked_at.isoformat()}
+
+
+def bounded(record: QuestionRecord) -> QuestionRecord:
+    """The record with no more of its prompts than ``MOST_CHARACTERS``, the first ones first."""
+    left = MOST_CHARACTERS
+    drafts = []
+    for draft in record.drafts:
+        prompts = []
+        for prompt in draft.prompts:
+            prompts.append(_cut(prompt, left))
+            left -= len(prompts[-1].system) + len(prompts[-1].user)
+        drafts.append(replace(draft, prompts=tuple(prompts)))
+    return replace(
+        record,
+        question=record.question[:LONGEST_QUESTION],
+        searched=record.searched[:LONGEST_QUESTION],
+        drafts=tuple(drafts),
+        is_cut=tuple(drafts) != record.drafts,
+    )
+
+
+def _cut(prompt: PromptRecord, left: int) -> PromptRecord:
+    system = prompt.system[:left]
+    return replace(prompt, system=system, user=prompt.user[: left - len(system)])
+
+
+def _mended(value: Any) -> Any:
+    if isinstance(value, str):
+        return mend(value)
+    if isinstance(value, dict):
+        return {key: _mended(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_mended(one) for one in value]
+    return value
