@@ -9,6 +9,8 @@ from functools import partial
 
 from bot.core.models import AnalyzedQuestion, Draft, Evidence
 from bot.core.prompting import REPLY_SCHEMA, ReplyFormat, instructions, read_reply, request
+from bot.core.unfinished import UnfinishedReply
+from bot.core.writing_ports import Tell
 from bot.model_endpoint import Ask, ModelEndpoint, in_time
 
 
@@ -42,6 +44,7 @@ class ModelAnswerer:
         faults: Sequence[str] = (),
         *,
         stands: Sequence[str] = (),
+        tell: Tell | None = None,
     ) -> Draft:
         """A draft in the model's words with the quotes it claims.
 
@@ -55,7 +58,8 @@ class ModelAnswerer:
 
         async with in_time(self._seconds):
             return await self._endpoint.prefer_schema(
-                partial(self._ask, ReplyFormat.JSON, turn), partial(self._ask, ReplyFormat.MARKED, turn)
+                partial(self._ask, ReplyFormat.JSON, turn, tell),
+                partial(self._ask, ReplyFormat.MARKED, turn, tell),
             )
 
     async def write(self, instructions: str, request: str, *, seconds: float, tokens: int) -> str:
@@ -72,9 +76,10 @@ class ModelAnswerer:
         """Close the connections."""
         await self._endpoint.aclose()
 
-    async def _ask(self, reply_format: ReplyFormat, turn: Callable[[str], str]) -> Draft:
+    async def _ask(self, reply_format: ReplyFormat, turn: Callable[[str], str], tell: Tell | None) -> Draft:
         fence = secrets.token_hex(8)
         schema = REPLY_SCHEMA if reply_format is ReplyFormat.JSON else None
         ask = Ask(instructions(reply_format, fence), turn(fence), self._tokens, schema)
-        reply = await self._endpoint.reply(ask)
+        hear = UnfinishedReply(reply_format, tell).hear if tell else None
+        reply = await self._endpoint.reply(ask, hear)
         return replace(read_reply(reply.text, reply_format), usage=reply.usage)

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from bot.core import wording
 from bot.core.citing import Verified, VerifiedClaim, number_quotes, verify
 from bot.core.errors import ModelError, ModelReplyUnusable
-from bot.core.models import AnalyzedQuestion, Draft, Evidence, LocatedQuote
-from bot.core.ports import Answerer, Author
+from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, LocatedQuote
+from bot.core.writing_ports import Answerer, Author, Progress
 
 log = logging.getLogger(__name__)
 
@@ -39,9 +39,11 @@ class Writing:
         self._quoting = quoting
         self._models = models
 
-    async def write(self, question: AnalyzedQuestion, evidence: Sequence[Evidence]) -> Written:
-        """What the evidence says on the question, as far as it is proven."""
-        sheet = _Sheet(evidence)
+    async def write(
+        self, question: AnalyzedQuestion, evidence: Sequence[Evidence], progress: Progress | None = None
+    ) -> Written:
+        """What the evidence says on the question, as far as it is proven; ``progress`` sees it grow."""
+        sheet = _Sheet(evidence, progress)
         lead = wording.QUOTES_LEAD
         for model in self._models:
             try:
@@ -60,19 +62,40 @@ class Writing:
 class _Sheet:
     """The sentences of one answer that are proven, in the order in which they were."""
 
-    def __init__(self, evidence: Sequence[Evidence]) -> None:
+    def __init__(self, evidence: Sequence[Evidence], progress: Progress | None) -> None:
         self.evidence = evidence
         self.claims: list[VerifiedClaim] = []
+        self._progress = progress
 
     @property
     def sentences(self) -> list[str]:
         """Without their marks."""
         return [claim.text for claim in self.claims]
 
-    def take(self, draft: Draft) -> Verified:
+    async def fill(self, model: Author, question: AnalyzedQuestion, faults: Sequence[str] = ()) -> Verified:
+        """Have a model add to it, sentence by sentence if somebody looks; returns how its draft was judged.
+
+        Raises:
+            ModelError: there is no whole draft. What was proven of it stays.
+        """
+        tell = self._hear if self._progress else None
+        return self._take(
+            await model.draft(question, self.evidence, faults, stands=self.sentences, tell=tell)
+        )
+
+    def _hear(self, claim: Claim) -> None:
+        """Show a sentence of a draft that is still being written, if it is proven."""
+        known = len(self.claims)
+        self._take(Draft((claim,)))
+        if len(self.claims) > known and self._progress:
+            self._progress.show(" ".join(number_quotes(self.claims)[0]))
+
+    def _take(self, draft: Draft) -> Verified:
         """Add what a draft proves and the sheet does not say yet; returns how the draft was judged."""
         judged = verify(draft, self.evidence)
-        self.claims += [claim for claim in judged.claims if claim.text not in self.sentences]
+        for claim in judged.claims:
+            if claim.text not in self.sentences:
+                self.claims.append(claim)
         return judged
 
     def with_note(self, dropped: int) -> Written:
@@ -94,16 +117,15 @@ async def _modelled(model: Author, question: AnalyzedQuestion, sheet: _Sheet) ->
     Raises:
         ModelError: there is no whole draft.
     """
-    first = sheet.take(await model.draft(question, sheet.evidence, stands=sheet.sentences))
+    first = await sheet.fill(model, question)
     if not first.faults:
         return 0
     try:
-        repaired = await model.draft(question, sheet.evidence, first.faults, stands=sheet.sentences)
+        second = await sheet.fill(model, question, first.faults)
     except ModelError as error:
         log.warning("no repair: %s", type(error).__name__)
         return first.dropped
-    second = sheet.take(repaired)
-    return second.dropped if repaired.claims else first.dropped
+    return second.dropped if second.claims or second.faults else first.dropped
 
 
 def _excuse(error: ModelError, sheet: _Sheet) -> str:
