@@ -20,7 +20,7 @@ from openai import AsyncOpenAI, AsyncStream
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
 from bot.core.errors import ModelReplyUnusable, ModelUnavailable
-from bot.core.models import Usage
+from bot.core.exchange import Usage
 from bot.core.prompting import ReplyMisformatted
 
 log = logging.getLogger(__name__)

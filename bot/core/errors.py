@@ -17,7 +17,7 @@
 People never see these texts: ``wording.py`` holds every sentence a person can read.
 """
 
-from bot.core.models import Prompt
+from bot.core.exchange import Prompt
 
 
 class BotError(Exception):

@@ -57,8 +57,8 @@ class ExtractiveAnswerer:
 
     async def draft(self, question: AnalyzedQuestion, evidence: Sequence[Evidence]) -> Draft:
         """The best quotes; none when the evidence holds no text, or nothing of the kind that is asked for."""
-        ranked = _by_words(Asked(question), evidence)
-        ranked, embedded = await self._by_meaning(question, ranked)
+        likely = _by_words(Asked(question), evidence)
+        ranked, embedded = await self._by_meaning(question, likely)
         if not _may_answer(ranked, required_answers(question.text)):
             return Draft((), verbatim=True, embedded=embedded)
         chosen = choose(ranked, is_spanning=spans_documents(question.text))

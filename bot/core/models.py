@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
+from bot.core.exchange import Prompt, Usage
 from bot.core.languages import Language
 from storage.memory_models import Turn
 from storage.models import Box, Channel, LivePublication, PlacedWord
@@ -154,24 +155,6 @@ class Claim:
 
     text: str
     quotes: tuple[Quote, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """What a model's reply cost, as its endpoint counts tokens."""
-
-    prompt: int
-    completion: int
-
-
-@dataclass(frozen=True, slots=True)
-class Prompt:
-    """What a model was sent, word for word."""
-
-    system: str
-    user: str
-    with_schema: bool
-    """A JSON schema of the reply was sent along."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from bot.core.citing import Verified, VerifiedClaim, number_quotes, verify
 from bot.core.errors import ModelError, ModelReplyUnusable
-from bot.core.models import AnalyzedQuestion, Draft, Evidence, LocatedQuote
-from bot.core.ports import Answerer, Author
+from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, LocatedQuote
 from bot.core.reply_words import ReplyWords, reply_words
+from bot.core.writing_ports import Answerer, Author, Progress
 
 log = logging.getLogger(__name__)
 
@@ -50,10 +50,12 @@ class Writing:
         self._quoting = quoting
         self._models = models
 
-    async def write(self, question: AnalyzedQuestion, evidence: Sequence[Evidence]) -> Written:
-        """What the evidence says on the question, as far as it is proven."""
+    async def write(
+        self, question: AnalyzedQuestion, evidence: Sequence[Evidence], progress: Progress | None = None
+    ) -> Written:
+        """What the evidence says on the question, as far as it is proven; ``progress`` sees it grow."""
         words = reply_words(question.language)
-        sheet = _Sheet(evidence, words)
+        sheet = _Sheet(evidence, words, progress)
         lead = words.quotes_lead
         for model in self._models:
             try:
@@ -73,21 +75,41 @@ class Writing:
 class _Sheet:
     """The sentences of one answer that are proven, in the order in which they were."""
 
-    def __init__(self, evidence: Sequence[Evidence], words: ReplyWords) -> None:
+    def __init__(self, evidence: Sequence[Evidence], words: ReplyWords, progress: Progress | None) -> None:
         self.evidence = evidence
         self.words = words
         self.claims: list[VerifiedClaim] = []
         self.attempts: list[Attempt] = []
+        self._progress = progress
 
     @property
     def sentences(self) -> list[str]:
         """Without their marks."""
         return [claim.text for claim in self.claims]
 
-    def take(self, draft: Draft) -> Verified:
+    async def fill(self, model: Author, question: AnalyzedQuestion, faults: Sequence[str] = ()) -> Verified:
+        """Have a model add to it, sentence by sentence if somebody looks; returns how its draft was judged.
+
+        Raises:
+            ModelError: there is no whole draft. What was proven of it stays.
+        """
+        tell = self._hear if self._progress else None
+        draft = await model.draft(question, self.evidence, faults, stands=self.sentences, tell=tell)
+        return self._note(draft, self._take(draft))
+
+    def _hear(self, claim: Claim) -> None:
+        """Show a sentence of a draft that is still being written, if it is proven."""
+        known = len(self.claims)
+        self._take(Draft((claim,)))
+        if len(self.claims) > known and self._progress:
+            self._progress.show(" ".join(number_quotes(self.claims)[0]))
+
+    def _take(self, draft: Draft) -> Verified:
         """Add what a draft proves and the sheet does not say yet; returns how the draft was judged."""
-        judged = self._judge(draft)
-        self.claims += [claim for claim in judged.claims if claim.text not in self.sentences]
+        judged = verify(draft, self.evidence)
+        for claim in judged.claims:
+            if claim.text not in self.sentences:
+                self.claims.append(claim)
         return judged
 
     def with_note(self, dropped: int) -> Written:
@@ -99,13 +121,14 @@ class _Sheet:
 
     def with_quotes(self, quotes: Draft, lead: str) -> Written:
         """All of it, and quotes behind it; ``lead`` says why."""
-        lines, cited = number_quotes([*self.claims, *self._judge(quotes).claims])
+        lines, cited = number_quotes(
+            [*self.claims, *self._note(quotes, verify(quotes, self.evidence)).claims]
+        )
         begun, quoted = lines[: len(self.claims)], lines[len(self.claims) :]
         text = "\n".join(filter(None, (" ".join(begun), lead, *quoted)))
         return Written(text, cited, bool(begun), tuple(self.attempts))
 
-    def _judge(self, draft: Draft) -> Verified:
-        judged = verify(draft, self.evidence)
+    def _note(self, draft: Draft, judged: Verified) -> Verified:
         self.attempts.append(Attempt(draft, judged))
         return judged
 
@@ -116,17 +139,16 @@ async def _modelled(model: Author, question: AnalyzedQuestion, sheet: _Sheet) ->
     Raises:
         ModelError: there is no whole draft.
     """
-    first = sheet.take(await model.draft(question, sheet.evidence, stands=sheet.sentences))
+    first = await sheet.fill(model, question)
     if not first.faults:
         return 0
     try:
-        repaired = await model.draft(question, sheet.evidence, first.faults, stands=sheet.sentences)
+        second = await sheet.fill(model, question, first.faults)
     except ModelError as error:
         log.warning("no repair: %s", type(error).__name__)
         sheet.attempts.append(Attempt(None, None, error))
         return first.dropped
-    second = sheet.take(repaired)
-    return second.dropped if repaired.claims else first.dropped
+    return second.dropped if second.claims or second.faults else first.dropped
 
 
 def _excuse(error: ModelError, sheet: _Sheet) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 from bot.core.announcement import Announcement, announcement_paragraphs
 from bot.core.languages import Language
 from bot.core.models import Answer, CitedPage
-from bot.core.plaintext import shorten, tame
+from bot.core.plaintext import MORE_TO_COME, shorten, tame, without_marks
 from bot.core.reply_words import ReplyWords, reply_words
 from bot.core.sources import figure_pages, opened_pages, split_sources
 
@@ -48,6 +48,14 @@ def render(answer: Answer, sources_shown: int) -> SlackMessage:
     taken = len(json.dumps([*understood, *sources], ensure_ascii=False))
     sections = [_section(part) for part in _parts(words, MESSAGE - taken, said)]
     return SlackMessage(_fallback(words, [*pages, *figures]), (*understood, *sections, *sources))
+
+
+def render_beginning(text: str) -> SlackMessage:
+    """The first sentences of an answer, and that more is to come."""
+    words = tame(without_marks(text)).strip()
+    more = {"type": "context", "elements": [_plain(MORE_TO_COME)]}
+    shown = _section(words[: _fitting(words, SECTION)])
+    return SlackMessage(_fallback(words, []), (shown, more))
 
 
 def render_announcement(announcement: Announcement) -> SlackMessage:

@@ -13,7 +13,7 @@ from typing import Any
 from bot.core.announcement import Announcement, announcement_paragraphs
 from bot.core.languages import Language
 from bot.core.models import Answer, Citation, CitedPage
-from bot.core.plaintext import shorten, tame
+from bot.core.plaintext import MORE_TO_COME, shorten, tame, without_marks
 from bot.core.reply_words import ReplyWords, reply_words
 from bot.core.sources import figure_pages, opened_pages, split_sources
 
@@ -56,6 +56,11 @@ def render(answer: Answer, sources_shown: int) -> TeamsMessage:
         card=_card(pages, figures, sources_shown, said) if pages or figures else None,
         card_summary=_summary([*pages, *figures]),
     )
+
+
+def render_beginning(text: str) -> str:
+    """The first sentences of an answer, as plain text, and that more is to come."""
+    return f"{shorten(tame(without_marks(text)).strip(), MESSAGE)}\n\n{MORE_TO_COME}"
 
 
 def render_announcement(announcement: Announcement) -> tuple[Json, str]:

@@ -21,7 +21,8 @@ from openai import AsyncOpenAI
 from bot import model_endpoint
 from bot.core.citing import verify
 from bot.core.errors import ModelError, ModelReplyUnusable, ModelUnavailable
-from bot.core.models import Draft, Evidence, Usage
+from bot.core.exchange import Usage
+from bot.core.models import Draft, Evidence
 from bot.core.prompting import REPLY_SCHEMA, ReplyFormat, read_reply
 from bot.generator import ModelAnswerer
 

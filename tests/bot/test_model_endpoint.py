@@ -28,7 +28,7 @@ from model_server import (
 )
 
 from bot.core.errors import ModelError, ModelReplyUnusable, ModelUnavailable
-from bot.core.models import Usage
+from bot.core.exchange import Usage
 from bot.model_endpoint import Ask, ModelEndpoint, Reply, SchemaRefused, in_time
 
 TEXT = "Backups run daily at 2:00 AM."

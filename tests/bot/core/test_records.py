@@ -12,7 +12,8 @@ import pytest
 from core_fakes import BACKUPS, TRAVEL, Scripted, World, make_passage
 
 from bot.core.errors import ModelUnavailable
-from bot.core.models import Answer, AnswerState, Claim, Draft, Prompt, Quote, Usage
+from bot.core.exchange import Prompt, Usage
+from bot.core.models import Answer, AnswerState, Claim, Draft, Quote
 from bot.core.recording import MOST_WAITING, Recorder, recording
 from bot.core.records import MOST_CHARACTERS
 from storage.errors import DatabaseUnavailable, IndexUnavailable
