@@ -10,6 +10,8 @@ from functools import partial
 from bot.core.errors import ModelError
 from bot.core.models import AnalyzedQuestion, Draft, Evidence, Prompt
 from bot.core.prompting import REPLY_SCHEMA, ReplyFormat, instructions, read_reply, request
+from bot.core.unfinished import UnfinishedReply
+from bot.core.writing_ports import Tell
 from bot.model_endpoint import Ask, ModelEndpoint, in_time
 
 
@@ -43,6 +45,7 @@ class ModelAnswerer:
         faults: Sequence[str] = (),
         *,
         stands: Sequence[str] = (),
+        tell: Tell | None = None,
     ) -> Draft:
         """A draft in the model's words with the quotes it claims.
 
@@ -57,7 +60,7 @@ class ModelAnswerer:
             fence = secrets.token_hex(8)
             turn = request(question.text, evidence, fence, faults, stands)
             sent.append(Prompt(instructions(reply_format, fence), turn, reply_format is ReplyFormat.JSON))
-            return await self._reply(reply_format, sent[-1])
+            return await self._reply(reply_format, sent[-1], tell)
 
         try:
             async with in_time(self._seconds):
@@ -83,7 +86,8 @@ class ModelAnswerer:
         """Close the connections."""
         await self._endpoint.aclose()
 
-    async def _reply(self, reply_format: ReplyFormat, prompt: Prompt) -> Draft:
-        schema = REPLY_SCHEMA if prompt.with_schema else None
-        reply = await self._endpoint.reply(Ask(prompt.system, prompt.user, self._tokens, schema))
+    async def _reply(self, reply_format: ReplyFormat, prompt: Prompt, tell: Tell | None) -> Draft:
+        ask = Ask(prompt.system, prompt.user, self._tokens, REPLY_SCHEMA if prompt.with_schema else None)
+        hear = UnfinishedReply(reply_format, tell).hear if tell else None
+        reply = await self._endpoint.reply(ask, hear)
         return replace(read_reply(reply.text, reply_format), usage=reply.usage)

@@ -13,12 +13,13 @@ import numpy as np
 
 from bot.core.answering import Answering
 from bot.core.citation_desk import CitationDesk
+from bot.core.errors import ModelReplyUnusable
 from bot.core.extractive import ExtractiveAnswerer
 from bot.core.gate import EvidenceGate
-from bot.core.models import AnalyzedQuestion, Draft, Evidence, Passage, Question
-from bot.core.ports import Author
+from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, Passage, Question
 from bot.core.retriever import HybridRetriever, inverse_frequency
 from bot.core.writing import Writing
+from bot.core.writing_ports import Author, Tell
 from storage.analyzer import analyze, index_terms
 from storage.figure_models import Figure
 from storage.index.contract import Hit
@@ -245,6 +246,24 @@ def make_status(file: str, state: str = "live", reason: str | None = None) -> Do
     return DocumentStatus("it", uuid5(NAMESPACE_URL, file), "0" * 64, file, "", 2, state, rung, reason)
 
 
+class BrokenOff(ModelReplyUnusable):
+    """A reply that ends behind these sentences."""
+
+    def __init__(self, *claims: Claim) -> None:
+        super().__init__("broken off")
+        self.claims = claims
+
+
+class Looker:
+    """Somebody who waits: all that they were shown, one text after the other."""
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+
+    def show(self, text: str) -> None:
+        self.seen.append(text)
+
+
 class Scripted:
     """An author that gives prepared drafts, or raises prepared errors, in turn."""
 
@@ -260,10 +279,13 @@ class Scripted:
         faults: Sequence[str] = (),
         *,
         stands: Sequence[str] = (),
+        tell: Tell | None = None,
     ) -> Draft:
         self.faults.append(tuple(faults))
         self.stood.append(tuple(stands))
         turn = self.turns.pop(0)
+        for claim in getattr(turn, "claims", ()) if tell else ():
+            tell(claim)
         if isinstance(turn, Exception):
             raise turn
         return turn

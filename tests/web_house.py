@@ -17,6 +17,7 @@ from aiohttp.test_utils import TestClient
 from bot.core.link_keys import KeyRing
 from bot.core.links import Links
 from bot.core.models import Answer, AnswerState, Citation, Question
+from bot.core.writing_ports import Progress
 from bot.web.ports import Stores
 from storage.blobs import Blobs
 from storage.catalog import Catalog
@@ -88,7 +89,7 @@ class ScriptedAnswering:
     answers: dict[str, Answer | Exception] = field(default_factory=dict)
     asked: list[Question] = field(default_factory=list)
 
-    async def answer(self, question: Question) -> Answer:
+    async def answer(self, question: Question, progress: Progress | None = None) -> Answer:
         """The scripted answer, or "not found" for a question that nobody wrote one for."""
         self.asked.append(question)
         scripted = self.answers.get(

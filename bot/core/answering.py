@@ -32,6 +32,7 @@ from bot.core.scoping import Scopes
 from bot.core.smalltalk import reply_to
 from bot.core.thread_ports import Rewriter
 from bot.core.writing import Writing
+from bot.core.writing_ports import Progress
 from storage.errors import InfrastructureError
 
 log = logging.getLogger(__name__)
@@ -70,12 +71,15 @@ class Answering:
         self._question_chars = question_chars
         self._records = records
 
-    async def answer(self, question: Question) -> Answer:
-        """The answer to one question of one channel; never raises for a failing engine or model."""
+    async def answer(self, question: Question, progress: Progress | None = None) -> Answer:
+        """The answer to one question of one channel; never raises for a failing engine or model.
+
+        ``progress`` is shown what a model writes, as far as it is proven.
+        """
         started = time.perf_counter()
         notes = Notes(self._passages_read)
         try:
-            answer = await self._reply(question, notes)
+            answer = await self._reply(question, notes, progress)
         except InfrastructureError as error:
             log.warning("question %s failed: %s", question.id, type(error).__name__)
             answer = Answer(AnswerState.FAILED, wording.ENGINE_FAILED)
@@ -86,7 +90,7 @@ class Answering:
             self._records.take(notes.record(question, answer))
         return answer
 
-    async def _reply(self, question: Question, notes: Notes) -> Answer:
+    async def _reply(self, question: Question, notes: Notes, progress: Progress | None) -> Answer:
         if (said := reply_to(question.text)) is not None:
             return Answer(AnswerState.CHAT, said)
         if len(question.text) > self._question_chars:
@@ -96,13 +100,13 @@ class Answering:
         asked = await self._scopes.narrow(understood)
         look = notes.look(asked, await self._retriever.retrieve(asked))
         retrieved = time.perf_counter()
-        answer = await self._answer_from(look, notes)
+        answer = await self._answer_from(look, notes, progress)
         spent = Milliseconds(round(1000 * (retrieved - started)), _milliseconds(retrieved))
         standalone = "" if understood.text == question.text else understood.text
         passages = answer.passages or look.retrieval.passages
         return replace(answer, passages=passages, milliseconds=spent, standalone=standalone)
 
-    async def _answer_from(self, look: Look, notes: Notes) -> Answer:
+    async def _answer_from(self, look: Look, notes: Notes, progress: Progress | None) -> Answer:
         question, retrieval = look.question, look.retrieval
         if (figure := await self._illustrator.answer(question.channel, retrieval)) is not None:
             return figure
@@ -113,7 +117,7 @@ class Answering:
             look = notes.look(wide, await self._retriever.retrieve(wide))
             if not await self._is_enough(look):
                 return await self._refuse(question, retrieval)
-        written = await self._writing.write(look.retrieval.question, look.evidence)
+        written = await self._writing.write(look.retrieval.question, look.evidence, progress)
         notes.attempts = written.attempts
         if not written.cited:
             return await self._refuse(question, look.retrieval)

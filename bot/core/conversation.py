@@ -12,6 +12,7 @@ import contextlib
 import logging
 from collections.abc import AsyncIterator, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -21,6 +22,7 @@ from bot.core.errors import DeliveryError, DeliveryUnclear
 from bot.core.incoming import IncomingMessage
 from bot.core.models import Answer, AnswerState, Question
 from bot.core.ports import ChannelDirectory, Messenger, QuestionAnswering, QuestionInbox
+from bot.core.showing import UNCLEAR_SECONDS, showing
 from bot.core.thread_ports import ThreadMemory
 from bot.core.threads import turn_of
 from storage.errors import DatabaseUnavailable, InfrastructureError, LeaseLost
@@ -30,8 +32,6 @@ MOST_ATTEMPTS = 3
 """Tries that may fail by the question's own fault before it is answered with a sentence that says so."""
 LONGEST_DELIVERY = timedelta(days=1)
 """How long a platform may refuse an answer before nobody waits for it any more."""
-UNCLEAR_SECONDS = 2
-"""How long a post that nobody heard back from gets to appear before we look for it."""
 
 _log = logging.getLogger(__name__)
 
@@ -160,7 +160,7 @@ class Conversation:
     async def _reply(self, item: InboxItem) -> None:
         messenger = self._messengers[item.platform]
         message = item.message or await self._place(item, messenger)
-        answer = await self._answer(item)
+        answer = await self._answer(item, messenger, message)
         async with self._in_time():
             await messenger.deliver(item.address, message, answer)
         await self._inbox.mark_delivered(item)
@@ -183,7 +183,7 @@ class Conversation:
         await self._inbox.mark_placed(item, message)
         return message
 
-    async def _answer(self, item: InboxItem) -> Answer:
+    async def _answer(self, item: InboxItem, messenger: Messenger, message: dict[str, Any]) -> Answer:
         """The answer that was kept, or a new one; a failure's sentence when tries are used up."""
         turn = None
         if item.attempts >= MOST_ATTEMPTS:
@@ -192,10 +192,17 @@ class Conversation:
             return answer_from_json(item.answer)
         else:
             question = await self._question(item)
-            answer = await self._answering.answer(question)
+            async with showing(partial(self._show, item, messenger, message)) as progress:
+                answer = await self._answering.answer(question, progress)
             turn = turn_of(question, item.thread, answer)
         await self._inbox.save_answer(item, answer_to_json(answer), turn)
         return answer
+
+    async def _show(self, item: InboxItem, messenger: Messenger, message: dict[str, Any], text: str) -> None:
+        """Write what is proven so far over the placeholder, while the question is surely ours."""
+        await self._inbox.renew(item, self._lease_seconds)
+        async with self._in_time():
+            await messenger.show(item.address, message, text)
 
     async def _question(self, item: InboxItem) -> Question:
         """The question with what its thread said before it."""

@@ -7,6 +7,7 @@ import unicodedata
 
 _JOINER = "\u2060"
 _BROKEN = re.compile("[\0\ud800-\udfff]")
+_MARK = re.compile(r" ?\[\d{1,3}\]")
 _HIDDEN = {"Cc", "Cf", "Cs"}
 _KEPT = {"\n", "\t", "\u200c", "\u200d"}  # the last two: Persian, Indic scripts and emoji need them
 
@@ -30,6 +31,11 @@ def tame(text: str) -> str:
     """
     visible = "".join(c for c in text if c in _KEPT or unicodedata.category(c) not in _HIDDEN)
     return _LINKS.sub(_JOINER, visible)
+
+
+def without_marks(text: str) -> str:
+    """An answer's text without its [n], which stand for nothing before its sources are there."""
+    return _MARK.sub("", text)
 
 
 def shorten(text: str, limit: int) -> str:

@@ -9,7 +9,8 @@ from uuid import UUID
 import numpy as np
 import numpy.typing as npt
 
-from bot.core.models import AnalyzedQuestion, Answer, Draft, Evidence, Question, Retrieval
+from bot.core.models import Answer, Question, Retrieval
+from bot.core.writing_ports import Progress
 from storage.figure_models import Figure
 from storage.index.contract import Hit
 from storage.memory_models import NewTurn
@@ -95,37 +96,6 @@ class Retriever(Protocol):
 
         Raises:
             storage.errors.InfrastructureError: an engine is down or late.
-        """
-
-
-class Answerer(Protocol):
-    """Answers with the documents' own words."""
-
-    async def draft(self, question: AnalyzedQuestion, evidence: Sequence[Evidence]) -> Draft:
-        """A draft of quotes from numbered evidence."""
-
-
-class Author(Protocol):
-    """Answers in words of its own, as a language model does."""
-
-    async def draft(
-        self,
-        question: AnalyzedQuestion,
-        evidence: Sequence[Evidence],
-        faults: Sequence[str] = (),
-        *,
-        stands: Sequence[str] = (),
-    ) -> Draft:
-        """Answer from numbered ``evidence`` alone.
-
-        Args:
-            question: what is asked.
-            evidence: what may be quoted.
-            faults: what was wrong with the last draft.
-            stands: sentences of an earlier draft that are proven; only what they do not say is wanted.
-
-        Raises:
-            bot.core.errors.ModelError: the model failed, was cut off or wrote nothing usable.
         """
 
 
@@ -254,7 +224,7 @@ class QuestionInbox(Protocol):
 class QuestionAnswering(Protocol):
     """Answers questions."""
 
-    async def answer(self, question: Question) -> Answer:
+    async def answer(self, question: Question, progress: Progress | None = None) -> Answer:
         """The answer a person gets; faults of engines and models end in one that says so."""
 
 
@@ -276,6 +246,15 @@ class Messenger(Protocol):
 
         Raises:
             bot.core.errors.DeliveryError: the platform did not let us look.
+        """
+
+    async def show(self, address: dict[str, Any], message: dict[str, Any], text: str) -> None:
+        """Write the first sentences of an answer over the placeholder, and that more is to come.
+
+        Tried once: it is a decoration.
+
+        Raises:
+            bot.core.errors.DeliveryError: the platform refused, or did not answer.
         """
 
     async def deliver(self, address: dict[str, Any], message: dict[str, Any], answer: Answer) -> None:

@@ -39,6 +39,10 @@ REPLY_SCHEMA: dict[str, Any] = {
 """JSON schema of a reply, in the subset that OpenAI's strict mode takes."""
 
 
+MISSHAPEN = (ValueError, KeyError, TypeError, OverflowError, RecursionError)
+"""What reading JSON raises that is not what was asked for."""
+
+
 class ReplyMisformatted(ModelReplyUnusable):
     """A whole reply, but not in the format that was asked for."""
 
@@ -93,18 +97,30 @@ def _read_json(reply: str) -> Draft:
     fenced = _FENCED.fullmatch(reply)
     try:
         value = json.loads(fenced[1] if fenced else reply)
-        claims = tuple(_claim(item) for item in value["claims"]) if value["found"] else ()
-    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
+        claims = tuple(read_claim(item) for item in value["claims"]) if value["found"] else ()
+    except MISSHAPEN as error:
         raise ReplyMisformatted("the reply is not the JSON that was asked for") from error
     return Draft(claims)
 
 
-def _claim(item: dict[str, Any]) -> Claim:
+def read_claim(item: dict[str, Any]) -> Claim:
+    """One sentence of a reply in JSON.
+
+    Raises one of ``MISSHAPEN`` when it is none.
+    """
     quotes = tuple(Quote(int(quote["passage"]), str(quote["quote"])) for quote in item["quotes"])
     return Claim(str(item["text"]), quotes)
 
 
 def _read_marked(reply: str) -> Draft:
+    claims = read_marked_claims(reply)
+    if not claims and not _NOT_FOUND.search(reply):
+        raise ReplyMisformatted("the reply has neither sentences nor NOT FOUND")
+    return Draft(tuple(claims))
+
+
+def read_marked_claims(reply: str) -> list[Claim]:
+    """The sentences of a reply in marked lines."""
     claims: list[Claim] = []
     for line in filter(None, map(str.strip, reply.splitlines())):
         if claim := _CLAIM_LINE.match(line):
@@ -112,6 +128,4 @@ def _read_marked(reply: str) -> Draft:
         elif (quote := _QUOTE_LINE.match(line)) and claims:
             last = claims.pop()
             claims.append(Claim(last.text, (*last.quotes, Quote(int(quote[1]), quote[2]))))
-    if not claims and not _NOT_FOUND.search(reply):
-        raise ReplyMisformatted("the reply has neither sentences nor NOT FOUND")
-    return Draft(tuple(claims))
+    return claims

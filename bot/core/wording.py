@@ -10,6 +10,8 @@ from collections.abc import Sequence
 
 SEARCHING = "Searching…"
 
+STILL_WRITING = "Still writing…"
+
 GREETING = (
     "Hello! Ask me anything about the documents in this channel; every answer shows the page it stands on."
 )

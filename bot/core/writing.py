@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from bot.core import wording
 from bot.core.citing import Verified, VerifiedClaim, number_quotes, verify
 from bot.core.errors import ModelError, ModelReplyUnusable
-from bot.core.models import AnalyzedQuestion, Draft, Evidence, LocatedQuote
-from bot.core.ports import Answerer, Author
+from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, LocatedQuote
+from bot.core.writing_ports import Answerer, Author, Progress
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A draft that was asked for: as it was judged, or the error that came instead."""
+    """A draft that was asked for: whole and judged, or broken off by an error."""
 
     draft: Draft | None
     judged: Verified | None
@@ -50,16 +50,17 @@ class Writing:
         self._quoting = quoting
         self._models = models
 
-    async def write(self, question: AnalyzedQuestion, evidence: Sequence[Evidence]) -> Written:
-        """What the evidence says on the question, as far as it is proven."""
-        sheet = _Sheet(evidence)
+    async def write(
+        self, question: AnalyzedQuestion, evidence: Sequence[Evidence], progress: Progress | None = None
+    ) -> Written:
+        """What the evidence says on the question, as far as it is proven; ``progress`` sees it grow."""
+        sheet = _Sheet(evidence, progress)
         lead = wording.QUOTES_LEAD
         for model in self._models:
             try:
                 dropped = await _modelled(model, question, sheet)
             except ModelError as error:
                 log.warning("model failed: %s", type(error).__name__)
-                sheet.attempts.append(Attempt(None, None, error))
                 lead = _excuse(error, sheet)
                 continue
             if sheet.claims or not dropped:
@@ -72,20 +73,50 @@ class Writing:
 class _Sheet:
     """The sentences of one answer that are proven, in the order in which they were."""
 
-    def __init__(self, evidence: Sequence[Evidence]) -> None:
+    def __init__(self, evidence: Sequence[Evidence], progress: Progress | None) -> None:
         self.evidence = evidence
         self.claims: list[VerifiedClaim] = []
         self.attempts: list[Attempt] = []
+        self._told: list[Claim] = []
+        self._progress = progress
 
     @property
     def sentences(self) -> list[str]:
         """Without their marks."""
         return [claim.text for claim in self.claims]
 
-    def take(self, draft: Draft) -> Verified:
+    async def fill(self, model: Author, question: AnalyzedQuestion, faults: Sequence[str] = ()) -> Verified:
+        """Have a model add to it, sentence by sentence if somebody looks; returns how its draft was judged.
+
+        Raises:
+            ModelError: there is no whole draft. What was proven of it stays.
+        """
+        tell = self._hear if self._progress else None
+        self._told.clear()
+        try:
+            draft = await model.draft(question, self.evidence, faults, stands=self.sentences, tell=tell)
+        except ModelError as error:
+            told = verify(Draft(tuple(self._told)), self.evidence)
+            self.attempts.append(Attempt(None, told, error))
+            raise
+        judged = self._take(draft)
+        self.attempts.append(Attempt(draft, judged))
+        return judged
+
+    def _hear(self, claim: Claim) -> None:
+        """Show a sentence of a draft that is still being written, if it is proven."""
+        self._told.append(claim)
+        known = len(self.claims)
+        self._take(Draft((claim,)))
+        if len(self.claims) > known and self._progress:
+            self._progress.show(" ".join(number_quotes(self.claims)[0]))
+
+    def _take(self, draft: Draft) -> Verified:
         """Add what a draft proves and the sheet does not say yet; returns how the draft was judged."""
-        judged = self._judge(draft)
-        self.claims += [claim for claim in judged.claims if claim.text not in self.sentences]
+        judged = verify(draft, self.evidence)
+        for claim in judged.claims:
+            if claim.text not in self.sentences:
+                self.claims.append(claim)
         return judged
 
     def with_note(self, dropped: int) -> Written:
@@ -97,15 +128,12 @@ class _Sheet:
 
     def with_quotes(self, quotes: Draft, lead: str) -> Written:
         """All of it, and quotes behind it; ``lead`` says why."""
-        lines, cited = number_quotes([*self.claims, *self._judge(quotes).claims])
+        judged = verify(quotes, self.evidence)
+        self.attempts.append(Attempt(quotes, judged))
+        lines, cited = number_quotes([*self.claims, *judged.claims])
         begun, quoted = lines[: len(self.claims)], lines[len(self.claims) :]
         text = "\n".join(filter(None, (" ".join(begun), lead, *quoted)))
         return Written(text, cited, bool(begun), tuple(self.attempts))
-
-    def _judge(self, draft: Draft) -> Verified:
-        judged = verify(draft, self.evidence)
-        self.attempts.append(Attempt(draft, judged))
-        return judged
 
 
 async def _modelled(model: Author, question: AnalyzedQuestion, sheet: _Sheet) -> int:
@@ -114,17 +142,15 @@ async def _modelled(model: Author, question: AnalyzedQuestion, sheet: _Sheet) ->
     Raises:
         ModelError: there is no whole draft.
     """
-    first = sheet.take(await model.draft(question, sheet.evidence, stands=sheet.sentences))
+    first = await sheet.fill(model, question)
     if not first.faults:
         return 0
     try:
-        repaired = await model.draft(question, sheet.evidence, first.faults, stands=sheet.sentences)
+        second = await sheet.fill(model, question, first.faults)
     except ModelError as error:
         log.warning("no repair: %s", type(error).__name__)
-        sheet.attempts.append(Attempt(None, None, error))
         return first.dropped
-    second = sheet.take(repaired)
-    return second.dropped if repaired.claims else first.dropped
+    return second.dropped if second.claims or second.faults else first.dropped
 
 
 def _excuse(error: ModelError, sheet: _Sheet) -> str:

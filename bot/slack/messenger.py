@@ -15,7 +15,7 @@ from bot.core import wording
 from bot.core.announcement import Announcement
 from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
 from bot.core.models import Answer
-from bot.slack.render import render, render_announcement
+from bot.slack.render import SlackMessage, render, render_announcement, render_beginning
 from storage.models import Channel
 
 Json = dict[str, Any]
@@ -28,7 +28,7 @@ ANNOUNCEMENT = "footnote_announcement"
 PAGES_SEARCHED = 5
 CLOSED = {"not_in_channel", "channel_not_found", "is_archived", "restricted_action", "no_permission"}
 """Refusals that no repetition turns into a message."""
-PLAIN = {"parse": "none", "link_names": False, "unfurl_links": False, "unfurl_media": False}
+PLAIN: Json = {"parse": "none", "link_names": False, "unfurl_links": False, "unfurl_media": False}
 
 
 def web_client(token: str, api_url: str) -> AsyncWebClient:
@@ -68,11 +68,18 @@ class SlackMessenger:
                 return {"channel": address["channel"], "ts": message["ts"]}
         return None
 
+    async def show(self, address: Json, message: Json, text: str) -> None:
+        """Write the beginning of an answer over the placeholder."""
+        await self._write_over(address, message, render_beginning(text), tries=1)
+
     async def deliver(self, address: Json, message: Json, answer: Answer) -> None:
         """Write the answer over the placeholder."""
-        rendered = render(answer, self._sources_shown)
+        await self._write_over(address, message, render(answer, self._sources_shown), tries=TRIES)
+
+    async def _write_over(self, address: Json, message: Json, rendered: SlackMessage, *, tries: int) -> None:
         await _call(
             self.client.chat_update,
+            tries,
             channel=message["channel"],
             ts=message["ts"],
             text=rendered.text,
@@ -118,14 +125,14 @@ def _metadata(address: Json) -> Json:
     return {"event_type": PLACEHOLDER, "event_payload": {"message_key": address["key"]}}
 
 
-async def _call(method: Callable[..., Awaitable[Any]], **arguments: Any) -> Any:
+async def _call(method: Callable[..., Awaitable[Any]], tries: int = TRIES, **arguments: Any) -> Any:
     """One call of the Web API, repeated only when Slack said that it did nothing but count.
 
     Raises:
         DeliveryUnclear: the connection broke, or a server failed, before Slack said what it did.
         DeliveryError: Slack refused, or could not be reached at all.
     """
-    for tries_left in reversed(range(TRIES)):
+    for tries_left in reversed(range(tries)):
         try:
             return await method(**arguments)
         except SlackApiError as error:

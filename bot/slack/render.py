@@ -15,7 +15,7 @@ from typing import Any
 from bot.core import wording
 from bot.core.announcement import Announcement, announcement_paragraphs
 from bot.core.models import Answer, CitedPage, NearestPage
-from bot.core.plaintext import shorten, tame
+from bot.core.plaintext import shorten, tame, without_marks
 from bot.core.sources import cited_pages, figure_pages, split_sources
 
 Block = dict[str, Any]
@@ -48,6 +48,14 @@ def render(answer: Answer, sources_shown: int) -> SlackMessage:
     taken = len(json.dumps([*understood, *sources], ensure_ascii=False))
     sections = [_section(part) for part in _parts(words, MESSAGE - taken)]
     return SlackMessage(_fallback(words, [*pages, *figures]), (*understood, *sections, *sources))
+
+
+def render_beginning(text: str) -> SlackMessage:
+    """The first sentences of an answer, and that more is to come."""
+    words = tame(without_marks(text)).strip()
+    more = {"type": "context", "elements": [_plain(wording.STILL_WRITING)]}
+    sections = [_section(part) for part in _parts(words, MESSAGE - SECTION)]
+    return SlackMessage(_fallback(words, []), (*sections, more))
 
 
 def render_announcement(announcement: Announcement) -> SlackMessage:

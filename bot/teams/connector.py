@@ -146,13 +146,13 @@ class Connector:
         """
         return await self._send("POST", _url(address), activity)
 
-    async def put(self, address: Json, activity_id: str, activity: Json) -> None:
+    async def put(self, address: Json, activity_id: str, activity: Json, *, tries: int = TRIES) -> None:
         """Replace an activity that we posted.
 
         Raises:
             DeliveryError: it was not replaced, or nobody knows.
         """
-        await self._send("PUT", _url(address, activity_id), activity | {"id": activity_id})
+        await self._send("PUT", _url(address, activity_id), activity | {"id": activity_id}, tries)
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -160,10 +160,10 @@ class Connector:
             await self._session.close()
             self._session = None
 
-    async def _send(self, method: str, url: URL, activity: Json) -> str:
+    async def _send(self, method: str, url: URL, activity: Json, tries: int = TRIES) -> str:
         if not self._is_trusted(str(url.origin())):
             raise DeliveryError("a service URL that is not Microsoft's")
-        for tries_left in reversed(range(TRIES)):
+        for tries_left in reversed(range(tries)):
             status, retry_after, reply = await self._request(method, url, activity)
             if status < 300:
                 return str(reply.get("id") or "")

@@ -19,7 +19,7 @@ from bot.teams.connector import (
     text_activity,
     typing_activity,
 )
-from bot.teams.render import TeamsMessage, render, render_announcement
+from bot.teams.render import TeamsMessage, render, render_announcement, render_beginning
 from storage.models import Channel
 
 Json = dict[str, Any]
@@ -52,6 +52,10 @@ class TeamsMessenger:
     async def find_placeholder(self, address: Json) -> Json | None:
         """Teams lets a bot read no messages: nothing can be found."""
         return None
+
+    async def show(self, address: Json, message: Json, text: str) -> None:
+        """Write the beginning of an answer over the placeholder."""
+        await self.connector.put(address, message["id"], plain_activity(render_beginning(text)), tries=1)
 
     async def deliver(self, address: Json, message: Json, answer: Answer) -> None:
         """Write the answer over the placeholder, and its sources below it."""

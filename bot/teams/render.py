@@ -14,7 +14,7 @@ from typing import Any
 from bot.core import wording
 from bot.core.announcement import Announcement, announcement_paragraphs
 from bot.core.models import Answer, Citation, CitedPage, NearestPage
-from bot.core.plaintext import shorten, tame
+from bot.core.plaintext import shorten, tame, without_marks
 from bot.core.sources import cited_pages, figure_pages, split_sources
 
 Json = dict[str, Any]
@@ -56,6 +56,11 @@ def render(answer: Answer, sources_shown: int) -> TeamsMessage:
         card=_card(pages, figures, sources_shown) if pages or figures else None,
         card_summary=_summary([*pages, *figures]),
     )
+
+
+def render_beginning(text: str) -> str:
+    """The first sentences of an answer, as plain text, and that more is to come."""
+    return f"{_cut(tame(without_marks(text)).strip())}\n\n{wording.STILL_WRITING}"
 
 
 def render_announcement(announcement: Announcement) -> tuple[Json, str]:

@@ -17,10 +17,11 @@ from bot.core.conversation import Conversation
 from bot.core.errors import DeliveryError, DeliveryUnclear
 from bot.core.incoming import IncomingMessage
 from bot.core.models import Answer, AnswerState, Question
+from bot.core.writing_ports import Progress
 from storage.channels import Channels
 from storage.clock import utc_now
 from storage.database import Database
-from storage.errors import IndexUnavailable
+from storage.errors import IndexUnavailable, LeaseLost
 from storage.inbox import Inbox
 from storage.memory import Memory
 from storage.models import ChannelKey, Platform
@@ -67,6 +68,8 @@ class Chat:
 
     def __init__(self, *, can_look: bool = True) -> None:
         self.visible: list[tuple[Json, str]] = []
+        self.writes: list[str] = []
+        """What was written over placeholders."""
         self._can_look = can_look
 
     async def place(self, address: Json) -> Json:
@@ -79,10 +82,17 @@ class Chat:
         found = [index for index, (where, _) in enumerate(self.visible) if where == address]
         return {"index": found[0]} if found and self._can_look else None
 
+    async def show(self, address: Json, message: Json, text: str) -> None:
+        """Write over the placeholder."""
+        assert self.visible[message["index"]][0] == address
+        self.visible[message["index"]] = (address, f"{text} {PLACEHOLDER}")
+        self.writes.append(text)
+
     async def deliver(self, address: Json, message: Json, answer: Answer) -> None:
         """Replace the placeholder."""
         assert self.visible[message["index"]][0] == address
         self.visible[message["index"]] = (address, answer.text)
+        self.writes.append(answer.text)
 
     def replies(self, event: str = "e1") -> list[str]:
         """What stands in the chat for one question."""
@@ -97,13 +107,18 @@ class Answers:
         self.at_once = self.most_at_once = 0
         self.gate = asyncio.Event()
         self.gate.set()
+        self.beginning = ""
+        """Shown before the gate."""
 
-    async def answer(self, question: Question) -> Answer:
+    async def answer(self, question: Question, progress: Progress | None = None) -> Answer:
         """The answer, once the gate is open."""
         self.asked.append(question)
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
         try:
+            if self.beginning and progress:
+                progress.show(self.beginning)
+                await asyncio.sleep(0.1)
             await self.gate.wait()
         finally:
             self.at_once -= 1
@@ -219,6 +234,7 @@ STEPS = [
     ("messenger", "place"),
     ("inbox", "mark_placed"),
     ("answering", "answer"),
+    ("messenger", "show"),
     ("inbox", "save_answer"),
     ("messenger", "deliver"),
     ("inbox", "mark_delivered"),
@@ -232,6 +248,7 @@ async def test_a_crash_at_any_step_leads_to_one_visible_answer(
 ) -> None:
     """A worker dies before or after each step; the next one finishes the question, and asks again only
     when the answer was not kept yet."""
+    world.answers.beginning = "Question e1? Yes."
     getattr(world, part).plan(step, when, Killed())
     await world.worker().receive(message())
     async with world.running():
@@ -240,9 +257,46 @@ async def test_a_crash_at_any_step_leads_to_one_visible_answer(
     async with world.running():
         await world.until("done")
     assert world.chat.replies() == ["Question e1? Yes [1]."]
-    is_lost = (step, when) in {("answer", "after"), ("save_answer", "before")}
+    is_lost = step == "show" or (step, when) in {("answer", "after"), ("save_answer", "before")}
     assert len(world.answers.asked) == (2 if is_lost else 1)
     assert [turn.question for turn in await world.turns()] == ["Question e1?"]
+
+
+async def test_the_beginning_of_an_answer_is_shown_in_its_place_and_replaced(world: World) -> None:
+    """Proven sentences stand where the placeholder stood while more are written, never beside the answer."""
+    world.answers.beginning = "Yes."
+    world.answers.gate.clear()
+    async with world.running() as worker:
+        await worker.receive(message())
+        await reach(lambda: world.chat.replies() == [f"Yes. {PLACEHOLDER}"])
+        world.answers.gate.set()
+        await world.until("done")
+    assert world.chat.replies() == ["Question e1? Yes [1]."]
+
+
+async def test_a_worker_that_lost_a_question_shows_no_more_of_it(world: World) -> None:
+    """It may wake up after another one has answered: the lease is asked for before every update."""
+    world.answers.beginning = "Yes."
+    world.inbox.plan("renew", "before", LeaseLost("another worker has it"))
+    async with world.running() as worker:
+        await worker.receive(message())
+        await reach(lambda: not world.inbox._plan)
+        await world.until("done")
+    assert world.chat.writes == ["Question e1? Yes [1]."]
+
+
+@pytest.mark.parametrize("error", [DeliveryError("slow down", retry_after=60), DeliveryUnclear("no reply")])
+async def test_a_platform_that_does_not_show_a_beginning_still_gets_the_answer(
+    world: World, error: Exception
+) -> None:
+    """A decoration that fails costs neither the answer nor an attempt."""
+    world.answers.beginning = "Yes."
+    world.messenger.plan("show", "after", error)
+    async with world.running() as worker:
+        await worker.receive(message())
+        await world.until("done")
+    assert world.chat.replies() == ["Question e1? Yes [1]."]
+    assert [row.attempts for row in await world.rows()] == [0]
 
 
 async def test_a_question_knows_what_its_own_thread_said_before(world: World) -> None:

@@ -12,6 +12,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+from bot.core import wording
 from bot.core.announcement import Announcement, Entry
 from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
 from bot.core.models import Answer, AnswerState, CitedPage
@@ -99,6 +100,27 @@ async def test_a_placeholder_is_posted_so_that_slack_adds_nothing(
         str(sent[name]).lower() in {"false", "0"} for name in ("unfurl_links", "unfurl_media", "link_names")
     ]
     assert _as_read(sent | {"ts": ""})["metadata"]["event_payload"] == {"message_key": "T1:C1:17.1"}
+
+
+async def test_a_beginning_is_written_over_the_placeholder_and_still_names_its_question(
+    api: WebApi, messenger: SlackMessenger
+) -> None:
+    """Escaped, without [n] that would lead nowhere, saying that more is to come; a crash finds it."""
+    await messenger.show(ADDRESS, {"channel": "C1", "ts": "18.0"}, "Daily <@U1> [1]. Not [2024] [12].")
+    ((method, sent),) = api.calls
+    assert (method, sent["ts"], sent["parse"]) == ("chat.update", "18.0", "none")
+    section, more = json.loads(sent["blocks"]) if isinstance(sent["blocks"], str) else sent["blocks"]
+    assert section["text"]["text"] == "Daily &lt;@U1&gt;. Not [2024]."
+    assert more["elements"][0]["text"] == wording.STILL_WRITING
+    assert _as_read(sent)["metadata"]["event_payload"] == {"message_key": "T1:C1:17.1"}
+
+
+async def test_a_beginning_is_tried_once(api: WebApi, messenger: SlackMessenger) -> None:
+    """A rate limit is left to the answer, which is worth waiting for."""
+    api.faults = [slow_down("1")]
+    with pytest.raises(DeliveryError):
+        await messenger.show(ADDRESS, {"channel": "C1", "ts": "18.0"}, "Daily [1].")
+    assert len(api.calls) == 1
 
 
 @pytest.mark.parametrize("address", [ADDRESS, DIRECT], ids=["thread", "direct message"])

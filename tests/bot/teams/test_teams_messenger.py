@@ -10,6 +10,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+from bot.core import wording
 from bot.core.announcement import Announcement, Entry
 from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
 from bot.core.models import Answer, AnswerState, Citation, CitedPage
@@ -102,6 +103,30 @@ async def test_one_text_and_one_card_are_left_however_often_it_is_delivered(
     assert text["text"] == "Daily [1]."
     assert card["attachments"][0]["content"]["body"][0]["actions"][0]["url"] == "https://f.example/v/1"
     assert {conversation for _, conversation, _ in teams.sent} == {CONVERSATION}
+
+
+async def test_a_beginning_is_written_over_the_placeholder_as_plain_text(
+    teams: Teams, messenger: TeamsMessenger
+) -> None:
+    """Nothing in it is markup, no [n] leads nowhere, and the answer takes its place."""
+    message = await messenger.place(teams.address)
+    await messenger.show(teams.address, message, f"Daily {EVIL} [1].")
+    (shown,) = teams.shown.values()
+    assert shown["textFormat"] == "plain"
+    assert "**bold**." in shown["text"]
+    assert shown["text"].endswith(wording.STILL_WRITING)
+    await messenger.deliver(teams.address, message, ANSWER)
+    assert next(iter(teams.shown.values()))["text"] == "Daily [1]."
+
+
+async def test_a_beginning_is_tried_once(teams: Teams, messenger: TeamsMessenger) -> None:
+    """A busy Teams is left to the answer, which is worth waiting for."""
+    message = await messenger.place(teams.address)
+    sent = len(teams.sent)
+    teams.faults = [web.Response(status=429)]
+    with pytest.raises(DeliveryError):
+        await messenger.show(teams.address, message, "Daily [1].")
+    assert len(teams.sent) == sent + 1
 
 
 async def test_the_bots_token_is_asked_for_once_and_again_when_it_is_refused(
