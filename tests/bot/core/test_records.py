@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 import pytest
-from core_fakes import BACKUPS, TRAVEL, Scripted, World, make_passage
+from core_fakes import BACKUPS, TRAVEL, BrokenOff, Looker, Scripted, World, make_passage
 
 from bot.core.errors import ModelUnavailable
 from bot.core.models import Answer, AnswerState, Claim, Draft, Prompt, Quote, Usage
@@ -132,6 +132,17 @@ async def test_a_failure_leaves_what_was_known(world: World) -> None:
     _, record = await asked(world, QUESTION)
     assert (record["state"], record["looks"]) == ("failed", [])
     assert "secret" not in json.dumps(record)
+
+
+async def test_a_draft_that_broke_off_tells_what_was_written_of_it(world: World) -> None:
+    """What a person saw before the error is in the record, judged as it was."""
+    drawer = Drawer()
+    async with recording(drawer) as records:
+        answering = world.answering(Scripted(BrokenOff(DAILY)), records=records)
+        await answering.answer(world.question(QUESTION), Looker())
+    written = drawer.kept[0]["drafts"][0]
+    assert written["error"] == "BrokenOff"
+    assert [(one["text"], one["fault"]) for one in written["claims"]] == [(DAILY.text, None)]
 
 
 async def test_a_greeting_and_an_endless_question_leave_short_records(world: World) -> None:
