@@ -88,7 +88,7 @@ class ModelAnswerer:
         await self._endpoint.aclose()
 
     async def _reply(self, reply_format: ReplyFormat, prompt: Prompt, tell: Tell | None) -> Draft:
-        schema = REPLY_SCHEMA if prompt.with_schema else None
+        ask = Ask(prompt.system, prompt.user, self._tokens, REPLY_SCHEMA if prompt.with_schema else None)
         hear = UnfinishedReply(reply_format, tell).hear if tell else None
-        reply = await self._endpoint.reply(Ask(prompt.system, prompt.user, self._tokens, schema), hear)
+        reply = await self._endpoint.reply(ask, hear)
         return replace(read_reply(reply.text, reply_format), usage=reply.usage)

@@ -16,6 +16,7 @@ from bot.core.models import (
     Quote,
     Retrieval,
 )
+from bot.core.quotes import find_spans
 from bot.core.records import (
     CandidateRecord,
     ClaimRecord,
@@ -29,7 +30,8 @@ from bot.core.records import (
 )
 from bot.core.writing import Attempt
 
-NOWHERE = "it stands in no passage word for word, or is too short to say where"
+NOWHERE = "stands in no passage word for word"
+AMBIGUOUS = "too short: stands at several places"
 
 
 @dataclass(slots=True)
@@ -69,7 +71,7 @@ class Notes:
             state=answer.state.value,
             answer=answer.text,
             looks=tuple(self._look(look) for look in self.looks),
-            drafts=tuple(map(_draft, self.attempts)),
+            drafts=tuple(_draft(one, self._read()) for one in self.attempts),
             citations=tuple(
                 ShownRecord(one.number, one.file, one.page, one.quote, len(one.boxes))
                 for one in answer.citations
@@ -77,6 +79,9 @@ class Notes:
             tokens=self._tokens(),
             milliseconds=asdict(answer.milliseconds),
         )
+
+    def _read(self) -> Sequence[Evidence]:
+        return self.looks[-1].evidence if self.looks else ()
 
     def _tokens(self) -> TokensRecord:
         usages = [one.draft.usage for one in self.attempts if one.draft and one.draft.usage]
@@ -136,7 +141,7 @@ def _why(one: LeftOut) -> str:
     return f"repeats {one.repeats.publication.file} p. {one.repeats.first_page}"
 
 
-def _draft(attempt: Attempt) -> DraftRecord:
+def _draft(attempt: Attempt, read: Sequence[Evidence]) -> DraftRecord:
     source = attempt.draft or attempt.error
     return DraftRecord(
         author="quotes" if attempt.draft and attempt.draft.verbatim else "model",
@@ -144,18 +149,24 @@ def _draft(attempt: Attempt) -> DraftRecord:
             PromptRecord(one.system, one.user, one.with_schema) for one in (source.prompts if source else ())
         ),
         error=type(attempt.error).__name__ if attempt.error else None,
-        claims=tuple(map(_claim, attempt.judged.judged)) if attempt.judged else (),
+        claims=tuple(_claim(one, read) for one in attempt.judged.judged) if attempt.judged else (),
     )
 
 
-def _claim(one: JudgedClaim) -> ClaimRecord:
-    quotes = zip(one.claim.quotes, one.places, strict=True)
-    return ClaimRecord(one.claim.text, tuple(_quote(*pair) for pair in quotes), one.fault)
+def _claim(one: JudgedClaim, read: Sequence[Evidence]) -> ClaimRecord:
+    quotes = [
+        QuoteRecord(quote.passage, quote.text, place is not None, _where(quote, place, read))
+        for quote, place in zip(one.claim.quotes, one.places, strict=True)
+    ]
+    return ClaimRecord(one.claim.text, tuple(quotes), one.fault)
 
 
-def _quote(quote: Quote, place: LocatedQuote | None) -> QuoteRecord:
-    reason = f"{place.passage.publication.file} p. {place.page}" if place else NOWHERE
-    return QuoteRecord(quote.passage, quote.text, place is not None, reason)
+def _where(quote: Quote, place: LocatedQuote | None, read: Sequence[Evidence]) -> str:
+    """Where a quote was found, or why it was not."""
+    if place is not None:
+        return f"{place.passage.publication.file} p. {place.page}"
+    is_there = any(find_spans(quote.text, item.passage.text) for item in read)
+    return AMBIGUOUS if is_there else NOWHERE
 
 
 def _sum(counts: Sequence[int]) -> int | None:

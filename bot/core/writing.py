@@ -35,7 +35,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A draft that was asked for: as it was judged, or the error that came instead."""
+    """A draft that was asked for: whole and judged, or broken off by an error."""
 
     draft: Draft | None
     judged: Verified | None
@@ -62,7 +62,6 @@ class Writing:
                 dropped = await _modelled(model, question, sheet)
             except ModelError as error:
                 log.warning("model failed: %s", type(error).__name__)
-                sheet.attempts.append(Attempt(None, None, error))
                 lead = _excuse(error, sheet)
                 continue
             if sheet.claims or not dropped:
@@ -80,6 +79,7 @@ class _Sheet:
         self.words = words
         self.claims: list[VerifiedClaim] = []
         self.attempts: list[Attempt] = []
+        self._told: list[Claim] = []
         self._progress = progress
 
     @property
@@ -94,11 +94,20 @@ class _Sheet:
             ModelError: there is no whole draft. What was proven of it stays.
         """
         tell = self._hear if self._progress else None
-        draft = await model.draft(question, self.evidence, faults, stands=self.sentences, tell=tell)
-        return self._note(draft, self._take(draft))
+        self._told.clear()
+        try:
+            draft = await model.draft(question, self.evidence, faults, stands=self.sentences, tell=tell)
+        except ModelError as error:
+            told = verify(Draft(tuple(self._told)), self.evidence)
+            self.attempts.append(Attempt(None, told, error))
+            raise
+        judged = self._take(draft)
+        self.attempts.append(Attempt(draft, judged))
+        return judged
 
     def _hear(self, claim: Claim) -> None:
         """Show a sentence of a draft that is still being written, if it is proven."""
+        self._told.append(claim)
         known = len(self.claims)
         self._take(Draft((claim,)))
         if len(self.claims) > known and self._progress:
@@ -121,16 +130,12 @@ class _Sheet:
 
     def with_quotes(self, quotes: Draft, lead: str) -> Written:
         """All of it, and quotes behind it; ``lead`` says why."""
-        lines, cited = number_quotes(
-            [*self.claims, *self._note(quotes, verify(quotes, self.evidence)).claims]
-        )
+        judged = verify(quotes, self.evidence)
+        self.attempts.append(Attempt(quotes, judged))
+        lines, cited = number_quotes([*self.claims, *judged.claims])
         begun, quoted = lines[: len(self.claims)], lines[len(self.claims) :]
         text = "\n".join(filter(None, (" ".join(begun), lead, *quoted)))
         return Written(text, cited, bool(begun), tuple(self.attempts))
-
-    def _note(self, draft: Draft, judged: Verified) -> Verified:
-        self.attempts.append(Attempt(draft, judged))
-        return judged
 
 
 async def _modelled(model: Author, question: AnalyzedQuestion, sheet: _Sheet) -> int:
@@ -146,7 +151,6 @@ async def _modelled(model: Author, question: AnalyzedQuestion, sheet: _Sheet) ->
         second = await sheet.fill(model, question, first.faults)
     except ModelError as error:
         log.warning("no repair: %s", type(error).__name__)
-        sheet.attempts.append(Attempt(None, None, error))
         return first.dropped
     return second.dropped if second.claims or second.faults else first.dropped
 

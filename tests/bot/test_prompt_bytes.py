@@ -5,7 +5,9 @@ Asked through the whole core, from the question to the request on the wire.
 
 from __future__ import annotations
 
+import asyncio
 import json
+import re
 from collections.abc import Collection, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
@@ -24,7 +26,7 @@ from core_fakes import (
     make_passage,
     make_status,
 )
-from recording_model import recording_model
+from model_server import Handler, byte_server, completion, response, stream
 
 from bot.core.answering import Answering
 from bot.core.citation_desk import CitationDesk
@@ -34,6 +36,7 @@ from bot.core.models import Answer, Passage, Question
 from bot.core.retriever import HybridRetriever
 from bot.core.rewriting import ModelRewriter
 from bot.core.widening import WideningRetriever
+from bot.core.writing import Writing
 from bot.generator import ModelAnswerer
 from storage.glossary_models import GlossaryEntry
 from storage.index.contract import document_facet
@@ -121,18 +124,34 @@ PATHS: dict[str, tuple[Sequence[Passage], str, Sequence[str], int]] = {
 """Path -> what the channel holds, the question, the model's replies, and how many requests it gets."""
 
 
+def recording(requests: list[bytes], replies: Sequence[str]) -> Handler:
+    """An endpoint that gives the replies in turn; in the record of its requests the random fence is FENCE."""
+    left = list(replies)
+
+    async def handle(request: bytes, writer: asyncio.StreamWriter) -> None:
+        for fence in set(re.findall(rb"</passage ([0-9a-f]+)>", request)):
+            request = request.replace(fence, b"FENCE")
+        requests.append(request)
+        is_streamed = json.loads(request).get("stream", False)
+        reply = left.pop(0)
+        writer.write(stream(reply) if is_streamed else response(completion(reply)))
+        await writer.drain()
+
+    return handle
+
+
 async def ask(path: str, boxes: str) -> tuple[Answer, list[bytes]]:
     """The answer, and every request that the model got for it."""
     passages, text, replies, _ = PATHS[path]
     history = (Turn("Are there backups?", "Are there backups?", "Yes."),) if path == "a follow-up" else ()
     shelf = BoxedShelf(list(passages), boxes=boxes)
     register = Register([_status(file) for file in sorted({one.publication.file for one in EVERYTHING})])
-    async with recording_model(*replies) as endpoint:
-        async with aclosing(ModelAnswerer.connect("k", endpoint.url, model="m")) as model:
+    requests: list[bytes] = []
+    async with byte_server(recording(requests, replies)) as url:
+        async with aclosing(ModelAnswerer.connect("k", url, model="m")) as model:
             answering = Answering(
                 retriever=WideningRetriever(HybridRetriever(shelf, HashEmbedder()), Book()),
-                quoting=ExtractiveAnswerer(HashEmbedder()),
-                model=model,
+                writing=Writing(ExtractiveAnswerer(HashEmbedder()), [model]),
                 rewriter=ModelRewriter(model),
                 gate=EvidenceGate(least_likeness=0.2),
                 chunks=shelf,
@@ -141,7 +160,7 @@ async def ask(path: str, boxes: str) -> tuple[Answer, list[bytes]]:
                 desk=CitationDesk(register, register),
             )
             answer = await answering.answer(Question("q", text, make_channel(), ASKED_AT, history=history))
-        return answer, endpoint.requests
+        return answer, requests
 
 
 def _status(file: str) -> DocumentStatus:

@@ -9,11 +9,11 @@ from datetime import datetime
 from typing import Any
 
 import pytest
-from core_fakes import BACKUPS, TRAVEL, Scripted, World, make_passage
+from core_fakes import BACKUPS, TRAVEL, BrokenOff, Looker, Scripted, World, make_passage
 
 from bot.core.errors import ModelUnavailable
-from bot.core.exchange import Prompt, Usage
-from bot.core.models import Answer, AnswerState, Claim, Draft, Quote
+from bot.core.models import Answer, AnswerState, Claim, Draft, Prompt, Quote, Usage
+from bot.core.noting import AMBIGUOUS, NOWHERE
 from bot.core.recording import MOST_WAITING, Recorder, recording
 from bot.core.records import MOST_CHARACTERS
 from storage.errors import DatabaseUnavailable, IndexUnavailable
@@ -91,8 +91,17 @@ async def test_what_was_dropped_and_not_located_says_why(world: World) -> None:
     forged = record["drafts"][0]["claims"][1]
     assert forged["fault"] == "none of its quotes stands in a passage word for word."
     assert not forged["quotes"][0]["is_located"]
-    assert "no passage" in forged["quotes"][0]["reason"]
+    assert forged["quotes"][0]["reason"] == NOWHERE
     assert (record["tokens"]["prompt"], record["tokens"]["completion"]) == (22, 8)
+
+
+async def test_a_short_quote_that_stands_twice_is_told_apart_from_a_forged_one(world: World) -> None:
+    """Both are not located, for different reasons."""
+    claim = Claim("The backup is noted.", (Quote(1, "backup"), Quote(1, "nowhere to be seen")))
+    world.shelf.passages[0] = make_passage("A backup is noted. A backup runs daily.", page=1)
+    _, record = await asked(world, "When is a backup noted?", Scripted(Draft((claim,)), Draft((claim,))))
+    quotes = record["drafts"][0]["claims"][0]["quotes"]
+    assert [(one["is_located"], one["reason"]) for one in quotes] == [(False, AMBIGUOUS), (False, NOWHERE)]
 
 
 async def test_a_refusal_tells_both_looks_and_the_gate(world: World) -> None:
@@ -123,6 +132,17 @@ async def test_a_failure_leaves_what_was_known(world: World) -> None:
     _, record = await asked(world, QUESTION)
     assert (record["state"], record["looks"]) == ("failed", [])
     assert "secret" not in json.dumps(record)
+
+
+async def test_a_draft_that_broke_off_tells_what_was_written_of_it(world: World) -> None:
+    """What a person saw before the error is in the record, judged as it was."""
+    drawer = Drawer()
+    async with recording(drawer) as records:
+        answering = world.answering(Scripted(BrokenOff(DAILY)), records=records)
+        await answering.answer(world.question(QUESTION), Looker())
+    written = drawer.kept[0]["drafts"][0]
+    assert written["error"] == "BrokenOff"
+    assert [(one["text"], one["fault"]) for one in written["claims"]] == [(DAILY.text, None)]
 
 
 async def test_a_greeting_and_an_endless_question_leave_short_records(world: World) -> None:
