@@ -63,6 +63,14 @@ def index_terms(title: str, heading_path: Sequence[str], body: str) -> str:
     return " ".join(terms)
 
 
+def spellings(text: str) -> dict[str, str]:
+    """Of a text's words with an umlaut, both terms: folded -> spelled out, as gross -> groess."""
+    if text.isascii():
+        return {}
+    words = _WITH_UMLAUT.findall(_fold_accents(text))
+    return {stem(word.translate(_BARE).casefold()): _spelled_out(word) for word in words}
+
+
 def fold(text: str) -> str:
     """Without accents, ligatures and invisible characters; one kind of hyphen and apostrophe."""
     return _fold_accents(text).translate(_BARE)
@@ -105,7 +113,11 @@ def _spellings(word: str) -> Iterator[str]:
     """'Größe' is found as 'Grosse', as which it is folded, and as 'Groesse', as which it is typed."""
     yield from _word_terms(word.translate(_BARE))
     for part in _WITH_UMLAUT.findall(word):
-        yield stem(part.translate(_SPELLED_OUT).casefold())
+        yield _spelled_out(part)
+
+
+def _spelled_out(word: str) -> str:
+    return stem(word.translate(_SPELLED_OUT).casefold())
 
 
 def _word_terms(word: str) -> Iterator[str]:

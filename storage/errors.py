@@ -26,7 +26,7 @@
         └── ReaderKilled          the limited child ran out of memory, CPU or time, or crashed
 
 SDK errors are translated into these where the SDK is used. Messages say what to do; they may be
-shown to an admin, never to a person in a chat (those read ``bot/core/wording.py``).
+shown to an admin, never to a person in a chat (those read ``bot/core/replies/``).
 """
 
 

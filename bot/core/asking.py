@@ -9,8 +9,8 @@ from bot.core.answer_kinds import fitting_answers
 from bot.core.exactness import exact_words
 from bot.core.function_words import FUNCTION_TERMS
 from bot.core.glossary import said_otherwise
-from bot.core.models import AnalyzedQuestion
-from storage.analyzer import analyze
+from bot.core.models import AnalyzedQuestion, Synonym
+from storage.analyzer import analyze, spellings
 
 NAME_SHARE = 0.3
 """What is left of the weight of names, codes and what a thread spoke of before, where it is not in question
@@ -26,11 +26,17 @@ class Asked:
 
     def __init__(self, question: AnalyzedQuestion) -> None:
         content = {term: idf for term, idf in question.idf.items() if term not in FUNCTION_TERMS}
+        other_spellings = spellings(question.text)
+        for spelled_out in other_spellings.values():
+            content.pop(spelled_out, None)
         self.weights = content or dict(question.idf)
         """Content term -> idf; a question of function words alone is judged by all its words."""
         self.aspects = self._aspects(question.text)
         """The same, where names, codes and background count little: they say of what, not what about it."""
-        self._synonyms = question.synonyms
+        self._synonyms = (
+            *question.synonyms,
+            *(Synonym((term,), (other,), other) for term, other in other_spellings.items()),
+        )
         self._years = frozenset(_YEAR.findall(question.text))
         self._fitting = fitting_answers(question.text)
 

@@ -14,7 +14,7 @@
         ├── LinkForged           always the same 404, whatever is wrong with it
         └── LinkEnded            a good signature that expired, was revoked or lost its document: 410
 
-People never see these texts: ``wording.py`` holds every sentence a person can read.
+People never see these texts: ``replies/`` and ``wording.py`` hold every sentence a person can read.
 """
 
 from bot.core.exchange import Prompt

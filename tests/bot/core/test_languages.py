@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from core_fakes import ASKED_AT, Register, World, make_channel, make_status
+from core_fakes import ASKED_AT, Register, World, make_channel, make_passage, make_status
 
 from bot.core.errors import ModelUnavailable
 from bot.core.function_words import FUNCTION_TERMS
@@ -178,3 +178,21 @@ async def test_failures_are_told_in_the_questions_language(world: World) -> None
     world.shelf.error = DatabaseUnavailable("down")
     failed = await world.answering().answer(asked)
     assert (failed.state, failed.text) == (AnswerState.FAILED, german.engine_failed)
+
+
+@pytest.mark.parametrize(
+    ("asked", "printed"),
+    [
+        ("Groesse des Raumes?", "Die Größe des Raumes beträgt 40 Meter."),
+        ("größe des raumes", "Die Groesse des Raumes betraegt 40 Meter."),
+        ("Grosse des Raumes", "Die Größe des Raumes beträgt 40 Meter."),
+        ("capacite du cafe", "La capacité du café est de 40 personnes."),
+        ("la durée de l'essai", "Durée d’essai : deux mois."),
+        ("numero de dias de vacacion", "Número de días de vacación: 23."),
+    ],
+)
+async def test_accents_umlauts_and_elisions_hide_nothing(world: World, asked: str, printed: str) -> None:
+    """Shows that a question finds its words however they are typed, here and in the document."""
+    world.shelf.passages.append(make_passage(printed, file="other.pdf", title="", ordinal=7))
+    answer = await world.answering().answer(world.question(asked))
+    assert [citation.quote for citation in answer.citations] == [printed]

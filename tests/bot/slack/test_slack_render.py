@@ -12,6 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from slack_sdk.models.blocks import Block
 
+from bot.core.languages import Language
 from bot.core.models import Answer, AnswerState, Citation, Figure, NearestPage
 from bot.slack.render import render
 from storage.models import Box
@@ -172,6 +173,20 @@ def test_each_figure_has_a_button_that_names_its_page_however_long_its_caption()
     assert len(labels[1]) <= 75
     assert links(message.blocks)[1:] == [one.url for one in figures]
     assert "Figure: Emissions by year, page 4" in message.text
+
+
+def test_what_we_add_is_in_the_answers_language() -> None:
+    """Shows labels, the control for further sources and the line over the answer in German."""
+    many = replace(
+        answer("Täglich. [1]", *map(cited, range(1, 9))), language=Language.GERMAN, standalone="Wann?"
+    )
+    message = render(many, 5)
+    said = json.dumps(message.blocks, ensure_ascii=False)
+    assert "Verstanden als: Wann?" in said
+    assert "3 weitere Quellen" in said
+    assert "S. 1 · " in said
+    assert "Seite 1 von sop.pdf" in message.text
+    assert " more source" not in said
 
 
 def test_a_failure_is_a_sentence_without_buttons() -> None:

@@ -12,6 +12,7 @@ from core_fakes import WORDS
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from bot.core.languages import Language
 from bot.core.models import Answer, AnswerState, Citation, Figure, NearestPage
 from bot.teams.connector import card_activity, text_activity
 from bot.teams.render import render
@@ -167,3 +168,13 @@ def test_what_was_understood_stands_over_the_answer_and_is_harmless() -> None:
     assert "http://evil" not in line
     assert rest == "25 days."
     assert render(replace(answer, standalone=""), 5).text == "25 days."
+
+
+def test_what_we_add_is_in_the_answers_language() -> None:
+    """Shows labels, the control for further sources and the line over the answer in French."""
+    many = answer("Tous les jours. [1]", *(cited(number, page=number) for number in range(1, 9)))
+    message = render(replace(many, language=Language.FRENCH, standalone="Quand ?"), 5)
+    said = json.dumps(message.card, ensure_ascii=False)
+    assert message.text.startswith("Compris ainsi : Quand ?")
+    assert "3 autres sources" in said
+    assert "Page 1 de sop.pdf" in message.card_summary

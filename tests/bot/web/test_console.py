@@ -10,7 +10,9 @@ import pytest
 from aiohttp.test_utils import TestClient
 from web_house import House, Visit, make_pdf
 
+from bot.core.languages import Language
 from bot.core.models import Answer, AnswerState, Figure, NearestPage, UnreadFile
+from bot.core.reply_words import reply_words
 from storage.models import Box, Channel, ChannelKey, Platform
 
 OWN = {"X-Footnote-Console": "1"}
@@ -75,13 +77,20 @@ async def test_a_figure_comes_with_its_caption_and_its_place(client: TestClient,
 async def test_not_found_names_the_nearest_page_and_what_was_not_read(
     client: TestClient, house: House
 ) -> None:
-    """The page that came nearest can be opened, and unread files are named with their reasons."""
+    """The page that came nearest can be opened, and unread files are named; in the answer's language."""
     channel = await house.channel("alpha")
     near = NearestPage("a.pdf", 3, f"{house.public_url}/v/abc")
     unread = (UnreadFile("b.pdf", "it opens only with a password"),)
-    house.answering.answers["Who?"] = Answer(AnswerState.NOT_FOUND, "No.", nearest=near, unread=unread)
+    house.answering.answers["Who?"] = Answer(
+        AnswerState.NOT_FOUND, "No.", nearest=near, unread=unread, language=Language.GERMAN
+    )
     answer = json.loads((await ask(client, channel, "Who?"))[1])
-    assert answer["nearest"] == {"file": "a.pdf", "page": 3, "view": "/v/abc"}
+    assert answer["nearest"] == {
+        "file": "a.pdf",
+        "label": "S. 3 · a.pdf",
+        "note": reply_words(Language.GERMAN).nearest_note,
+        "view": "/v/abc",
+    }
     assert answer["unread"] == ["b.pdf: it opens only with a password"]
 
 
