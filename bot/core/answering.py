@@ -31,7 +31,7 @@ from bot.core.scoping import Scopes
 from bot.core.smalltalk import reply_to
 from bot.core.thread_ports import Rewriter
 from bot.core.writing import Writing
-from bot.core.writing_ports import Progress
+from bot.core.writing_ports import Onlooker
 from storage.errors import InfrastructureError
 
 log = logging.getLogger(__name__)
@@ -68,14 +68,14 @@ class Answering:
         self._evidence_tokens = evidence_tokens
         self._question_chars = question_chars
 
-    async def answer(self, question: Question, progress: Progress | None = None) -> Answer:
+    async def answer(self, question: Question, onlooker: Onlooker | None = None) -> Answer:
         """The answer to one question of one channel; never raises for a failing engine or model.
 
-        ``progress`` is shown what a model writes, as far as it is proven.
+        ``onlooker`` is shown what a model writes, as far as it is proven.
         """
         started = time.perf_counter()
         try:
-            answer = await self._reply(question, progress)
+            answer = await self._reply(question, onlooker)
         except InfrastructureError as error:
             log.warning("question %s failed: %s", question.id, type(error).__name__)
             answer = Answer(AnswerState.FAILED, wording.ENGINE_FAILED)
@@ -84,7 +84,7 @@ class Answering:
         _log(question, answer)
         return answer
 
-    async def _reply(self, question: Question, progress: Progress | None) -> Answer:
+    async def _reply(self, question: Question, onlooker: Onlooker | None) -> Answer:
         if (said := reply_to(question.text)) is not None:
             return Answer(AnswerState.CHAT, said)
         if len(question.text) > self._question_chars:
@@ -94,14 +94,14 @@ class Answering:
         asked = await self._scopes.narrow(understood)
         retrieval = await self._retriever.retrieve(asked)
         retrieved = time.perf_counter()
-        answer = await self._answer_from(asked, retrieval, progress)
+        answer = await self._answer_from(asked, retrieval, onlooker)
         spent = Milliseconds(round(1000 * (retrieved - started)), _milliseconds(retrieved))
         standalone = "" if understood.text == question.text else understood.text
         passages = answer.passages or retrieval.passages
         return replace(answer, passages=passages, milliseconds=spent, standalone=standalone)
 
     async def _answer_from(
-        self, question: Question, retrieval: Retrieval, progress: Progress | None
+        self, question: Question, retrieval: Retrieval, onlooker: Onlooker | None
     ) -> Answer:
         if (figure := await self._illustrator.answer(question.channel, retrieval)) is not None:
             return figure
@@ -113,7 +113,7 @@ class Answering:
             if wider is None:
                 return await self._refuse(question, retrieval)
             retrieval, evidence = wider
-        written = await self._writing.write(retrieval.question, evidence, progress)
+        written = await self._writing.write(retrieval.question, evidence, onlooker)
         if not written.cited:
             return await self._refuse(question, retrieval)
         return Answer(
