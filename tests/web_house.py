@@ -17,7 +17,7 @@ from aiohttp.test_utils import TestClient
 from bot.core.link_keys import KeyRing
 from bot.core.links import Links
 from bot.core.models import Answer, AnswerState, Citation, Question
-from bot.core.writing_ports import Progress
+from bot.core.writing_ports import Onlooker
 from bot.web.ports import Stores
 from storage.blobs import Blobs
 from storage.catalog import Catalog
@@ -88,13 +88,18 @@ class ScriptedAnswering:
 
     answers: dict[str, Answer | Exception] = field(default_factory=dict)
     asked: list[Question] = field(default_factory=list)
+    beginnings: tuple[str, ...] = ()
+    """Shown before each answer."""
 
-    async def answer(self, question: Question, progress: Progress | None = None) -> Answer:
+    async def answer(self, question: Question, onlooker: Onlooker | None = None) -> Answer:
         """The scripted answer, or "not found" for a question that nobody wrote one for."""
         self.asked.append(question)
         scripted = self.answers.get(
             question.text, Answer(AnswerState.NOT_FOUND, "That is not in your documents.")
         )
+        for beginning in self.beginnings if onlooker else ():
+            onlooker.show(beginning)
+            await asyncio.sleep(0.3)
         await asyncio.sleep(0)
         if isinstance(scripted, Exception):
             raise scripted

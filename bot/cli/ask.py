@@ -23,6 +23,7 @@ from bot.core.models import Answer, AnswerState, Question
 from bot.core.reply_words import reply_words
 from bot.core.sources import cited_pages, figure_pages
 from bot.core.threads import Threads
+from bot.core.writing_ports import Onlooker
 from bot.engines import Storage, load_settings
 from bot.service import open_answering
 from storage.errors import InfrastructureError, SettingsError, UnknownChannel
@@ -36,24 +37,40 @@ async def ask(options: argparse.Namespace) -> int:
         print('footnote: ask "QUESTION" --channel NAME, or --questions FILE.jsonl --json', file=sys.stderr)
         return 2
     line = _Line(None, options.question, options.channel, read_where(options.where), options.thread)
-    answer = await _ask_one(line)
     if options.json:
+        answer = await _ask_one(line)
         print(dump(answer_line(answer, id=None, question=options.question, channel=options.channel)))
     else:
-        print(render_text(answer))
+        screen = _Screen() if sys.stdout.isatty() else None
+        answer = await _ask_one(line, screen)
+        print(render_text(answer, screen.told if screen else ""))
     return 1 if answer.state is AnswerState.FAILED else 0
 
 
-async def _ask_one(line: _Line) -> Answer:
+class _Screen:
+    """A terminal in front of somebody who waits: sentences are printed as they come."""
+
+    def __init__(self) -> None:
+        self.told = ""
+
+    def show(self, text: str) -> None:
+        """Print what is new."""
+        print(text.removeprefix(self.told), end="", flush=True)
+        self.told = text
+
+
+async def _ask_one(line: _Line, onlooker: Onlooker | None = None) -> Answer:
     """The answer; one that says that an engine failed when nothing could even be opened."""
     try:
         async with open_answering(load_settings()) as (storage, answering):
-            return await _answer(line, storage, answering)
+            return await _answer(line, storage, answering, onlooker)
     except InfrastructureError as error:
         return _failed(error)
 
 
-async def _answer(line: _Line, storage: Storage, answering: Answering) -> Answer:
+async def _answer(
+    line: _Line, storage: Storage, answering: Answering, onlooker: Onlooker | None = None
+) -> Answer:
     """The answer to a line's question, in its thread if it names one.
 
     Raises:
@@ -65,7 +82,7 @@ async def _answer(line: _Line, storage: Storage, answering: Answering) -> Answer
     question = Question(uuid.uuid4().hex, line.question, channel, datetime.now(UTC), documents)
     threads, thread = Threads(storage.memory), line.thread and f"ask {line.thread}"
     question = await threads.recall(question, thread)
-    answer = await answering.answer(question)
+    answer = await answering.answer(question, onlooker)
     await threads.keep(question, thread, answer)
     return answer
 
@@ -180,12 +197,17 @@ def _print_one(line: _Line, answer: Answer, as_json: bool) -> AnswerState:
     return answer.state
 
 
-def render_text(answer: Answer) -> str:
-    """An answer for a terminal: the text, then one line and link per cited page and per figure."""
+def render_text(answer: Answer, told: str = "") -> str:
+    """An answer for a terminal: the text, then one line and link per cited page and per figure.
+
+    ``told``: sentences that stand there already; the text goes on behind them.
+    """
     width = min(shutil.get_terminal_size().columns, 100)
-    understood = reply_words(answer.language).understood(question=answer.standalone)
-    lead = [understood, ""] if answer.standalone else []
-    paragraphs = [textwrap.fill(part, width) for part in (*lead, *answer.text.splitlines())]
+    sentence = reply_words(answer.language).understood(question=answer.standalone)
+    understood = [sentence, ""] if answer.standalone else []
+    lines = answer.text.splitlines()
+    begun = [lines.pop(0).removeprefix(told)] if told and answer.text.startswith(told) else [""] * bool(told)
+    paragraphs = [*begun, *(textwrap.fill(part, width) for part in (*understood, *lines))]
     pages = [
         f"{''.join(f'[{number}]' for number in page.numbers)} {page.label}\n    {page.url}"
         for page in cited_pages(answer)

@@ -35,7 +35,7 @@ from bot.core.scoping import Scopes
 from bot.core.smalltalk import reply_to
 from bot.core.thread_ports import Rewriter
 from bot.core.writing import Writing
-from bot.core.writing_ports import Progress
+from bot.core.writing_ports import Onlooker
 from storage.errors import InfrastructureError
 
 log = logging.getLogger(__name__)
@@ -77,16 +77,16 @@ class Answering:
         self._question_chars = question_chars
         self._records = records
 
-    async def answer(self, question: Question, progress: Progress | None = None) -> Answer:
+    async def answer(self, question: Question, onlooker: Onlooker | None = None) -> Answer:
         """The answer to one question of one channel; never raises for a failing engine or model.
 
-        ``progress`` is shown what a model writes, as far as it is proven.
+        ``onlooker`` is shown what a model writes, as far as it is proven.
         """
         started = time.perf_counter()
         question = replace(question, language=await self._languages.choose(question))
         notes = Notes(self._passages_read)
         try:
-            answer = await self._reply(question, notes, progress)
+            answer = await self._reply(question, notes, onlooker)
         except InfrastructureError as error:
             log.warning("question %s failed: %s", question.id, type(error).__name__)
             answer = _failed(question.language)
@@ -97,7 +97,7 @@ class Answering:
             self._records.take(notes.record(question, answer))
         return answer
 
-    async def _reply(self, question: Question, notes: Notes, progress: Progress | None) -> Answer:
+    async def _reply(self, question: Question, notes: Notes, onlooker: Onlooker | None) -> Answer:
         if (chat := reply_to(question)) is not None:
             return chat
         words = reply_words(question.language)
@@ -109,7 +109,7 @@ class Answering:
         asked = await self._scopes.narrow(understood)
         look = notes.look(asked, await self._retriever.retrieve(asked))
         retrieved = time.perf_counter()
-        answer = await self._answer_from(look, notes, progress)
+        answer = await self._answer_from(look, notes, onlooker)
         spent = Milliseconds(round(1000 * (retrieved - started)), _milliseconds(retrieved))
         standalone = "" if understood.text == question.text else understood.text
         passages = answer.passages or look.retrieval.passages
@@ -117,7 +117,7 @@ class Answering:
             answer, passages=passages, milliseconds=spent, standalone=standalone, language=words.language
         )
 
-    async def _answer_from(self, look: Look, notes: Notes, progress: Progress | None) -> Answer:
+    async def _answer_from(self, look: Look, notes: Notes, onlooker: Onlooker | None) -> Answer:
         question, retrieval = look.question, look.retrieval
         if (figure := await self._illustrator.answer(question.channel, retrieval)) is not None:
             return figure
@@ -128,7 +128,7 @@ class Answering:
             look = notes.look(wide, await self._retriever.retrieve(wide))
             if not await self._is_enough(look):
                 return await self._refuse(question, retrieval)
-        written = await self._writing.write(look.retrieval.question, look.evidence, progress)
+        written = await self._writing.write(look.retrieval.question, look.evidence, onlooker)
         notes.attempts = written.attempts
         if not written.cited:
             return await self._refuse(question, look.retrieval)

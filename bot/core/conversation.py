@@ -194,8 +194,8 @@ class Conversation:
             return answer_from_json(item.answer)
         else:
             question = await self._question(item)
-            async with showing(partial(self._show, item, messenger, message)) as progress:
-                answer = await self._answering.answer(question, progress)
+            async with showing(partial(self._show, item, messenger, message)) as onlooker:
+                answer = await self._answering.answer(question, onlooker)
             turn = turn_of(question, item.thread, answer)
         await self._inbox.save_answer(item, answer_to_json(answer), turn)
         return answer

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from bot.core.languages import Language
 from bot.core.models import Answer, Question, Retrieval
-from bot.core.writing_ports import Progress
+from bot.core.writing_ports import Onlooker
 from storage.figure_models import Figure
 from storage.index.contract import Hit
 from storage.memory_models import NewTurn
@@ -225,7 +225,7 @@ class QuestionInbox(Protocol):
 class QuestionAnswering(Protocol):
     """Answers questions."""
 
-    async def answer(self, question: Question, progress: Progress | None = None) -> Answer:
+    async def answer(self, question: Question, onlooker: Onlooker | None = None) -> Answer:
         """The answer a person gets; faults of engines and models end in one that says so."""
 
 

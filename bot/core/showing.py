@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
 from bot.core.errors import DeliveryError, DeliveryUnclear
-from bot.core.writing_ports import Progress
+from bot.core.writing_ports import Onlooker
 from storage.errors import InfrastructureError, LeaseLost
 
 PACE = 1.2
@@ -22,7 +22,7 @@ Send = Callable[[str], Awaitable[None]]
 
 
 @asynccontextmanager
-async def showing(send: Send, pace: float = PACE) -> AsyncIterator[Progress]:
+async def showing(send: Send, pace: float = PACE) -> AsyncIterator[Onlooker]:
     """Send the newest text that is shown in here, at this pace at most; at the end nothing is on its way."""
     shown = _Shown(send, pace)
     sending = asyncio.create_task(shown.keep_sending())

@@ -14,7 +14,7 @@ from bot.core.citing import Verified, VerifiedClaim, number_quotes, verify
 from bot.core.errors import ModelError, ModelReplyUnusable
 from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, LocatedQuote
 from bot.core.reply_words import ReplyWords, reply_words
-from bot.core.writing_ports import Answerer, Author, Progress
+from bot.core.writing_ports import Answerer, Author, Onlooker
 
 log = logging.getLogger(__name__)
 
@@ -51,11 +51,11 @@ class Writing:
         self._models = models
 
     async def write(
-        self, question: AnalyzedQuestion, evidence: Sequence[Evidence], progress: Progress | None = None
+        self, question: AnalyzedQuestion, evidence: Sequence[Evidence], onlooker: Onlooker | None = None
     ) -> Written:
-        """What the evidence says on the question, as far as it is proven; ``progress`` sees it grow."""
+        """What the evidence says on the question, as far as it is proven; ``onlooker`` sees it grow."""
         words = reply_words(question.language)
-        sheet = _Sheet(evidence, words, progress)
+        sheet = _Sheet(evidence, words, onlooker)
         lead = words.quotes_lead
         for model in self._models:
             try:
@@ -74,13 +74,13 @@ class Writing:
 class _Sheet:
     """The sentences of one answer that are proven, in the order in which they were."""
 
-    def __init__(self, evidence: Sequence[Evidence], words: ReplyWords, progress: Progress | None) -> None:
+    def __init__(self, evidence: Sequence[Evidence], words: ReplyWords, onlooker: Onlooker | None) -> None:
         self.evidence = evidence
         self.words = words
         self.claims: list[VerifiedClaim] = []
         self.attempts: list[Attempt] = []
         self._told: list[Claim] = []
-        self._progress = progress
+        self._onlooker = onlooker
 
     @property
     def sentences(self) -> list[str]:
@@ -93,7 +93,7 @@ class _Sheet:
         Raises:
             ModelError: there is no whole draft. What was proven of it stays.
         """
-        tell = self._hear if self._progress else None
+        tell = self._hear if self._onlooker else None
         self._told.clear()
         try:
             draft = await model.draft(question, self.evidence, faults, stands=self.sentences, tell=tell)
@@ -110,8 +110,8 @@ class _Sheet:
         self._told.append(claim)
         known = len(self.claims)
         self._take(Draft((claim,)))
-        if len(self.claims) > known and self._progress:
-            self._progress.show(" ".join(number_quotes(self.claims)[0]))
+        if len(self.claims) > known and self._onlooker:
+            self._onlooker.show(" ".join(number_quotes(self.claims)[0]))
 
     def _take(self, draft: Draft) -> Verified:
         """Add what a draft proves and the sheet does not say yet; returns how the draft was judged."""

@@ -44,7 +44,7 @@ class Author(Protocol):
         """
 
 
-class Progress(Protocol):
+class Onlooker(Protocol):
     """Shows a person who waits how far their answer has come."""
 
     def show(self, text: str) -> None:

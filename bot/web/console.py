@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -13,10 +16,13 @@ from aiohttp import web
 
 from bot.core.links import Links
 from bot.core.models import Answer, AnswerState, CitedPage, Question
+from bot.core.plaintext import without_marks
 from bot.core.ports import QuestionAnswering
 from bot.core.reply_words import reply_words
+from bot.core.showing import showing
 from bot.core.sources import cited_pages
 from bot.core.threads import Threads
+from bot.core.writing_ports import Onlooker
 from bot.web import headers
 from bot.web.access import log_failure
 from bot.web.guard import require_own_page, require_this_machine
@@ -32,6 +38,9 @@ MOST_LISTED = 60
 """Documents of each kind; the others are counted."""
 MOST_RECEIPTS = 12
 MOST_SUGGESTIONS = 6
+LINES = "application/x-ndjson"
+LINES_PACE = 0.1
+"""Seconds between two beginnings of an answer."""
 
 
 class Console:
@@ -99,20 +108,33 @@ class Console:
             }
         )
 
-    async def ask(self, request: web.Request) -> web.Response:
-        """Answer one question."""
+    async def ask(self, request: web.Request) -> web.StreamResponse:
+        """Answer one question: in one piece, or in lines as it is written for who accepts those."""
         require_own_page(request)
         channel_id, text, thread = await self._read_question(request)
         channel = await self._channel(channel_id)
         question = Question(id=uuid4().hex, text=text, channel=channel, asked_at=datetime.now(UTC))
+        if request.headers.get("Accept") == LINES:
+            return await _send_lines(request, partial(self._answer, request, question, thread))
+        view = await self._answer(request, question, thread)
+        return _json(view, status=200 if "text" in view else 500)
+
+    async def _answer(
+        self,
+        request: web.Request,
+        question: Question,
+        thread: str | None,
+        onlooker: Onlooker | None = None,
+    ) -> dict[str, Any]:
+        """What the page shows; no text when that failed."""
         try:
             question = await self._threads.recall(question, thread)
-            answer = await self._answering.answer(question)
+            answer = await self._answering.answer(question, onlooker)
             await self._threads.keep(question, thread, answer)
+            return self._answer_view(answer)
         except Exception as error:  # the platform boundary: a person gets a sentence, the log the rest
             log_failure(request, error)
-            return _json({"state": AnswerState.FAILED}, status=500)
-        return _json(self._answer_view(answer))
+            return {"state": AnswerState.FAILED}
 
     async def _read_question(self, request: web.Request) -> tuple[int, str, str | None]:
         """Channel id and text of a question, and the thread that its page made up for itself.
@@ -239,6 +261,23 @@ def _rung_view(progress: RungProgress) -> dict[str, Any]:
         "pages_per_second": progress.pages_per_second,
         "seconds_left": progress.seconds_left,
     }
+
+
+async def _send_lines(
+    request: web.Request, answer: Callable[[Onlooker], Awaitable[dict[str, Any]]]
+) -> web.StreamResponse:
+    """Send a line of JSON for each beginning of an answer, and the answer as the last one."""
+    response = web.StreamResponse(headers=headers.NO_STORE | {"Content-Type": LINES})
+    await response.prepare(request)
+
+    async def send(value: object) -> None:
+        with suppress(ConnectionError):
+            await response.write(f"{json.dumps(value)}\n".encode())
+
+    async with showing(lambda text: send({"beginning": without_marks(text)}), LINES_PACE) as onlooker:
+        view = await answer(onlooker)
+    await send(view)
+    return response
 
 
 def _json(value: object, status: int = 200) -> web.Response:

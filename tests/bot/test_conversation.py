@@ -18,7 +18,7 @@ from bot.core.errors import DeliveryError, DeliveryUnclear
 from bot.core.incoming import IncomingMessage
 from bot.core.languages import Language
 from bot.core.models import Answer, AnswerState, Question
-from bot.core.writing_ports import Progress
+from bot.core.writing_ports import Onlooker
 from storage.channels import Channels
 from storage.clock import utc_now
 from storage.database import Database
@@ -111,14 +111,14 @@ class Answers:
         self.beginning = ""
         """Shown before the gate."""
 
-    async def answer(self, question: Question, progress: Progress | None = None) -> Answer:
+    async def answer(self, question: Question, onlooker: Onlooker | None = None) -> Answer:
         """The answer, once the gate is open."""
         self.asked.append(question)
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
         try:
-            if self.beginning and progress:
-                progress.show(self.beginning)
+            if self.beginning and onlooker:
+                onlooker.show(self.beginning)
                 await asyncio.sleep(0.1)
             await self.gate.wait()
         finally:

@@ -17,10 +17,12 @@ import aiohttp
 import pytest
 from engines.playground import OPERATIONS, PERSONAL, TENANT, Playground, StartPlayground
 from engines.slack import APP_TOKEN, BOT, BOT_TOKEN, HR, IT, SECRET, TEAM, SlackDouble, StartSlack
+from model_server import STREAM_HEAD, byte_server, event
 from paper import pdf
 from program import Program
 from waiting import until
 
+from bot.core import wording
 from storage.models import ChannelKey, Platform
 
 CANARY = "Zanzibarium"
@@ -100,11 +102,51 @@ async def test_a_question_that_came_before_a_crash_is_answered_after_it(
     assert "2:00 AM" in json.dumps(answer)
 
 
+@pytest.mark.engine("slack")
+async def test_a_crash_amid_an_answer_that_is_being_shown_leaves_one_whole_answer(
+    program: Program, start_slack: StartSlack, sop: Path
+) -> None:
+    """Killed while half of it stands in the channel, the next start writes all of it in the same place."""
+    slack = await start_slack("events", f"{program.url}/slack/events")
+    has_recovered = asyncio.Event()
+
+    async def write(request: bytes, writer: asyncio.StreamWriter) -> None:
+        writer.write(STREAM_HEAD + event(f'{{"found": true, "claims": [{claim("Every night.")}'))
+        await writer.drain()
+        await has_recovered.wait()
+        writer.write(event(f", {claim('At 2 AM.')}]}}") + event(finish="stop"))
+        await writer.drain()
+
+    channel = f"sl_{TEAM}_{IT}"
+    program.drop(channel, sop)
+    async with byte_server(write) as model:
+        program.environment = slack_settings(slack, "events") | {"OPENAI_BASE_URL": model}
+        async with program.serving() as process:
+            await program.until_live(channel, 1)
+            await slack.say(IT, f"<@{BOT}> when do backups run?")
+            await until_said(slack, wording.STILL_WRITING)
+            process.kill()
+            process.wait()
+        (begun,) = await slack.replies(IT)
+        assert "Every night." in json.dumps(begun)
+        has_recovered.set()
+        async with program.serving():
+            await until_said(slack, "Every night. [1] At 2 AM. [1]")
+            (answer,) = await slack.replies(IT)
+    assert answer["ts"] == begun["ts"]
+    assert wording.STILL_WRITING not in json.dumps(answer, ensure_ascii=False)
+
+
+def claim(text: str) -> str:
+    """A sentence of a model, with a quote that stands in the document."""
+    return json.dumps({"text": text, "quotes": [{"passage": 1, "quote": "daily at 2:00 AM"}]})
+
+
 async def until_said(slack: SlackDouble, words: str) -> None:
     """Wait as long as a dead worker's question may stay its own, and a little longer."""
 
     async def is_said() -> bool:
-        return words in json.dumps(await slack.messages(IT))
+        return words in json.dumps(await slack.messages(IT), ensure_ascii=False)
 
     await until(is_said)
 

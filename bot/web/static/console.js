@@ -237,7 +237,9 @@
     }
   };
   let turns = 0;
+  const showBeginning = (turn, text) => { turn.querySelector(".answer").textContent = text; };
   const showAnswer = (turn, answer) => {
+    showBeginning(turn, "");
     const key = ++turns;
     turn.classList.add(answer.state);
     turn.lang = answer.language;
@@ -254,18 +256,40 @@
     if (!answer.citations.length) closePage();
     else if (matchMedia("(min-width: 70rem)").matches) turn.querySelector(".source").click();
   };
-  const send = async (path, body) => {
+  const request = async (path, body, accept = "application/json") => {
     const response = await fetch(path, {
       method: "POST",
-      headers: { "Content-Type": "application/json", "X-Footnote-Console": "1" },
+      headers: { "Content-Type": "application/json", "X-Footnote-Console": "1", Accept: accept },
       body: JSON.stringify(body),
     });
     if (!response.ok) throw new Error(response.status);
-    return response.json();
+    return response;
   };
+  const send = async (path, body) => (await request(path, body)).json();
   // What was asked in this page so far, in this channel, is one thread; a new page or channel opens another.
   let talk = crypto.randomUUID();
-  const post = (text) => send("console/ask", { channel: Number(channel.value), question: text, thread: talk });
+  const lines = async function* (response) {
+    let rest = "";
+    for await (const piece of pieces(response.body.pipeThrough(new TextDecoderStream()).getReader())) {
+      const parts = (rest + piece).split("\n");
+      rest = parts.pop();
+      yield* parts;
+    }
+  };
+  // Not every browser lets one iterate a stream itself.
+  const pieces = async function* (reader) {
+    for (let read = await reader.read(); !read.done; read = await reader.read()) yield read.value;
+  };
+  const post = async (text, begin) => {
+    const asked = { channel: Number(channel.value), question: text, thread: talk };
+    let last = {};
+    for await (const line of lines(await request("console/ask", asked, "application/x-ndjson"))) {
+      last = JSON.parse(line);
+      if ("beginning" in last) begin(last.beginning);
+    }
+    if (!("text" in last)) throw new Error("no answer");
+    return last;
+  };
   const wait = (turn) => {
     const label = turn.querySelector(".working-text");
     const started = performance.now();
@@ -284,7 +308,7 @@
     turn.scrollIntoView({ block: "start" });
     const timer = wait(turn);
     try {
-      showAnswer(turn, await post(text));
+      showAnswer(turn, await post(text, (beginning) => showBeginning(turn, beginning)));
     } catch {
       turn.classList.add("failed");
       turn.querySelector(".answer").textContent = "That did not work. Please ask again in a minute.";

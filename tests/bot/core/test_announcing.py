@@ -22,7 +22,7 @@ from bot.core.models import Answer, AnswerState, Citation, Question
 from bot.core.receipt_desk import ReceiptDesk
 from bot.core.routing import Routes
 from bot.core.trying import OFFERED, QuestionTrial
-from bot.core.writing_ports import Progress
+from bot.core.writing_ports import Onlooker
 from storage.channels import Channels
 from storage.clock import clock_ahead
 from storage.database import Database
@@ -74,7 +74,7 @@ class Oracle:
     version: int = 0
     asked: list[Question] = field(default_factory=list)
 
-    async def answer(self, question: Question, progress: Progress | None = None) -> Answer:
+    async def answer(self, question: Question, onlooker: Onlooker | None = None) -> Answer:
         self.asked.append(question)
         cited = Citation(1, "", "a.pdf", 1, "quote", (), "https://example.test/v/1", self.version)
         return Answer(AnswerState.GROUNDED, "Daily [1].", (cited,))

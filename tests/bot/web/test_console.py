@@ -40,6 +40,30 @@ async def test_an_answer_comes_with_its_sources_and_their_pages(client: TestClie
     assert (await client.get(source["view"])).status == 200
 
 
+async def test_an_answer_comes_in_lines_for_who_accepts_them(client: TestClient, house: House) -> None:
+    """Its beginnings while it is written, without [n] that lead nowhere yet; then the answer itself."""
+    channel = await house.channel("alpha")
+    house.answering.answers["When?"] = house.answer("At two. Daily.")
+    house.answering.beginnings = ("At two. [1]", "At two. [1] Daily. [2]")
+    _, whole = await ask(client, channel, "When?")
+    status, text = await ask(client, channel, "When?", Accept="application/x-ndjson")
+    first, second, answer = map(json.loads, text.splitlines())
+    assert status == 200
+    assert (first, second) == ({"beginning": "At two."}, {"beginning": "At two. Daily."})
+    assert answer == json.loads(whole)
+
+
+async def test_an_answer_in_lines_that_fails_ends_with_a_line_that_says_so(
+    client: TestClient, house: House
+) -> None:
+    """The status was sent before; no text is the sign."""
+    channel = await house.channel("alpha")
+    house.answering.answers["When?"] = RuntimeError("secret")
+    house.answering.beginnings = ("At two. [1]",)
+    _, text = await ask(client, channel, "When?", Accept="application/x-ndjson")
+    assert [json.loads(line) for line in text.splitlines()] == [{"beginning": "At two."}, {"state": "failed"}]
+
+
 async def test_each_cited_page_is_one_source(client: TestClient, house: House) -> None:
     """A page's citations share a source with their numbers and quotes; equal titles show the file name."""
     channel = await house.channel("alpha")

@@ -1,0 +1,156 @@
+"""What a person reads, whatever a model's endpoint does: over real HTTP, through the whole of answering."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from contextlib import AsyncExitStack, aclosing
+
+import pytest
+from core_fakes import Looker, World
+from model_server import (
+    STREAM_HEAD,
+    Handler,
+    always,
+    byte_server,
+    completion,
+    event,
+    pieces,
+    response,
+    slowly,
+    stream,
+)
+
+from bot.core import wording
+from bot.core.models import Answer, AnswerState
+from bot.generator import ModelAnswerer
+
+QUESTION = "When do backups run?"
+FIRST = {"text": "At 2 AM.", "quotes": [{"passage": 1, "quote": "Backups run daily at 2:00 AM"}]}
+SECOND = {"text": "A failed one again within 4 hours.", "quotes": [{"passage": 1, "quote": "within 4 hours"}]}
+REPLY = json.dumps({"found": True, "claims": [FIRST, SECOND]})
+HALF = REPLY[: REPLY.index(', {"text": "A failed')]
+"""Up to the end of the first sentence."""
+SHOWN = "At 2 AM. [1]"
+WHOLE = f"{SHOWN} A failed one again within 4 hours. [2]"
+BROKE_OFF = f"{SHOWN}\n{wording.MODEL_BROKE_OFF} {wording.QUOTES_LEAD}\n"
+BEGUN = [STREAM_HEAD, *map(event, pieces(HALF))]
+
+
+async def read(world: World, *endpoints: Handler | None, looker: Looker | None = None) -> Answer:
+    """The answer with models at these endpoints, None being one where nobody listens; two seconds each."""
+    async with AsyncExitStack() as stack:
+        models = []
+        for handle in endpoints:
+            url = await stack.enter_async_context(byte_server(handle)) if handle else await nobody()
+            connected = ModelAnswerer.connect("k", url, model="m", seconds=2)
+            models.append(await stack.enter_async_context(aclosing(connected)))
+        return await world.answering(*models).answer(world.question(QUESTION), looker)
+
+
+async def nobody() -> str:
+    """Where nobody listens any more."""
+    async with byte_server(always(b"")) as url:
+        return url
+
+
+FAULTS = {
+    "nobody listens": (None, wording.MODEL_FAILED),
+    "a page of HTML": (
+        always(response(b"<html>Please log in</html>", kind="text/html")),
+        wording.MODEL_UNUSABLE,
+    ),
+    "broken JSON": (always(stream('{"found": true, "claims": [{"te')), wording.MODEL_UNUSABLE),
+    "chatter": (always(stream("I think at two, but ask somebody.")), wording.MODEL_UNUSABLE),
+    "a stream cut in its first sentence": (always(stream(REPLY[:60], finish=None)), wording.MODEL_UNUSABLE),
+    "429 for an hour": (
+        always(response(b"{}", status="429 Too Many Requests", more="Retry-After: 3600\r\n")),
+        wording.MODEL_FAILED,
+    ),
+    "a gateway's 502": (always(response(b"<html>", status="502 Bad Gateway")), wording.MODEL_FAILED),
+    "a slow stream": (slowly([STREAM_HEAD, *map(event, pieces(REPLY))], 0.5), wording.MODEL_FAILED),
+    "silence": (slowly([b""], 30), wording.MODEL_FAILED),
+    "a stream cut behind a sentence": (always(stream(HALF, finish=None)), BROKE_OFF),
+    "a stream cut by its length": (always(stream(HALF, finish="length")), BROKE_OFF),
+    "a whole stream that lacks its end": (always(stream(REPLY, finish=None)), WHOLE),
+    "a stream that stalls behind a sentence": (slowly([b"".join(BEGUN)], 30), BROKE_OFF),
+    "JSON that breaks behind a sentence": (always(stream(HALF + ", {broken")), BROKE_OFF),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+async def test_every_fault_ends_in_a_sentence_and_in_quotes(world: World, name: str) -> None:
+    """In bounded time; what was shown before the fault is how the answer begins, and not called whole."""
+    handle, said = FAULTS[name]
+    looker = Looker()
+    started = time.perf_counter()
+    answer = await read(world, handle, looker=looker)
+    assert time.perf_counter() - started < 8
+    assert answer.text.startswith(said)
+    assert all(answer.text.startswith(seen) for seen in looker.seen)
+    assert "“Backups run daily at 2:00 AM.”" in answer.text
+    assert answer.state is (AnswerState.PARTIAL if looker.seen else AnswerState.GROUNDED)
+    assert wording.MODEL_BROKE_OFF in answer.text or not looker.seen
+
+
+@pytest.mark.parametrize("name", FAULTS)
+async def test_a_second_endpoint_is_asked_once_and_answers(world: World, name: str) -> None:
+    """Whatever the first one did; what was shown of it stands once."""
+    handle, _ = FAULTS[name]
+    requests: list[bytes] = []
+
+    async def second(request: bytes, writer: asyncio.StreamWriter) -> None:
+        requests.append(request)
+        writer.write(stream(REPLY))
+        await writer.drain()
+
+    looker = Looker()
+    answer = await read(world, handle, second, looker=looker)
+    assert (answer.state, answer.text) == (AnswerState.GROUNDED, WHOLE)
+    assert looker.seen[0] == SHOWN
+    assert len(requests) == 1
+
+
+@pytest.mark.parametrize("name", ["nobody listens", "a page of HTML"])
+async def test_two_endpoints_that_fail_end_in_quotes(world: World, name: str) -> None:
+    """What is said is what the last one did."""
+    handle, said = FAULTS[name]
+    answer = await read(world, None, handle, looker=Looker())
+    assert answer.text.startswith(said)
+    assert "“Backups run daily at 2:00 AM.”" in answer.text
+
+
+async def test_the_first_sentence_is_shown_before_the_model_has_written_the_second(world: World) -> None:
+    """The endpoint goes on only when somebody has seen it."""
+    seen = asyncio.Event()
+
+    class Eager(Looker):
+        def show(self, text: str) -> None:
+            super().show(text)
+            seen.set()
+
+    async def handle(request: bytes, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"".join(BEGUN))
+        await writer.drain()
+        await asyncio.wait_for(seen.wait(), 1.5)
+        writer.write(event(REPLY.removeprefix(HALF)) + event(finish="stop"))
+        await writer.drain()
+
+    looker = Eager()
+    answer = await read(world, handle, looker=looker)
+    assert looker.seen == [SHOWN, WHOLE]
+    assert (answer.state, answer.text) == (AnswerState.GROUNDED, WHOLE)
+
+
+async def test_where_nobody_waits_nothing_is_streamed(world: World) -> None:
+    """A whole reply is asked for: fewer endpoints do that badly."""
+    requests: list[dict[str, object]] = []
+
+    async def handle(request: bytes, writer: asyncio.StreamWriter) -> None:
+        requests.append(json.loads(request))
+        writer.write(response(completion(REPLY)))
+        await writer.drain()
+
+    assert (await read(world, handle)).text == WHOLE
+    assert [request.get("stream") for request in requests] == [None]
