@@ -46,5 +46,7 @@ class LockedReadings:
         again = update(ReadingRow).where(self._is_locked, col(ReadingRow.sha256) == sha256)
         async with self._database.transaction(alone=False) as session:
             await session.execute(
-                again.values(state="waiting", locked=False, attempts=0, reason=None, next_attempt_at=None)
+                again.values(
+                    state="waiting", locked=False, attempts=0, details=None, reason=None, next_attempt_at=None
+                )
             )

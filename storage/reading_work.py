@@ -1,8 +1,10 @@
 """The steps of reading, as compare-and-sets on the ``reading`` table: waiting -> done or failed.
 
 A try is counted and committed before a PDF is opened, so that one which kills the whole process
-still runs out of tries; a fault of the infrastructure gives the try back. Full readings start from a
-quick one, which the PDF has survived: a kill in the middle of one is never held against the file.
+still runs out of tries; a fault of the infrastructure gives the try back. Tries that ended with an
+error are counted apart: a machine that went down twice must not leave a file a single one. Full
+readings start from a quick one, which the PDF has survived: a kill in the middle of one is never held
+against the file.
 """
 
 from __future__ import annotations
@@ -25,8 +27,11 @@ from storage.tables import ReadingRow
 from storage.telling import tell_failed
 
 MOST_ATTEMPTS = 3
+"""Tries that may end with an error of the file's own."""
 MOST_DEATHS = 10
 """Tries that may end with the whole process: a machine that goes down thrice is no fault of the file."""
+_FAULTS = "faults"
+"""Where the details of a reading that is not done count the tries which ended with an error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +157,7 @@ class ReadingWork:
             row.locked = is_locked
             if claim.quick and not claim.quick.chunks:
                 await self._give_up(session, claim.quick, row)
-            if row.attempts >= MOST_ATTEMPTS or claim.rung is Rung.FULL:
+            if _count_fault(row) >= MOST_ATTEMPTS or claim.is_spent or claim.rung is Rung.FULL:
                 row.state, row.next_attempt_at = "failed", None
                 await session.flush()
                 await tell_failed(session, {row.sha256})
@@ -181,6 +186,13 @@ class ReadingWork:
             if row is not None:
                 release(row, reason)
                 await lose_reading(session, base)
+
+
+def _count_fault(row: ReadingRow) -> int:
+    """Note one more error of the file's own; returns how many there were since it waits."""
+    faults: int = (row.details or {}).get(_FAULTS, 0) + 1
+    row.details = {**(row.details or {}), _FAULTS: faults}
+    return faults
 
 
 async def lose_reading(session: AsyncSession, reading: UUID) -> bool:

@@ -14,7 +14,7 @@ from storage.leases import Leases
 from storage.models import Rung
 from storage.planning import Generations, plan
 from storage.publication_work import PublicationWork
-from storage.reading_work import MOST_DEATHS, ReadingWork
+from storage.reading_work import MOST_ATTEMPTS, MOST_DEATHS, ReadingWork
 from storage.tables import PublicationRow, ReadingRow
 
 LEAVE = pdf("Leave\nEmployees get twenty five days of marzipan leave a year.")
@@ -109,6 +109,18 @@ async def test_a_files_own_fault_is_tried_three_times(home: Home) -> None:
     home.drop("hr/other.pdf", pdf("Another one."))
     await home.until(lambda: _has_state(home, "failed"))
     assert (await home.documents("hr"))["other.pdf"].reason == "It needs more memory than the limit."
+
+
+async def test_deaths_of_the_process_leave_a_file_all_its_tries(home: Home) -> None:
+    """Shows that a machine which went down while it read a file does not use up what faults are forgiven."""
+    await home.store("hr", "leave.pdf", LEAVE)
+    dying = ReadingWork(home.database, Leases(home.database, "dying", 0.05), generations(home))
+    for _ in range(MOST_ATTEMPTS):
+        assert await dying.claim(Rung.QUICK) is not None
+        await asyncio.sleep(0.1)
+    reader = StubbornReader(home, [ReaderKilled("The system stopped the reader.")] * 2)
+    await home.ingestion(stop_at="quick", pdf=reader).start(home.inbox)
+    await home.until_found("hr", "marzipan", "leave.pdf")
 
 
 async def test_an_index_that_is_down_is_waited_for(home: Home) -> None:

@@ -43,7 +43,8 @@ class Audit:
         for channel in self.world.channels:
             papers = self.world.wanted(channel)
             if (known := await self._answering(channel)) != {f: p.sha256 for f, p in papers.items()}:
-                return f"{channel}: {len(known)} of {len(papers)} files are as they should be"
+                right = sum(known.get(file) == paper.sha256 for file, paper in papers.items())
+                return f"{channel}: {right} of {len(papers)} files are as they should be, {len(known)} answer"
         return None
 
     async def all_answer(self) -> bool:
@@ -82,7 +83,8 @@ class Audit:
             hits = [hit for hit in found.words if hit.publication in {one.id for one in live}]
             flaws = self.witness.flaws(live, hits)
             if known.get(file) != paper.sha256 or flaws or not all(paper.version in hit.text for hit in hits):
-                self._note("lost", 1, f"{channel}/{file} does not answer as it is now: {flaws}")
+                told = f"should be {self._name(paper.sha256)}, is {self._name(known.get(file, ''))} {flaws}"
+                self._note("lost", 1, f"{channel}/{file} does not answer as it is now: {told}")
         for file in known.keys() - papers.keys():
             self._note("orphans", 1, f"{channel}/{file} answers and is not there")
 
@@ -119,6 +121,9 @@ class Audit:
             rows = list(await session.scalars(select(ReadingRow)))
         known = {str(row.id) for row in rows if row.state == "done"}
         self._note("orphans", len(held - known), "readings' files that nobody knows")
+        for row in [row for row in rows if row.state == "failed"]:  # every paper can be read
+            told = f"{row.rung} reading of {self._name(row.sha256)}, {row.attempts} tries: {row.reason}"
+            self._note("lost", 1, f"given up: {told}")
         files = ReadingFiles(self.home / "readings")
         for row in [row for row in rows if row.state == "done"]:
             if not await files.is_whole(
@@ -134,7 +139,7 @@ class Audit:
     def _name(self, sha256: str) -> str:
         """A content in words: its document's word and its own."""
         papers = [one for one in self.world.versions.values() if one.sha256 == sha256]
-        return f"{papers[0].word} {papers[0].version}" if papers else sha256
+        return f"{papers[0].word} {papers[0].version}" if papers else sha256 or "nothing"
 
     def _note(self, kind: str, number: int, fault: str) -> None:
         if number:

@@ -6,17 +6,27 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+from soak_evidence import keep_evidence
 from soak_pairs import Pair
 from soak_round import open_round
 from soak_tally import Table
 
 REPORT = Path(__file__).parents[2] / "build" / "kill-table.txt"
+EVIDENCE = REPORT.with_name("soak-faults")
 
 
 async def kill_often(
-    pair: Pair, folder: Path, *, seed: int, kills: int, tell: Callable[[Table, list[str]], None]
+    pair: Pair,
+    folder: Path,
+    *,
+    seed: int,
+    kills: int,
+    tell: Callable[[Table, list[str]], None],
+    evidence: Path = EVIDENCE,
 ) -> None:
     """Kill ``kills`` times in one fresh home, and tell the table and what was wrong.
+
+    Of a round with faults, what explains them stays in a folder of its name in ``evidence``.
 
     Raises:
         AssertionError: a process ended by itself; its log is kept.
@@ -27,7 +37,8 @@ async def kill_often(
         await one.run(kills)
         table = Table()
         one.count(pair.name, table)
-        faults = [*one.audit.faults, *one.witness.faults]
+        if faults := [*one.audit.faults, *one.witness.faults]:
+            await keep_evidence(one.audit, evidence / home.name)
     tell(table, [f"{home.name}: {fault}" for fault in faults])
     if not faults:
         shutil.rmtree(home)

@@ -67,10 +67,10 @@ class World:
         self._words = 0
         self.papers = {place: {} for place in (*self.channels, LIBRARY)}
         for place in self.papers:
-            self._folder(place).mkdir(parents=True)
+            self.folder(place).mkdir(parents=True)
         (self.home / "folders.toml").write_text(
             f"[library.shared]\nchannels = {list(self.channels)}\n"
-            f'[[library.shared.folder]]\nlocation = "{self._folder(LIBRARY)}"\n'
+            f'[[library.shared.folder]]\nlocation = "{self.folder(LIBRARY)}"\n'
         )
 
     def feeds(self, place: str) -> tuple[str, ...]:
@@ -105,12 +105,12 @@ class World:
     def rename(self, place: str, file: str) -> None:
         """The same file under a new name."""
         paper, new = self.papers[place].pop(file), f"{self._word()}.pdf"
-        (self._folder(place) / file).rename(self._folder(place) / new)
+        (self.folder(place) / file).rename(self.folder(place) / new)
         self.papers[place][new] = paper
 
     def blink(self, place: str, file: str) -> float:
         """The same file away and back, as some programs save; returns for how long, in seconds."""
-        path, away, began = self._folder(place) / file, self.home / f".{file}", time.monotonic()
+        path, away, began = self.folder(place) / file, self.home / f".{file}", time.monotonic()
         path.rename(away)
         time.sleep(BLINK_SECONDS)  # nobody asks meanwhile
         away.rename(path)
@@ -119,20 +119,21 @@ class World:
     def take(self, place: str, file: str) -> None:
         """Take a file away."""
         self.taken.append((place, file, self.papers[place].pop(file)))
-        (self._folder(place) / file).unlink()
+        (self.folder(place) / file).unlink()
 
     def put_back(self) -> None:
         """Bring back what was taken away last."""
         self._place(*self.taken.pop())
 
-    def _folder(self, place: str) -> Path:
+    def folder(self, place: str) -> Path:
+        """Where a place's files lie."""
         return self.home / LIBRARY if place == LIBRARY else self.home / "inbox" / place
 
     def _place(self, place: str, file: str, paper: Paper) -> None:
         """In one step, as a move into the folder is."""
         draft = self.home / f".{file}"
         draft.write_bytes(paper.data)
-        draft.replace(self._folder(place) / file)
+        draft.replace(self.folder(place) / file)
         self.papers[place][file] = paper
         self.versions[paper.version] = paper
 

@@ -57,13 +57,21 @@ async def test_fifty_kills_cost_nothing_but_time(
 async def test_an_index_that_loses_chunks_is_found_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Shows that the harness can fail: an index that keeps less than it says is reported as a loss."""
+    """Shows that the harness can fail: an index that keeps less than it says is reported, and explained."""
     monkeypatch.setenv("SOAK_SABOTAGE", "1")
     tables: list[Table] = []
     await kill_often(
-        Pair(PAIRS[0], None, None), tmp_path, seed=1, kills=2, tell=lambda table, _: tables.append(table)
+        Pair(PAIRS[0], None, None),
+        tmp_path,
+        seed=1,
+        kills=2,
+        tell=lambda table, _: tables.append(table),
+        evidence=tmp_path / "faults",
     )
     assert tables[0].total().lost > 0
+    (kept,) = (tmp_path / "faults").iterdir()
+    assert "publication " in (kept / "rows.txt").read_text()
+    assert (kept / "life.log").stat().st_size > 0
 
 
 def _write(pair: str, table: Table) -> None:
