@@ -22,7 +22,7 @@ from paper import pdf
 from program import Program
 from waiting import until
 
-from bot.core import wording
+from bot.core.plaintext import MORE_TO_COME
 from storage.models import ChannelKey, Platform
 
 CANARY = "Zanzibarium"
@@ -124,7 +124,7 @@ async def test_a_crash_amid_an_answer_that_is_being_shown_leaves_one_whole_answe
         async with program.serving() as process:
             await program.until_live(channel, 1)
             await slack.say(IT, f"<@{BOT}> when do backups run?")
-            await until_said(slack, wording.STILL_WRITING)
+            await until_said(slack, "Every night.")
             process.kill()
             process.wait()
         (begun,) = await slack.replies(IT)
@@ -134,7 +134,7 @@ async def test_a_crash_amid_an_answer_that_is_being_shown_leaves_one_whole_answe
             await until_said(slack, "Every night. [1] At 2 AM. [1]")
             (answer,) = await slack.replies(IT)
     assert answer["ts"] == begun["ts"]
-    assert wording.STILL_WRITING not in json.dumps(answer, ensure_ascii=False)
+    assert MORE_TO_COME not in json.dumps(answer, ensure_ascii=False)
 
 
 def claim(text: str) -> str:

@@ -8,7 +8,7 @@ import time
 from contextlib import AsyncExitStack, aclosing
 
 import pytest
-from core_fakes import Looker, World
+from core_fakes import WORDS, Looker, World
 from model_server import (
     STREAM_HEAD,
     Handler,
@@ -22,7 +22,6 @@ from model_server import (
     stream,
 )
 
-from bot.core import wording
 from bot.core.models import Answer, AnswerState
 from bot.generator import ModelAnswerer
 
@@ -34,7 +33,7 @@ HALF = REPLY[: REPLY.index(', {"text": "A failed')]
 """Up to the end of the first sentence."""
 SHOWN = "At 2 AM. [1]"
 WHOLE = f"{SHOWN} A failed one again within 4 hours. [2]"
-BROKE_OFF = f"{SHOWN}\n{wording.MODEL_BROKE_OFF} {wording.QUOTES_LEAD}\n"
+BROKE_OFF = f"{SHOWN}\n{WORDS.model_broke_off} {WORDS.quotes_lead}\n"
 BEGUN = [STREAM_HEAD, *map(event, pieces(HALF))]
 
 
@@ -56,21 +55,21 @@ async def nobody() -> str:
 
 
 FAULTS = {
-    "nobody listens": (None, wording.MODEL_FAILED),
+    "nobody listens": (None, WORDS.model_failed),
     "a page of HTML": (
         always(response(b"<html>Please log in</html>", kind="text/html")),
-        wording.MODEL_UNUSABLE,
+        WORDS.model_unusable,
     ),
-    "broken JSON": (always(stream('{"found": true, "claims": [{"te')), wording.MODEL_UNUSABLE),
-    "chatter": (always(stream("I think at two, but ask somebody.")), wording.MODEL_UNUSABLE),
-    "a stream cut in its first sentence": (always(stream(REPLY[:60], finish=None)), wording.MODEL_UNUSABLE),
+    "broken JSON": (always(stream('{"found": true, "claims": [{"te')), WORDS.model_unusable),
+    "chatter": (always(stream("I think at two, but ask somebody.")), WORDS.model_unusable),
+    "a stream cut in its first sentence": (always(stream(REPLY[:60], finish=None)), WORDS.model_unusable),
     "429 for an hour": (
         always(response(b"{}", status="429 Too Many Requests", more="Retry-After: 3600\r\n")),
-        wording.MODEL_FAILED,
+        WORDS.model_failed,
     ),
-    "a gateway's 502": (always(response(b"<html>", status="502 Bad Gateway")), wording.MODEL_FAILED),
-    "a slow stream": (slowly([STREAM_HEAD, *map(event, pieces(REPLY))], 0.5), wording.MODEL_FAILED),
-    "silence": (slowly([b""], 30), wording.MODEL_FAILED),
+    "a gateway's 502": (always(response(b"<html>", status="502 Bad Gateway")), WORDS.model_failed),
+    "a slow stream": (slowly([STREAM_HEAD, *map(event, pieces(REPLY))], 0.5), WORDS.model_failed),
+    "silence": (slowly([b""], 30), WORDS.model_failed),
     "a stream cut behind a sentence": (always(stream(HALF, finish=None)), BROKE_OFF),
     "a stream cut by its length": (always(stream(HALF, finish="length")), BROKE_OFF),
     "a whole stream that lacks its end": (always(stream(REPLY, finish=None)), WHOLE),
@@ -91,7 +90,7 @@ async def test_every_fault_ends_in_a_sentence_and_in_quotes(world: World, name: 
     assert all(answer.text.startswith(seen) for seen in looker.seen)
     assert "“Backups run daily at 2:00 AM.”" in answer.text
     assert answer.state is (AnswerState.PARTIAL if looker.seen else AnswerState.GROUNDED)
-    assert wording.MODEL_BROKE_OFF in answer.text or not looker.seen
+    assert WORDS.model_broke_off in answer.text or not looker.seen
 
 
 @pytest.mark.parametrize("name", FAULTS)

@@ -177,10 +177,8 @@ def test_each_figure_has_a_button_that_names_its_page_however_long_its_caption()
 
 def test_what_we_add_is_in_the_answers_language() -> None:
     """Shows labels, the control for further sources and the line over the answer in German."""
-    many = replace(
-        answer("Täglich. [1]", *map(cited, range(1, 9))), language=Language.GERMAN, standalone="Wann?"
-    )
-    message = render(many, 5)
+    sources = tuple(map(cited, range(1, 9)))
+    message = render(answer("Täglich. [1]", sources, language=Language.GERMAN, standalone="Wann?"), 5)
     said = json.dumps(message.blocks, ensure_ascii=False)
     assert "Verstanden als: Wann?" in said
     assert "3 weitere Quellen" in said
