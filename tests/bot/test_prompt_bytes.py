@@ -24,6 +24,7 @@ from core_fakes import (
     Shelf,
     make_channel,
     make_passage,
+    make_publication,
     make_status,
 )
 from model_server import Handler, byte_server, completion, response, stream
@@ -46,6 +47,10 @@ from storage.models import Box, Channel, Chunk, DocumentStatus
 SOP = make_passage(BACKUPS, page=1)
 LONG = make_passage(
     "Tapes go to the vault.\n" + BACKUPS, ordinal=1, page=2, last_page=3, heading_path=("Duty",)
+)
+PAIR = tuple(
+    replace(make_passage(text, ordinal=at), publication=replace(make_publication(), chunks=2))
+    for at, text in enumerate((BACKUPS, "Tapes go to the vault."))
 )
 POLICY = make_passage(TRAVEL, file="travel.pdf", title="Travel Policy", page=3)
 EVERYTHING = (SOP, LONG, POLICY)
@@ -106,6 +111,7 @@ PATHS: dict[str, tuple[Sequence[Passage], str, Sequence[str], int]] = {
     ),
     "a spoken filter": (EVERYTHING, "When do backups run in sop-it-04.pdf?", [reply(DAILY)], 1),
     "over a page's end": ((LONG,), "When do backups run?", [reply(DAILY)], 1),
+    "with what stands beside it": (PAIR, "When do backups run?", [reply(DAILY)], 1),
     "sent back with its faults": (
         EVERYTHING,
         "When do backups run?",
@@ -158,6 +164,8 @@ async def ask(path: str, boxes: str) -> tuple[Answer, list[bytes]]:
                 figures=shelf,
                 documents=register,
                 desk=CitationDesk(register, register),
+                passages_read=1 if passages is PAIR else 8,
+                expansion_tokens=100 if passages is PAIR else 0,
             )
             answer = await answering.answer(Question("q", text, make_channel(), ASKED_AT, history=history))
         return answer, requests
@@ -184,12 +192,13 @@ async def test_the_model_never_sees_a_box(path: str) -> None:
 
 
 async def test_each_path_asks_what_it_is_meant_to_ask() -> None:
-    """The paths differ in what the model reads: filtered, spanning, with faults, after a second look."""
+    """The paths differ in what the model reads: filtered, spanning, expanded, refused, looked for twice."""
     seen = {path: (await ask(path, "present"))[1] for path in PATHS}
     travel = b"Travel costs are refunded"
     assert travel in seen["several documents"][0]
     assert travel not in seen["a spoken filter"][0]
     assert b"--- Page 3 ---" in seen["over a page's end"][0]
+    assert b"Tapes go to the vault" in seen["with what stands beside it"][0]
     assert b"Your last reply was refused" in seen["sent back with its faults"][1]
     assert b"safety copies?" in seen["looked for wider"][0]
     assert b"response_format" not in seen["marked lines"][1]
