@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from evaluation.golden import Golden, Kind, Page
 from evaluation.replies import Reply, read_reply
@@ -108,7 +109,7 @@ class Home:
 
 
 def _lines(asked: Asked) -> list[dict[str, Any]]:
-    """A question after the turns before it, all of one thread."""
-    place = {"channel": asked.channel, "thread": asked.golden.id}
+    """A question after the turns before it, all of one thread that no earlier run has spoken in."""
+    place = {"channel": asked.channel, "thread": uuid4().hex}
     earlier = [{"id": None, "question": turn, **place} for turn, _ in asked.golden.history]
     return [*earlier, {"id": asked.golden.id, "question": asked.golden.text, **place}]
