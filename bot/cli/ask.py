@@ -28,6 +28,10 @@ from bot.engines import Storage, load_settings
 from bot.service import open_answering
 from storage.errors import InfrastructureError, SettingsError, UnknownChannel
 
+ENGLISH = reply_words(Language.ENGLISH)
+
+log = logging.getLogger(__name__)
+
 
 async def ask(options: argparse.Namespace) -> int:
     """Answer one question or a whole file."""
@@ -90,11 +94,6 @@ async def _answer(
 def _failed(error: InfrastructureError) -> Answer:
     print(f"footnote: {error}", file=sys.stderr)
     return Answer(AnswerState.FAILED, ENGLISH.engine_failed)
-
-
-log = logging.getLogger(__name__)
-
-ENGLISH = reply_words(Language.ENGLISH)
 
 
 @dataclass(frozen=True, slots=True)
