@@ -23,6 +23,9 @@ DOCUMENTS = 4
 SAME_PAGE, OTHER_PAGE, OTHER_DOCUMENT = 0.7, 0.985, 0.85
 """Share of the best score that a further quote reaches at least."""
 
+SCRAP_WORDS = 5
+"""What has fewer words and no end is a scrap."""
+
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
@@ -35,6 +38,12 @@ class Candidate:
     coverage: float = 0.0
     """Share (0-1) of what is asked that its words hold."""
     score: float = 0.0
+
+    @property
+    def is_scrap(self) -> bool:
+        """A heading or other scrap of text, which is no sentence and no row."""
+        is_closed = self.unit.text.rstrip("\"'”’)]").endswith((".", "!", "?", ";"))
+        return not is_closed and not self.unit.is_row and len(self.unit.text.split()) < SCRAP_WORDS
 
     @property
     def document(self) -> UUID:
@@ -67,7 +76,8 @@ def _on_pages(ranked: Sequence[Candidate]) -> list[Candidate]:
             break
         is_near = candidate.page in {earlier.page for earlier in chosen}
         least = (SAME_PAGE if is_near else OTHER_PAGE) * ranked[0].score
-        if candidate.score >= least and not _is_said(candidate, chosen):
+        is_worth_it = candidate.score >= least and not (chosen and candidate.is_scrap)
+        if is_worth_it and not _is_said(candidate, chosen):
             chosen.append(candidate)
     return chosen
 

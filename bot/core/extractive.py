@@ -36,8 +36,6 @@ the document is not the one of which a question asks."""
 FRAGMENT = 0.35
 """Taken off a heading or other scrap of text, which is no sentence and no row."""
 
-_SCRAP_WORDS = 5
-
 
 class ExtractiveAnswerer:
     """Quotes the best units of the evidence."""
@@ -124,7 +122,7 @@ def _lexical(asked: Asked, candidates: Sequence[Candidate], at: int, bm25: float
         + NEIGHBOUR * neighbour
         + LABEL * (_label_precision(asked, candidate) if candidate.unit.is_row else 0.0)
         - CONTRADICTED * asked.contradicts(candidate.unit.text)
-        - FRAGMENT * _is_scrap(candidate)
+        - FRAGMENT * candidate.is_scrap
     )
 
 
@@ -133,11 +131,6 @@ def _label_precision(asked: Asked, candidate: Candidate) -> float:
     label = re.split(r":\s| {2,}", candidate.unit.text, maxsplit=1)[0]
     words = set(analyze(label))
     return sum(word in asked.weights for word in words) / len(words) if words else 0.0
-
-
-def _is_scrap(candidate: Candidate) -> bool:
-    is_closed = candidate.unit.text.rstrip("\"'”’)]").endswith((".", "!", "?", ";"))
-    return not is_closed and not candidate.unit.is_row and len(candidate.unit.text.split()) < _SCRAP_WORDS
 
 
 def _bm25(asked: Asked, candidates: Sequence[Candidate], k1: float = 1.2, b: float = 0.75) -> list[float]:

@@ -23,9 +23,9 @@ def chosen(*ranked: Candidate, is_spanning: bool = False) -> list[str]:
 
 def test_a_page_is_quoted_further_and_other_pages_hardly() -> None:
     """Shows that a second quote of the best page may be worse than one from elsewhere."""
-    best, near, elsewhere = part("best", 1.0), part("near", 0.75), part("elsewhere", 0.9, page=2)
-    assert chosen(best, elsewhere, near) == ["best", "near"]
-    assert chosen(best, part("as good", 0.99, page=2)) == ["best", "as good"]
+    best, near, elsewhere = part("best", 1.0), part("near.", 0.75), part("elsewhere.", 0.9, page=2)
+    assert chosen(best, elsewhere, near) == ["best", "near."]
+    assert chosen(best, part("as good.", 0.99, page=2)) == ["best", "as good."]
 
 
 def test_a_page_of_another_document_is_another_page() -> None:
@@ -40,7 +40,7 @@ def test_a_part_behind_a_page_turn_stands_on_the_next_page() -> None:
 
 def test_four_quotes_are_enough() -> None:
     """Shows the most that an answer quotes."""
-    assert len(chosen(*(part(f"part {number}", 1.0) for number in "abcde"))) == 4
+    assert len(chosen(*(part(f"part {number}.", 1.0) for number in "abcde"))) == 4
 
 
 def test_nothing_is_quoted_twice() -> None:
@@ -57,9 +57,15 @@ def test_a_question_over_documents_gets_the_best_of_each() -> None:
 
 def test_a_comparison_inside_one_document_is_answered_from_its_pages() -> None:
     """Shows that the best of each is no limit where there is only one."""
-    assert chosen(part("a", 1.0), part("b", 0.9), is_spanning=True) == ["a", "b"]
+    assert chosen(part("a.", 1.0), part("b.", 0.9), is_spanning=True) == ["a.", "b."]
 
 
 def test_nothing_comes_of_nothing() -> None:
     """Shows that no evidence gives no quotes."""
     assert chosen() == []
+
+
+def test_a_heading_is_no_further_quote() -> None:
+    """Shows that a scrap of text is quoted only where nothing is better."""
+    assert chosen(part("Tapes are tested.", 1.0), part("7. Restore test", 0.95)) == ["Tapes are tested."]
+    assert chosen(part("7. Restore test", 1.0)) == ["7. Restore test"]
