@@ -156,6 +156,8 @@ class Shelf:
     figures: list[Figure] = field(default_factory=list)
     error: Exception | None = None
     has_vectors: bool = True
+    illustrated: tuple[str, ...] = ("sop-it-04.pdf",)
+    """The files that have the figures, each of them all."""
 
     async def find(
         self, channel: Channel, terms: Sequence[str], vector: Sequence[float] | None,
@@ -163,7 +165,10 @@ class Shelf:
     ) -> Found:  # fmt: skip
         if self.error:
             raise self.error
-        held = [*([] if groups else self.passages), *map(self._as_passage, range(len(self.figures)))]
+        figures = [
+            self._as_passage(*one) for one in itertools.product(range(len(self.figures)), self.illustrated)
+        ]
+        held = [*([] if groups else self.passages), *figures]
         words = [self._hit(passage, self._overlap(passage, terms)) for passage in held]
         vectors = []
         if self.has_vectors and vector is not None and held:
@@ -196,9 +201,9 @@ class Shelf:
     async def figure(self, reading_id: UUID, number: int) -> Figure:
         return self.figures[number]
 
-    def _as_passage(self, number: int) -> Passage:
-        """A figure as the index holds it, behind the chunks of the one publication that has any."""
-        figure, publication = self.figures[number], make_publication()
+    def _as_passage(self, number: int, file: str) -> Passage:
+        """A figure as the index holds it, behind its publication's chunks."""
+        figure, publication = self.figures[number], make_publication(file)
         passage = make_passage(figure.said, page=figure.page)
         return replace(passage, publication=publication, ordinal=publication.chunks + number)
 

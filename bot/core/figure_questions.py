@@ -12,6 +12,9 @@ from storage.figure_models import FigureKind
 BARE_WORDS = 6
 """A question of no more words that names a figure and asks nothing else wants to see it."""
 
+LEAST_UNCALLED_TERMS = 2
+"""What is asked to be shown, and is not called a figure, is one of many things by a single word."""
+
 _SURE_NAMES = (
     r"charts?|graphs?|diagrams?|figure(?=\s+\d)|figures(?=\s+\d)|fig\.?(?=\s*\d)|histograms?|infographics?|"
     r"schematics?|flow[ -]?charts?|diagramme?|abbildung(?:en)?|schaubild(?:er)?|grafik(?:en)?|graphiques?|"
@@ -20,18 +23,20 @@ _SURE_NAMES = (
 """They name a figure and nothing else."""
 _NAMES = (
     rf"{_SURE_NAMES}|figure|plots?|pictures?|images?|photos?|photographs?|illustrations?|drawings?|"
-    r"screenshots?|maps?|exhibit"
+    r"screen[ -]?shots?|maps?|exhibit|symbols?|pictograms?|icons?|curves?|spectr(?:um|a)|sketch(?:es)?"
 )
 _NAME = re.compile(rf"\b(?:{_NAMES})(?!\w)(?!\s+out\b)", re.IGNORECASE)
 _SURE_NAME = re.compile(rf"\b(?:{_SURE_NAMES})(?!\w)|\b(?:{_NAMES})\W*$", re.IGNORECASE)
 _PLURAL = re.compile(r"(?:s|en|er|me)$", re.IGNORECASE)
 _SHOW = re.compile(
-    r"^\W*(?:(?:please|can you|could you|can i|may i|i(?:'d like| would like| want| need) to|let me)\s+)*"
-    r"(?:(?P<sure>show|see|display|open|bring|pull up|look at|zeige?|montrez?|muestr[ae])|find|give|get"
+    r"(?:^|[,;:.?!–—]|\s-)\W*"
+    r"(?:(?:please|can you|could you|can i|may i|i(?:'d like| would like| want| need) to|let me|and)\s+)*"
+    r"(?:(?P<sure>show|see|display|open|bring|pull up|look at|zeige?|montrez?|muestr[ae])|find|give|get|got"
     r"|where is|(?:is|are) there"
     rf"|do (?:you|we) have|which(?=\s+(?:{_NAMES})\b))\b",
     re.IGNORECASE,
 )
+"""A request, as the question or as a part of it."""
 _ASKS = re.compile(
     r"^\W*(?:what|who|when|where|why|how|which|whose|is|are|was|were|do|does|did|can|could|may|must|should|"
     r"will|would|has|have|had)\b",
@@ -65,7 +70,9 @@ class FigureQuestion:
     wants_it: bool
     """It asks for the figure itself, not for what stands in it."""
     is_sure: bool
-    """It names a figure by a word that means nothing else, or asks to be shown one."""
+    """It names a figure by a word that means nothing else, or asks to be shown something."""
+    names_one: bool
+    """It calls what it speaks of a figure; otherwise it only asks to be shown something."""
     wants_several: bool
     number: str
     """As "3" of "figure 3", '' when it gives none."""
@@ -77,7 +84,8 @@ class FigureQuestion:
     @property
     def is_particular(self) -> bool:
         """It says which figure, in some way."""
-        return bool(self.subject or self.number or self.kind)
+        enough = 1 if self.names_one else LEAST_UNCALLED_TERMS
+        return bool(len(self.subject) >= enough or self.number or self.kind)
 
     def fits(self, caption: str, kind: FigureKind) -> bool:
         """Whether a figure can be meant: neither another number nor surely another kind."""
@@ -106,17 +114,19 @@ def wants_figure(text: str) -> bool:
 
 def figure_question(text: str) -> FigureQuestion | None:
     """What a question says of figures; None when it speaks of none."""
-    named = _NAME.search(text)
-    if named is None:
+    named, requests = _NAME.search(text), list(_SHOW.finditer(text))
+    is_shown = any(one["sure"] for one in requests)
+    if named is None and not is_shown:
         return None
     number = _NUMBER.search(text)
-    shows = _SHOW.match(text)
-    is_sure = (shows is not None and shows["sure"] is not None) or _SURE_NAME.search(text) is not None
-    is_bare = len(text.split()) <= BARE_WORDS and not _ASKS.match(text)
+    asks_in_words = _ASKS.match(text) and not (requests and requests[0].start() == 0)
+    is_sure = is_shown or _SURE_NAME.search(text) is not None
+    is_bare = len(text.split()) <= BARE_WORDS
     return FigureQuestion(
-        wants_it=is_sure and (is_bare or shows is not None),
+        wants_it=named is not None and is_sure and (is_bare or bool(requests)) and not asks_in_words,
         is_sure=is_sure,
-        wants_several=_PLURAL.search(named[0]) is not None and number is None,
+        names_one=named is not None,
+        wants_several=named is not None and _PLURAL.search(named[0]) is not None and number is None,
         number=number[1].lower() if number else "",
         kind=next((kind for kind, words in _KINDS.items() if words.search(text)), None),
         subject=_subject(text),

@@ -26,6 +26,7 @@ from bot.core.models import (
     Quote,
     Retrieval,
 )
+from bot.core.naming import called, name_shares
 from bot.core.ports import ChunkReader, FigureReader
 from bot.core.reply_words import ReplyWords, reply_words
 from storage.analyzer import analyze
@@ -37,8 +38,14 @@ MOST_READ = 24
 """Figures that are looked at for one question."""
 
 LEAST_MEANT, LEAST_OWN = 0.6, 0.3
-"""Shares of the weight of what a figure is asked for by: all that its words, headings and title cover at
-least, and what its own words do."""
+"""Shares of the weight of what a figure is asked for by: all that its words, headings and document's names
+cover at least, and what its own words do."""
+
+LEAST_UNCALLED = 0.6
+"""As ``LEAST_OWN``, where something is to be shown that the question does not call a figure."""
+
+LEAST_NUMBERED = 0.3
+"""As ``LEAST_MEANT``, where the question gives the figure's number: the rest tells the document at most."""
 
 LEAST_TIED = 0.4
 """Share of a prose question's weight that a figure's own words cover at least, when a cited sentence speaks
@@ -112,12 +119,14 @@ class Illustrator:
     async def _meant(self, asked: FigureQuestion, retrieval: Retrieval) -> list[_Meant]:
         """What a question that speaks of a figure means, the best first."""
         weights = {term: retrieval.question.idf.get(term, 1.0) for term in asked.subject}
+        named = name_shares(retrieval.question.terms, {one.publication for one in retrieval.figures})
         meant = []
         for found, figure in await self._read(retrieval.figures):
             caption, own = _share(weights, [figure.caption]), _share(weights, _words(figure))
-            total = _share(weights, [*_words(figure), *figure.heading_path, found.publication.title])
-            if asked.fits(figure.caption, figure.kind) and own >= LEAST_OWN and total >= LEAST_MEANT:
-                meant.append(_Meant(found, figure, caption + own + (found.vector or 0.0)))
+            about = [*_words(figure), *figure.heading_path, *called(found.publication)]
+            if asked.fits(figure.caption, figure.kind) and _is_enough(asked, own, _share(weights, about)):
+                rank = caption + own + (found.vector or 0.0) + named[found.publication.id]
+                meant.append(_Meant(found, figure, rank))
         ranked = sorted(meant, key=lambda one: -one.rank)
         return ranked[: MOST_SHOWN if asked.wants_several else 1]
 
@@ -178,6 +187,13 @@ def _is_tied(found: FoundFigure, figure: KnownFigure, cited: Sequence[LocatedQuo
     own = [quote for quote in cited if quote.passage.publication.id == found.publication.id]
     near = [one for one in own if figure.chunk == one.passage.ordinal or figure.page == one.page]
     return any(speaks_of(quote.quote, figure.caption) for quote in near)
+
+
+def _is_enough(asked: FigureQuestion, own: float, about: float) -> bool:
+    """Whether a figure says enough of what it is asked for by: its own words, and all that is about it."""
+    if asked.number:
+        return about >= LEAST_NUMBERED
+    return about >= LEAST_MEANT and own >= (LEAST_OWN if asked.names_one else LEAST_UNCALLED)
 
 
 def _words(figure: KnownFigure) -> list[str]:

@@ -21,19 +21,29 @@ def named_documents(terms: Collection[str], publications: Collection[LivePublica
     A name's words weigh by how few of the ``publications`` share them, so that a name which all of
     them carry names none of them.
     """
-    names = {publication.id: _names(publication) for publication in publications}
-    weights = _weights(names)
-    asked = set(terms)
-    shares = {
-        id_: max((_share(name, asked, weights) for name in either), default=0.0)
-        for id_, either in names.items()
-    }
+    shares = name_shares(terms, publications)
     return {id_: share if share >= SPECIFIC else 0.0 for id_, share in shares.items()}
 
 
+def name_shares(terms: Collection[str], publications: Collection[LivePublication]) -> dict[UUID, float]:
+    """Publication -> share (0-1) of its title or file name that the question says, however little."""
+    names = {publication.id: _names(publication) for publication in publications}
+    weights = _weights(names)
+    asked = set(terms)
+    return {
+        id_: max((_share(name, asked, weights) for name in either), default=0.0)
+        for id_, either in names.items()
+    }
+
+
+def called(publication: LivePublication) -> tuple[str, str]:
+    """What people may call it: its title, and its file's name in words."""
+    return publication.title, re.sub(r"[_\W]+", " ", PurePosixPath(publication.file).stem)
+
+
 def _names(publication: LivePublication) -> tuple[frozenset[str], frozenset[str]]:
-    file = re.sub(r"[_\W]+", " ", PurePosixPath(publication.file).stem)
-    return frozenset(analyze(publication.title)), frozenset(analyze(file))
+    title, file = called(publication)
+    return frozenset(analyze(title)), frozenset(analyze(file))
 
 
 def _weights(names: Mapping[UUID, Collection[frozenset[str]]]) -> dict[str, float]:

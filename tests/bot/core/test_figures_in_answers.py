@@ -41,6 +41,7 @@ def world() -> World:
         ("failed backups bar chart", CAPTIONS[0]),
         ("Please show figure 2", CAPTIONS[1]),
         ("I'd like to see the diagram of disk space", CAPTIONS[1]),
+        ("Disk space of the servers - show the diagram", CAPTIONS[1]),
     ],
 )
 async def test_the_figure_that_is_asked_for_is_the_answer(world: World, question: str, caption: str) -> None:
@@ -63,6 +64,40 @@ async def test_a_figure_without_a_caption_is_marked_instead_of_quoted(world: Wor
     assert answer.text == f"{WORDS.figures_lead(1)}\n{WORDS.figure_on(page=1, number=1)}"
     assert [(one.quote, one.boxes) for one in answer.citations] == [("", (BOX,))]
     assert [one.caption for one in answer.figures] == [""]
+
+
+@pytest.mark.parametrize(
+    ("question", "caption"),
+    [
+        ("When do backups run? Show me figure 1, too", CAPTIONS[0]),
+        ("Show me the failed backups by month", CAPTIONS[0]),
+        ("Figure 2 please, when do backups run?", CAPTIONS[1]),
+    ],
+)
+async def test_what_is_asked_in_words_is_answered_in_words_with_the_figure_beside(
+    world: World, question: str, caption: str
+) -> None:
+    """So is what is to be shown without being called a figure."""
+    answer = await world.answering().answer(world.question(question))
+    assert not answer.text.startswith(WORDS.figures_lead(1))
+    assert [one.caption for one in answer.figures] == [caption]
+
+
+async def test_one_word_to_be_shown_is_no_figure(world: World) -> None:
+    """Backups may be shown in many ways."""
+    answer = await world.answering().answer(world.question("Show me the backups"))
+    assert answer.figures == ()
+
+
+async def test_the_document_that_is_named_decides_whose_figure_it_is() -> None:
+    """Two editions have a figure of the same number and words."""
+    files = ("backups_v02.pdf", "backups_v03.pdf")
+    shelf = Shelf([make_passage(TEXT, file=file) for file in files], [make_figure(CAPTIONS[0])])
+    world = World(replace(shelf, illustrated=files), Register())
+    for file in files:
+        edition = file.removesuffix(".pdf").rpartition("_")[2]
+        answer = await world.answering().answer(world.question(f"show me figure 1 from {edition}"))
+        assert [one.file for one in answer.citations] == [file]
 
 
 async def test_several_are_shown_when_several_are_asked_for(world: World) -> None:
@@ -166,7 +201,7 @@ async def test_a_figure_of_a_page_without_text_is_marked(world: World) -> None:
         ("Zeige mir das Diagramm der Emissionen", True),
         ("What are the sales figures?", None),
         ("How do I figure out my limit?", None),
-        ("Show me the rules on charters", None),
+        ("Show me the rules on charters", False),
         ("Image backup retention period", False),
         ("Is there an image retention period?", False),
         ("How do I map a network drive?", False),
