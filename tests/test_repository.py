@@ -54,6 +54,12 @@ def test_every_locked_package_has_a_hash_and_no_address(lock: str) -> None:
     assert "://" not in text
 
 
+def test_no_text_is_empty() -> None:
+    """Shows that no merge has emptied a file; packages may have nothing to say."""
+    empty = [path for path in committed() if not path.stat().st_size and path.name != "__init__.py"]
+    assert empty == []
+
+
 def test_nothing_binary_is_committed_but_small_samples_and_pictures() -> None:
     """Shows that whatever can be built or fetched is not kept in the repository."""
     strays = [
