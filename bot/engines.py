@@ -24,7 +24,6 @@ from storage.catalog import Catalog
 from storage.channels import Channels
 from storage.citations import Citations
 from storage.database import Database
-from storage.embedder import BundledEmbedder
 from storage.embedding import Embedder
 from storage.errors import IndexUnavailable, SettingsError
 from storage.folder_passwords import FolderPasswords
@@ -145,6 +144,8 @@ async def open_embedder(storage: Storage) -> AsyncIterator[Embedder]:
 def _load_embedder(settings: Settings) -> Embedder:
     chosen = settings.storage
     if chosen.embed_model is None and chosen.embed_base_url is None:
+        from storage.embedder import BundledEmbedder
+
         return BundledEmbedder.load(chosen.embedder, chosen.embed_threads)
     if chosen.embedder is not None:
         raise SettingsError("FOOTNOTE_EMBEDDER and FOOTNOTE_EMBED_MODEL: choose one of them")

@@ -24,7 +24,7 @@ from ingestion.work.side_process import READY
 from storage.analyzer import index_terms
 from storage.errors import NoPages, ReaderKilled, StorageError
 from storage.figure_models import Figure
-from storage.metadata import KEY, kept_of
+from storage.metadata_models import KEY, kept_of
 from storage.models import Box, Chunk
 from storage.pdf import limits, wire
 from storage.pdf.models import Layout, OcrPage, ReadPdf

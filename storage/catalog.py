@@ -16,7 +16,7 @@ from sqlalchemy.orm import aliased
 from sqlmodel import col
 
 from storage.database import Database
-from storage.metadata import metadata_of
+from storage.metadata_models import metadata_of
 from storage.models import DocumentStatus, LivePublication, Rung, VersionSource
 from storage.overview import folder_states, overview, recent_documents, status_of
 from storage.progress import Progress, in_channel, measure_progress

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from storage.models import Box
+
+KEY = "metadata"
+"""Under which a reading's details hold it."""
+
+FIELDS = (
+    "sop_id", "version", "department", "effective", "last_updated", "title", "author", "organisation",
+    "document_type", "language",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +35,21 @@ def self_description(metadata: Mapping[str, MetadataField]) -> str:
     """A document's metadata in one line: ``SOP-IT-04, version 2.1, IT, effective 2024-01-15``."""
     shown = {name: one.day or one.value for name, one in metadata.items()}
     return ", ".join(phrase.format(shown[name]) for name, phrase in _PHRASES.items() if name in shown)
+
+
+def kept_of(fields: Iterable[MetadataField]) -> dict[str, Any]:
+    """As they are kept under ``KEY``."""
+    return {one.name: [one.value, one.page, [list(box) for box in one.boxes], one.day] for one in fields}
+
+
+def metadata_of(details: Mapping[str, Any], corrected: Mapping[str, str]) -> dict[str, MetadataField]:
+    """The fields by name: what a reading's details hold, and over it an admin's words."""
+    printed = {
+        name: MetadataField(name, value, page, tuple(Box(*box) for box in boxes), day)
+        for name, (value, page, boxes, day) in details.get(KEY, {}).items()
+    }
+    said = {name: MetadataField(name, value, None, ()) for name, value in corrected.items()}
+    return {name: one for name, one in (printed | said).items() if one.value}
 
 
 def says(metadata: Mapping[str, MetadataField], wanted: Mapping[str, str]) -> bool:

@@ -26,7 +26,7 @@ from sqlalchemy.orm import aliased
 from sqlmodel import col
 
 from storage.clock import utc_now
-from storage.metadata import metadata_of
+from storage.metadata_models import metadata_of
 from storage.models import DocumentStatus, Rung
 from storage.remarks import remarks_of
 from storage.tables import ChannelRow, DocumentRow, FolderRow, PublicationRow, ReadingRow, VersionRow

@@ -8,8 +8,7 @@ from typing import Any
 
 from bot.core.models import Answer, Citation, Figure, Passage
 from storage.folder_status import DeletedDocument, FolderStatus
-from storage.metadata import FIELDS
-from storage.metadata_models import MetadataField
+from storage.metadata_models import FIELDS, MetadataField
 from storage.models import Box, Channel, DocumentStatus
 
 

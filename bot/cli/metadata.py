@@ -6,9 +6,9 @@ import argparse
 import sys
 
 from bot.engines import load_settings, open_storage
+from storage.corrections import Corrections
 from storage.errors import SettingsError
-from storage.metadata import FIELDS, Corrections
-from storage.metadata_models import MetadataField
+from storage.metadata_models import FIELDS, MetadataField
 from storage.models import DocumentStatus
 
 

@@ -7,8 +7,7 @@ from uuid import UUID
 
 from bot.engines import Storage
 from storage.errors import SettingsError
-from storage.metadata import FIELDS
-from storage.metadata_models import says
+from storage.metadata_models import FIELDS, says
 
 
 def read_where(given: Sequence[str]) -> dict[str, str]:

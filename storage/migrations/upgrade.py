@@ -23,8 +23,6 @@ def upgrade(connection: Connection) -> None:
     config.set_main_option("script_location", str(Path(__file__).parent).replace("%", "%%"))
     script = ScriptDirectory.from_config(config)
     current = MigrationContext.configure(connection).get_current_revision()
-    if current == script.get_current_head():
-        return
     if current not in {None, *(revision.revision for revision in script.walk_revisions())}:
         raise NewerDatabase(
             "a newer release of Footnote has changed this database; install that release, "

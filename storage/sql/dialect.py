@@ -11,6 +11,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession
 
 from storage.errors import DatabaseUnavailable
+from storage.migrations.revisions import is_current
 
 QUEUE_SECONDS = 30
 """How long a task waits for its turn in this process."""
@@ -65,10 +66,11 @@ class Turns:
 
 async def migrate(engine: AsyncEngine) -> None:
     """Bring the schema up to date in one transaction of an engine that is alone from its first line."""
-    from storage.migrations.upgrade import upgrade  # noqa: PLC0415 - Alembic is slow to import
-
     try:
         async with engine.begin() as connection:
-            await connection.run_sync(upgrade)
+            if not await connection.run_sync(is_current):
+                from storage.migrations.upgrade import upgrade  # noqa: PLC0415 - Alembic is slow to import
+
+                await connection.run_sync(upgrade)
     finally:
         await engine.dispose()

@@ -1,42 +1,18 @@
-"""Documents' metadata: among the details of a reading, and as an admin corrects it."""
+"""Documents' metadata as an admin corrects it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 from sqlalchemy import select, text
 from sqlmodel import col
 
 from storage.database import Database
 from storage.errors import SettingsError
-from storage.metadata_models import MetadataField
-from storage.models import Box
+from storage.metadata_models import FIELDS
 from storage.tables import IS_PRESENT, DocumentRow, VersionRow
 
-KEY = "metadata"
-"""Under which a reading's details hold it."""
-
-FIELDS = (
-    "sop_id", "version", "department", "effective", "last_updated", "title", "author", "organisation",
-    "document_type", "language",
-)  # fmt: skip
 LONGEST_VALUE = 120
-
-
-def kept_of(fields: Iterable[MetadataField]) -> dict[str, Any]:
-    """As they are kept under ``KEY``."""
-    return {one.name: [one.value, one.page, [list(box) for box in one.boxes], one.day] for one in fields}
-
-
-def metadata_of(details: Mapping[str, Any], corrected: Mapping[str, str]) -> dict[str, MetadataField]:
-    """The fields by name: what a reading's details hold, and over it an admin's words."""
-    printed = {
-        name: MetadataField(name, value, page, tuple(Box(*box) for box in boxes), day)
-        for name, (value, page, boxes, day) in details.get(KEY, {}).items()
-    }
-    said = {name: MetadataField(name, value, None, ()) for name, value in corrected.items()}
-    return {name: one for name, one in (printed | said).items() if one.value}
 
 
 class Corrections:
