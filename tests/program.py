@@ -1,4 +1,4 @@
-"""The whole program as people run it: the installed command, a home of its own, nothing replaced."""
+"""The whole program as people run it, on a home of its own; nothing is replaced."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from typing import Any
 
 import aiohttp
 from engines._ports import free_port
+from forks import Fork, run_command
 
 from storage.catalog import Catalog
 from storage.channels import Channels
@@ -25,8 +26,8 @@ from storage.errors import UnknownChannel
 
 FOOTNOTE = Path(sys.executable).with_name("footnote")
 SAMPLES = Path(__file__).parents[1] / "deploy" / "samples"
-READY_SECONDS = 60
-LIVE_SECONDS = 60
+READY_SECONDS = 180
+LIVE_SECONDS = 300
 
 
 @dataclass
@@ -49,14 +50,7 @@ class Program:
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """One command, to its end."""
-        return subprocess.run(
-            [FOOTNOTE, *arguments],
-            env=self._environment(),
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+        return run_command(arguments, self._environment())
 
     def ask(self, question: str, channel: str) -> dict[str, Any]:
         """One answer as other programs get it."""
@@ -81,7 +75,7 @@ class Program:
         return place
 
     @asynccontextmanager
-    async def serving(self) -> AsyncIterator[subprocess.Popen[bytes]]:
+    async def serving(self) -> AsyncIterator[Fork]:
         """``serve`` while it is ready; ended by Ctrl-C, which must go well."""
         process = self.start()
         try:
@@ -89,23 +83,17 @@ class Program:
             yield process
             if process.poll() is None:
                 process.send_signal(signal.SIGINT)
-                assert await asyncio.to_thread(process.wait, 60) == 0, self.log
+                assert await asyncio.to_thread(process.wait, 180) == 0, self.log
         finally:
             if process.poll() is None:
                 process.kill()
                 process.wait()
 
-    def start(self) -> subprocess.Popen[bytes]:
+    def start(self) -> Fork:
         """Start ``serve``; its output goes to ``log``."""
         self.home.mkdir(parents=True, exist_ok=True)
         with (self.home / "serve.out").open("ab") as output:
-            return subprocess.Popen(
-                [FOOTNOTE, "serve", "--port", str(self.port)],
-                env=self._environment(),
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-            )
+            return Fork("footnote", ["serve", "--port", str(self.port)], self._environment(), output)
 
     def start_on(self, terminal: int, *arguments: str) -> subprocess.Popen[bytes]:
         """Start one command on a terminal, which a person watches.
@@ -133,7 +121,7 @@ class Program:
                 await asyncio.sleep(0.1)
         raise AssertionError(f"{files} files of {channel} never reached {rung}: {self.log}")
 
-    async def until_ready(self, process: subprocess.Popen[bytes]) -> None:
+    async def until_ready(self, process: Fork) -> None:
         """Wait until a ``serve`` that was started says that it is ready."""
         deadline = time.monotonic() + READY_SECONDS
         async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=5)) as session:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from program import Program
 
 END_OF_INPUT = "\x04"
-SECONDS = 90
+SECONDS = 180
 
 
 @dataclass

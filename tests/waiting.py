@@ -9,7 +9,7 @@ from typing import TypeVar
 
 Found = TypeVar("Found")
 
-PATIENCE = 120.0
+PATIENCE = 300.0
 """Seconds; far more than anything takes on a machine that has little else to do."""
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from faulty_index import FaultyIndex
 from sqlalchemy import select
-from waiting import until
+from waiting import PATIENCE, until
 
 from ingestion.app import Ingestion, IngestResult
 from ingestion.read.describing import VisionModel
@@ -147,12 +147,12 @@ class Home:
         async with self.database.snapshot() as session:
             return list(await session.scalars(select(table)))
 
-    async def until(self, is_so: Callable[[], Awaitable[object]], seconds: float = 40) -> None:
+    async def until(self, is_so: Callable[[], Awaitable[object]], seconds: float = PATIENCE) -> None:
         """Wait until something is so, and fail when it does not come."""
         await until(is_so, seconds=seconds)
 
     async def until_found(
-        self, channel: str, words: str, file: str, rung: Rung = Rung.QUICK, seconds: float = 40
+        self, channel: str, words: str, file: str, rung: Rung = Rung.QUICK, seconds: float = PATIENCE
     ) -> LivePublication:
         """Wait until a file is found by these words at this rung or better."""
 

@@ -93,7 +93,7 @@ async def test_an_engines_fault_never_uses_up_the_tries_of_a_file(home: Home) ->
     serving = home.ingestion(stop_at="quick", pdf=reader)
     await serving.start(home.inbox)
     home.drop("hr/leave.pdf", LEAVE)
-    await home.until_found("hr", "marzipan", "leave.pdf", seconds=90)
+    await home.until_found("hr", "marzipan", "leave.pdf")
     (row,) = await home.rows(ReadingRow)
     assert (row.attempts, reader.reads) == (1, 6)
 

@@ -17,9 +17,9 @@ from machine_home import Bench, Databases, PostgresCopies, SqliteFiles
 from machine_rules import FolderMachine
 
 EXAMPLES = {
-    "embedded/SQLite": 60,
-    "embedded/PostgreSQL": 20,
-    "Weaviate/SQLite": 10,
+    "embedded/SQLite": 30,
+    "embedded/PostgreSQL": 12,
+    "Weaviate/SQLite": 8,
     "Weaviate/PostgreSQL": 5,
 }
 STEPS = 20
@@ -74,7 +74,7 @@ def settings_of(pair: str) -> settings:
     )
 
 
-@pytest.mark.timeout(0 if os.environ.get("HYPOTHESIS_PROFILE") == "soak" else 900)
+@pytest.mark.timeout(0 if os.environ.get("HYPOTHESIS_PROFILE") == "soak" else 2400)
 def test_the_folder_never_lies(
     bench: Bench, pair: str, record_property: Callable[[str, object], None]
 ) -> None:

@@ -169,7 +169,7 @@ async def test_a_picture_without_words_is_refused_after_ocr_looked(home: Home) -
         document = (await home.documents("hr")).get("scan.pdf")
         return document is not None and document.state == "quarantined"
 
-    await home.until(is_refused, seconds=90)
+    await home.until(is_refused)
     assert "OCR" in str((await home.documents("hr"))["scan.pdf"].reason)
 
 

@@ -318,7 +318,7 @@ async def test_a_database_of_yesterday_heals_itself_from_the_folders(home: Home,
     await restore(home, yesterday)
 
     serving = await home.serve(sweep_grace_seconds=0)
-    await home.until_found(channel, "saffron", "leave.pdf", seconds=60)
+    await home.until_found(channel, "saffron", "leave.pdf")
     await home.until_found(channel, "lantern", "travel.pdf")
     await home.until(lambda: is_state(home, channel, "gone.pdf", "deleted"))
     assert await home.find(channel, "walnut") == {}
@@ -379,7 +379,7 @@ async def test_an_index_of_yesterday_is_brought_up_to_today(
     if server:
         server.start()
     serving = await home.serve(stop_at="quick")
-    await home.until_found(channel, "saffron", "leave.pdf", seconds=60)
+    await home.until_found(channel, "saffron", "leave.pdf")
     assert await home.find(channel, "marzipan") == {}
     await reconcile_until_equal(home, serving, channel)
 

@@ -87,7 +87,7 @@ async def test_a_bucket_that_is_away_loses_nothing_and_goes_on_when_it_is_back(
     assert {one.state for one in (await home.documents("hr")).values()} == {"live"}
     bucket.start()
     bucket.put("new.pdf", LEAVE_2)
-    await home.until_found("hr", "nougat", "new.pdf", seconds=60)
+    await home.until_found("hr", "nougat", "new.pdf")
 
     async def is_well() -> bool:
         return await problem(home) is None

@@ -6,7 +6,6 @@ import asyncio
 import json
 import re
 import sqlite3
-import subprocess
 import time
 from contextlib import closing
 from pathlib import Path
@@ -17,6 +16,7 @@ import aiohttp
 import pytest
 from engines.playground import OPERATIONS, PERSONAL, TENANT, Playground, StartPlayground
 from engines.slack import APP_TOKEN, BOT, BOT_TOKEN, HR, IT, SECRET, TEAM, SlackDouble, StartSlack
+from forks import Fork
 from model_server import STREAM_HEAD, byte_server, event
 from paper import pdf
 from program import Program
@@ -151,7 +151,7 @@ async def until_said(slack: SlackDouble, words: str) -> None:
     await until(is_said)
 
 
-def kill_once_it_is_kept(program: Program, process: subprocess.Popen[bytes]) -> None:
+def kill_once_it_is_kept(program: Program, process: Fork) -> None:
     """Kill ``serve`` as soon as the question is in its database."""
     with closing(sqlite3.connect(program.home / "footnote.db")) as database:
         while database.execute("SELECT count(*) FROM inbox").fetchone() == (0,):

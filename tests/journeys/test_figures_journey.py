@@ -31,7 +31,7 @@ async def answers(program: Program, folder: Path) -> dict[str, dict[str, Any]]:
     return {one["question"]: one for one in map(json.loads, asked.stdout.splitlines())}
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 async def test_a_chart_comes_when_it_is_asked_for_and_never_else(
     any_program: Program, tmp_path: Path
 ) -> None:

@@ -6,12 +6,12 @@ import asyncio
 import os
 import signal
 import socket
-import subprocess
 import time
 from pathlib import Path
 from typing import Any
 
 import aiohttp
+from forks import Fork
 from program import SAMPLES, Program
 from waiting import until
 
@@ -148,7 +148,7 @@ async def test_kill_9_in_the_middle_of_reading_loses_nothing(any_program: Progra
     assert answer["state"] == "grounded"
 
 
-def kill_once_it_reads(program: Program, process: subprocess.Popen[bytes]) -> None:
+def kill_once_it_reads(program: Program, process: Fork) -> None:
     """Kill ``serve`` and its children as soon as it has seen the files."""
     while "quick:" not in program.log:
         assert process.poll() is None, program.log

@@ -26,7 +26,7 @@ MANUALS = [
     pdf(*(f"Manual {number}.{page}\nServer {number}{page} is restarted by hand." for page in range(30)))
     for number in range(4)
 ]
-SECONDS = 120
+SECONDS = 300
 
 
 @pytest.fixture

@@ -66,5 +66,7 @@ async def _obey(ingestion: Ingestion) -> None:
         print(await ingestion.reconcile(), flush=True)
 
 
-if __name__ == "__main__":
+def main() -> int:
+    """One life, to its end."""
     asyncio.run(live())
+    return 0

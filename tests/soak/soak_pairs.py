@@ -7,6 +7,8 @@ from pathlib import Path
 
 from engines.postgres import RealPostgres
 from engines.weaviate import RealWeaviate
+from soak_world import WORDS
+from tiny_embedder import write_embedder
 
 from storage.index.contract import Index
 from storage.index.embedded import EmbeddedIndex
@@ -38,6 +40,7 @@ class Pair:
     def place(self, home: Path) -> Place:
         """A fresh home on these engines."""
         home.mkdir(parents=True)
+        write_embedder(home / "embedder", WORDS)
         url = self.postgres.make_database() if self.postgres else f"sqlite:///{home / 'footnote.db'}"
         return Place(home, url, self.weaviate)
 
@@ -52,8 +55,9 @@ class Place:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The settings of a process on this home."""
+        """The settings of a process on this home, with an embedder that is loaded at once."""
         told = {**HASTE, "FOOTNOTE_HOME": str(self.home), "DATABASE_URL": self.database_url}
+        told["FOOTNOTE_EMBEDDER"] = str(self.home / "embedder")
         if self.weaviate:
             told |= {
                 "WEAVIATE_URL": self.weaviate.url,

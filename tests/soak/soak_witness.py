@@ -24,7 +24,7 @@ from storage.index.contract import Hit
 from storage.index.live import Found, LiveIndex
 from storage.models import LivePublication
 
-REST_SECONDS = 0.06
+REST_SECONDS = 0.15
 LONGEST_SILENCE_SECONDS = 30.0
 """Engines that are up may be late on a busy machine, and take a while to connect to again; no longer."""
 FEWEST_ANSWERS = 2

@@ -18,7 +18,7 @@ CONSONANTS = "bcdfghjklmnpqrtv"
 WORDS = "marzipan lantern harbour velvet granite orchard compass saffron thimble walnut copper meadow".split()
 FEWEST = 2
 """Files that a folder keeps: the last ones are never taken, because that would ask an admin."""
-LARGE = 20
+LARGE = 18
 """Pages of a paper that fills several batches of vectors, and more than one write to the index."""
 LINES = 6
 """Of a page, each about a chunk."""
