@@ -1,4 +1,4 @@
-"""What a text must hold to answer a question for a phone number, a price, an age or a number of things.
+"""What a text must hold to answer a question for a phone number, a price, a time or a number of things.
 
 Stricter than ``answer_kinds.py``, whose kinds are a hint for a score: a text without one of these is no
 answer at all. Questions in other languages than English require nothing.
@@ -25,14 +25,34 @@ _KINDS = (
         r"\b(?:tele)?phone\ number\b | \bnumber\ (?:do\ i|can\ i|to)\ (?:call|dial)\b",
         r"\d{3}\W{1,3}\d{3,4} | \+\d{6} | \bext\.?\s?\d | \b(?:911|112)\b",
     ),
+    (r"\bfax(?:\ number)?\b", r"\d{3}\W{1,3}\d{3,4} | \+\d{6}"),
     # an address
     (r"\be-?mail\ address\b", r"\S@\S"),
+    (
+        r"\b(?:url|web\s?(?:site|page|address)|link\ to)\b",
+        r"https?:// | \bwww\. | \.(?:com|org|net|edu|gov|io)\b",
+    ),
+    (
+        r"\b(?:street|mailing|postal)\ address\b | \bzip\ code\b",
+        r"\b\d{5}\b | \bp\.?o\.?\ box\b | \d\ (?:\w+\ ){1,3}(?:street|st|avenue|ave|road|rd|drive|suite)\b",
+    ),
+    # what one thing alone is called or numbered by
+    (
+        r"\b(?:account|serial|part|model|catalog|group|licen[cs]e|registration|tail|order|room)\ number\b",
+        r"\b(?=[\w-]*\d)[\w-]{3,}",
+    ),
+    (
+        r"\bwho\ (?:is|was)\ (?:the|our)\ (?:c[eft]o|president|chair\w*|director|owner|founder|author)\b",
+        r"(?-i:\b(?:Mr|Mrs|Ms|Dr|Prof)\.?\ [A-Z] | \b[A-Z][a-z'’-]+\ (?:[A-Z]\.\ )?[A-Z][a-z'’-]+)",
+    ),
     # money
     (
         r"\bsalar(?:y|ies)\b | \bwages?\b | \bdollar\ amount\b | \bhow\ much\b.*\b(?:costs?|pay|price|fee)\b",
         r"[$€£¥]\s?\d | \d\s?(?:dollars|euros|pounds|usd|eur|cents|%|percent) | \bfree\b | \bcovered\b"
         r" | \bno\ (?:cost|charge|fee)",
     ),
+    # a share
+    (r"\b(?:what|which)\ percent(?:age)?\b | \bhow\ many\ percent\b", r"\d\s?(?:%|percent)"),
     # an age
     (
         r"\bhow\ old\b | \b(?:what|which)\ age\b",
@@ -49,6 +69,11 @@ _KINDS = (
         r"\d\W{0,2}(?:°|degrees?|[cfk]\b) | \broom\ temp",
     ),
     (r"\bwave\s?length\b", r"\d\W{0,2}nm\b"),
+    # a time of the day
+    (
+        r"\b(?:at|by)?\ ?what\ time\b | \b(?:opening|business|office)\ hours\b",
+        r"\d\s?(?:[ap]\.?m\b|o['’]clock) | \d:\d\d | \b(?:noon|midnight|24\ hours|around\ the\ clock)\b",
+    ),
     # a day
     (r"\b(?:what|which)\ year\b", r"\b(?:1[89]|20)\d{2}\b"),
     (
