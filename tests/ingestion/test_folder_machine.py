@@ -17,10 +17,10 @@ from machine_home import Bench, Databases, PostgresCopies, SqliteFiles
 from machine_rules import FolderMachine
 
 EXAMPLES = {
-    "embedded/SQLite": 30,
-    "embedded/PostgreSQL": 12,
-    "Weaviate/SQLite": 8,
-    "Weaviate/PostgreSQL": 5,
+    "embedded/SQLite": 20,
+    "embedded/PostgreSQL": 8,
+    "Weaviate/SQLite": 6,
+    "Weaviate/PostgreSQL": 4,
 }
 STEPS = 20
 SOAK_EXAMPLES, SOAK_STEPS = 5000, 50
