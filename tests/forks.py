@@ -88,7 +88,9 @@ class Fork:
         """The server tells two: the process's number and, later, how it ended."""
         line = b""
         while not line.endswith(b"\n"):
-            line += self._connection.recv(1) or b"0\n"
+            letter = self._connection.recv(1)
+            assert letter, "the fork server has ended"
+            line += letter
         return line
 
 

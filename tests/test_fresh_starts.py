@@ -1,0 +1,28 @@
+"""Commands start anew, too: the journeys fork theirs from a process that has imported all of them."""
+
+from __future__ import annotations
+
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import bot.cli
+
+FOOTNOTE = Path(sys.executable).with_name("footnote")
+COMMANDS = [one.name for one in pkgutil.iter_modules(bot.cli.__path__, "bot.cli.")]
+
+
+@pytest.mark.parametrize("module", [*COMMANDS, "bot.service", "ingestion.side_program"])
+def test_a_module_needs_no_other_to_be_imported_first(module: str) -> None:
+    """Shows that nothing imports in a circle, whichever command comes first."""
+    subprocess.run([sys.executable, "-c", f"import {module}"], check=True)
+
+
+def test_the_installed_command_runs_by_itself(tmp_path: Path) -> None:
+    """Shows that the program's entry point is there, and that a command finds all it needs."""
+    environment = {"FOOTNOTE_HOME": str(tmp_path)}
+    done = subprocess.run([FOOTNOTE, "channels", "--json"], env=environment, capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
