@@ -29,7 +29,8 @@ from storage.embedding import Embedder
 from storage.folder_passwords import FolderPasswords
 from storage.folders import Folders
 from storage.identity import Arrival
-from storage.index.contract import Filters, Index
+from storage.index.contract import Index
+from storage.index.live import LiveIndex
 from storage.models import Channel, ChannelKey, DocumentStatus, LivePublication, Platform, Rung
 from storage.pdf.process import PdfProcess
 from storage.progress import Progress
@@ -132,10 +133,9 @@ class Home:
         where = await self.channel(channel)
         if not await self.index.has_tenant(where.tenant):
             return {}
-        hidden = Filters(hidden=await self.catalog.hidden(where.id))
-        hits = await self.index.find_by_words(where.tenant, analyze(words), hidden, 20)
-        live = await self.catalog.live(where.id, {hit.publication for hit in hits})
-        return {one.file: one for one in live.values()}
+        live = LiveIndex(self.index, self.catalog, self.embedder.space)
+        found = await live.find(where, analyze(words), None, limit=20)
+        return {one.file: one for one in found.publications.values()}
 
     async def documents(self, channel: str) -> dict[str, DocumentStatus]:
         """What ``footnote documents`` would show, by file."""
@@ -156,16 +156,11 @@ class Home:
     ) -> LivePublication:
         """Wait until a file is found by these words at this rung or better."""
 
-        found: list[LivePublication] = []
-
-        async def is_found() -> bool:
+        async def found() -> LivePublication | None:
             one = (await self.find(channel, words)).get(file)
-            if one is not None and one.rung in (rung, Rung.FULL):
-                found.append(one)
-            return bool(found)
+            return one if one is not None and one.rung in (rung, Rung.FULL) else None
 
-        await self.until(is_found, seconds)
-        return found[0]  # not asked again: the next flip may fall between the index and SQL
+        return await until(found, seconds=seconds)
 
 
 @asynccontextmanager

@@ -16,6 +16,7 @@ from paper import pdf
 from storage.crash_points import POINTS, VARIABLE, arm, passed
 from storage.errors import SettingsError
 from storage.index.contract import IndexedChunk
+from storage.models import Rung
 from storage.tables import PublicationRow
 
 RELIABILITY = Path(__file__).parents[2] / "docs" / "reliability.md"
@@ -32,6 +33,7 @@ async def test_every_point_is_passed_by_adding_replacing_renaming_and_deleting(h
     await home.until_found("hr", "saffron", "leave.pdf")
     place = place.rename(place.with_name("days.pdf"))
     await home.until_found("hr", "saffron", "days.pdf")
+    await home.until_found("hr", "lantern", "travel.pdf", Rung.FULL)
     place.unlink()
 
     async def is_gone() -> bool:
