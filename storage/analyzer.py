@@ -51,7 +51,7 @@ _STEMMER = Stemmer.Stemmer("english", 0)
 
 def analyze(text: str) -> list[str]:
     """The terms of a text, repeated as they occur; none holds whitespace."""
-    return [term[:LONGEST_TERM] for token in _TOKEN.finditer(_fold_accents(text)) for term in _terms(token)]
+    return [term for token in _TOKEN.finditer(_fold_accents(text)) for term in _terms(*token.groups())]
 
 
 def index_terms(title: str, heading_path: Sequence[str], body: str) -> str:
@@ -86,17 +86,19 @@ def _fold_accents(text: str) -> str:
     return "".join(char for char in decomposed if not unicodedata.combining(char))
 
 
-@lru_cache(maxsize=100_000)
 def stem(word: str) -> str:
-    """The Snowball English stem of a lower-case word; memoised, because it is slow."""
+    """The Snowball English stem of a lower-case word."""
     return str(_STEMMER.stemWord(word))
 
 
-def _terms(token: re.Match[str]) -> Iterator[str]:
-    if token["number"]:
-        return _number_terms(token["number"].replace(" ", ""))
-    word = token["word"]
-    return _word_terms(word) if word.isascii() else _spellings(word)
+@lru_cache(maxsize=50_000)
+def _terms(number: str | None, word: str | None) -> tuple[str, ...]:
+    """The terms of a token, which is either; memoised, because stems are slow and words come again."""
+    if word is None:
+        found = _number_terms((number or "").replace(" ", ""))
+    else:
+        found = _word_terms(word) if word.isascii() else _spellings(word)
+    return tuple(term[:LONGEST_TERM] for term in found)
 
 
 def _number_terms(number: str) -> Iterator[str]:

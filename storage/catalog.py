@@ -38,18 +38,14 @@ class Catalog:
 
     async def live(self, channel_id: int, ids: Collection[UUID]) -> dict[UUID, LivePublication]:
         """Those of ``ids`` that answer in this channel right now."""
-        query = _live_rows().where(
-            col(PublicationRow.channel_id) == channel_id, col(PublicationRow.id).in_(ids)
-        )
         async with self._database.snapshot() as session:
-            rows = (await session.execute(query)).all()
+            rows = (await session.execute(_live_of(), {"channel": channel_id, "ids": list(ids)})).all()
         return {row.id: _live_publication(row) for row in rows}
 
     async def has_live(self, channel_id: int) -> bool:
         """Whether anything of the channel answers."""
-        query = _live_rows().where(col(PublicationRow.channel_id) == channel_id).limit(1)
         async with self._database.snapshot() as session:
-            return (await session.execute(query)).first() is not None
+            return (await session.execute(_any_live(), {"channel": channel_id})).first() is not None
 
     async def documents(self, channel_id: int) -> list[DocumentStatus]:
         """All documents of the channel by file name, deleted ones included."""
@@ -109,6 +105,17 @@ def _hidden() -> CompoundSelect[Any]:
 
 
 @cache
+def _live_of() -> Any:
+    """Those of ``:ids`` that are live in ``:channel``; built once, as above."""
+    return _live_rows().where(col(PublicationRow.id).in_(bindparam("ids", expanding=True)))
+
+
+@cache
+def _any_live() -> Any:
+    """One live publication of ``:channel``."""
+    return _live_rows().limit(1)
+
+
 def _live_rows() -> Any:
     """Live publications of documents that are not deleted: no more than the columns that are shown."""
     return (
@@ -134,6 +141,7 @@ def _live_rows() -> Any:
         .join(DocumentRow, col(DocumentRow.id) == VersionRow.document_id)
         .join(ReadingRow, col(ReadingRow.id) == PublicationRow.reading_id)
         .where(col(PublicationRow.state) == "live", col(DocumentRow.state) != "deleted")
+        .where(col(PublicationRow.channel_id) == bindparam("channel"))
     )
 
 

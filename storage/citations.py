@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from storage.database import Database
-from storage.models import Box, CitationRecord
+from storage.models import Box, CitationRecord, Shown
 from storage.tables import CitationRow
 
 
@@ -15,21 +15,22 @@ class Citations:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def add(
-        self, channel_id: int, version_id: int, page: int, quote: str, boxes: Collection[Sequence[float]]
-    ) -> CitationRecord:
-        """Keep one citation; its id is never given to another one."""
-        row = CitationRow(
-            channel_id=channel_id,
-            version_id=version_id,
-            page=page,
-            quote=quote,
-            boxes=[list(Box(*box)) for box in boxes],
-        )
+    async def add(self, channel_id: int, shown: Sequence[Shown]) -> list[CitationRecord]:
+        """Keep what was shown together, in this order; no id is ever given to another one."""
+        rows = [
+            CitationRow(
+                channel_id=channel_id,
+                version_id=one.version_id,
+                page=one.page,
+                quote=one.quote,
+                boxes=[list(Box(*box)) for box in one.boxes],
+            )
+            for one in shown
+        ]
         async with self._database.transaction(alone=False) as session:
-            session.add(row)
+            session.add_all(rows)
             await session.flush()
-        return _citation(row)
+        return list(map(_citation, rows))
 
     async def get(self, citation_id: int) -> CitationRecord | None:
         """One citation, or None."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from itertools import groupby
+from operator import attrgetter
 
 from storage.models import Box, PlacedWord
 
@@ -31,8 +33,10 @@ def main_page(words: Sequence[PlacedWord], start: int, end: int) -> int:
 
 
 def _within(words: Sequence[PlacedWord], start: int, end: int) -> list[PlacedWord]:
-    """Words of which at least one character lies in [start, end)."""
-    return [word for word in words if word.start < end and word.end > start]
+    """Words, which are in the order of the text, of which at least one character lies in [start, end)."""
+    first = bisect_right(words, start, key=attrgetter("end"))
+    last = bisect_left(words, end, lo=first, key=attrgetter("start"))
+    return list(words[first:last])
 
 
 def _around(boxes: Sequence[Box]) -> Box:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from uuid import UUID
 
-from storage.errors import LostReading
 from storage.mended_readings import MendedReadings
 from storage.sentence_vectors import Span, Vector
 
@@ -18,8 +17,8 @@ class KeptSentences:
         self._readings = readings
         self._space = space
 
-    async def vectors(self, reading_id: UUID, ordinal: int, text: str) -> Mapping[Span, Vector]:
-        """(start, end) -> vector, of length one, of what may be quoted from a chunk.
+    async def vectors(self, chunks: Sequence[tuple[UUID, int, str]]) -> list[Mapping[Span, Vector]]:
+        """(start, end) -> vector, of length one, of what may be quoted from each (reading, ordinal, text).
 
         Empty for a reading without them (a quick one, or one made before there were any), for one made
         by another embedder, for another text than the chunk's, and where the disk damaged them.
@@ -27,8 +26,8 @@ class KeptSentences:
         Raises:
             BlobsUnavailable: the files of readings cannot be reached.
         """
-        try:
-            kept = await self._readings.sentences(reading_id, ordinal)
-        except LostReading:  # it is made again meanwhile
-            return {}
-        return kept.by_span(self._space, text) if kept else {}
+        kept = await self._readings.sentences([(reading_id, ordinal) for reading_id, ordinal, _ in chunks])
+        return [
+            one.by_span(self._space, text) if one else {}
+            for one, (_, _, text) in zip(kept, chunks, strict=True)
+        ]

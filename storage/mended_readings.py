@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from contextlib import suppress
 from typing import TypeVar
 from uuid import UUID
@@ -45,9 +45,22 @@ class MendedReadings:
         """One figure, counted from 0; raises as ``chunk``."""
         return await self._mend(reading_id, self._files.figure(reading_id, number))
 
-    async def sentences(self, reading_id: UUID, ordinal: int) -> SentenceVectors | None:
-        """What may be quoted from a chunk, with vectors; None for a reading without. Raises as ``chunk``."""
-        return await self._mend(reading_id, self._files.sentences(reading_id, ordinal))
+    async def sentences(self, places: Sequence[tuple[UUID, int]]) -> list[SentenceVectors | None]:
+        """What may be quoted from each (reading, ordinal), with vectors; None for a reading without or lost.
+
+        Raises:
+            BlobsUnavailable: the files cannot be reached.
+        """
+        try:
+            return await self._files.sentences(places)
+        except LostReading:
+            return [await self._sentences_unless_lost(place) for place in places]
+
+    async def _sentences_unless_lost(self, place: tuple[UUID, int]) -> SentenceVectors | None:
+        with suppress(LostReading):
+            (found,) = await self._mend(place[0], self._files.sentences([place]))
+            return found
+        return None
 
     async def _mend(self, reading_id: UUID, reads: Awaitable[T]) -> T:
         try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -199,6 +199,17 @@ class LivePublication:
     """What its document says of itself, by field."""
     ocr_pages: frozenset[int] = frozenset()
     """Pages whose text OCR read from their picture."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A place of a version that an answer shows."""
+
+    version_id: int
+    page: int
+    quote: str = ""
+    boxes: Collection[Sequence[float]] = ()
+    """Rectangles of its words, as shares of the displayed page."""
 
 
 @dataclass(frozen=True, slots=True)

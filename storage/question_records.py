@@ -47,10 +47,11 @@ class QuestionRecords:
         """Keep a record; a question that is answered again has its last one only."""
         if not self._kept_for:
             return
-        row = QuestionRecordRow(key=key, channel_id=channel_id, asked_at=asked_at, state=state, record=record)
         # SQLite takes PostgreSQL's words here.
-        new = insert(QuestionRecordRow).values(row.model_dump(exclude={"id"}))
-        again = {"asked_at": asked_at, "state": state, "record": record}
+        new = insert(QuestionRecordRow).values(
+            key=key, channel_id=channel_id, asked_at=asked_at, state=state, record=record
+        )
+        again = {name: new.excluded[name] for name in ("asked_at", "state", "record")}
         kept = new.on_conflict_do_update(index_elements=["channel_id", "key"], set_=again)
         async with self._database.transaction(alone=False) as session:
             await session.execute(kept)

@@ -36,6 +36,8 @@ from storage.vector_file import Vectors, has_vectors, read_vectors, write_vector
 from storage.whole_folders import keep_folder, share_file
 
 T = TypeVar("T")
+_Line = tuple[UUID, str, int]
+"""(reading, kind of line, its number from 0)."""
 
 SHARED = ("pages.lines", "pages.index", "chunks.lines", "chunks.index")
 """The files that a full reading has in common with the quick one, or the one alike, it starts from."""
@@ -53,7 +55,7 @@ class ReadingFiles:
 
     def __init__(self, root: Path) -> None:
         self.root = root.absolute()
-        self._recent: OrderedDict[tuple[UUID, str, int], Any] = OrderedDict()
+        self._recent: OrderedDict[_Line, Any] = OrderedDict()
 
     async def write(
         self,
@@ -122,10 +124,13 @@ class ReadingFiles:
         """The vectors, shape (chunks and then figures, dimensions); None for a reading without."""
         return await _in_thread(self._read_vectors, reading_id)
 
-    async def sentences(self, reading_id: UUID, ordinal: int) -> SentenceVectors | None:
-        """What may be quoted from a chunk, with vectors; None for a reading without. Raises as ``chunk``."""
-        read = partial(self._read_sentences, reading_id, ordinal)
-        return await self._remembered((reading_id, "sentences", ordinal), read)
+    async def sentences(self, places: Sequence[tuple[UUID, int]]) -> list[SentenceVectors | None]:
+        """What may be quoted from each (reading, ordinal), with vectors; None for a reading without.
+
+        Raises as ``chunk``, for all when one is lost.
+        """
+        keys = [(reading_id, "sentences", ordinal) for reading_id, ordinal in places]
+        return await self._remembered(keys, self._read_sentences)
 
     async def remove(self, reading_id: UUID) -> None:
         """Erase a reading; one that is not there stays so."""
@@ -173,17 +178,20 @@ class ReadingFiles:
             del self._recent[key]
 
     async def _one(self, reading_id: UUID, kind: str, index: int, parse: Callable[[Any], T]) -> T:
-        read = partial(self._read_one, reading_id, kind, index, parse)
-        return await self._remembered((reading_id, kind, index), read)
+        (found,) = await self._remembered([(reading_id, kind, index)], partial(self._read_one, parse=parse))
+        return found
 
-    async def _remembered(self, key: tuple[UUID, str, int], read: Callable[[], T]) -> T:
-        if key not in self._recent:
-            self._recent[key] = await _in_thread(read)
-        self._recent.move_to_end(key)
-        found: T = self._recent[key]
+    async def _remembered(self, keys: Sequence[_Line], read: Callable[[_Line], T]) -> list[T]:
+        """The value of each line; those that are not in memory are read in one go."""
+        found: dict[_Line, T] = {key: self._recent[key] for key in keys if key in self._recent}
+        if unknown := [key for key in keys if key not in found]:
+            found.update(await _in_thread(lambda: {key: read(key) for key in unknown}))
+        self._recent.update((key, found[key]) for key in unknown)
+        for key in self._recent.keys() & found.keys():
+            self._recent.move_to_end(key)
         while len(self._recent) > KEPT_IN_MEMORY:
             self._recent.popitem(last=False)
-        return found
+        return [found[key] for key in keys]
 
     def write_here(
         self,
@@ -249,15 +257,16 @@ class ReadingFiles:
     def _read_all(self, reading_id: UUID, kind: str, parse: Callable[[Any], T]) -> list[T]:
         return [parse(values) for values in read_lines(self._folder(reading_id) / kind)]
 
-    def _read_one(self, reading_id: UUID, kind: str, index: int, parse: Callable[[Any], T]) -> T:
+    def _read_one(self, line: _Line, parse: Callable[[Any], T]) -> T:
+        reading_id, kind, index = line
         (values,) = read_some(self._folder(reading_id) / kind, index, index + 1)
         return parse(values)
 
-    def _read_sentences(self, reading_id: UUID, ordinal: int) -> SentenceVectors | None:
-        folder = self._folder(reading_id)
+    def _read_sentences(self, line: _Line) -> SentenceVectors | None:
+        folder = self._folder(line[0])
         if folder.exists() and not (folder / "sentences.index").exists():
             return None
-        return self._read_one(reading_id, "sentences", ordinal, sentences_of)
+        return self._read_one(line, sentences_of)
 
     def _read_vectors(self, reading_id: UUID) -> Vectors | None:
         path = self._folder(reading_id) / "vectors.npy"

@@ -93,7 +93,11 @@ class WordMap(Sequence[PlacedWord]):
 
     def __getitem__(self, index: int | slice) -> PlacedWord | Sequence[PlacedWord]:
         if isinstance(index, slice):
-            return tuple(self)[index]
+            rows = range(len(self))[index]
+            is_run = rows.step == 1
+            return (
+                WordMap(self._flat[rows.start * WIDTH : rows.stop * WIDTH]) if is_run else tuple(self)[index]
+            )
         at = range(len(self))[index] * WIDTH
         (word,) = WordMap(self._flat[at : at + WIDTH])
         return word

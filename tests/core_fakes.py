@@ -24,7 +24,7 @@ from bot.core.writing import Writing
 from bot.core.writing_ports import Author, Tell
 from storage.analyzer import analyze, index_terms
 from storage.figure_models import Figure
-from storage.index.contract import Hit
+from storage.index.contract import Hit, PendingVector
 from storage.models import (
     Box,
     Channel,
@@ -36,6 +36,7 @@ from storage.models import (
     PlacedWord,
     Platform,
     Rung,
+    Shown,
 )
 
 WORDS = reply_words(Language.ENGLISH)
@@ -160,7 +161,7 @@ class Shelf:
     """The files that have the figures, each of them all."""
 
     async def find(
-        self, channel: Channel, terms: Sequence[str], vector: Sequence[float] | None,
+        self, channel: Channel, terms: Sequence[str], vector: PendingVector | None,
         groups: tuple[frozenset[str], ...] = (), *, limit: int,
     ) -> Found:  # fmt: skip
         if self.error:
@@ -173,7 +174,7 @@ class Shelf:
         vectors = []
         if self.has_vectors and vector is not None and held:
             embedded = await HashEmbedder().aembed([passage.text for passage in held])
-            cosines = embedded @ np.asarray(vector)
+            cosines = embedded @ np.asarray(await vector)
             vectors = [self._hit(*pair) for pair in zip(held, map(float, cosines), strict=True)]
         return Found(
             _best([hit for hit in words if hit.score], limit),
@@ -231,13 +232,14 @@ class Register:
     statuses: list[DocumentStatus] = field(default_factory=list)
     kept: list[CitationRecord] = field(default_factory=list)
 
-    async def add(
-        self, channel_id: int, version_id: int, page: int, quote: str, boxes: Collection[Sequence[float]]
-    ) -> CitationRecord:
-        placed = tuple(Box(*box) for box in boxes)
-        record = CitationRecord(len(self.kept) + 1, channel_id, version_id, page, quote, placed, ASKED_AT)
-        self.kept.append(record)
-        return record
+    async def add(self, channel_id: int, shown: Sequence[Shown]) -> Sequence[CitationRecord]:
+        for one in shown:
+            placed = tuple(Box(*box) for box in one.boxes)
+            number = len(self.kept) + 1
+            self.kept.append(
+                CitationRecord(number, channel_id, one.version_id, one.page, one.quote, placed, ASKED_AT)
+            )
+        return self.kept[-len(shown) :]
 
     def page_url(self, channel: Channel, citation: CitationRecord) -> str:
         return f"https://example.test/v/{channel.id}-{citation.id}"

@@ -36,3 +36,10 @@ async def until(
         assert time.monotonic() < end, f"it did not happen in time: {log()}"
         await asyncio.sleep(every)
     return found
+
+
+def ready(value: Found) -> asyncio.Future[Found]:
+    """What need not be waited for; made inside a running loop."""
+    future: asyncio.Future[Found] = asyncio.get_running_loop().create_future()
+    future.set_result(value)
+    return future

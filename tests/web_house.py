@@ -27,7 +27,7 @@ from storage.database import Database
 from storage.folders import Folders
 from storage.geometry import main_page, rectangles
 from storage.memory import Memory
-from storage.models import Channel, ChannelKey, CitationRecord, Page, Platform
+from storage.models import Channel, ChannelKey, CitationRecord, Page, Platform, Shown
 from storage.notices import Notices
 from storage.pdf.models import ReadPdf
 from storage.pdf.process import PdfProcess
@@ -172,7 +172,12 @@ class House:
         start = text.index(quote)
         boxes = rectangles(words, start, start + len(quote))
         assert main_page(words, start, start + len(quote)) == page
-        return await self.citations.add(channel.id, shelved.version, page, quote, boxes[page])
+        return await self.keep(channel, Shown(shelved.version, page, quote, boxes[page]))
+
+    async def keep(self, channel: Channel, shown: Shown) -> CitationRecord:
+        """Cite what is shown, as it is."""
+        (record,) = await self.citations.add(channel.id, [shown])
+        return record
 
     def answer(self, text: str, *cited: tuple[Channel, CitationRecord, str, str]) -> Answer:
         """A grounded answer; each cited: (channel, citation, title, file)."""

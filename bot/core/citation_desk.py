@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 
 from bot.core import naming
@@ -11,7 +10,7 @@ from bot.core.ports import CitationStore, LinkIssuer
 from bot.core.quotes import cells
 from bot.core.reply_words import ReplyWords
 from storage.figure_models import Figure as KnownFigure
-from storage.models import Channel, LivePublication
+from storage.models import Channel, CitationRecord, LivePublication, Shown
 
 
 class CitationDesk:
@@ -27,9 +26,15 @@ class CitationDesk:
         Raises:
             storage.errors.InfrastructureError: citations cannot be kept.
         """
-        numbered = enumerate(quotes, start=1)
-        cited = await asyncio.gather(*(self._cite(channel, number, quote) for number, quote in numbered))
-        return tuple(cited)  # stored at the same time, they become durable together
+        shown = [
+            Shown(quote.passage.publication.version_id, quote.page, " ".join(cells(quote)), quote.boxes)
+            for quote in quotes
+        ]
+        records = await self._store.add(channel.id, shown)
+        return tuple(
+            self._citation(channel, number, quote, record)
+            for number, (quote, record) in enumerate(zip(quotes, records, strict=True), start=1)
+        )
 
     async def show_figure(
         self, channel: Channel, words: ReplyWords, publication: LivePublication, figure: KnownFigure
@@ -39,10 +44,9 @@ class CitationDesk:
         Raises:
             storage.errors.InfrastructureError: citations cannot be kept.
         """
-        record = await self._store.add(
-            channel.id, publication.version_id, figure.page, figure.caption, (figure.box,)
+        url = await self._open(
+            channel, Shown(publication.version_id, figure.page, figure.caption, (figure.box,))
         )
-        url = self._links.page_url(channel, record)
         described = words.figure_described(description=figure.description) if figure.description else ""
         return Figure(publication.file, figure.page, figure.caption or described, figure.box, url)
 
@@ -62,19 +66,22 @@ class CitationDesk:
         Raises:
             storage.errors.InfrastructureError: citations cannot be kept.
         """
-        record = await self._store.add(channel.id, version_id, page, "", ())
+        return await self._open(channel, Shown(version_id, page))
+
+    async def _open(self, channel: Channel, shown: Shown) -> str:
+        (record,) = await self._store.add(channel.id, [shown])
         return self._links.page_url(channel, record)
 
-    async def _cite(self, channel: Channel, number: int, quote: LocatedQuote) -> Citation:
+    def _citation(
+        self, channel: Channel, number: int, quote: LocatedQuote, record: CitationRecord
+    ) -> Citation:
         publication = quote.passage.publication
-        words = " ".join(cells(quote))
-        record = await self._store.add(channel.id, publication.version_id, quote.page, words, quote.boxes)
         return Citation(
             number=number,
             title=publication.title,
             file=publication.file,
             page=quote.page,
-            quote=words,
+            quote=record.quote,
             boxes=quote.boxes,
             url=self._links.page_url(channel, record),
             version_id=publication.version_id,

@@ -6,6 +6,7 @@ scores and links travel beside it.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 from bot.core.markers import marked
@@ -25,14 +26,17 @@ async def gather_evidence(
     Raises:
         storage.errors.InfrastructureError: readings cannot be reached.
     """
-    evidence: list[Evidence] = []
-    for passage in passages:
+    chosen: list[Passage] = []
+    for passage in passages[:most]:
         tokens -= count_tokens(passage.text)
-        if len(evidence) == most or (evidence and tokens < 0):
+        if chosen and tokens < 0:
             break
-        chunk = await chunks.chunk(passage.publication.reading_id, passage.ordinal)
-        evidence.append(Evidence(len(evidence) + 1, passage, chunk.page_starts, chunk.words))
-    return evidence
+        chosen.append(passage)
+    read = await asyncio.gather(*(chunks.chunk(one.publication.reading_id, one.ordinal) for one in chosen))
+    return [
+        Evidence(number, passage, chunk.page_starts, chunk.words)
+        for number, (passage, chunk) in enumerate(zip(chosen, read, strict=True), start=1)
+    ]
 
 
 def show(evidence: Sequence[Evidence], fence: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from uuid import UUID
 
 from bot.core.models import Passage
 from bot.core.ports import Embedder, FloatArray, SentenceReader
@@ -38,13 +39,11 @@ class Meaning:
         """The kept vector of each unit; each chunk is asked for once."""
         if self._kept is None:
             return [None] * len(units)
-        passages = {_place(passage): passage for passage, _ in units}
-        kept = {
-            place: await self._kept.vectors(passage.publication.reading_id, passage.ordinal, passage.text)
-            for place, passage in passages.items()
-        }
-        return [kept[_place(passage)].get((unit.start, unit.end)) for passage, unit in units]
+        places = list(dict.fromkeys(chunk_place(passage) for passage, _ in units))
+        kept = dict(zip(places, await self._kept.vectors(places), strict=True))
+        return [kept[chunk_place(passage)].get((unit.start, unit.end)) for passage, unit in units]
 
 
-def _place(passage: Passage) -> tuple[object, int]:
-    return passage.publication.reading_id, passage.ordinal
+def chunk_place(passage: Passage) -> tuple[UUID, int, str]:
+    """What the vectors of a passage's parts are looked up by: its reading, ordinal and text."""
+    return passage.publication.reading_id, passage.ordinal, passage.text

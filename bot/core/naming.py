@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Mapping
+from functools import lru_cache
 from pathlib import PurePosixPath
 from uuid import UUID
 
@@ -43,7 +44,13 @@ def called(publication: LivePublication) -> tuple[str, str]:
 
 def _names(publication: LivePublication) -> tuple[frozenset[str], frozenset[str]]:
     title, file = called(publication)
-    return frozenset(analyze(title)), frozenset(analyze(file))
+    return _terms(title), _terms(file)
+
+
+@lru_cache(maxsize=10_000)
+def _terms(name: str) -> frozenset[str]:
+    """The terms of a name; memoised, because every question compares all names that it finds."""
+    return frozenset(analyze(name))
 
 
 def _weights(names: Mapping[UUID, Collection[frozenset[str]]]) -> dict[str, float]:

@@ -13,7 +13,7 @@ from bot.core.languages import Language
 from bot.core.models import Answer, Question, Retrieval
 from bot.core.writing_ports import Onlooker
 from storage.figure_models import Figure
-from storage.index.contract import Hit
+from storage.index.contract import Hit, PendingVector
 from storage.memory_models import NewTurn
 from storage.models import (
     Channel,
@@ -24,6 +24,7 @@ from storage.models import (
     InboxItem,
     LivePublication,
     Platform,
+    Shown,
 )
 
 FloatArray = npt.NDArray[np.float32]
@@ -70,14 +71,15 @@ class ChannelSearch(Protocol):
         self,
         channel: Channel,
         terms: Sequence[str],
-        vector: Sequence[float] | None,
+        vector: PendingVector | None,
         groups: tuple[frozenset[str], ...] = (),
         *,
         limit: int,
     ) -> FoundChunks:
         """The best live chunks and figures of each leg; none in a channel that nothing was ever put into.
 
-        ``groups``: only what has at least one facet of each.
+        ``vector`` may still be in the making: words are looked for meanwhile. ``groups``: only what has
+        at least one facet of each.
 
         Raises:
             storage.errors.InfrastructureError: an engine is down or late.
@@ -115,9 +117,11 @@ class SentenceReader(Protocol):
     """Knows the vectors that reading gave to parts of chunks."""
 
     async def vectors(
-        self, reading_id: UUID, ordinal: int, text: str
-    ) -> Mapping[tuple[int, int], FloatArray]:
-        """(start, end) -> L2-normalised vector of parts of a chunk's ``text``; parts without one are missing.
+        self, chunks: Sequence[tuple[UUID, int, str]]
+    ) -> Sequence[Mapping[tuple[int, int], FloatArray]]:
+        """For each (reading, ordinal, text): (start, end) -> L2-normalised vector of a part of the text.
+
+        Parts without a vector are missing.
 
         Raises:
             storage.errors.InfrastructureError: readings cannot be reached.
@@ -148,10 +152,8 @@ class ChannelDocuments(Protocol):
 class CitationStore(Protocol):
     """Keeps what was shown."""
 
-    async def add(
-        self, channel_id: int, version_id: int, page: int, quote: str, boxes: Collection[Sequence[float]]
-    ) -> CitationRecord:
-        """Keep one citation, so that its link outlives readings and chunks."""
+    async def add(self, channel_id: int, shown: Sequence[Shown]) -> Sequence[CitationRecord]:
+        """Keep what is shown together, in this order, so that its links outlive readings and chunks."""
 
 
 class LinkIssuer(Protocol):

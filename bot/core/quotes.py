@@ -110,14 +110,29 @@ def page_at(item: Evidence, offset: int) -> int:
 
 
 def _best_span(quote: Quote, item: Evidence) -> tuple[int, int] | None:
-    text = item.passage.text
+    text, is_named = item.passage.text, item.number == quote.passage
+    if is_named and (copied := _copied_span(quote, text)):
+        return copied
     spans = find_spans(quote.text, text) or find_spans(unescaped(quote.text), text)
-    copied = [span for span in spans if item.number == quote.passage and span[0] == quote.start]
-    if copied:
-        return copied[0]
+    if starting := [span for span in spans if is_named and span[0] == quote.start]:
+        return starting[0]
     if len(spans) > 1 and len(reduce_text(quote.text).text) < SHORTEST_AMBIGUOUS:
         return None
     return spans[0] if spans else None
+
+
+def _copied_span(quote: Quote, text: str) -> tuple[int, int] | None:
+    """Where the very characters of a quote were copied from: what a search would find there, without one."""
+    if quote.start is None or not quote.text:
+        return None
+    span = quote.start, quote.start + len(quote.text)
+    is_there = text[slice(*span)] == quote.text and _is_whole(text, *span)
+    return span if is_there and _is_seen(quote.text[0]) and _is_seen(quote.text[-1]) else None
+
+
+def _is_seen(char: str) -> bool:
+    """Whether it makes a difference at the end of a quote."""
+    return any(part != "-" for part, _ in _folded(char))
 
 
 def _folded(text: str) -> Iterator[tuple[str, int]]:

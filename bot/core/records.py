@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 from bot.core.plaintext import mend
@@ -135,7 +136,7 @@ class QuestionRecord:
 
     def as_json(self) -> dict[str, Any]:
         """As a value that JSON and any database can hold."""
-        value: dict[str, Any] = _mended(asdict(bounded(self)))
+        value: dict[str, Any] = _plain(bounded(self))
         return {**value, "asked_at": self.asked_at.isoformat()}
 
 
@@ -163,11 +164,19 @@ def _cut(prompt: PromptRecord, left: int) -> PromptRecord:
     return replace(prompt, system=system, user=prompt.user[: left - len(system)])
 
 
-def _mended(value: Any) -> Any:
+def _plain(value: Any) -> Any:
+    """Dictionaries, lists and mended text; ``asdict`` would copy all of it first."""
     if isinstance(value, str):
         return mend(value)
     if isinstance(value, dict):
-        return {key: _mended(one) for key, one in value.items()}
+        return {key: _plain(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
-        return [_mended(one) for one in value]
+        return [_plain(one) for one in value]
+    if is_dataclass(value) and not isinstance(value, type):
+        return {name: _plain(getattr(value, name)) for name in _names(type(value))}
     return value
+
+
+@cache
+def _names(kind: type) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind))

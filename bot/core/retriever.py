@@ -16,9 +16,9 @@ from bot.core.models import AnalyzedQuestion, FoundFigure, LeftOut, Question, Re
 from bot.core.ports import ChannelSearch, Embedder
 from bot.core.ranking import USUAL, Ranking
 from storage.analyzer import analyze
-from storage.index.contract import FIGURE_FACET, document_facet
+from storage.index.contract import FIGURE_FACET, PendingVector, document_facet
 
-FIGURES_BESIDE, MOST_ASKED = 24, 1000
+FIGURES_BESIDE, MOST_ASKED = 12, 1000
 """Hits asked for beyond the chunks that are wanted, for figures stand among them; and the most ever asked."""
 
 EXACT_HOLDERS = 6
@@ -44,20 +44,24 @@ class HybridRetriever:
         """
         terms = tuple(analyze(question.text))
         embedded = embedded_text(question.text, question.synonyms)
-        vector = (await self._embedder.aembed([embedded]))[0]
-        (found, figures), (chunks, holding) = await asyncio.gather(
-            self._find(question, searched_terms(terms, question.synonyms), vector),
-            self._search.document_frequencies(question.channel, set(terms)),
-        )
+        making = asyncio.create_task(self._vector(embedded))
+        try:
+            (found, figures), (chunks, holding) = await asyncio.gather(
+                self._find(question, searched_terms(terms, question.synonyms), making),
+                self._search.document_frequencies(question.channel, set(terms)),
+            )
+            compared = await making if found.vectors else None
+        finally:
+            making.cancel()
         idf = {term: inverse_frequency(chunks, holding.get(term, 0)) for term in terms}
-        compared = vector if found.vectors else None
         analyzed = AnalyzedQuestion(
             question.text, terms, idf, compared, question.synonyms, language=question.language
         )
         rare = rare_words(analyzed, rarity=inverse_frequency(chunks, EXACT_HOLDERS))
         ranked = self._ranking.order(analyzed, rare, found, question.asked_at.date())
         passages = tuple(cut(ranked.passages, self._candidates, holds_exactly(rare)))
-        below = [LeftOut(one) for one in ranked.passages if one not in passages]
+        chosen = set(map(id, passages))  # comparing them by what they hold takes long
+        below = [LeftOut(one) for one in ranked.passages if id(one) not in chosen]
         return Retrieval(
             analyzed,
             passages,
@@ -67,8 +71,12 @@ class HybridRetriever:
             embedded=self._embedder.count(embedded),
         )
 
+    async def _vector(self, text: str) -> Sequence[float]:
+        vector: Sequence[float] = (await self._embedder.aembed([text]))[0]
+        return vector
+
     async def _find(
-        self, question: Question, terms: Sequence[str], vector: Sequence[float]
+        self, question: Question, terms: Sequence[str], vector: PendingVector
     ) -> tuple[ChunkHits, tuple[FoundFigure, ...]]:
         """Chunks of both legs, as many as if there were no figures; and the figures.
 

@@ -7,12 +7,13 @@ Neural Language Modeling" (2019), whose MaxP scores a document by its best part.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import mean
 
 import numpy as np
 
 from bot.core.errors import RerankerError
+from bot.core.meaning import chunk_place
 from bot.core.models import AnalyzedQuestion, Passage
 from bot.core.ports import FloatArray, SentenceReader
 from storage.errors import InfrastructureError
@@ -35,13 +36,14 @@ class SentenceReranker:
             return [0.0] * len(passages)
         asked = np.asarray(question.vector, dtype=np.float32)
         try:
-            nearest = [await self._nearest(asked, passage) for passage in passages]
+            kept = await self._kept.vectors(list(map(chunk_place, passages)))
         except InfrastructureError as error:
             raise RerankerError(f"no vectors of sentences: {type(error).__name__}") from error
+        nearest = [_nearest(asked, vectors) for vectors in kept]
         known = [cosine for cosine in nearest if cosine is not None]
         usual = mean(known) if known else 0.0
         return [usual if cosine is None else cosine for cosine in nearest]
 
-    async def _nearest(self, asked: FloatArray, passage: Passage) -> float | None:
-        kept = await self._kept.vectors(passage.publication.reading_id, passage.ordinal, passage.text)
-        return float((np.stack([*kept.values()]) @ asked).max()) if kept else None
+
+def _nearest(asked: FloatArray, vectors: Mapping[tuple[int, int], FloatArray]) -> float | None:
+    return float((np.stack([*vectors.values()]) @ asked).max()) if vectors else None

@@ -6,6 +6,7 @@ same scores (to 1e-7) and so share thresholds.
 
 from __future__ import annotations
 
+import json
 import math
 import sqlite3
 from collections import Counter
@@ -13,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from storage.index.contract import Filters
-from storage.index.tenant_damage import only_row
+from storage.index.tenant_damage import DamagedFile, only_row
 from storage.index.tenant_rows import PASSES, filter_values
 
 K1 = 1.2
@@ -28,7 +29,7 @@ _PROPOSED = f"""
     WHERE words MATCH :query AND {PASSES.format(id="words.rowid")}
     ORDER BY rank LIMIT :limit
 """  # noqa: S608 - made of constants
-_LENGTHS = "SELECT id, terms, length FROM chunk WHERE id = ?"
+_LENGTHS = "SELECT id, terms, length FROM chunk WHERE id IN (SELECT value FROM json_each(?))"
 
 
 def best(
@@ -51,7 +52,10 @@ def best(
         for term, repeated in Counter(terms).items()
     }
     average = _average_length(connection)
-    scored = [_score(only_row(connection, _LENGTHS, row), weights, average) for row in ids]
+    rows = connection.execute(_LENGTHS, (json.dumps(ids),)).fetchall()
+    if len(rows) != len(ids):
+        raise DamagedFile("a row is gone")
+    scored = [_score(row, weights, average) for row in rows]
     return sorted(scored, key=lambda found: (-found[1], found[0]))[:limit]
 
 

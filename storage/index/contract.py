@@ -7,6 +7,7 @@ checks every hit against the live set in SQL. Every call takes the tenant first 
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +18,8 @@ from storage.errors import IncompletePublication
 from storage.models import TenantName
 
 Vector = Sequence[float]
+PendingVector = asyncio.Future[Vector]
+"""Perhaps still in the making."""
 
 FIGURE_FACET = "kind=figure"
 """The mark of a figure: it stands behind its publication's chunks, as one more of them."""

@@ -15,7 +15,7 @@ from typing import Protocol
 from uuid import UUID
 
 from storage.errors import IndexUnavailable, UnknownTenant
-from storage.index.contract import Filters, Hit, Index, Vector
+from storage.index.contract import Filters, Hit, Index, PendingVector
 from storage.models import Channel, LivePublication
 
 MOST_HIDDEN = 1000
@@ -59,7 +59,7 @@ class _Asked:
 
     channel: Channel
     terms: Sequence[str]
-    vector: Vector | None
+    vector: PendingVector | None
     groups: tuple[frozenset[str], ...]
     limit: int
 
@@ -105,13 +105,14 @@ class LiveIndex:
         self,
         channel: Channel,
         terms: Sequence[str],
-        vector: Vector | None,
+        vector: PendingVector | None,
         groups: tuple[frozenset[str], ...] = (),
         limit: int = 50,
     ) -> Found:
         """The best ``limit`` live chunks by words, and by vector when one is given.
 
-        A channel without a tenant finds nothing, and neither does a group without facets.
+        Words are looked for while the vector is made; what its making raises comes out here. A channel
+        without a tenant finds nothing, and neither does a group without facets.
 
         Raises:
             IndexUnavailable: the index is down or late, publications change faster than it answers, or
@@ -165,6 +166,5 @@ class LiveIndex:
     async def _by_vector(self, asked: _Asked, filters: Filters, limit: int) -> list[Hit]:
         if asked.vector is None:
             return []
-        return await self._index.find_by_vector(
-            asked.channel.tenant, self._space, asked.vector, filters, limit
-        )
+        vector = await asked.vector
+        return await self._index.find_by_vector(asked.channel.tenant, self._space, vector, filters, limit)

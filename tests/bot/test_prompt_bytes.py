@@ -40,7 +40,7 @@ from bot.core.widening import WideningRetriever
 from bot.core.writing import Writing
 from bot.generator import ModelAnswerer
 from storage.glossary_models import GlossaryEntry
-from storage.index.contract import document_facet
+from storage.index.contract import PendingVector, document_facet
 from storage.memory_models import Turn
 from storage.models import Box, Channel, Chunk, DocumentStatus
 
@@ -63,7 +63,7 @@ class BoxedShelf(Shelf):
     boxes: str = "present"
 
     async def find(
-        self, channel: Channel, terms: Sequence[str], vector: Sequence[float] | None,
+        self, channel: Channel, terms: Sequence[str], vector: PendingVector | None,
         groups: tuple[frozenset[str], ...] = (), *, limit: int,
     ) -> Found:  # fmt: skip
         held = [

@@ -10,6 +10,7 @@ from uuid import UUID
 from machine_home import MachineHome
 from machine_wish import BY_SHA256, Paper
 from sqlalchemy import select
+from waiting import ready
 
 from storage.analyzer import analyze
 from storage.blobs import SHELVES
@@ -71,7 +72,7 @@ class Witness:
 
     async def find(self, channel: Channel, word: str, embedder: Embedder | None = None) -> Found:
         """As a question is answered: by words, and by vector too when its embedder is given."""
-        vector = None if embedder is None else (await embedder.aembed([word]))[0].tolist()
+        vector = None if embedder is None else ready((await embedder.aembed([word]))[0].tolist())
         space = "none" if embedder is None else embedder.space
         live = LiveIndex(self._home.real_index, self._home.catalog, space)
         return await live.find(channel, analyze(word), vector, limit=MOST_CHUNKS)

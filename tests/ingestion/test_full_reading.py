@@ -184,7 +184,7 @@ async def test_what_can_be_quoted_gets_its_vectors_from_the_full_reading(home: H
     live = await home.until_found("hr", "marzipan", "leave.pdf", Rung.FULL, 60)
     (chunk,) = await home.files.chunks(live.reading_id)
     looked_up = KeptSentences(MendedReadings(home.files, home.database), embedder.space)
-    found = await looked_up.vectors(live.reading_id, 0, chunk.text)
+    (found,) = await looked_up.vectors([(live.reading_id, 0, chunk.text)])
     parts = [(one.start, one.end) for one in quotables(chunk.text)]
     assert list(found) == parts
     made = await embedder.aembed([chunk.text[start:end] for start, end in parts])
@@ -200,14 +200,14 @@ async def test_sentences_can_be_left_without_vectors(home: Home) -> None:
     home.drop("hr/leave.pdf", pdf(TWO))
     without = await home.serve(sentence_vectors=False)
     live = await home.until_found("hr", "marzipan", "leave.pdf", Rung.FULL, 60)
-    assert await home.files.sentences(live.reading_id, 0) is None
+    assert await home.files.sentences([(live.reading_id, 0)]) == [None]
     assert len(embedder.texts) == live.chunks
     await without.stop()
     await home.serve()
 
     async def is_made_up_for() -> bool:
         again = await home.until_found("hr", "marzipan", "leave.pdf", Rung.FULL)
-        return await home.files.sentences(again.reading_id, 0) is not None
+        return await home.files.sentences([(again.reading_id, 0)]) != [None]
 
     await home.until(is_made_up_for)
     assert len(embedder.texts) == len(set(embedder.texts)), "a chunk was embedded twice"
@@ -227,5 +227,5 @@ async def test_a_reading_that_broke_off_among_its_sentences_goes_on_there(home: 
     await home.until(is_tired)
     embedder.left = None
     live = await home.until_found("hr", "marzipan", "leave.pdf", Rung.FULL, 90)
-    assert await home.files.sentences(live.reading_id, 0) is not None
+    assert await home.files.sentences([(live.reading_id, 0)]) != [None]
     assert len(embedder.texts) == len(set(embedder.texts)) > 40

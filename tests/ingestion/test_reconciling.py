@@ -31,7 +31,7 @@ from storage.errors import UnknownTenant
 from storage.index.contract import Index, IndexedChunk
 from storage.index.embedded import EmbeddedIndex
 from storage.index.live import LiveIndex
-from storage.models import TenantName
+from storage.models import Shown, TenantName
 from storage.tables import PublicationRow, ReadingRow
 
 LEAVE = pdf("Leave\nEmployees get twenty five days of marzipan leave a year.")
@@ -312,7 +312,7 @@ async def test_a_database_of_yesterday_heals_itself_from_the_folders(home: Home,
     await home.until_found(channel, "lantern", "travel.pdf")
     await home.until(lambda: is_state(home, channel, "gone.pdf", "deleted"))
     where = await home.channel(channel)
-    cited = await Citations(home.database).add(where.id, today.version_id, 1, "thirty days", ())
+    (cited,) = await Citations(home.database).add(where.id, [Shown(today.version_id, 1, "thirty days")])
     await home.until(lambda: is_equal(home, channel))
     await serving.stop()
     await restore(home, yesterday)

@@ -28,6 +28,7 @@ from sqlmodel import SQLModel, col
 import storage.migrations
 from storage.citations import Citations
 from storage.database import Database
+from storage.models import Shown
 from storage.tables import DocumentRow, FolderRow, ReadingRow
 
 AT = datetime(2026, 1, 5, 9, tzinfo=UTC)
@@ -164,6 +165,6 @@ async def test_an_upgraded_home_takes_what_the_old_one_could_not(old_home_url: s
         async with database.transaction() as session:
             session.add(DocumentRow(channel_id=1, folder_id=1, file="b.pdf"))
         citations = Citations(database)
-        kept = [await citations.add(1, 1, 1, "nightly", ()) for _ in range(4)]
+        kept = await citations.add(1, 4 * [Shown(1, 1, "nightly")])
         assert max(one.id for one in kept) > 2**31
         assert [await citations.get(one.id) for one in kept] == kept

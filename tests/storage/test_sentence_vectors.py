@@ -39,6 +39,11 @@ def files(tmp_path: Path) -> ReadingFiles:
 @pytest.fixture
 async def kept(files: ReadingFiles) -> UUID:
     """A full reading with vectors of what can be quoted."""
+    return await keep(files)
+
+
+async def keep(files: ReadingFiles) -> UUID:
+    """One more such reading."""
     quick, full = uuid4(), uuid4()
     await files.write(quick, [], CHUNKS, None)
     await files.write_vectors(full, quick, np.eye(2, 3, dtype=np.float32), (), SENTENCES)
@@ -63,32 +68,36 @@ async def test_each_quotable_part_has_its_vector(files: ReadingFiles, kept: UUID
     """Shows what was written come back by its place in the text, the second time from memory."""
     looked_up = KeptSentences(MendedReadings(files, database), "space")
     for _ in range(2):
-        found = await looked_up.vectors(kept, 0, TEXT)
+        found, nothing = await looked_up.vectors([(kept, 0, TEXT), (kept, 1, "Call us.")])
         assert list(found) == list(SPANS)
         assert np.allclose([found[span] for span in SPANS], VECTORS)
-    assert await looked_up.vectors(kept, 1, "Call us.") == {}
+        assert nothing == {}
 
 
 async def test_what_does_not_fit_is_not_there(files: ReadingFiles, kept: UUID, database: Database) -> None:
     """Shows that another space, another text and a reading without sentences give no vector, and no error."""
     readings, quick = MendedReadings(files, database), uuid4()
     await files.write(quick, [], CHUNKS, None)
-    assert await KeptSentences(readings, "another").vectors(kept, 0, TEXT) == {}
-    assert await KeptSentences(readings, "space").vectors(kept, 0, TEXT.upper()) == {}
-    assert await KeptSentences(readings, "space").vectors(quick, 0, TEXT) == {}
+    assert await KeptSentences(readings, "another").vectors([(kept, 0, TEXT)]) == [{}]
+    places = [(kept, 0, TEXT.upper()), (quick, 0, TEXT)]
+    assert await KeptSentences(readings, "space").vectors(places) == [{}, {}]
 
 
 async def test_damaged_ones_are_done_without_and_made_again(
     files: ReadingFiles, kept: UUID, database: Database
 ) -> None:
-    """Shows that a changed byte costs a question nothing but time, and has the PDF read again."""
+    """Shows that a changed byte costs a question only its own vectors, and has the PDF read again."""
     async with database.transaction() as session:
         session.add(BlobRow(sha256="ab", size=1))
         await session.flush()
         session.add(ReadingRow(id=kept, sha256="ab", generation="one", rung="full", state="done"))
     (path,) = files.root.rglob("sentences.lines")
     path.write_bytes(path.read_bytes().replace(b"space", b"spice"))
-    assert await KeptSentences(MendedReadings(files, database), "spice").vectors(kept, 0, TEXT) == {}
+    sound = await keep(files)
+    looked_up = KeptSentences(MendedReadings(files, database), "space")
+    damaged, others = await looked_up.vectors([(kept, 0, TEXT), (sound, 0, TEXT)])
+    assert damaged == {}
+    assert list(others) == list(SPANS)
     async with database.snapshot() as session:
         assert (await session.get_one(ReadingRow, kept)).state == "waiting"
 
@@ -101,7 +110,7 @@ async def test_a_disk_that_is_away_is_no_missing_vector(
     path.unlink()
     path.mkdir()
     with pytest.raises(BlobsUnavailable):
-        await KeptSentences(MendedReadings(files, database), "space").vectors(kept, 0, TEXT)
+        await KeptSentences(MendedReadings(files, database), "space").vectors([(kept, 0, TEXT)])
 
 
 @pytest.mark.parametrize("name", ["sentences.lines", "sentences.index"])

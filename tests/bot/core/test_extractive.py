@@ -41,9 +41,11 @@ class Shelved:
 
     kept: dict[UUID, dict[tuple[int, int], np.ndarray]]
 
-    async def vectors(self, reading_id: UUID, ordinal: int, text: str) -> dict[tuple[int, int], np.ndarray]:
-        """Those of the reading's only chunk."""
-        return self.kept[reading_id]
+    async def vectors(
+        self, chunks: Sequence[tuple[UUID, int, str]]
+    ) -> list[dict[tuple[int, int], np.ndarray]]:
+        """Those of each reading's only chunk."""
+        return [self.kept[reading_id] for reading_id, _, _ in chunks]
 
 
 async def quoted(question: str, *texts: str, with_vectors: bool = True) -> list[str]:

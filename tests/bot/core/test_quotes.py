@@ -71,6 +71,19 @@ def test_every_unit_of_a_text_can_be_quoted(sentences: list[str]) -> None:
         assert any(start - unit.start in range(3) for start, _ in spans)
 
 
+@given(TEXTS, st.data())
+def test_what_was_copied_is_located_as_if_it_were_searched(sentences: list[str], data: st.DataObject) -> None:
+    """Shows that knowing where the words stand is a short cut, and never another answer."""
+    text = "\n".join(sentences)
+    start = data.draw(st.integers(0, len(text) - 1))
+    end = data.draw(st.integers(start + 1, len(text)))
+    searched = [span for span in find_spans(text[start:end], text) if span[0] == start]
+    located = locate(Quote(1, text[start:end], start=start), make_evidence(make_passage(text)))
+    if searched:
+        assert located is not None
+        assert (located.start, located.end) == searched[0]
+
+
 @pytest.mark.parametrize(
     ("quote", "text"),
     [

@@ -16,6 +16,8 @@ from bot.core.sentence_ranking import SentenceReranker
 from storage.errors import BlobsUnavailable
 from storage.quotables import quotables
 
+Vectors = dict[tuple[int, int], np.ndarray]
+
 QUESTION = "When are filters changed?"
 NEAR = "The pump is red. The room is blue. The door is green. Filters are changed on Monday."
 FAR = "Filters of the kitchen are in stock. Nobody is on duty."
@@ -27,9 +29,12 @@ class Kept:
     def __init__(self, passages: Sequence[Passage], *, without: str = "") -> None:
         self._known = {one.publication.reading_id for one in passages if one.publication.file != without}
 
-    async def vectors(self, reading_id: UUID, ordinal: int, text: str) -> dict[tuple[int, int], np.ndarray]:
+    async def vectors(self, chunks: Sequence[tuple[UUID, int, str]]) -> list[Vectors]:
         """Of everything quotable."""
-        units = list(quotables(text)) if reading_id in self._known else []
+        return [await self._of(text) if reading_id in self._known else {} for reading_id, _, text in chunks]
+
+    async def _of(self, text: str) -> Vectors:
+        units = list(quotables(text))
         vectors = await HashEmbedder().aembed([unit.text for unit in units])
         return {(unit.start, unit.end): vector for unit, vector in zip(units, vectors, strict=True)}
 
@@ -37,7 +42,7 @@ class Kept:
 class NoBlobs:
     """Readings that cannot be reached."""
 
-    async def vectors(self, reading_id: UUID, ordinal: int, text: str) -> dict[tuple[int, int], np.ndarray]:
+    async def vectors(self, chunks: Sequence[tuple[UUID, int, str]]) -> list[Vectors]:
         raise BlobsUnavailable("gone")
 
 

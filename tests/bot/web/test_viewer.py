@@ -12,7 +12,7 @@ from sqlalchemy import delete, update
 from sqlmodel import col
 from web_house import House, Shelved, Visit, make_pdf
 
-from storage.models import Channel, CitationRecord
+from storage.models import Channel, CitationRecord, Shown
 from storage.tables import CitationRow, DocumentRow
 
 QUOTE = "backups run daily at 2:00 AM"
@@ -74,7 +74,7 @@ async def test_a_quote_that_was_not_located_marks_nothing_and_says_so(
     client: TestClient, house: House, cited: Cited
 ) -> None:
     """A citation without boxes shows its quote above the page and no rectangle anywhere."""
-    bare = await house.citations.add(cited.channel.id, cited.shelved.version, 2, QUOTE, [])
+    bare = await house.keep(cited.channel, Shown(cited.shelved.version, 2, QUOTE))
     html = await (await client.get(path_of(house, cited.channel, bare))).text()
     assert 'class="mark"' not in html
     assert "nothing is marked" in html
@@ -300,7 +300,7 @@ async def test_kept_pictures_stay_within_their_limit(visit: Visit, house: House)
     channel = await house.channel("alpha")
     pages = [[f"{page} {line} lorem ipsum " * 3 for line in range(34)] for page in range(30)]
     shelved = await house.shelve(channel, "long.pdf", make_pdf(pages))
-    path = path_of(house, channel, await house.citations.add(channel.id, shelved.version, 1, "", []))
+    path = path_of(house, channel, await house.keep(channel, Shown(shelved.version, 1)))
     client = await visit(page_images_mb=1)
     drawn = [len(await (await client.get(f"{path}/p/{page}@2x")).read()) for page in range(1, 31)]
     kept = sum(file.stat().st_size for file in (house.home / "page_images").iterdir())

@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 
 import pytest
 from index_samples import SPACE, axis, chunk, new_tenant
+from waiting import ready
 
 from storage.errors import IndexUnavailable
 from storage.index import live as live_module
@@ -86,7 +87,7 @@ async def test_only_live_publications_are_found(index: Index, channel: Channel) 
         publication = uuid4()
         await write(index, channel.tenant, publication)
         states.states |= {publication: state} if state else {}
-    found = await LiveIndex(index, states, SPACE).find(channel, ["backup"], axis(0), limit=50)
+    found = await LiveIndex(index, states, SPACE).find(channel, ["backup"], ready(axis(0)), limit=50)
     (live,) = (one for one, state in states.states.items() if state == "live")
     assert shown(found) == {(live, 4)}
     assert {hit.publication for hit in found.vectors} == {live} == set(found.publications)
@@ -97,7 +98,7 @@ async def test_a_channel_without_a_tenant_finds_nothing(index: Index) -> None:
     """Shows that a channel nothing was ever published to is empty, not an error."""
     channel = Channel(1, new_tenant(), Platform.LOCAL, "new", 1)
     live = LiveIndex(index, Publications(), SPACE)
-    assert await live.find(channel, ["backup"], axis(0), limit=5) == Found()
+    assert await live.find(channel, ["backup"], ready(axis(0)), limit=5) == Found()
     assert await live.document_frequencies(channel, ["backup"]) == (0, {"backup": 0})
 
 
@@ -148,7 +149,7 @@ async def test_no_question_sees_both_neither_or_half_of_a_document_under_constan
         return flips
 
     async def ask_again_and_again() -> list[set[tuple[UUID, int]]]:
-        return [shown(await live.find(channel, ["backup"], axis(0), limit=50)) for _ in range(100)]
+        return [shown(await live.find(channel, ["backup"], ready(axis(0)), limit=50)) for _ in range(100)]
 
     flipping = asyncio.create_task(replace_again_and_again())
     seen = [
