@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import asyncio
+from collections.abc import Collection, Sequence
 from contextlib import aclosing
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
+import numpy as np
 import pytest
 from core_fakes import (
     ASKED_AT,
@@ -211,3 +214,36 @@ async def test_an_index_that_is_down_is_no_empty_result() -> None:
     """The failure reaches the caller, who says "try again" and not "not in your documents"."""
     with pytest.raises(IndexUnavailable):
         await HybridRetriever(Shelf(error=IndexUnavailable("x")), HashEmbedder()).retrieve(question("a?"))
+
+
+class SlowEmbedder(HashEmbedder):
+    """Begins when it is asked, and ends when it is told."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may_end = asyncio.Event()
+
+    async def aembed(self, texts: Sequence[str]) -> np.ndarray:
+        await self.may_end.wait()
+        return await super().aembed(texts)
+
+
+class PatientShelf(Shelf):
+    """Lets the embedder end once it was asked to search."""
+
+    def __init__(self, passages: list[Passage], embedder: SlowEmbedder) -> None:
+        super().__init__(passages)
+        self._embedder = embedder
+
+    async def find(self, *asked: Any, limit: int) -> Found:
+        self._embedder.may_end.set()
+        return await super().find(*asked, limit=limit)
+
+
+async def test_the_search_begins_before_the_question_is_embedded() -> None:
+    """Shows that one waits for the other only where it must: a search that came after would never come."""
+    embedder = SlowEmbedder()
+    retriever = HybridRetriever(PatientShelf([make_passage("Backups run daily.")], embedder), embedder)
+    async with asyncio.timeout(5):
+        (found,) = (await retriever.retrieve(question("When do backups run?"))).passages
+    assert found.vector is not None
