@@ -15,7 +15,7 @@ PARSER = "mupdf-4"
 CHUNKER = "headings-2"
 """Raise it when ``chunker.py`` cuts other chunks, or ``metadata.py`` finds other fields, in a page."""
 
-LAYOUT = "layout-2"
+LAYOUT = "layout-3"
 """Raise it when ``layout_child.py`` sees, or ``arranging.py`` makes, other blocks of a page, or
 ``figures.py`` finds other figures on it."""
 

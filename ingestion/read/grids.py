@@ -50,6 +50,7 @@ class Grid:
             return None
         aspect = page.width / page.height if page.height else 1
         rows = _without_empty(_parted(_filled(region.cells, words, aspect), aspect))
+        rows = _rejoined(rows, page.text)
         rows = _as_form(rows, page.text) if rows else rows
         is_table = len(rows) > 1 and len(rows[0]) > 1
         return cls(rows, page) if is_table and not _is_contents(words, page) else None
@@ -168,6 +169,31 @@ def _gaps(cell: Cell, aspect: float, least: float) -> Iterator[Gap]:
         right = min((box.x0 for box in level if box.x0 >= edge), default=edge)
         if (right - edge) * aspect > least * (bottom - top):
             yield edge, right
+
+
+def _rejoined(rows: Rows, text: str) -> Rows:
+    """Lines that were taken for rows, though a word or what stands in brackets goes on in them, as one."""
+    joined = rows[:1]
+    for row in rows[1:]:
+        pairs = list(zip(joined[-1], row, strict=True))
+        if any(above and below and _goes_below(above, below, text) for above, below in pairs):
+            joined[-1] = [above + below for above, below in pairs]
+        else:
+            joined.append(row)
+    return joined
+
+
+def _goes_below(above: Cell, below: Cell, text: str) -> bool:
+    """A word is cut between two cells, whether or not the reader left its hyphen; or a bracket is open."""
+    end, start = above[-1].end, below[0].start
+    begun = text[max(end - 2, 0) : end].removesuffix("-")[-1:]
+    is_cut = begun.isalpha() and text[start].islower() and (end == start or text[end - 1] == "-")
+    return is_cut or (_open_brackets(above, text) > 0 and _open_brackets(below, text) < 0)
+
+
+def _open_brackets(cell: Cell, text: str) -> int:
+    signs = "".join(text[word.start : word.end] for word in cell)
+    return signs.count("(") - signs.count(")")
 
 
 def _as_form(rows: Rows, text: str) -> Rows:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from printed import BODY, HEADING, Row, make_page, read_pdf
@@ -147,6 +148,41 @@ def test_two_columns_that_the_layout_took_for_one_are_parted() -> None:
     merged = [(Box(row[0].x0, row[0].y0, row[1].x1, row[1].y1), row[2]) for row in region.cells if row[0]]
     arranged = of_tables((page, Region(region.kind, region.box, tuple(merged))), bold=())
     assert arranged.pdf.pages[0].text.endswith("| Bergen | wet | 9 |\n| Narvik | cold | 1 |")
+
+
+WRAPPED = [
+    ["Organism", "Habitat", "Remedy"],
+    ["Fleas &", "Underbrush,", "Tick check in re-"],
+    ["Ticks", "wooded areas", "gions, long clothing"],
+    ["Snakes", "", "Walk in open areas, lis-"],
+    ["(rattlers,", "", "ten"],
+    ["cobras)", "", "for rattle"],
+]
+ROWS = [
+    ["Item", "Dose", "Note"],
+    ["Salt", "5-", "see (2"],
+    ["pepper", "-", "none"],
+    ["well-", "7", "a)"],
+    ["Known", "-", "ends here"],
+]
+
+
+@pytest.mark.parametrize(
+    ("printed", "rows"),
+    [
+        (
+            WRAPPED,
+            [
+                "| Fleas & Ticks | Underbrush, wooded areas | Tick check in re- gions, long clothing |",
+                "| Snakes (rattlers, cobras) | | Walk in open areas, lis- ten for rattle |",
+            ],
+        ),
+        (ROWS, [f"| {' | '.join(row)} |" for row in ROWS[1:]]),
+    ],
+)
+def test_lines_that_a_word_or_bracket_parts_are_one_row(printed: list[list[str]], rows: list[str]) -> None:
+    """Shows that a cell wrapped into the next line stays one, and that dashes and numbering join nothing."""
+    assert of_tables(table_page(printed)).pdf.pages[0].text.splitlines()[2:] == rows
 
 
 def test_a_caption_stays_with_what_it_names() -> None:
