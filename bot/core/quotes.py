@@ -122,7 +122,7 @@ def _best_span(quote: Quote, item: Evidence) -> tuple[int, int] | None:
 
 
 def _copied_span(quote: Quote, text: str) -> tuple[int, int] | None:
-    """Where the very characters of a quote were copied from: what a search would find there, without one."""
+    """Where its very characters stand, at its offset: the place that a search would find, without one."""
     if quote.start is None or not quote.text:
         return None
     span = quote.start, quote.start + len(quote.text)
