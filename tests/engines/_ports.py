@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 import random
 import socket
+from collections import deque
 from contextlib import suppress
 
 FIRST, EACH = 20_000, 3_000
 """Below the ports that the kernel hands out by itself; so many for each process of a parallel run."""
+
+_given: deque[int] = deque(maxlen=100)
+"""Whoever got one of these may not listen there yet."""
 
 
 def free_port() -> int:
@@ -16,7 +20,10 @@ def free_port() -> int:
     number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
     start = FIRST + number % 4 * EACH
     for port in random.sample(range(start, start + EACH), EACH):
+        if port in _given:
+            continue
         with suppress(OSError), socket.socket() as probe:
             probe.bind(("127.0.0.1", port))
+            _given.append(port)
             return port
     raise OSError(f"no port from {start} on is free")

@@ -81,7 +81,7 @@ async def openid() -> AsyncIterator[OpenId]:
 def token(key: Any = KEY, kid: str = "key-1", algorithm: str = "RS256", **claims: Any) -> str:
     """A token as the Bot Framework mints it, with claims changed; None removes one."""
     now = int(time.time())
-    usual = {"iss": ISSUER, "aud": APP_ID, "nbf": now - 60, "exp": now + 3600, "serviceurl": SERVICE}
+    usual = {"iss": ISSUER, "aud": APP_ID, "nbf": now - 60, "exp": now + 86_400, "serviceurl": SERVICE}
     kept = {name: value for name, value in (usual | claims).items() if value is not None}
     return jwt.encode(kept, key, algorithm=algorithm, headers={"kid": kid})
 
@@ -150,7 +150,7 @@ REFUSED: dict[str, tuple[str | None, int]] = {
     "garbage in three parts": ("Bearer a.b.c", 401),
     "not ASCII": ("Bearer \u00fcml\u00e4ut", 401),
     "expired": (f"Bearer {token(exp=int(time.time()) - 301)}", 401),
-    "not yet valid": (f"Bearer {token(nbf=int(time.time()) + 900)}", 401),
+    "not yet valid": (f"Bearer {token(nbf=int(time.time()) + 86_400)}", 401),
     "without an end": (f"Bearer {token(exp=None)}", 401),
     "for another bot": (f"Bearer {token(aud='another')}", 401),
     "by another issuer": (f"Bearer {token(iss='https://sts.windows.net/x/')}", 401),
