@@ -2,11 +2,13 @@
 
 PYTHON ?= python3
 PORT ?= 8765
-JOBS ?= 2
+JOBS ?= 4
 VENV := .venv
 BIN := $(VENV)/bin
 PACKAGES := bot ingestion storage
 SOURCES := $(PACKAGES) tests deploy
+EVENLY := nice -n 19
+# What the program does behind everything else would wait for all other tests; at the last place nobody is behind anybody.
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo test soak soak-hostile bench-ingest bench-ask bench-read eval weaviate lint format types lock clean
@@ -24,11 +26,11 @@ demo: install ## try it: [DOCS=folder] [WEAVIATE_URL=embedded|http://...] [PORT=
 test: $(VENV)/.developing ## run every check and test; fetches the engines it needs
 	@$(BIN)/python tests/fetch.py
 	@$(MAKE) --no-print-directory lint types
-	@tests/isolated.sh $(BIN)/pytest -n $(JOBS) --dist loadgroup $(if $(REQUIRE_ENGINES),--require-engines) $(TESTS)
+	@$(EVENLY) tests/isolated.sh $(BIN)/pytest -n $(JOBS) $(if $(REQUIRE_ENGINES),--require-engines) $(TESTS)
 
 soak: $(VENV)/.developing ## kill it [KILLS=2000] times on every engine; Ctrl-C, and it goes on next time
 	@$(BIN)/python tests/fetch.py
-	@PYTHONPATH=.:tests:tests/soak tests/isolated.sh $(BIN)/python tests/soak/soak.py --kills $(or $(KILLS),2000) $(ROUND)
+	@PYTHONPATH=.:tests:tests/soak $(EVENLY) tests/isolated.sh $(BIN)/python tests/soak/soak.py --kills $(or $(KILLS),2000) $(ROUND)
 
 soak-hostile: $(VENV)/.developing ## drop [FILES=10000] hostile files on it; Ctrl-C, and it goes on next time
 	@PYTHONPATH=.:tests:tests/ingestion tests/isolated.sh $(BIN)/python tests/hostile/soak_hostile.py --files $(or $(FILES),10000) $(ROUND)
@@ -43,10 +45,11 @@ bench-read: $(VENV)/.developing ## measure reading against labels made by people
 	@$(if $(CORPUS),,echo "say where the labelled PDFs are: make bench-read CORPUS=folder" && exit 2)
 	@PYTHONPATH=.:tests $(BIN)/python tests/bench/bench_read.py "$(CORPUS)" $(if $(SHOW),--show "$(SHOW)")
 
-eval: $(VENV)/.developing ## measure answers against labelled questions: CORPUS=folder [HALF=tuning] [ENGINE=embedded] [WORST=10]
+eval: $(VENV)/.developing ## measure answers against labelled questions: CORPUS=folder [HALF=] [ENGINE=] [CHANNELS=] [MODEL=URL] [EACH=] [WORST=10]
 	@$(if $(CORPUS),,echo "say where the collections are: make eval CORPUS=folder" && exit 2)
 	@PYTHONPATH=.:tests $(BIN)/python tests/evaluation/evaluate.py "$(CORPUS)" $(if $(HALF),--half "$(HALF)") \
-		$(if $(ENGINE),--engine "$(ENGINE)") --worst $(or $(WORST),0)
+		$(if $(ENGINE),--engine "$(ENGINE)") $(if $(CHANNELS),--channels "$(CHANNELS)") \
+		$(if $(MODEL),--model "$(MODEL)") $(if $(EACH),--each "$(EACH)") --worst $(or $(WORST),0)
 
 weaviate: ## build the Weaviate server that WEAVIATE_URL=embedded runs (3 minutes, once)
 	@deploy/weaviate.sh

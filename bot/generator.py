@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 from bot.core.errors import ModelError
-from bot.core.exchange import Prompt
+from bot.core.exchange import Prompt, Reply
 from bot.core.models import AnalyzedQuestion, Draft, Evidence
 from bot.core.prompting import REPLY_SCHEMA, ReplyFormat, instructions, read_reply, request
 from bot.core.unfinished import UnfinishedReply
@@ -73,7 +73,7 @@ class ModelAnswerer:
             raise
         return replace(draft, prompts=tuple(sent))
 
-    async def write(self, instructions: str, request: str, *, seconds: float, tokens: int) -> str:
+    async def write(self, instructions: str, request: str, *, seconds: float, tokens: int) -> Reply:
         """A short text in the model's words.
 
         Raises:
@@ -81,7 +81,7 @@ class ModelAnswerer:
             ModelReplyUnusable: the reply was cut off or empty.
         """
         async with in_time(seconds):
-            return (await self._endpoint.reply(Ask(instructions, request, tokens))).text
+            return await self._endpoint.reply(Ask(instructions, request, tokens))
 
     async def aclose(self) -> None:
         """Close the connections."""

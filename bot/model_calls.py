@@ -5,17 +5,17 @@ Whoever calls goes on without, when a call fails.
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from importlib.resources import files
-from typing import Any
+from typing import Any, TypeVar
 
 from bot.core.errors import ModelReplyUnusable
+from bot.core.exchange import HelpingCall, Prompt, Reply, helping_call
+from bot.core.prompting import MISSHAPEN, json_of
 from bot.model_endpoint import Ask, ModelEndpoint, in_time
 
-_FENCED = re.compile(r"\s*```(?:json)?\s*(.*?)\s*```\s*", re.DOTALL)
+T = TypeVar("T")
 
 
 def prompt(name: str) -> str:
@@ -33,6 +33,19 @@ def object_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+@dataclass(frozen=True, slots=True)
+class ShortAsk:
+    """What a model is asked for."""
+
+    purpose: str
+    """What the record of a question calls it."""
+    system: str
+    user: str
+    schema: Mapping[str, Any]
+    tokens: int
+    """Longest reply."""
+
+
 class ModelCalls:
     """Asks a model for a little JSON."""
 
@@ -45,32 +58,34 @@ class ModelCalls:
         """Calls at an endpoint that take at most ``seconds`` each; nothing is sent yet."""
         return cls(ModelEndpoint.connect(api_key, base_url, model=model, seconds=seconds), seconds=seconds)
 
-    async def ask(self, system: str, user: str, schema: Mapping[str, Any], *, tokens: int) -> Any:
-        """The value of a reply of at most ``tokens`` tokens.
+    async def ask(self, short: ShortAsk, read: Callable[[Any], T]) -> T:
+        """What ``read`` makes of the JSON of a reply.
 
         Raises:
             ModelUnavailable: the endpoint is down, late or refusing.
-            ModelReplyUnusable: the reply is cut off, or no JSON.
+            ModelReplyUnusable: the reply is cut off, or not the JSON that was asked for.
         """
-        send = partial(self._endpoint.reply, tries=1)
-        structured, plain = Ask(system, user, tokens, schema), Ask(system, user, tokens)
-        async with in_time(self._seconds):
-            reply = await self._endpoint.prefer_schema(partial(send, structured), partial(send, plain))
-        return _value(reply.text)
+        structured = Ask(short.system, short.user, short.tokens, short.schema)
+        with helping_call(short.purpose) as call:
+            async with in_time(self._seconds):
+                reply = await self._endpoint.prefer_schema(
+                    lambda: self._send(structured, call),
+                    lambda: self._send(replace(structured, schema=None), call),
+                )
+            call.usage = reply.usage
+            return _read(reply.text, read)
+
+    async def _send(self, ask: Ask, call: HelpingCall) -> Reply:
+        call.prompts.append(Prompt(ask.system, ask.user, ask.schema is not None))
+        return await self._endpoint.reply(ask, tries=1)
 
     async def aclose(self) -> None:
         """Close the connections."""
         await self._endpoint.aclose()
 
 
-def _value(text: str) -> Any:
-    """The JSON of a reply.
-
-    Raises:
-        ModelReplyUnusable: it is none.
-    """
-    fenced = _FENCED.fullmatch(text)
+def _read(text: str, read: Callable[[Any], T]) -> T:
     try:
-        return json.loads(fenced[1] if fenced else text)
-    except (ValueError, RecursionError) as error:
-        raise ModelReplyUnusable("the reply is no JSON") from error
+        return read(json_of(text))
+    except MISSHAPEN as error:
+        raise ModelReplyUnusable("the reply is not the JSON that was asked for") from error

@@ -20,7 +20,7 @@ from openai import AsyncOpenAI, AsyncStream
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
 from bot.core.errors import ModelReplyUnusable, ModelUnavailable
-from bot.core.exchange import Usage
+from bot.core.exchange import Reply, Usage
 from bot.core.prompting import ReplyMisformatted
 
 log = logging.getLogger(__name__)
@@ -60,14 +60,6 @@ class Ask:
     """Longest reply."""
     schema: Mapping[str, Any] | None = None
     """JSON schema of the reply, in the subset that strict mode takes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """A whole reply: its ``finish_reason`` was "stop"."""
-
-    text: str
-    usage: Usage | None
 
 
 class SchemaRefused(ModelUnavailable):

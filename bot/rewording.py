@@ -6,10 +6,10 @@ The words are only searched for: what answers, and what is shown, is the questio
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from bot.core.errors import ModelReplyUnusable
 from bot.core.facts import unsupported
-from bot.model_calls import ModelCalls, object_schema, prompt
+from bot.model_calls import ModelCalls, ShortAsk, object_schema, prompt
 
 MOST_WORDINGS = 2
 LONGEST = 300
@@ -32,11 +32,8 @@ class ModelRewording:
             ModelUnavailable: the endpoint is down, late or refusing.
             ModelReplyUnusable: the reply holds no wordings.
         """
-        reply = await self._calls.ask(prompt("reword"), f"Question: {question}", _SCHEMA, tokens=_TOKENS)
-        try:
-            said = [" ".join(str(one).split()) for one in reply["wordings"]]
-        except (KeyError, TypeError) as error:
-            raise ModelReplyUnusable("the reply holds no wordings") from error
+        ask = ShortAsk("reword", prompt("reword"), f"Question: {question}", _SCHEMA, _TOKENS)
+        said = await self._calls.ask(ask, _wordings)
         known = {question.casefold()}
         fresh = [one for one in dict.fromkeys(said) if one and one.casefold() not in known]
         return [one for one in fresh if len(one) <= LONGEST and not unsupported(one, [question])][
@@ -46,3 +43,7 @@ class ModelRewording:
     async def aclose(self) -> None:
         """Close the connections."""
         await self._calls.aclose()
+
+
+def _wordings(reply: Any) -> list[str]:
+    return [" ".join(str(one).split()) for one in reply["wordings"]]

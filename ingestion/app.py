@@ -42,7 +42,7 @@ from storage.index.contract import Index
 from storage.leases import Leases
 from storage.locked_readings import LockedReadings
 from storage.models import Channel, Rung
-from storage.planning import GapFinder, put_in_force
+from storage.planning import GapFinder, Generations, put_in_force
 from storage.progress import Progress
 from storage.publication_work import PublicationWork
 from storage.purging import Purge
@@ -63,6 +63,12 @@ RECONCILE_SECONDS = 60.0
 
 class Ingestion:
     """Keeps the index equal to the folders; several of them may share a home."""
+
+    generations: Generations
+    """The readings that are wanted."""
+    _schedule: Schedule | None = None
+    _worker: Worker[Any] | None = None
+    """Both only between ``start`` and ``stop``."""
 
     def __init__(
         self,
@@ -92,28 +98,23 @@ class Ingestion:
             side: the processes beside this one, its own by default; they are ended with it.
             make_schedule, make_worker: what calls the steps; others let a test call them one by one.
         """
-        self._settings = settings
+        self._settings, self._channels = settings, channels
         self._database, self._blobs, self._files = database, blobs, files
-        self._channels = channels
         self.generations = generations_of(settings, embedder)
-        """The readings that are wanted."""
         self._leases = leases = Leases(database, own_name(), settings.lease_seconds)
         self._gaps = GapFinder(database, self.generations)
         self._locked = LockedReadings(database, passwords, self.generations)
-        self._folders = Folders(database)
+        self._folders, self._vectors = Folders(database), VectorCache(database)
         self._intake = Intake(Arrivals(database, self.generations), blobs, max_file_mb * 1024 * 1024)
         self._watcher = Watcher(settings, database, channels, self._intake, leases.owner)
         self._purge = Purge(database, leases, settings.retire_grace_seconds, settings.delete_grace_seconds)
-        publication_work = PublicationWork(database, self._leases)
+        publication_work = PublicationWork(database, leases)
         self._side = side or SideProcesses(settings.read_workers)
         self._make_schedule, self._make_worker = make_schedule, make_worker
-        self._vectors = VectorCache(database)
         publisher = Publisher(publication_work, self._purge, files, index, self._side)
         self._steps = self._steps_with(publisher, pdf, embedder, vision)
         self._verifier = Verifier(publication_work, index)
         self._reconciler = _reconciler(settings, database, self._verifier, index, blobs=blobs, files=files)
-        self._schedule: Schedule | None = None
-        self._worker: Worker[Any] | None = None
 
     def _steps_with(
         self, publisher: Publisher, pdf: PageViewer, embedder: Embedder, vision: VisionModel | None
@@ -228,6 +229,8 @@ class Ingestion:
     ) -> IngestResult:
         rung = wait if self.generations.full else Rung.QUICK
         await self._locked.look()
+        if rung is Rung.FULL:
+            await self._gaps.look()
         async with self._working(rung) as worker:
             return result_of(await run.finish(batches, rung, on_progress, worker.wake))
 

@@ -10,7 +10,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
+from typing import Self
 
 import Stemmer
 
@@ -61,6 +63,23 @@ def index_terms(title: str, heading_path: Sequence[str], body: str) -> str:
     """
     terms = TITLE_WEIGHT * analyze(title) + HEADING_WEIGHT * analyze(" ".join(heading_path)) + analyze(body)
     return " ".join(terms)
+
+
+@dataclass(frozen=True, slots=True)
+class HeldTerms:
+    """The terms of a chunk, asked for one by one: taking hundreds apart costs more than a look at a few."""
+
+    spaced: str
+    """All of them, a blank before and after each."""
+
+    @classmethod
+    def of(cls, terms: str) -> Self:
+        """Those that ``index_terms`` made."""
+        return cls(f" {terms} ")
+
+    def __contains__(self, term: object) -> bool:
+        """Whether the chunk holds a term."""
+        return f" {term} " in self.spaced
 
 
 def spellings(text: str) -> dict[str, str]:

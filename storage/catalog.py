@@ -5,22 +5,26 @@ Searching asks it what is live; links ask it what they open; people ask it how f
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from functools import cache
+import json
+from collections.abc import Collection, Mapping
+from functools import cache, lru_cache
 from pathlib import PurePosixPath
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import CompoundSelect, Row, ScalarSelect, bindparam, func, select, union
+from sqlalchemy import CompoundSelect, Row, ScalarSelect, Select, Text, bindparam, cast, func, select, union
 from sqlalchemy.orm import aliased
 from sqlmodel import col
 
 from storage.database import Database
-from storage.metadata_models import metadata_of
+from storage.metadata_models import MetadataField, metadata_of
 from storage.models import DocumentStatus, LivePublication, Rung, VersionSource
 from storage.overview import folder_states, overview, recent_documents, status_of
 from storage.progress import Progress, in_channel, measure_progress
 from storage.tables import DocumentRow, PublicationRow, ReadingRow, VersionRow
+
+DESCRIBED = 1000
+"""Documents whose metadata are held in memory: some megabytes, and those of the questions just asked."""
 
 
 class Catalog:
@@ -49,11 +53,10 @@ class Catalog:
 
     async def documents(self, channel_id: int) -> list[DocumentStatus]:
         """All documents of the channel by file name, deleted ones included."""
-        seen = overview()
-        query = select(seen).where(seen.c.channel_id == channel_id).order_by(seen.c.file)
         async with self._database.snapshot() as session:
             folders = await folder_states(session, channel_id)
-            return [status_of(row, folders.get(row.folder_id)) for row in await session.execute(query)]
+            rows = await session.execute(_documents(), {"channel": channel_id})
+            return [status_of(row, folders.get(row.folder_id)) for row in rows]
 
     async def recent(self, channel_id: int, limit: int) -> list[DocumentStatus]:
         """What people look for first: files that cannot be read, then the newest; a few of each."""
@@ -91,8 +94,15 @@ _newest = aliased(ReadingRow, name="newest")
 
 
 @cache
+def _documents() -> Select[Any]:
+    """The overview of ``:channel``; built once, for building takes as long as asking."""
+    seen = overview()
+    return select(seen).where(seen.c.channel_id == bindparam("channel")).order_by(seen.c.file)
+
+
+@cache
 def _hidden() -> CompoundSelect[Any]:
-    """Publications of ``:channel`` that nobody may see; built once, for building takes as long as asking."""
+    """Publications of ``:channel`` that nobody may see; built once, as above."""
     here = select(col(PublicationRow.id)).where(col(PublicationRow.channel_id) == bindparam("channel"))
     unseen = here.where(col(PublicationRow.state).in_(("pending", "retired")))
     of_deleted = (
@@ -126,7 +136,7 @@ def _live_rows() -> Any:
             col(DocumentRow.file),
             col(VersionRow.id).label("version_id"),
             col(VersionRow.sha256),
-            col(VersionRow.corrected),
+            cast(col(VersionRow.corrected), Text).label("corrected"),
             col(ReadingRow.id).label("reading_id"),
             col(ReadingRow.rung),
             col(ReadingRow.title),
@@ -134,7 +144,7 @@ def _live_rows() -> Any:
             col(ReadingRow.chunks),
             col(ReadingRow.figures),
             col(ReadingRow.space),
-            _details().label("details"),
+            cast(_details(), Text).label("details"),
         )
         .select_from(PublicationRow)
         .join(VersionRow, col(VersionRow.id) == PublicationRow.version_id)
@@ -170,6 +180,7 @@ def _newest_live_number() -> ScalarSelect[int | None]:
 
 
 def _live_publication(row: Row[Any]) -> LivePublication:
+    metadata, ocr_pages = _described(row.details, row.corrected)
     return LivePublication(
         id=row.id,
         channel_id=row.channel_id,
@@ -184,9 +195,18 @@ def _live_publication(row: Row[Any]) -> LivePublication:
         chunks=row.chunks,
         figures=row.figures,
         space=row.space,
-        metadata=metadata_of(row.details or {}, row.corrected or {}),
-        ocr_pages=frozenset((row.details or {}).get("ocr_pages", ())),
+        metadata=metadata,
+        ocr_pages=ocr_pages,
     )
+
+
+@lru_cache(maxsize=DESCRIBED)
+def _described(
+    details: str | None, corrected: str | None
+) -> tuple[Mapping[str, MetadataField], frozenset[int]]:
+    """(metadata, pages read by OCR) as JSON tells them; memoised, because every question meets the same."""
+    told, said = (json.loads(one or "null") or {} for one in (details, corrected))
+    return metadata_of(told, said), frozenset(told.get("ocr_pages", ()))
 
 
 def _source(

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 
+from sqlalchemy import insert
+
+from storage.clock import utc_now
+from storage.columns import chance_id
 from storage.database import Database
 from storage.models import Box, CitationRecord, Shown
 from storage.tables import CitationRow
@@ -17,20 +22,23 @@ class Citations:
 
     async def add(self, channel_id: int, shown: Sequence[Shown]) -> list[CitationRecord]:
         """Keep what was shown together, in this order; no id is ever given to another one."""
-        rows = [
-            CitationRow(
+        now = utc_now()
+        kept = [
+            CitationRecord(
+                id=chance_id(),
                 channel_id=channel_id,
                 version_id=one.version_id,
                 page=one.page,
                 quote=one.quote,
-                boxes=[list(Box(*box)) for box in one.boxes],
+                boxes=tuple(Box(*box) for box in one.boxes),
+                created_at=now,
             )
             for one in shown
         ]
-        async with self._database.transaction(alone=False) as session:
-            session.add_all(rows)
-            await session.flush()
-        return list(map(_citation, rows))
+        if kept:
+            async with self._database.transaction(alone=False) as session:
+                await session.execute(insert(CitationRow), list(map(asdict, kept)))
+        return kept
 
     async def get(self, citation_id: int) -> CitationRecord | None:
         """One citation, or None."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from storage.mended_readings import MendedReadings
-from storage.sentence_vectors import Span, Vector
+from storage.sentence_vectors import Span, Vector, by_span
 
 
 class KeptSentences:
@@ -27,7 +27,8 @@ class KeptSentences:
             BlobsUnavailable: the files of readings cannot be reached.
         """
         kept = await self._readings.sentences([(reading_id, ordinal) for reading_id, ordinal, _ in chunks])
-        return [
-            one.by_span(self._space, text) if one else {}
+        fitting = [
+            one if one and one.is_of(self._space, text) else None
             for one, (_, _, text) in zip(kept, chunks, strict=True)
         ]
+        return by_span(fitting)

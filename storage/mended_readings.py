@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Sequence
 from contextlib import suppress
@@ -27,22 +28,26 @@ class MendedReadings:
         self._files = files
         self._database = database
 
-    async def chunk(self, reading_id: UUID, ordinal: int) -> Chunk:
-        """One chunk.
+    async def chunks_at(self, places: Sequence[tuple[UUID, int]]) -> list[Chunk]:
+        """The chunk of each (reading, ordinal).
 
         Raises:
-            LookupError: the reading has no chunk of this number.
+            LookupError: a reading has no chunk of this number.
             LostReading: its files are gone or damaged; the next question may find them made again.
             BlobsUnavailable: they cannot be reached.
         """
-        return await self._mend(reading_id, self._files.chunk(reading_id, ordinal))
+        try:
+            return await self._files.chunks_at(places)
+        except LostReading:
+            alone = (self._mend(place[0], self._files.chunks_at([place])) for place in places)
+            return [chunk for (chunk,) in await asyncio.gather(*alone)]
 
     async def page(self, reading_id: UUID, number: int) -> Page:
-        """One page, counted from 1; raises as ``chunk``."""
+        """One page, counted from 1; raises as ``chunks_at``."""
         return await self._mend(reading_id, self._files.page(reading_id, number))
 
     async def figure(self, reading_id: UUID, number: int) -> Figure:
-        """One figure, counted from 0; raises as ``chunk``."""
+        """One figure, counted from 0; raises as ``chunks_at``."""
         return await self._mend(reading_id, self._files.figure(reading_id, number))
 
     async def sentences(self, places: Sequence[tuple[UUID, int]]) -> list[SentenceVectors | None]:

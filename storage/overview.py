@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import PurePosixPath
 from typing import Any
 from uuid import UUID
@@ -14,6 +15,7 @@ from sqlalchemy import (
     ScalarSelect,
     Select,
     Subquery,
+    bindparam,
     case,
     exists,
     func,
@@ -26,6 +28,7 @@ from sqlalchemy.orm import aliased
 from sqlmodel import col
 
 from storage.clock import utc_now
+from storage.columns import UtcDateTime
 from storage.metadata_models import metadata_of
 from storage.models import DocumentStatus, Rung
 from storage.remarks import remarks_of
@@ -38,11 +41,12 @@ _live_version = aliased(VersionRow, name="live_version")
 _live_reading = aliased(ReadingRow, name="live_reading")
 
 
+@cache
 def overview() -> Subquery:
     """All documents of all channels: what answers, the newest version, the state and its reason.
 
-    Each join is by a key, found by a correlated query where need be, because SQLite scans a derived
-    table once per document.
+    Built once, for building takes as long as asking. Each join is by a key, found by a correlated query
+    where need be, because SQLite scans a derived table once per document.
     """
     rows = (
         select(*_columns())
@@ -200,7 +204,8 @@ def _last_number() -> ScalarSelect[int]:
 def _exists_reading(*states: str, held: bool = False) -> ColumnElement[bool]:
     """Whether the newest version has a reading in one of these states, held by a worker right now or not."""
     found = exists().where(col(ReadingRow.sha256) == _newest.sha256, col(ReadingRow.state).in_(states))
-    return found.where(col(ReadingRow.lease_until) > utc_now()) if held else found
+    now = bindparam("now", callable_=utc_now, type_=UtcDateTime())
+    return found.where(col(ReadingRow.lease_until) > now) if held else found
 
 
 def _of_newest(name: str, *states: str) -> ScalarSelect[Any]:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any
 
 from sqlalchemy import ColumnElement, CursorResult, delete, select
-from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.dialects.postgresql import Insert, insert
 from sqlmodel import col
 
 from storage.clock import utc_now
@@ -33,6 +34,14 @@ class KeptRecord:
     record: dict[str, Any]
 
 
+@cache
+def _keeping() -> Insert:
+    """A record, or another one of the same question; built once. SQLite takes PostgreSQL's words here."""
+    new = insert(QuestionRecordRow)
+    again = {name: new.excluded[name] for name in ("asked_at", "state", "record")}
+    return new.on_conflict_do_update(index_elements=["channel_id", "key"], set_=again)
+
+
 class QuestionRecords:
     """Keeps records."""
 
@@ -47,14 +56,9 @@ class QuestionRecords:
         """Keep a record; a question that is answered again has its last one only."""
         if not self._kept_for:
             return
-        # SQLite takes PostgreSQL's words here.
-        new = insert(QuestionRecordRow).values(
-            key=key, channel_id=channel_id, asked_at=asked_at, state=state, record=record
-        )
-        again = {name: new.excluded[name] for name in ("asked_at", "state", "record")}
-        kept = new.on_conflict_do_update(index_elements=["channel_id", "key"], set_=again)
+        row = {"key": key, "channel_id": channel_id, "asked_at": asked_at, "state": state, "record": record}
         async with self._database.transaction(alone=False) as session:
-            await session.execute(kept)
+            await session.execute(_keeping(), row)
 
     async def get(self, channel_id: int, key: str) -> KeptRecord | None:
         """The record of one question of a channel, or None."""

@@ -101,16 +101,17 @@ class ReadingFiles:
         return await _in_thread(self._read_all, reading_id, "figures", figure_of)
 
     async def figure(self, reading_id: UUID, number: int) -> Figure:
-        """One figure, counted from 0; raises as ``chunk``."""
+        """One figure, counted from 0; raises as ``chunks_at``."""
         return await self._one(reading_id, "figures", number, figure_of)
 
-    async def chunk(self, reading_id: UUID, ordinal: int) -> Chunk:
-        """One chunk.
+    async def chunks_at(self, places: Sequence[tuple[UUID, int]]) -> list[Chunk]:
+        """The chunk of each (reading, ordinal).
 
         Raises:
-            LookupError: the reading has no chunk of this number.
+            LookupError: a reading has no chunk of this number.
         """
-        return await self._one(reading_id, "chunks", ordinal, chunk_of)
+        keys = [(reading_id, "chunks", ordinal) for reading_id, ordinal in places]
+        return await self._remembered(keys, partial(self._read_one, parse=chunk_of))
 
     async def page(self, reading_id: UUID, number: int) -> Page:
         """One page, counted from 1.
@@ -127,7 +128,7 @@ class ReadingFiles:
     async def sentences(self, places: Sequence[tuple[UUID, int]]) -> list[SentenceVectors | None]:
         """What may be quoted from each (reading, ordinal), with vectors; None for a reading without.
 
-        Raises as ``chunk``, for all when one is lost.
+        Raises as ``chunks_at``, for all when one is lost.
         """
         keys = [(reading_id, "sentences", ordinal) for reading_id, ordinal in places]
         return await self._remembered(keys, self._read_sentences)

@@ -35,11 +35,20 @@ class SentenceVectors:
         """Those of the parts ``spans`` of ``text``."""
         return cls(space, _checksum(text), tuple(spans), vectors)
 
-    def by_span(self, space: str, text: str) -> Mapping[Span, Vector]:
-        """The vectors by their parts' places; none in another space, or of another text."""
-        if (space, _checksum(text)) != (self.space, self.text_checksum):
-            return {}
-        return dict(zip(self.spans, lengthen(self.vectors), strict=True))
+    def is_of(self, space: str, text: str) -> bool:
+        """Whether they lie in this space, and their spans count in this text."""
+        return (space, _checksum(text)) == (self.space, self.text_checksum)
+
+
+def by_span(chunks: Sequence[SentenceVectors | None]) -> list[Mapping[Span, Vector]]:
+    """The vectors of each chunk, all of one space, by their parts' places; {} for None.
+
+    All are lengthened at once: one by one, the calls take longer than the numbers.
+    """
+    kept = [one.vectors for one in chunks if one and one.spans]
+    ends = np.cumsum([len(vectors) for vectors in kept])
+    vectors = iter(np.split(lengthen(np.concatenate(kept)), ends[:-1]) if kept else ())
+    return [dict(zip(one.spans, next(vectors), strict=True)) if one and one.spans else {} for one in chunks]
 
 
 def sentence_values(sentences: SentenceVectors) -> list[Any]:

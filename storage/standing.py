@@ -32,6 +32,8 @@ class Standing:
     """Why it will not get any further, as a sentence for an admin; None when it may."""
     is_silent: bool
     """Its quick reading found no text: only the full one, by OCR, may."""
+    is_underway: bool
+    """Another reading of it, or its publication, is on its way."""
 
     @property
     def waits_for_ocr(self) -> bool:
@@ -42,6 +44,8 @@ class Standing:
         """Whether waiting for this rung is over: it answers so far, or never will."""
         if self.reason is not None or (rung is Rung.QUICK and self.waits_for_ocr):
             return True
+        if rung is Rung.FULL and self.is_underway:
+            return False
         return self.rung in (rung, Rung.FULL)
 
 
@@ -57,6 +61,7 @@ async def standings(database: Database, folder_id: int, generations: Generations
             func.coalesce(live.c.pages, 0),
             func.coalesce(DocumentRow.reason, _failure(newest, generations)),
             _is_silent(newest, generations),
+            _is_underway(newest, generations),
         )
         .outerjoin(newest, newest.c.document_id == DocumentRow.id)
         .outerjoin(BlobRow, col(BlobRow.sha256) == newest.c.sha256)
@@ -67,8 +72,8 @@ async def standings(database: Database, folder_id: int, generations: Generations
     async with database.snapshot() as session:
         rows = (await session.execute(query)).all()
     return [
-        Standing(document, file, size, Rung(rung) if rung else None, pages, reason, is_silent)
-        for document, file, size, rung, pages, reason, is_silent in rows
+        Standing(document, file, size, Rung(rung) if rung else None, pages, reason, is_silent, is_underway)
+        for document, file, size, rung, pages, reason, is_silent, is_underway in rows
     ]
 
 
@@ -107,3 +112,20 @@ def _is_silent(newest: Subquery, generations: Generations) -> ColumnElement[bool
         col(ReadingRow.state) == "done",
         col(ReadingRow.chunks) == 0,
     )
+
+
+def _is_underway(newest: Subquery, generations: Generations) -> ColumnElement[bool]:
+    """While it is read, quickly first, and while what was read is not yet what answers."""
+    reading, publication = aliased(ReadingRow), aliased(PublicationRow)
+    ours = (
+        col(reading.sha256) == newest.c.sha256,
+        tuple_(col(reading.generation), col(reading.rung)).in_(generations.pairs()),
+    )
+    made = exists().where(*ours, col(reading.state) == "waiting")
+    placed = exists().where(
+        *ours,
+        col(publication.reading_id) == reading.id,
+        col(publication.version_id) == newest.c.id,
+        col(publication.state) == "pending",
+    )
+    return made | placed

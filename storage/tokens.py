@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 import functools
+from binascii import a2b_base64
 
 import tiktoken
 
@@ -34,6 +34,6 @@ def cut_tokens(text: str, limit: int) -> str:
 @functools.cache
 def _encoding() -> tiktoken.Encoding:
     """cl100k_base from the bundled file: tiktoken itself would fetch it at its first use."""
-    lines = bundled(VOCABULARY).read_bytes().splitlines()
-    ranks = {base64.b64decode(token): int(rank) for token, rank in map(bytes.split, lines)}
+    words = bundled(VOCABULARY).read_bytes().split()  # a token and its rank, by turns
+    ranks = dict(zip(map(a2b_base64, words[::2]), map(int, words[1::2]), strict=True))
     return tiktoken.Encoding("cl100k_base", pat_str=_PATTERN, mergeable_ranks=ranks, special_tokens={})

@@ -21,9 +21,12 @@ _CLOSED = re.compile(r"[.!?:;][\"'”’)\]]*$")
 _SENTENCE_END = re.compile(r"[.!?][\"'”’)\]]*\s+(?=[\"'“‘(\[]?[^\W_a-zß-öø-ÿ])")
 _ABBREVIATED = re.compile(
     r"(?:\b(?:mr|mrs|ms|dr|prof|st|vs|etc|approx|fig|no|sec|inc|ltd|co|dept|e\.g|i\.e|cf|al|a\.m|p\.m)|\b[A-Z]"
-    r"|^\W*\d{1,2}|\b[A-Za-z]\.[A-Za-z])\.$",
+    r"|\b[A-Za-z]\.[A-Za-z])\.$",
     re.IGNORECASE,
 )
+_LONGEST_ABBREVIATION = 10
+"""No match of it is longer; the dots count."""
+_NUMBER_ALONE = re.compile(r"\W*\d{1,2}\.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +47,7 @@ class _Line:
     end: int
     text: str
     opens_block: bool
-
-    @property
-    def is_row(self) -> bool:
-        return _CELLS.search(self.text) is not None or _LABEL.match(self.text) is not None
+    is_row: bool
 
 
 def split_units(text: str) -> list[Unit]:
@@ -92,7 +92,9 @@ def _lines(text: str) -> Iterator[_Line]:
         stripped = match[0].strip().strip(" |")
         if stripped and not _RULE.fullmatch(stripped):
             start = match.start() + match[0].index(stripped[0])
-            yield _Line(start, start + len(stripped), stripped, text.count("\n", before, start) > 1)
+            is_row = _CELLS.search(stripped) is not None or _LABEL.match(stripped) is not None
+            opens_block = text.count("\n", before, start) > 1
+            yield _Line(start, start + len(stripped), stripped, opens_block, is_row)
             before = start + len(stripped)
 
 
@@ -111,8 +113,14 @@ def _split_segment(text: str, lines: list[_Line], lead: tuple[int, int] | None) 
     start, end = lines[0].start, lines[-1].end
     is_row = len(lines) == 1 and lines[0].is_row
     for match in _SENTENCE_END.finditer(text, start, end):
-        if _ABBREVIATED.search(text[start : match.end()].rstrip()):
-            continue
-        yield Unit(start, match.start() + len(match[0].rstrip()), is_row, lead)
-        start = match.end()
+        closed = match.start() + len(match[0].rstrip())
+        if not _is_abbreviated(text, start, closed):
+            yield Unit(start, closed, is_row, lead)
+            start = match.end()
     yield Unit(start, end, is_row, lead)
+
+
+def _is_abbreviated(text: str, start: int, end: int) -> bool:
+    """Whether the dot that ends text[start:end] ends no sentence."""
+    is_number = _NUMBER_ALONE.fullmatch(text, start, end) is not None
+    return is_number or _ABBREVIATED.search(text, max(start, end - _LONGEST_ABBREVIATION), end) is not None

@@ -9,12 +9,14 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 
 import hypothesis
 import pytest
 from engines import MODULES, Absence, absence, load
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling
 
 pytest_plugins = [f"engines.{name}" for name in MODULES]
 
@@ -22,8 +24,8 @@ hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
 
 NOT_RUN = "not run without"
-SLOW_TO_START = ("weaviate", "llm")
-"""Engines that one process of a parallel run starts for all of their tests."""
+LONGEST = "soak"
+"""The folder of the tests that take longest."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -33,13 +35,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
-    """Keep together, in a parallel run, what shares an engine that is slow to start, or else a file."""
-    for item in items:
-        needed = {name for marker in item.iter_markers("engine") for name in marker.args}
-        shared = next((name for name in SLOW_TO_START if name in needed), str(item.path))
-        item.add_marker(pytest.mark.xdist_group(shared))
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes longest, so that nothing else waits for it at the end."""
+    items.sort(key=lambda item: LONGEST not in item.path.parts)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling:
+    """A parallel run hands out whole files, in their order; of the longest each test by itself."""
+    config.option.loadscopereorder = False
+    return Portions(config, log)
+
+
+class Portions(LoadFileScheduling):
+    """What one process gets at a time: tests of a file share what it prepares, as scans that OCR has read."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return nodeid if LONGEST in Path(nodeid).parts else super()._split_scope(nodeid)
 
 
 @cache

@@ -12,6 +12,7 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 import numpy as np
 
 from bot.core.answering import Answering
+from bot.core.asking import weighed_terms
 from bot.core.citation_desk import CitationDesk
 from bot.core.errors import ModelReplyUnusable
 from bot.core.extractive import ExtractiveAnswerer
@@ -38,6 +39,7 @@ from storage.models import (
     Rung,
     Shown,
 )
+from storage.tokens import count_tokens
 
 WORDS = reply_words(Language.ENGLISH)
 ASKED_AT = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
@@ -121,7 +123,8 @@ def ask(text: str, *corpus: str, vector: Sequence[float] | None = None) -> Analy
     """A question as analyzed in a channel that holds these texts."""
     terms = analyze(text)
     texts = [set(analyze(other)) for other in corpus]
-    idf = {term: inverse_frequency(len(texts), sum(term in held for held in texts)) for term in terms}
+    holding = {term: sum(term in held for held in texts) for term in terms if term in weighed_terms(text)}
+    idf = {term: inverse_frequency(len(texts), number) for term, number in holding.items()}
     return AnalyzedQuestion(text, tuple(terms), idf, vector)
 
 
@@ -159,6 +162,8 @@ class Shelf:
     has_vectors: bool = True
     illustrated: tuple[str, ...] = ("sop-it-04.pdf",)
     """The files that have the figures, each of them all."""
+    counted: set[str] = field(default_factory=set)
+    """The terms whose frequencies were asked for."""
 
     async def find(
         self, channel: Channel, terms: Sequence[str], vector: PendingVector | None,
@@ -185,19 +190,13 @@ class Shelf:
     async def document_frequencies(
         self, channel: Channel, terms: Collection[str]
     ) -> tuple[int, dict[str, int]]:
+        self.counted.update(terms)
         held = [set(analyze(passage.text)) for passage in self.passages]
         return len(held), {term: sum(term in one for one in held) for term in terms}
 
-    async def chunk(self, reading_id: UUID, ordinal: int) -> Chunk:
-        passage = next(
-            passage
-            for passage in self.passages
-            if (passage.publication.reading_id, passage.ordinal) == (reading_id, ordinal)
-        )
-        starts = ((0, passage.first_page),)
-        return Chunk(
-            ordinal, passage.text, 1, passage.heading_path, place_words(passage.text, starts), starts
-        )
+    async def chunks_at(self, places: Sequence[tuple[UUID, int]]) -> list[Chunk]:
+        held = {(one.publication.reading_id, one.ordinal): one for one in reversed(self.passages)}
+        return [_as_chunk(held[place]) for place in places]
 
     async def figure(self, reading_id: UUID, number: int) -> Figure:
         return self.figures[number]
@@ -219,6 +218,12 @@ class Shelf:
             passage.publication.id, passage.ordinal, passage.text, passage.first_page, passage.last_page,
             passage.heading_path, score, " ".join(passage.terms),
         )  # fmt: skip
+
+
+def _as_chunk(passage: Passage) -> Chunk:
+    text, starts = passage.text, ((0, passage.first_page),)
+    words = place_words(text, starts)
+    return Chunk(passage.ordinal, text, count_tokens(text), passage.heading_path, words, starts)
 
 
 def _best(hits: list[Hit], limit: int) -> list[Hit]:

@@ -6,6 +6,7 @@ the seconds of importing are saved. The server ends when its standard input does
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
@@ -32,6 +33,7 @@ def serve(path: str) -> None:
     for module in [*(one.name for one in pkgutil.iter_modules(bot.cli.__path__, "bot.cli.")), *HEAVY]:
         importlib.import_module(module)
     count_tokens("loads the vocabulary")
+    gc.freeze()  # or each program would copy all of this to look through it for cycles
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those who wait
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(path)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import sys
 
-sys.modules["onnxruntime"] = None  # type: ignore[assignment]  # PyMuPDF would load its layout models
-
-import pymupdf  # noqa: E402  (the line above has to come first)
+from storage.pdf.lean import pymupdf
 
 if __name__ == "__main__":
     method, password = sys.argv[1:]

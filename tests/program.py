@@ -139,7 +139,8 @@ class Program:
             for name in ("PATH", "HOME", "LANG", "XDG_CACHE_HOME")
             if name in os.environ
         }
-        return {**kept, "FOOTNOTE_HOME": str(self.home), **self.environment}
+        told = {"FOOTNOTE_HOME": str(self.home), "FOOTNOTE_READ_WORKERS": "1"}  # each takes seconds to start
+        return {**kept, **told, **self.environment}
 
 
 async def _count_live(database: Database, name: str, rungs: tuple[str, ...]) -> int:

@@ -21,6 +21,22 @@ def test_a_module_needs_no_other_to_be_imported_first(module: str) -> None:
     subprocess.run([sys.executable, "-c", f"import {module}"], check=True)
 
 
+@pytest.mark.parametrize(
+    ("module", "loaded"),
+    [
+        ("storage.pdf.child", []),
+        ("storage.pdf.ocr_child", []),
+        ("storage.pdf.layout_child", ["pymupdf.layout", "pymupdf4llm"]),
+    ],
+)
+def test_only_the_layout_program_loads_layout_helpers(module: str, loaded: list[str]) -> None:
+    """Shows that the other readers start without what PyMuPDF would import for them by itself."""
+    helpers = "[name for name in ('pymupdf.layout', 'pymupdf4llm') if sys.modules.get(name)]"
+    program = f"import {module}, sys; print({helpers})"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == f"{loaded}\n"
+
+
 def test_the_installed_command_runs_by_itself(tmp_path: Path) -> None:
     """Shows that the program's entry point is there, and that a command finds all it needs."""
     environment = {"FOOTNOTE_HOME": str(tmp_path)}

@@ -58,7 +58,7 @@ def _add_ingest(commands: Any) -> None:
         "--wait",
         choices=["quick", "full"],
         default="quick",
-        help="how far to wait: quick answers by words, full with vectors (default: quick)",
+        help="how far to wait: quick answers by words, full with this release's vectors (default: quick)",
     )
     ingest.set_defaults(run="bot.cli.ingest:ingest")
     _add_instead(

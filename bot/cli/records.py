@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from bot.cli.json_lines import dump
@@ -52,6 +52,9 @@ def render_record(record: Json) -> Iterator[str]:
         yield f"searched: {record['searched']}"
     for look in record["looks"]:
         yield from _look_lines(look)
+    for call in record.get("helps", ()):  # the first release kept none
+        yield from ("", f"Helped by the model: {call['purpose']}{_failure(call)}")
+        yield from _prompt_lines(call["prompts"])
     for draft in record["drafts"]:
         yield from _draft_lines(draft)
     yield from ("", "Answer", record["answer"])
@@ -76,15 +79,23 @@ def _look_lines(look: Json) -> Iterator[str]:
 
 
 def _draft_lines(draft: Json) -> Iterator[str]:
-    yield from ("", f"Draft of {draft['author']}{': ' + draft['error'] if draft['error'] else ''}")
-    for number, prompt in enumerate(draft["prompts"], start=1):
-        yield from (f"--- prompt {number}, system", prompt["system"], "--- user", prompt["user"], "---")
+    yield from ("", f"Draft of {draft['author']}{_failure(draft)}")
+    yield from _prompt_lines(draft["prompts"])
     for claim in draft["claims"]:
         yield f"  {'dropped' if claim['fault'] else 'kept'}: {claim['text']}"
         if claim["fault"]:
             yield f"    {claim['fault']}"
         for quote in claim["quotes"]:
             yield f"    {'found' if quote['is_located'] else 'not found'}, {quote['reason']}: {quote['text']}"
+
+
+def _prompt_lines(prompts: Iterable[Json]) -> Iterator[str]:
+    for number, prompt in enumerate(prompts, start=1):
+        yield from (f"--- prompt {number}, system", prompt["system"], "--- user", prompt["user"], "---")
+
+
+def _failure(told: Json) -> str:
+    return f": {told['error']}" if told["error"] else ""
 
 
 def _known(count: float | None) -> str:

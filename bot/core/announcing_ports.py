@@ -53,10 +53,10 @@ class NoticeStore(Protocol):
 
 
 class ChunkSource(Protocol):
-    """Gives back single chunks."""
+    """Gives back chunks of readings."""
 
-    async def chunk(self, reading_id: UUID, ordinal: int) -> Chunk:
-        """One chunk of a reading."""
+    async def chunks_at(self, places: Sequence[tuple[UUID, int]]) -> Sequence[Chunk]:
+        """The chunk of each (reading, ordinal)."""
 
 
 class Announcer(Protocol):

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from bot.core.citation_desk import CitationDesk
 from bot.core.evidence import gather_evidence
+from bot.core.exchange import collected_calls
 from bot.core.expanding import Expansion
 from bot.core.figure_questions import wants_figure
 from bot.core.follow_ups import FollowUps
@@ -85,11 +86,12 @@ class Answering:
         started = time.perf_counter()
         question = replace(question, language=await self._languages.choose(question))
         notes = Notes(self._passages_read)
-        try:
-            answer = await self._reply(question, notes, onlooker)
-        except InfrastructureError as error:
-            log.warning("question %s failed: %s", question.id, type(error).__name__)
-            answer = _failed(question.language)
+        with collected_calls() as notes.calls:
+            try:
+                answer = await self._reply(question, notes, onlooker)
+            except InfrastructureError as error:
+                log.warning("question %s failed: %s", question.id, type(error).__name__)
+                answer = _failed(question.language)
         total = _milliseconds(started)
         answer = replace(answer, milliseconds=replace(answer.milliseconds, total=total))
         _log(question, answer)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 
 from bot.core.answer_kinds import fitting_answers
 from bot.core.exactness import exact_words
@@ -21,15 +21,29 @@ _BACKGROUND = re.compile(r"\([^()]{3,}\)\W*$")
 """'How often are they tested (nightly backups)?': what a follow-up carries over, or a person adds."""
 
 
+def weighed_terms(text: str) -> set[str]:
+    """The terms of a question that weigh something; those of function words take the longest to count.
+
+    They weigh in a question that has nothing else; and where they are written as a name is, as in "IT".
+    """
+    terms = set(analyze(text))
+    if not _content(terms, spellings(text)):
+        return terms
+    return terms - FUNCTION_TERMS | (terms & {term for word in exact_words(text) for term in analyze(word)})
+
+
+def _content(terms: Iterable[str], other_spellings: Mapping[str, str]) -> set[str]:
+    """Without function words, and each word in one of its spellings."""
+    return set(terms) - FUNCTION_TERMS - set(other_spellings.values())
+
+
 class Asked:
     """A question's content words, the years it names, and the kinds of answer that fit."""
 
     def __init__(self, question: AnalyzedQuestion) -> None:
-        content = {term: idf for term, idf in question.idf.items() if term not in FUNCTION_TERMS}
         other_spellings = spellings(question.text)
-        for spelled_out in other_spellings.values():
-            content.pop(spelled_out, None)
-        self.weights = content or dict(question.idf)
+        content = _content(question.idf, other_spellings)
+        self.weights = {term: idf for term, idf in question.idf.items() if term in content or not content}
         """Content term -> idf; a question of function words alone is judged by all its words."""
         self.aspects = self._aspects(question.text)
         """The same, where names, codes and background count little: they say of what, not what about it."""
@@ -40,11 +54,11 @@ class Asked:
         self._years = frozenset(_YEAR.findall(question.text))
         self._fitting = fitting_answers(question.text)
 
-    def coverage(self, terms: Iterable[str]) -> float:
+    def coverage(self, terms: Container[str]) -> float:
         """Share (0-1) of the question's idf weight that a text's terms cover."""
         return self._share(self.weights, terms)
 
-    def aspect_coverage(self, terms: Iterable[str]) -> float:
+    def aspect_coverage(self, terms: Container[str]) -> float:
         """The same share by ``aspects``: for texts that are judged by more than by what they are about."""
         return self._share(self.aspects, terms)
 
@@ -65,9 +79,9 @@ class Asked:
         named = set(_YEAR.findall(text))
         return bool(self._years and named and not self._years & named)
 
-    def _share(self, weights: Mapping[str, float], terms: Iterable[str]) -> float:
+    def _share(self, weights: Mapping[str, float], terms: Container[str]) -> float:
         """A term counts as covered by its synonyms, too."""
-        held = set(terms)
-        held |= said_otherwise(held, self._synonyms)
+        otherwise = said_otherwise(terms, self._synonyms)
         total = sum(weights.values())
-        return sum(weight for term, weight in weights.items() if term in held) / total if total else 0.0
+        held = sum(weight for term, weight in weights.items() if term in terms or term in otherwise)
+        return held / total if total else 0.0

@@ -20,7 +20,8 @@ def document_shares(terms: Collection[str], passages: Iterable[Passage]) -> dict
     """
     held: dict[UUID, set[str]] = {}
     for passage in passages:
-        held.setdefault(passage.publication.id, set()).update(passage.terms.intersection(terms))
+        known = held.setdefault(passage.publication.id, set())
+        known.update(term for term in terms if term in passage.terms)
     weights = {term: _rarity(term, held) for term in terms}
     total = sum(weights.values())
     return {

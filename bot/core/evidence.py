@@ -6,7 +6,6 @@ scores and links travel beside it.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 
 from bot.core.markers import marked
@@ -32,7 +31,7 @@ async def gather_evidence(
         if chosen and tokens < 0:
             break
         chosen.append(passage)
-    read = await asyncio.gather(*(chunks.chunk(one.publication.reading_id, one.ordinal) for one in chosen))
+    read = await chunks.chunks_at([(one.publication.reading_id, one.ordinal) for one in chosen])
     return [
         Evidence(number, passage, chunk.page_starts, chunk.words)
         for number, (passage, chunk) in enumerate(zip(chosen, read, strict=True), start=1)

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from bot.core.models import Evidence, Passage
 from bot.core.ports import ChunkReader
-from storage.analyzer import index_terms
+from storage.analyzer import HeldTerms, index_terms
 from storage.models import Chunk
 
 NEIGHBOUR_SHARE = 0.9
@@ -57,7 +57,7 @@ class Expansion:
         is_inside = 0 <= ordinal < passage.publication.chunks
         if self._tokens <= 0 or not is_inside or _place(passage, ordinal) in self._places:
             return None
-        chunk = await self._chunks.chunk(passage.publication.reading_id, ordinal)
+        (chunk,) = await self._chunks.chunks_at([(passage.publication.reading_id, ordinal)])
         return chunk if chunk.tokens <= self._tokens else None
 
     def _add(self, passage: Passage, chunk: Chunk) -> None:
@@ -72,7 +72,7 @@ class Expansion:
             score=NEIGHBOUR_SHARE * passage.score,
             bm25=None,
             vector=None,
-            terms=frozenset(index_terms(title, chunk.heading_path, chunk.text).split()),
+            terms=HeldTerms.of(index_terms(title, chunk.heading_path, chunk.text)),
         )
         self._tokens -= chunk.tokens
         self._places.add(_place(neighbour, chunk.ordinal))

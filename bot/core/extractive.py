@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from bot.core.ports import Embedder, SentenceReader
 from bot.core.required_kinds import required_answers
 from bot.core.spanning import spans_documents
 from storage.analyzer import analyze
-from storage.quotables import quotables
+from storage.quotables import Quotable, quotables
 
 COSINE, COVERAGE, BM25, FIT, NEIGHBOUR, LABEL, PASSAGE = 1.0, 0.6, 0.3, 0.35, 0.25, 0.6, 4.0
 """Weights of the parts of a score; each part lies in 0-1."""
@@ -35,6 +36,9 @@ the document is not the one of which a question asks."""
 
 FRAGMENT = 0.35
 """Taken off a heading or other scrap of text, which is no sentence and no row."""
+
+PASSAGES_KEPT = 256
+"""Taken apart in memory: up to ten megabytes, and the passages of the questions just asked."""
 
 
 class ExtractiveAnswerer:
@@ -107,8 +111,16 @@ def _claim(candidate: Candidate) -> Claim:
 
 
 def _covered(asked: Asked, item: Evidence) -> list[Candidate]:
-    found = [(unit, tuple(analyze(unit.text))) for unit in quotables(item.passage.text)]
-    return [Candidate(item, unit, terms, coverage=asked.aspect_coverage(terms)) for unit, terms in found]
+    return [
+        Candidate(item, unit, terms, coverage=asked.aspect_coverage(frozenset(terms)))
+        for unit, terms in _with_terms(item.passage.text)
+    ]
+
+
+@lru_cache(maxsize=PASSAGES_KEPT)
+def _with_terms(text: str) -> tuple[tuple[Quotable, tuple[str, ...]], ...]:
+    """What may be quoted from a passage, with its terms; memoised, because passages come again."""
+    return tuple((unit, tuple(analyze(unit.text))) for unit in quotables(text))
 
 
 def _lexical(asked: Asked, candidates: Sequence[Candidate], at: int, bm25: float) -> float:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from bot.core.models import Passage
 from bot.core.ports import FoundChunks
+from storage.analyzer import HeldTerms
 from storage.index.contract import Hit
 
 _Key = tuple[str, int]
@@ -79,5 +80,5 @@ def _passage(
         score=score,
         bm25=bm25,
         vector=vector,
-        terms=frozenset(hit.terms.split()),
+        terms=HeldTerms.of(hit.terms),
     )

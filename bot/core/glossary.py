@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import permutations
 
@@ -45,10 +45,10 @@ def embedded_text(question: str, synonyms: Sequence[Synonym]) -> str:
     return f"{question} ({', '.join(synonym.text for synonym in synonyms)})" if synonyms else question
 
 
-def said_otherwise(held: Collection[str], synonyms: Iterable[Synonym]) -> frozenset[str]:
+def said_otherwise(held: Container[str], synonyms: Iterable[Synonym]) -> frozenset[str]:
     """The question's terms that a text with the terms ``held`` says in other words."""
-    said = set(held)
-    return frozenset(term for synonym in synonyms if said.issuperset(synonym.said) for term in synonym.asked)
+    said = (synonym for synonym in synonyms if all(term in held for term in synonym.said))
+    return frozenset(term for synonym in said for term in synonym.asked)
 
 
 def _pairs(entries: Iterable[GlossaryEntry], is_wide: bool) -> Iterator[tuple[str, str]]:

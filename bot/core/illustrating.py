@@ -155,7 +155,7 @@ class Illustrator:
         if figure.chunk is None:
             ordinal, page = publication.chunks + meant.found.number, figure.page
             return Evidence(number, Passage(publication, ordinal, "", page, page, (), 1.0, None, None), ())
-        chunk = await self._chunks.chunk(publication.reading_id, figure.chunk)
+        (chunk,) = await self._chunks.chunks_at([(publication.reading_id, figure.chunk)])
         passage = Passage(
             publication,
             chunk.ordinal,

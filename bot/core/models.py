@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -64,7 +64,7 @@ class Passage:
     """Raw BM25, higher is better; None when the words leg did not find it."""
     vector: float | None
     """Cosine; None when the vector leg did not find it."""
-    terms: frozenset[str] = frozenset()
+    terms: Container[str] = frozenset()
     """The analyzer's, of title, headings and text."""
     parts: tuple[tuple[str, float], ...] = ()
     """What its score is made of, each part 0-1 and by its name, before weights."""
@@ -78,7 +78,7 @@ class AnalyzedQuestion:
     terms: tuple[str, ...]
     """The analyzer's terms, repeated as they occur."""
     idf: Mapping[str, float]
-    """How rare each distinct term is in the channel: 0 for one that every chunk holds."""
+    """How rare each term that weighs something is in the channel: 0 for one that every chunk holds."""
     vector: Sequence[float] | None
     """L2-normalised embedding; None when the channel was searched by words alone."""
     synonyms: tuple[Synonym, ...] = ()

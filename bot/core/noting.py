@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 
 from bot.core.citing import JudgedClaim
+from bot.core.exchange import HelpingCall, Prompt
 from bot.core.models import (
     Answer,
     Evidence,
@@ -21,6 +22,7 @@ from bot.core.records import (
     CandidateRecord,
     ClaimRecord,
     DraftRecord,
+    HelpRecord,
     LookRecord,
     PromptRecord,
     QuestionRecord,
@@ -54,6 +56,7 @@ class Notes:
     most_read: int
     looks: list[Look] = field(default_factory=list)
     attempts: Sequence[Attempt] = ()
+    calls: Sequence[HelpingCall] = ()
 
     def look(self, question: Question, retrieval: Retrieval) -> Look:
         """Note a search, and return it for what becomes of it."""
@@ -71,6 +74,7 @@ class Notes:
             state=answer.state.value,
             answer=answer.text,
             looks=tuple(self._look(look) for look in self.looks),
+            helps=tuple(HelpRecord(one.purpose, _prompts(one.prompts), one.error) for one in self.calls),
             drafts=tuple(_draft(one, self._read()) for one in self.attempts),
             citations=tuple(
                 ShownRecord(one.number, one.file, one.page, one.quote, len(one.boxes))
@@ -84,7 +88,8 @@ class Notes:
         return self.looks[-1].evidence if self.looks else ()
 
     def _tokens(self) -> TokensRecord:
-        usages = [one.draft.usage for one in self.attempts if one.draft and one.draft.usage]
+        drafts = [one.draft.usage for one in self.attempts if one.draft]
+        usages = [one for one in (*drafts, *(call.usage for call in self.calls)) if one]
         drafted = sum(one.draft.embedded for one in self.attempts if one.draft)
         return TokensRecord(
             prompt=_sum([one.prompt for one in usages]),
@@ -145,12 +150,14 @@ def _draft(attempt: Attempt, read: Sequence[Evidence]) -> DraftRecord:
     source = attempt.draft or attempt.error
     return DraftRecord(
         author="quotes" if attempt.draft and attempt.draft.verbatim else "model",
-        prompts=tuple(
-            PromptRecord(one.system, one.user, one.with_schema) for one in (source.prompts if source else ())
-        ),
+        prompts=_prompts(source.prompts if source else ()),
         error=type(attempt.error).__name__ if attempt.error else None,
         claims=tuple(_claim(one, read) for one in attempt.judged.judged) if attempt.judged else (),
     )
+
+
+def _prompts(sent: Iterable[Prompt]) -> tuple[PromptRecord, ...]:
+    return tuple(PromptRecord(one.system, one.user, one.with_schema) for one in sent)
 
 
 def _claim(one: JudgedClaim, read: Sequence[Evidence]) -> ClaimRecord:

@@ -105,8 +105,8 @@ class Retriever(Protocol):
 class ChunkReader(Protocol):
     """Gives back chunks with their offset -> box maps."""
 
-    async def chunk(self, reading_id: UUID, ordinal: int) -> Chunk:
-        """One chunk of a reading.
+    async def chunks_at(self, places: Sequence[tuple[UUID, int]]) -> Sequence[Chunk]:
+        """The chunk of each (reading, ordinal).
 
         Raises:
             storage.errors.InfrastructureError: readings cannot be reached.

@@ -103,13 +103,21 @@ def _prompt(name: str) -> str:
 
 
 def _read_json(reply: str) -> Draft:
-    fenced = _FENCED.fullmatch(reply)
     try:
-        value = json.loads(fenced[1] if fenced else reply)
+        value = json_of(reply)
         claims = tuple(read_claim(item) for item in value["claims"]) if value["found"] else ()
     except MISSHAPEN as error:
         raise ReplyMisformatted("the reply is not the JSON that was asked for") from error
     return Draft(claims)
+
+
+def json_of(reply: str) -> Any:
+    """The value of a reply that is JSON, or JSON in a fence of Markdown.
+
+    Raises one of ``MISSHAPEN`` when it is neither.
+    """
+    fenced = _FENCED.fullmatch(reply)
+    return json.loads(fenced[1] if fenced else reply)
 
 
 def read_claim(item: dict[str, Any]) -> Claim:

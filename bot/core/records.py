@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import datetime
 from functools import cache
@@ -84,6 +85,16 @@ class PromptRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class HelpRecord:
+    """A call to a model that wrote no answer."""
+
+    purpose: str
+    """``rewrite`` (a follow-up question), ``reword`` (for the search) or ``rerank``."""
+    prompts: tuple[PromptRecord, ...]
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class DraftRecord:
     """One draft, or the failure that came instead."""
 
@@ -127,6 +138,7 @@ class QuestionRecord:
     state: str
     answer: str
     looks: tuple[LookRecord, ...]
+    helps: tuple[HelpRecord, ...]
     drafts: tuple[DraftRecord, ...]
     citations: tuple[ShownRecord, ...]
     tokens: TokensRecord
@@ -141,31 +153,40 @@ class QuestionRecord:
 
 
 def bounded(record: QuestionRecord) -> QuestionRecord:
-    """The record with no more of its prompts than ``MOST_CHARACTERS``, the first ones first."""
-    left = MOST_CHARACTERS
-    drafts = []
-    for draft in record.drafts:
-        prompts = []
-        for prompt in draft.prompts:
-            prompts.append(_cut(prompt, left))
-            left -= len(prompts[-1].system) + len(prompts[-1].user)
-        drafts.append(replace(draft, prompts=tuple(prompts)))
+    """The record with no more of its prompts than ``MOST_CHARACTERS``: those of drafts first, in order."""
+    room = _Room(MOST_CHARACTERS)
+    drafts = tuple(replace(one, prompts=room.take(one.prompts)) for one in record.drafts)
+    helps = tuple(replace(one, prompts=room.take(one.prompts)) for one in record.helps)
     return replace(
         record,
         question=record.question[:LONGEST_QUESTION],
         searched=record.searched[:LONGEST_QUESTION],
-        drafts=tuple(drafts),
-        is_cut=tuple(drafts) != record.drafts,
+        helps=helps,
+        drafts=drafts,
+        is_cut=(helps, drafts) != (record.helps, record.drafts),
     )
 
 
-def _cut(prompt: PromptRecord, left: int) -> PromptRecord:
-    system = prompt.system[:left]
-    return replace(prompt, system=system, user=prompt.user[: left - len(system)])
+class _Room:
+    """So many characters, to be given to one prompt after the other."""
+
+    def __init__(self, characters: int) -> None:
+        self._left = characters
+
+    def take(self, prompts: Iterable[PromptRecord]) -> tuple[PromptRecord, ...]:
+        return tuple(map(self._cut, prompts))
+
+    def _cut(self, prompt: PromptRecord) -> PromptRecord:
+        system = prompt.system[: self._left]
+        user = prompt.user[: self._left - len(system)]
+        self._left -= len(system) + len(user)
+        return replace(prompt, system=system, user=user)
 
 
 def _plain(value: Any) -> Any:
     """Dictionaries, lists and mended text; ``asdict`` would copy all of it first."""
+    if value is None or isinstance(value, float):  # most of a record are scores
+        return value
     if isinstance(value, str):
         return mend(value)
     if isinstance(value, dict):

@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from functools import partial
 
+from bot.core.asking import weighed_terms
 from bot.core.exactness import holds_exactly, rare_words
 from bot.core.figure_hits import ChunkHits, chunks_of, figures_of, is_short
 from bot.core.figure_questions import figure_question
@@ -43,17 +44,18 @@ class HybridRetriever:
             storage.errors.InfrastructureError: an engine is down or late.
         """
         terms = tuple(analyze(question.text))
+        weighed = weighed_terms(question.text)
         embedded = embedded_text(question.text, question.synonyms)
         making = asyncio.create_task(self._vector(embedded))
         try:
             (found, figures), (chunks, holding) = await asyncio.gather(
                 self._find(question, searched_terms(terms, question.synonyms), making),
-                self._search.document_frequencies(question.channel, set(terms)),
+                self._search.document_frequencies(question.channel, weighed),
             )
             compared = await making if found.vectors else None
         finally:
             making.cancel()
-        idf = {term: inverse_frequency(chunks, holding.get(term, 0)) for term in terms}
+        idf = {term: inverse_frequency(chunks, holding.get(term, 0)) for term in terms if term in weighed}
         analyzed = AnalyzedQuestion(
             question.text, terms, idf, compared, question.synonyms, language=question.language
         )

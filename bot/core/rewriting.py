@@ -8,6 +8,7 @@ from importlib.resources import files
 
 from bot.core.errors import ModelReplyUnusable
 from bot.core.exactness import exact_words
+from bot.core.exchange import Prompt, helping_call
 from bot.core.facts import unsupported
 from bot.core.plaintext import shorten
 from bot.core.thread_ports import TextModel
@@ -42,14 +43,26 @@ class ModelRewriter:
             bot.core.errors.ModelError: the model failed, was late, or wrote what the thread does not say.
         """
         request = f"{show(history)}\n\nLast question: {question}"
-        reply = await self._model.write(self._instructions, request, seconds=SECONDS, tokens=TOKENS)
-        lines = [line for line in map(str.strip, reply.splitlines()) if line]
-        text = _LABEL.sub("", lines[0]).strip("\"'“”` ") if len(lines) == 1 else ""
-        if not text or len(text) > max(LONGEST, 2 * len(question)):
-            raise ModelReplyUnusable("the rewriting is no single question")
-        if not is_faithful(text, question, history):
-            raise ModelReplyUnusable("the rewriting says what the thread does not")
-        return text
+        with helping_call("rewrite") as call:
+            call.prompts.append(Prompt(self._instructions, request, with_schema=False))
+            reply = await self._model.write(self._instructions, request, seconds=SECONDS, tokens=TOKENS)
+            call.usage = reply.usage
+            return _read(reply.text, question, history)
+
+
+def _read(reply: str, question: str, history: Sequence[Turn]) -> str:
+    """The question that a model wrote.
+
+    Raises:
+        ModelReplyUnusable: it wrote none, or one that is not the thread's.
+    """
+    lines = [line for line in map(str.strip, reply.splitlines()) if line]
+    text = _LABEL.sub("", lines[0]).strip("\"'“”` ") if len(lines) == 1 else ""
+    if not text or len(text) > max(LONGEST, 2 * len(question)):
+        raise ModelReplyUnusable("the rewriting is no single question")
+    if not is_faithful(text, question, history):
+        raise ModelReplyUnusable("the rewriting says what the thread does not")
+    return text
 
 
 def show(history: Sequence[Turn]) -> str:

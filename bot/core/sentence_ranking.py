@@ -39,11 +39,16 @@ class SentenceReranker:
             kept = await self._kept.vectors(list(map(chunk_place, passages)))
         except InfrastructureError as error:
             raise RerankerError(f"no vectors of sentences: {type(error).__name__}") from error
-        nearest = [_nearest(asked, vectors) for vectors in kept]
-        known = [cosine for cosine in nearest if cosine is not None]
-        usual = mean(known) if known else 0.0
-        return [usual if cosine is None else cosine for cosine in nearest]
+        nearest = _nearest(asked, kept)
+        usual = mean(nearest.values()) if nearest else 0.0
+        return [nearest.get(place, usual) for place in range(len(passages))]
 
 
-def _nearest(asked: FloatArray, vectors: Mapping[tuple[int, int], FloatArray]) -> float | None:
-    return float((np.stack([*vectors.values()]) @ asked).max()) if vectors else None
+def _nearest(asked: FloatArray, kept: Sequence[Mapping[tuple[int, int], FloatArray]]) -> dict[int, float]:
+    """Place of a passage -> its highest cosine; of those that have vectors."""
+    known = {place: vectors for place, vectors in enumerate(kept) if vectors}
+    if not known:
+        return {}
+    cosines = np.stack([vector for vectors in known.values() for vector in vectors.values()]) @ asked
+    starts = np.cumsum([0, *map(len, known.values())][:-1])
+    return dict(zip(known, np.maximum.reduceat(cosines, starts).tolist(), strict=True))

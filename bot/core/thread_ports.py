@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
+from bot.core.exchange import Reply
 from storage.memory_models import NewTurn, Turn
 
 
@@ -52,7 +53,7 @@ class Rewriter(Protocol):
 class TextModel(Protocol):
     """A language model that writes a short text."""
 
-    async def write(self, instructions: str, request: str, *, seconds: float, tokens: int) -> str:
+    async def write(self, instructions: str, request: str, *, seconds: float, tokens: int) -> Reply:
         """What it writes, whole.
 
         Raises:

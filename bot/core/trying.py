@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from bot.core.announcing_ports import ChunkSource
 from bot.core.models import AnswerState, Question
 from bot.core.ports import QuestionAnswering
@@ -36,12 +38,12 @@ class QuestionTrial:
                 passed.append(text)
         return tuple(passed)
 
-    async def _sample(self, notice: Notice) -> list[Chunk]:
+    async def _sample(self, notice: Notice) -> Sequence[Chunk]:
         if notice.reading_id is None:
             return []
         step = max(1, notice.chunks // READ)
         ordinals = range(0, notice.chunks, step)[:READ]
-        return [await self._chunks.chunk(notice.reading_id, ordinal) for ordinal in ordinals]
+        return await self._chunks.chunks_at([(notice.reading_id, ordinal) for ordinal in ordinals])
 
     async def _is_answered(self, channel: Channel, notice: Notice, text: str) -> bool:
         question = Question(f"notice-{notice.id}", text, channel, utc_now(), is_trial=True)

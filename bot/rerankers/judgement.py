@@ -9,7 +9,7 @@ from typing import Any
 from bot.core.errors import ModelError, RerankerError
 from bot.core.models import AnalyzedQuestion, Passage
 from bot.core.reranking import shown_text
-from bot.model_calls import ModelCalls, object_schema, prompt
+from bot.model_calls import ModelCalls, ShortAsk, object_schema, prompt
 from storage.tokens import cut_tokens
 
 PASSAGE_TOKENS = 400
@@ -44,15 +44,16 @@ class ModelReranker:
             f"<passage {number} {fence}>\n{text}\n</passage {fence}>"
             for number, text in enumerate(texts, start=1)
         ]
+        ask = ShortAsk(
+            "rerank",
+            prompt("rerank").format(fence=fence),
+            "\n\n".join([*shown, f"Question: {question.text}"]),
+            _SCHEMA,
+            LEAST_TOKENS + POINT_TOKENS * len(passages),
+        )
         try:
-            reply = await self._calls.ask(
-                prompt("rerank").format(fence=fence),
-                "\n\n".join([*shown, f"Question: {question.text}"]),
-                _SCHEMA,
-                tokens=LEAST_TOKENS + POINT_TOKENS * len(passages),
-            )
-            return _points(reply, len(passages))
-        except (ModelError, KeyError, TypeError, ValueError, OverflowError) as error:
+            return await self._calls.ask(ask, lambda reply: _points(reply, len(passages)))
+        except ModelError as error:
             raise RerankerError(f"the model gave no points ({type(error).__name__})") from error
 
     async def aclose(self) -> None:

@@ -1,6 +1,6 @@
 """How many chunks of a tenant's file hold a term, remembered while the file stays as it is.
 
-FTS5 counts a term by walking through all that hold it, and every question says "the" and "what".
+FTS5 counts a term by walking through all that hold it, and people ask about the same things.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 from uuid import UUID, uuid4
@@ -162,7 +163,7 @@ def as_object(tenant: TenantName, chunk: IndexedChunk, vector_name: str | None) 
 def as_hit(properties: Mapping[str, Any], score: float) -> Hit:
     """An object as a hit."""
     return Hit(
-        publication=UUID(str(properties["publication"])),
+        publication=_as_uuid(properties["publication"]),
         ordinal=int(properties["ordinal"]),
         text=properties["text"],
         first_page=int(properties["first_page"]),
@@ -171,6 +172,12 @@ def as_hit(properties: Mapping[str, Any], score: float) -> Hit:
         score=score,
         terms=properties["terms"],
     )
+
+
+@lru_cache(maxsize=10_000)
+def _as_uuid(value: object) -> UUID:
+    """The client's own kind of id as a plain one; memoised, because many hits are of few publications."""
+    return UUID(str(value))
 
 
 def as_filter(filters: Filters) -> FilterReturn | None:

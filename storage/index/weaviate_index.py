@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Collection, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from typing import Any, TypeVar
 from uuid import UUID, uuid4
 
@@ -41,6 +42,7 @@ from storage.models import TenantName
 WRITTEN_AT_ONCE = 500
 READ_AT_ONCE = 1000
 DELETED_AT_ONCE = 16
+SHARDS_KEPT = 1000
 FIRST = UUID(int=0)
 
 _NOBODY = TenantName("lo_" + 52 * "a")
@@ -69,6 +71,7 @@ class WeaviateIndex:
         self._collection: Shard = client.collections.use(COLLECTION)
         self._spaces = VectorSpaces(self._collection, first_space)
         self._counts = TermCounts()
+        self._with_tenant = lru_cache(SHARDS_KEPT)(self._collection.with_tenant)
 
     @classmethod
     async def connect(
@@ -277,7 +280,7 @@ class WeaviateIndex:
         await self._client.close()
 
     def _shard(self, tenant: TenantName) -> Shard:
-        return self._collection.with_tenant(_checked(tenant))
+        return self._with_tenant(_checked(tenant))
 
     def note_outage(self) -> None:
         """The server was away, or is just not there."""

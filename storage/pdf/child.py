@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-sys.modules["onnxruntime"] = None  # type: ignore[assignment]  # else PyMuPDF loads layout models: 1 s, 90 MB
-
-import pymupdf  # noqa: E402  (the line above has to come first)
-
-from storage.pdf.opening import (  # noqa: E402
+from storage.pdf.lean import pymupdf  # first of all that imports it
+from storage.pdf.opening import (
     PAGE_FAULTS,
     Fault,
     answer,
@@ -21,10 +17,10 @@ from storage.pdf.opening import (  # noqa: E402
     page_count,
     to_line,
 )
-from storage.pdf.placing import Matrix  # noqa: E402
-from storage.pdf.text import PageText, read_page  # noqa: E402
-from storage.pdf.titles import sane_title  # noqa: E402
-from storage.word_map import SCALE  # noqa: E402
+from storage.pdf.placing import Matrix
+from storage.pdf.text import PageText, read_page
+from storage.pdf.titles import sane_title
+from storage.word_map import SCALE
 
 LONGEST_SIDE = 3000
 """Most pixels of a drawn page's longer side."""

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-sys.modules["onnxruntime"] = None  # type: ignore[assignment]  # else PyMuPDF loads layout models
+import numpy as np
 
-import pymupdf  # noqa: E402  (the line above has to come first)
-
-del sys.modules["onnxruntime"]
-
-import numpy as np  # noqa: E402
-
-from storage.pdf.ocr_engine import OcrEngine  # noqa: E402
-from storage.pdf.ocr_ink import Picture  # noqa: E402
-from storage.pdf.ocr_order import rows_of  # noqa: E402
-from storage.pdf.opening import (  # noqa: E402
+from storage.pdf.lean import pymupdf  # first of all that imports it
+from storage.pdf.ocr_engine import OcrEngine
+from storage.pdf.ocr_ink import Picture
+from storage.pdf.ocr_order import rows_of
+from storage.pdf.opening import (
     PAGE_FAULTS,
     Fault,
     answer,
@@ -27,9 +21,9 @@ from storage.pdf.opening import (  # noqa: E402
     page_count,
     to_line,
 )
-from storage.pdf.placing import Matrix  # noqa: E402
-from storage.pdf.text import PageText, write  # noqa: E402
-from storage.word_map import SCALE  # noqa: E402
+from storage.pdf.placing import Matrix
+from storage.pdf.text import PageText, write
+from storage.word_map import SCALE
 
 DPI, LONGEST_SIDE, SHORTEST_SIDE = 150, 3000, 64
 """How a page is drawn for reading: more dots cost time and show the models no more letters."""

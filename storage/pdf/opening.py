@@ -1,6 +1,6 @@
 """What every limited child does around its job: open a PDF, answer in JSON lines, and name its faults.
 
-A child that must not load PyMuPDF's layout models says so before it imports this.
+A child that lays out nothing imports ``lean`` before this.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,9 +22,21 @@ class SteadyConnection(aiosqlite.Connection):
     """
 
     async def _execute(self, fn: Any, *args: Any, **kwargs: Any) -> Any:
-        if fn == self._conn.cursor or _is_closing_cursor(fn):
-            return fn()  # touches no disk: not worth a way to the connection's thread and back
+        if self._is_quick(fn, args):
+            return fn(*args, **kwargs)
         return await to_the_end(super()._execute(fn, *args, **kwargs))  # type: ignore[no-untyped-call]
+
+    def _is_quick(self, fn: Any, args: Sequence[Any]) -> bool:
+        """Whether it touches no disk, and so is not worth a way to the connection's thread and back.
+
+        A plain BEGIN locks nothing yet; inside a transaction, savepoints are kept in memory.
+        """
+        name, is_open = getattr(fn, "__name__", ""), self._conn.in_transaction
+        if name == "execute":
+            return args[0] == "BEGIN" or (is_open and args[0].startswith(("SAVEPOINT ", "RELEASE ")))
+        if name == "rollback":
+            return not is_open
+        return fn == self._conn.cursor or _is_closing_cursor(fn)
 
 
 def _is_closing_cursor(fn: Any) -> bool:

@@ -45,8 +45,7 @@ def raw_seconds(files: Sequence[Path], processes: int) -> float:
 def main() -> None:
     """One pass, at the priority that our own reading has."""
     os.nice(NICENESS)
-    sys.modules["onnxruntime"] = None  # type: ignore[assignment]  # as our child does: no layout models
-    import pymupdf  # noqa: PLC0415  (the line above has to come first)
+    from storage.pdf.lean import pymupdf  # noqa: PLC0415 - as our child, and not where passes are started
 
     files = sys.stdin.read().splitlines()
     flags = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_CLIP

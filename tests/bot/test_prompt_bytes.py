@@ -71,8 +71,10 @@ class BoxedShelf(Shelf):
         ]
         return await Shelf(held).find(channel, terms, vector, limit=limit)
 
-    async def chunk(self, reading_id: UUID, ordinal: int) -> Chunk:
-        chunk = await super().chunk(reading_id, ordinal)
+    async def chunks_at(self, places: Sequence[tuple[UUID, int]]) -> list[Chunk]:
+        return [self._boxed(chunk) for chunk in await super().chunks_at(places)]
+
+    def _boxed(self, chunk: Chunk) -> Chunk:
         if self.boxes == "absent":
             return replace(chunk, words=())
         if self.boxes == "elsewhere":

@@ -10,8 +10,10 @@ import pytest
 from core_fakes import ASKED_AT, Register, make_channel
 from engines._ports import free_port
 from engines.llm import LanguageModel
+from llmock.pytest_plugin import LLMock
 
 from bot.core.errors import ModelReplyUnusable, ModelUnavailable
+from bot.core.exchange import collected_calls
 from bot.core.follow_ups import FollowUps
 from bot.core.models import Question
 from bot.core.rewriting import ModelRewriter, is_faithful
@@ -58,6 +60,19 @@ async def test_what_a_tiny_model_makes_of_a_follow_up_holds_nothing_made_up(
     async with model_at(language_model.url, language_model.key, language_model.name) as model:
         text = await reword(model)
     assert is_faithful(text, "and for contractors?", HISTORY)
+
+
+async def test_a_rewriting_is_collected_with_what_it_cost(llmock: LLMock) -> None:
+    """Shows the prompt of a rewriting that is believed, and of one that is not."""
+    llmock.reply("How many vacation days do contractors get?").reply("How much is a day of Mr Smith?")
+    async with model_at(llmock.base_url()) as model:
+        with collected_calls() as made:
+            assert await reword(model) == "How many vacation days do contractors get?"
+            assert await reword(model) == "How many vacation days do employees get, for contractors?"
+    believed, refused = made
+    assert (believed.purpose, believed.error, refused.error) == ("rewrite", None, "ModelReplyUnusable")
+    assert believed.usage is not None
+    assert "and for contractors?" in believed.prompts[0].user
 
 
 async def test_an_endpoint_that_is_down_costs_no_follow_up() -> None:

@@ -69,6 +69,7 @@ class RealPostgres:
     def start(self) -> None:
         """Start it and wait until it takes connections."""
         command = ["-D", str(self._data), "-k", str(self._folder), "-c", "listen_addresses="]
+        command += ["-c", "authentication_timeout=2"]  # nobody waits long for a connection that was given up
         with (self._folder / "log.txt").open("ab") as log:
             self._server = subprocess.Popen(
                 [_program("postgres"), *command],

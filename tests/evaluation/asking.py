@@ -101,7 +101,7 @@ class Home:
 
     def _run(self, *arguments: str, output: int = subprocess.PIPE, **settings: str) -> str:
         kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
-        environment = {**kept, "FOOTNOTE_HOME": str(self._folder / "home"), **self.settings, **settings}
+        environment = {**kept, **self.settings, **settings, "FOOTNOTE_HOME": str(self._folder / "home")}
         done = subprocess.run(
             [FOOTNOTE, *arguments], env=environment, stdout=output, stderr=sys.stderr, text=True, check=False
         )

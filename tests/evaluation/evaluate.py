@@ -2,24 +2,40 @@
 
 Every question of ``questions/`` is asked where its whole collection is and, when it is about one document,
 where only that is. Prints tables for each half and kind of channel, and whether the test half meets the bars.
+With ``--model`` everything is asked twice: answered by quotes, and by that model.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from bench.figures import VERDICTS, markdown
 from evaluation.asking import Asked, Home, in_collections, in_documents
 from evaluation.baselines import Baselines
-from evaluation.golden import Golden, load_questions, unproven
+from evaluation.golden import Golden, load_questions, some_of_each_kind, unproven
 from evaluation.highlights import count_highlights
 from evaluation.measures import Result
-from evaluation.report import Results, bars, misses, rows, searching_rows
+from evaluation.report import BARS, BARS_OF_MODELS, Bar, Results, bars, misses, removing, rows, searching_rows
 
 ENGINES: dict[str, dict[str, str]] = {"embedded": {}, "weaviate": {"WEAVIATE_URL": "embedded"}}
+CHANNELS = {"collections": in_collections, "documents": in_documents}
+"""Whole collections, and single documents."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answerer:
+    """Who answers in a home: quotes, or a model with these settings."""
+
+    name: str
+    home: Home
+    settings: Mapping[str, str]
+    least: Mapping[str, float]
+    """What is asked of it: measure -> share."""
 
 
 def main() -> None:
@@ -28,18 +44,38 @@ def main() -> None:
     parser.add_argument("corpus", type=Path, help="the folder of the collections")
     parser.add_argument("--half", choices=("tuning", "test"), action="append", help="this half alone")
     parser.add_argument("--engine", choices=tuple(ENGINES), action="append", help="this engine alone")
+    parser.add_argument("--channels", choices=tuple(CHANNELS), action="append", help="these channels alone")
     parser.add_argument("--worst", type=int, default=0, help="list so many misses")
+    parser.add_argument("--each", type=int, help="so many questions of each kind alone, for a slow model")
+    parser.add_argument(
+        "--model",
+        help="URL of an OpenAI-compatible endpoint that answers, too; OPENAI_* and FOOTNOTE_* go with it",
+    )
     asked = parser.parse_args()
     homes = [Home(name, ENGINES[name]) for name in asked.engine or ENGINES]
-    evaluation = Evaluation(asked.corpus, homes, load_questions())
-    met = [evaluation.report(half, asked.worst) for half in asked.half or ("tuning", "test")]
+    questions = load_questions()
+    if asked.each:
+        questions = some_of_each_kind(questions, asked.each)
+    evaluation = Evaluation(asked.corpus, answerers(homes, asked.model), questions)
+    where = asked.channels or list(CHANNELS)
+    met = [evaluation.report(half, where, asked.worst) for half in asked.half or ("tuning", "test")]
     sys.exit(not all(met))
+
+
+def answerers(homes: Sequence[Home], model: str | None) -> list[Answerer]:
+    """Quotes in every home, and the model at this URL."""
+    quoting = [Answerer(home.name, home, {}, BARS) for home in homes]
+    if model is None:
+        return quoting
+    given = {name: kept for name, kept in os.environ.items() if name.startswith(("OPENAI_", "FOOTNOTE_"))}
+    settings = {"OPENAI_API_KEY": "none", **given, "OPENAI_BASE_URL": model}
+    return quoting + [Answerer(f"{home.name}, model", home, settings, BARS_OF_MODELS) for home in homes]
 
 
 class Evaluation:
     """The corpus, read once for every engine and for the baselines."""
 
-    def __init__(self, corpus: Path, homes: Sequence[Home], questions: Sequence[Golden]) -> None:
+    def __init__(self, corpus: Path, answerers: Sequence[Answerer], questions: Sequence[Golden]) -> None:
         """Read whatever the homes have not read yet."""
         self._questions = questions
         collections = sorted({one.collection for one in questions})
@@ -48,39 +84,46 @@ class Evaluation:
         self._baselines = Baselines(files)
         if wrong := unproven(questions, self._baselines.texts):
             sys.exit("\n".join(["labels that the pages do not bear out:", *wrong]))
-        self._homes = homes
-        for home in homes:
+        self._answerers = answerers
+        for home in {one.home.name: one.home for one in answerers}.values():
             home.ingest(files)
 
-    def report(self, half: str, worst: int) -> bool:
-        """Print the tables of a half; returns whether its bars are met (only the test half has any)."""
+    def report(self, half: str, where: Sequence[str], worst: int) -> bool:
+        """Print the tables of a half; returns whether its bars are met.
+
+        Only the test half has any, in whole collections.
+        """
         questions = [one for one in self._questions if one.half == half]
-        shared = self._results(in_collections(questions))
-        for where, results in (
-            ("whole collections", shared),
-            ("single documents", self._results(in_documents(questions))),
-        ):
+        found = {name: self._results(CHANNELS[name](questions)) for name in where}
+        for name, results in found.items():
             asked = len(next(iter(results.values())))
-            print(f"\n{half} half, {where}: {asked} questions\n\n{markdown(rows(results))}")
-            print(f"\n{markdown(searching_rows(results))}")
-        print(*misses(shared[self._homes[0].name])[:worst], sep="\n")
+            print(f"\n{half} half, {name}: {asked} questions\n\n{markdown(rows(results))}")
+            print(f"\n{markdown(searching_rows(results))}", flush=True)
+        shared = found.get("collections")
+        if shared is None:
+            return True
+        print(*misses(shared[self._answerers[0].name])[:worst], sep="\n")
         return half != "test" or self._meets_bars(shared)
 
     def _meets_bars(self, results: Results) -> bool:
-        found = []
-        for home in self._homes:
-            marks = [mark for one in results[home.name] for mark in one.reply.marks]
-            found += bars(home.name, results, count_highlights(marks, self._files))
+        found = [bar for one in self._answerers for bar in self._bars(one, results)]
         lines = [(one.what, one.bar, one.measured, VERDICTS[one.is_met]) for one in found]
         print(f"\n{markdown([('bar', 'asked', 'measured', ''), *lines])}")
         return all(one.is_met for one in found)
 
+    def _bars(self, answerer: Answerer, results: Results) -> list[Bar]:
+        marks = [mark for one in results[answerer.name] for mark in one.reply.marks]
+        searched = [] if answerer.settings else [removing(answerer.name, results)]
+        return searched + bars(
+            answerer.name, results[answerer.name], count_highlights(marks, self._files), answerer.least
+        )
+
     def _results(self, asked: Sequence[Asked]) -> Results:
-        """Of every engine and every baseline."""
-        replies = {home.name: home.ask(asked) for home in self._homes} | self._baselines.search(asked)
+        """Of every answerer and every baseline."""
+        replies = {one.name: one.home.ask(asked, **one.settings) for one in self._answerers}
         return {
             name: [Result(one, reply) for one, reply in zip(asked, found, strict=True)]
-            for name, found in replies.items()
+            for name, found in (replies | self._baselines.search(asked)).items()
         }
 
 

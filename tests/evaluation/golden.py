@@ -7,9 +7,11 @@ thing asked, the acceptable pages), verbatim ``evidence``, and ``answer`` (for e
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -72,6 +74,17 @@ def load_questions(folder: Path = QUESTIONS) -> list[Golden]:
     """Every question, in the files' order."""
     lines = [line for file in sorted(folder.glob("*.jsonl")) for line in file.read_text().splitlines()]
     return [_golden(json.loads(line)) for line in lines]
+
+
+def some_of_each_kind(questions: Iterable[Golden], most: int) -> list[Golden]:
+    """At most so many questions of each half and kind: taken by chance, and always the same."""
+    taken = Counter[tuple[str, Kind]]()
+    chosen = []
+    for one in sorted(questions, key=lambda one: hashlib.sha256(one.id.encode()).digest()):
+        taken[one.half, one.kind] += 1
+        if taken[one.half, one.kind] <= most:
+            chosen.append(one)
+    return chosen
 
 
 def unproven(questions: Iterable[Golden], texts: Mapping[Page, str]) -> list[str]:

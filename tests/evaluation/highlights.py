@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -31,6 +32,11 @@ class Highlights:
     """Citations without a rectangle."""
     unknown: int
     """Citations of pages without words of their own."""
+
+    @property
+    def share(self) -> float:
+        """Of the words that are covered; nan when nothing was quoted."""
+        return self.covered / self.words if self.words else math.nan
 
 
 def count_highlights(marks: Iterable[Mark], files: Mapping[str, Path]) -> Highlights:

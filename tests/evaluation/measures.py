@@ -11,6 +11,11 @@ from evaluation.asking import Asked
 from evaluation.golden import Kind, Page, plain
 from evaluation.replies import Reply
 
+from bot.core.languages import Language
+from bot.core.reply_words import reply_words
+
+_SAID = reply_words(Language.ENGLISH)
+_EXCUSES = (_SAID.model_failed, _SAID.model_unusable, _SAID.model_unverified, _SAID.model_broke_off)
 RESAMPLES = 5000
 PROSE = {Kind.SINGLE, Kind.ACROSS, Kind.FOLLOWUP, Kind.NO_FIGURE}
 
@@ -77,6 +82,11 @@ def citation_precision(results: Sequence[Result]) -> float:
 def refused(results: Sequence[Result], *kinds: Kind) -> float:
     """Share of the questions of these kinds that were refused."""
     return share(one.reply.is_refused for one in results if one.kind in kinds)
+
+
+def stood_in(results: Sequence[Result]) -> float:
+    """Share of the replies in which quotes stand in for a model that failed: it is not measured there."""
+    return share(any(words in one.reply.text for words in _EXCUSES) for one in results)
 
 
 def figure_precision(results: Sequence[Result]) -> float:
@@ -153,6 +163,7 @@ ANSWERS: dict[str, Measure] = {
     "answerable refused": lambda results: refused(results, *PROSE),
     "off subject refused": lambda results: refused(results, Kind.OFF_SUBJECT),
     "absent here refused": lambda results: refused(results, Kind.ABSENT_HERE),
+    "a model's place taken by quotes": stood_in,
     "figures shown, right": figure_precision,
     "figures asked for, shown": figure_recall,
     "figures nobody asked for": unasked_figures,

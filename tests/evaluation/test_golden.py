@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from evaluation.golden import Golden, Kind, load_questions, unproven
+from evaluation.golden import Golden, Kind, load_questions, some_of_each_kind, unproven
 
 QUESTIONS = load_questions()
 
@@ -47,3 +47,11 @@ def test_evidence_that_is_not_on_its_page_is_told() -> None:
     others = {place: words for place, words in one.evidence[1:]}
     assert not unproven([one], {**others, page: f"Before. {text} After."})
     assert len(unproven([one], {**others, page: "Something else."})) == 1
+
+
+def test_some_of_each_kind_are_the_same_ones_every_time() -> None:
+    """Three of every kind of both halves, whatever order the questions come in."""
+    some = some_of_each_kind(QUESTIONS, 3)
+    assert some == some_of_each_kind(reversed(QUESTIONS), 3)
+    counted = Counter((one.half, one.kind) for one in some)
+    assert counted == {which: 3 for which in {(one.half, one.kind) for one in QUESTIONS}}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from evaluation.asking import Asked
 from evaluation.golden import Golden, Kind
+from evaluation.highlights import count_highlights
 from evaluation.measures import (
     ANSWERS,
     RANKING,
@@ -14,6 +15,10 @@ from evaluation.measures import (
     removed_misses,
 )
 from evaluation.replies import Mark, Reply, read_reply
+from evaluation.report import bars
+
+from bot.core.languages import Language
+from bot.core.reply_words import reply_words
 
 A, B, C = ("a.pdf", 1), ("b.pdf", 2), ("c.pdf", 3)
 
@@ -50,6 +55,19 @@ def test_a_cited_page_counts_once_and_only_where_an_answer_is() -> None:
     results = [result(frozenset({A}), marks=marks), result(kind=Kind.ABSENT_HERE, marks=marks)]
     assert citation_precision(results) == 0.5
     assert ANSWERS["citation page recall"](results) == 1
+
+
+def test_quotes_in_a_models_place_are_told() -> None:
+    """Else a model that never answered would be measured by quotes."""
+    excused = f"{reply_words(Language.ENGLISH).model_failed}\nTwelve. [1]"
+    results = [result(frozenset({A}), text=text) for text in (excused, "Twelve. [1]")]
+    assert ANSWERS["a model's place taken by quotes"](results) == 0.5
+
+
+def test_an_answerer_that_quotes_nothing_meets_no_bar_and_breaks_none() -> None:
+    """A slow model's few questions may all be refused."""
+    found = bars("m", [result(frozenset({A}), state="not_found")], count_highlights([], {}), {})
+    assert [one.is_met for one in found] == [False, False, True]
 
 
 def test_refusals_are_counted_by_kind() -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from faulty_index import FaultyIndex
+from lasting_side import lasting_side
 from sqlalchemy import select
 from waiting import PATIENCE, until
 
@@ -88,6 +89,7 @@ class Home:
             channels=self.channels,
             passwords=self.passwords,
             vision=vision,
+            side=lasting_side(),
         )
         self.ingestions.append(made)
         return made

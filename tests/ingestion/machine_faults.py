@@ -11,7 +11,6 @@ from uuid import UUID
 from term_embedder import TermEmbedder
 
 from ingestion.read.quick_reading import PdfReader
-from ingestion.work.side_process import SideProcesses
 from storage.blobs import Blobs
 from storage.errors import EmbedderUnavailable, EngineStartError, IncompletePublication, IndexUnavailable
 from storage.index.contract import Index, IndexedChunk
@@ -142,14 +141,3 @@ class FailingEmbedder(TermEmbedder):
         if self._faults.embedder_is_away:
             raise EmbedderUnavailable("the embeddings endpoint does not answer")
         return await super().aembed(texts)
-
-
-class LastingSide(SideProcesses):
-    """Side processes that outlive the ingestions they work for: starting one takes a second."""
-
-    async def aclose(self) -> None:
-        """Go on."""
-
-    async def end(self) -> None:
-        """End them."""
-        await super().aclose()

@@ -12,7 +12,7 @@ from typing import Protocol, TypeVar
 from uuid import uuid4
 
 from engines.postgres import RealPostgres
-from machine_faults import FailingBlobs, FailingIndex, Faults, LastingSide
+from machine_faults import FailingBlobs, FailingIndex, Faults
 
 from storage.catalog import Catalog
 from storage.channels import Channels
@@ -86,7 +86,7 @@ async def _migrate(url: str) -> None:
 
 @dataclass
 class Bench:
-    """What is slow to start and serves every example: an event loop, the limited child, side processes."""
+    """What is slow to start and serves every example: an event loop and the limited child."""
 
     databases: Databases
     connect: Awaitable[Index] | None = None
@@ -97,7 +97,6 @@ class Bench:
 
     def __post_init__(self) -> None:
         self.pdf = PdfProcess(StorageSettings())
-        self.side = LastingSide(1)
         self.shared = self.run(self.connect) if self.connect else None
         memory = Path("/dev/shm")  # noqa: S108 - a home in memory: no example is about losing power
         self._homes = Path(tempfile.mkdtemp(dir=memory if memory.is_dir() else None))
@@ -121,7 +120,6 @@ class Bench:
 
     def close(self) -> None:
         """End everything."""
-        self.run(self.side.end())
         self.run(self.pdf.aclose())
         if self.shared:
             self.run(self.shared.aclose())

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
+from lasting_side import lasting_side
 from machine_faults import FailingEmbedder, FailingReader
 from machine_home import MachineHome
 from machine_wish import Wish
@@ -95,7 +96,7 @@ class Life:
             index=home.index,
             channels=home.channels,
             passwords=FolderPasswords(home.database),
-            side=home.bench.side,
+            side=lasting_side(),
             make_schedule=lambda: self._schedule,
             make_worker=self._employ,
         )

@@ -111,6 +111,21 @@ async def test_a_new_chunker_reads_everything_again_while_the_old_reading_answer
     assert len(await home.rows(ReadingRow)) == 2 * len(FILES)
 
 
+async def test_a_single_run_that_waits_for_full_reads_again_what_an_older_program_read(
+    home: Home, tmp_path: Path
+) -> None:
+    """Shows that the same command brings a home without a service up to date."""
+    folder, hr = tmp_path / "docs", await home.channel("hr")
+    folder.mkdir()
+    for name, data in FILES.items():
+        (folder / name).write_bytes(data)
+    await home.ingest(folder, "hr", Rung.FULL)
+    newer = home.ingestion(chunk_tokens=50)
+    await newer.ingest(folder, hr, Rung.FULL, lambda _: None)
+    assert {row.generation for row in await answering(home)} == {newer.generations.full}
+    assert await found(home) == set(FILES)
+
+
 async def test_a_new_embedder_takes_over_without_ever_meeting_the_old_ones_vectors(
     home: Home, first: TermEmbedder
 ) -> None:

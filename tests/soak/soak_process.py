@@ -17,13 +17,16 @@ from forks import Fork
 from storage.crash_points import VARIABLE
 
 KEPT = ("PATH", "HOME", "LANG", "XDG_CACHE_HOME", "SOAK_SABOTAGE")
+LAST_LINES = 40
+"""Of the log of all lives of its home, told when it ends as it should not."""
 
 
 class Life:
     """A running process of the program; its words go to ``life.log`` in the home."""
 
-    def __init__(self, process: Fork) -> None:
+    def __init__(self, process: Fork, log: Path) -> None:
         self._process = process
+        self._log = log
 
     @classmethod
     async def begin(cls, settings: Mapping[str, str], crash_at: str = "", *, whole: bool = False) -> Life:
@@ -35,19 +38,26 @@ class Life:
         program, arguments = "life", list[str]()
         if whole:
             program, arguments = "footnote", ["-v", "serve", "--port", str(free_port())]
-        with (Path(settings["FOOTNOTE_HOME"]) / "life.log").open("ab") as log:
-            return cls(await asyncio.to_thread(Fork, program, arguments, environment, log))
+        path = Path(settings["FOOTNOTE_HOME"]) / "life.log"
+        with path.open("ab") as log:
+            return cls(await asyncio.to_thread(Fork, program, arguments, environment, log), path)
 
     def tell(self) -> None:
         """Have it purge and reconcile now."""
         self._process.write(b"tidy\n")
 
     async def dies_within(self, seconds: float) -> bool:
-        """Whether it got to its crash point in time."""
+        """Whether it was killed in time, as at its crash point.
+
+        Raises:
+            AssertionError: it ended by itself.
+        """
         try:
-            return await asyncio.to_thread(self._process.wait, seconds) == -signal.SIGKILL
+            status = await asyncio.to_thread(self._process.wait, seconds)
         except subprocess.TimeoutExpired:
             return False
+        assert status == -signal.SIGKILL, f"a life ended by itself, with {status}:\n{self._last_words()}"
+        return True
 
     async def halts_within(self, seconds: float) -> bool:
         """Whether it came in time to a point that halts it; ``wake`` lets it go on."""
@@ -72,6 +82,9 @@ class Life:
         self._process.kill()
         await asyncio.to_thread(self._process.wait)
 
+    def _last_words(self) -> str:
+        return "\n".join(self._log.read_text(errors="replace").splitlines()[-LAST_LINES:])
+
     async def finish(self) -> None:
         """Let it end in good order.
 
@@ -83,7 +96,7 @@ class Life:
             await asyncio.to_thread(self._process.wait, 120)
         except subprocess.TimeoutExpired:
             await self.kill()
-        assert self.end == 0, f"a life that was let go ended with {self.end}"
+        assert self.end == 0, f"a life that was let go ended with {self.end}:\n{self._last_words()}"
 
 
 def _state_of(pid: int) -> str:

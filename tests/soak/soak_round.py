@@ -37,6 +37,8 @@ MOST_MAKE_UPS = 4
 """Kills beyond those that were asked for."""
 SLIM_LIVES = 9
 """After so many comes a whole ``serve``."""
+MOST_FILES = 9
+"""Beyond them one is taken away for each that comes: all of them have to be read to their end at the last."""
 
 
 _MIGRATING = asyncio.Lock()
@@ -101,11 +103,11 @@ class Round:
         whole = [one for one in steady[1:] if self._is_kept(*one)]
         for place, file in whole[:1]:
             self.world.replace(place, file)
-        if target in TAKES or self.chance.random() < 0.3:
+        if target in TAKES or self.world.files > MOST_FILES or self.chance.random() < 0.3:
             self._take_one(whole[1:])
         if target == "amid-reconcile":
             await self._meddle(steady[-1:])
-        if self.world.taken and self.chance.random() < 0.3:
+        if self.world.taken and self.world.files < MOST_FILES and self.chance.random() < 0.3:
             self.world.put_back()
 
     async def _disturb(self) -> None:

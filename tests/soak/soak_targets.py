@@ -16,19 +16,20 @@ TAKES = {"before-delete", "after-delete", "amid-purge", "after-purge"}
 """Points that only come where a file was taken away."""
 TIDIES = {"amid-purge", "after-purge", "amid-reconcile"}
 """Points that come seldom by themselves."""
+LATE = TAKES | TIDIES
+"""Points that need something that has been published."""
 
 
 def targets(seed: int, kills: int, *, has_server: bool) -> list[str]:
     """What each kill aims at: one in five at random, one a ghost, the rest the crash points in turn.
 
-    Each seed goes on with the points where the one before it stopped; those where a file is taken away
-    come last, when there is one to take. Where the index is a server, one kill in five is its own: one in
-    ten over all pairs.
+    Each seed goes on with the points where the one before it stopped; those that need something
+    published come last. Where the index is a server, one kill in five is its own: one in ten over all pairs.
     """
     aims = [_slot(number, kills, has_server=has_server) for number in range(kills)]
     points = aims.count("")
     first = seed * points % len(POINTS)
-    turn = iter(sorted(islice(cycle(POINTS), first, first + points), key=TAKES.__contains__))
+    turn = iter(sorted(islice(cycle(POINTS), first, first + points), key=LATE.__contains__))
     return [aim or next(turn) for aim in aims]
 
 

@@ -18,10 +18,12 @@ CONSONANTS = "bcdfghjklmnpqrtv"
 WORDS = "marzipan lantern harbour velvet granite orchard compass saffron thimble walnut copper meadow".split()
 FEWEST = 2
 """Files that a folder keeps: the last ones are never taken, because that would ask an admin."""
-LARGE = 18
-"""Pages of a paper that fills several batches of vectors, and more than one write to the index."""
-LINES = 6
-"""Of a page, each about a chunk."""
+LARGE = 108
+"""Lines of a paper that fills several batches of vectors, and more than one write to the index."""
+LINES = (6, 6, 12, 18, 42)
+"""Of other papers; each line is about a chunk."""
+PAGE = 36
+"""Most lines of a page. Few pages, as looking at one takes longer than all that a kill could meet."""
 BLINK_SECONDS = 0.15
 """Less than the time between two looks."""
 
@@ -77,13 +79,18 @@ class World:
         """The channels that a place's papers answer in."""
         return self.channels if place == LIBRARY else (place,)
 
+    @property
+    def files(self) -> int:
+        """How many there are in all places."""
+        return sum(map(len, self.papers.values()))
+
     def wanted(self, channel: str) -> dict[str, Paper]:
         """Everything that should answer in a channel, by file."""
         return {**self.papers[channel], **self.papers[LIBRARY]}
 
-    def add(self, pages: int | None = None) -> None:
+    def add(self, lines: int | None = None) -> None:
         """A new file in one place, or the same bytes in all channels."""
-        paper = self._paper(self._word(), pages or self.random.choice((1, 1, 2, 3)))
+        paper = self._paper(self._word(), lines)
         places = self.channels if self.random.random() < 0.2 else [self.random.choice(list(self.papers))]
         for place in places:
             self._place(place, f"{paper.word}.pdf", paper)
@@ -92,7 +99,7 @@ class World:
         """What is there before the first kill: as many files in each place as it always keeps."""
         for place in self.papers:
             for _ in range(FEWEST):
-                paper = self._paper(self._word(), 1)
+                paper = self._paper(self._word(), LINES[0])
                 self._place(place, f"{paper.word}.pdf", paper)
 
     def replace(self, place: str, file: str) -> None:
@@ -137,17 +144,14 @@ class World:
         self.papers[place][file] = paper
         self.versions[paper.version] = paper
 
-    def _paper(self, word: str, pages: int | None) -> Paper:
+    def _paper(self, word: str, lines: int | None) -> Paper:
         version = self._word()
-        texts = [self._page(word, version) for _ in range(pages or self.random.choice((1, 1, 2, 2, 3)))]
-        return Paper(word, version, pdf(*texts))
-
-    def _page(self, word: str, version: str) -> str:
-        lines = [
+        texts = [
             f"{word} {version} {' '.join(self.random.choices(WORDS, k=5))} {word} {version}."
-            for _ in range(LINES)
+            for _ in range(lines or self.random.choice(LINES))
         ]
-        return "\n".join(lines)
+        pages = ["\n".join(texts[first : first + PAGE]) for first in range(0, len(texts), PAGE)]
+        return Paper(word, version, pdf(*pages))
 
     def _word(self) -> str:
         """A word that no analyzer knows or shortens."""

@@ -14,7 +14,8 @@ from soak_tally import Table
 from storage.crash_points import POINTS
 
 KILLS, ROUNDS = 25, 2
-"""On each of the four pairs: 200 kills in all."""
+"""On each of the four pairs: 200 kills in all. In one round of them a file that is being read whenever the
+program dies would rightly be left alone after ten deaths."""
 
 
 def _marks(name: str) -> list[pytest.MarkDecorator]:

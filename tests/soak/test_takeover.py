@@ -12,6 +12,7 @@ from engines.postgres import RealPostgres
 from soak_pairs import Pair
 from soak_process import Life
 from soak_round import Round, open_round
+from soak_world import LINES
 
 FILES = 4
 TAKEN_OVER_SECONDS = 30.0
@@ -33,7 +34,7 @@ async def test_a_dead_workers_files_answer_within_thirty_seconds(
         settings = {**one.place.environment}
         del settings["FOOTNOTE_LEASE_SECONDS"]
         for _ in range(FILES):
-            one.world.add(pages=1)
+            one.world.add(lines=LINES[0])
         dying = await Life.begin(settings, point)
         assert await dying.dies_within(60), "it never got to its crash point"
         died, living = time.monotonic(), await Life.begin(settings)

@@ -11,6 +11,7 @@ from sqlmodel import SQLModel, col
 
 from storage.catalog import Catalog
 from storage.channels import Channels
+from storage.clock import clock_ahead, utc_now
 from storage.database import Database
 from storage.models import ChannelKey, DocumentStatus, Platform, Rung
 from storage.tables import (
@@ -20,7 +21,6 @@ from storage.tables import (
     PublicationRow,
     ReadingRow,
     VersionRow,
-    utc_now,
 )
 
 
@@ -202,8 +202,10 @@ async def test_a_document_climbs_from_waiting_to_live(catalog: Catalog, shelf: S
 async def test_a_lease_that_ran_out_is_waiting_again(catalog: Catalog, shelf: Shelf) -> None:
     """A dead worker's document does not look as if somebody were reading it."""
     version = await shelf.version(await shelf.document("a.pdf"))
-    await shelf.reading(version, state="waiting", lease_until=utc_now() - timedelta(seconds=1))
-    assert (await only_status(catalog, shelf)).state == "waiting"
+    await shelf.reading(version, state="waiting", lease_until=utc_now() + timedelta(seconds=30))
+    assert (await only_status(catalog, shelf)).state == "reading"
+    with clock_ahead(timedelta(seconds=31)):
+        assert (await only_status(catalog, shelf)).state == "waiting"
 
 
 async def test_waiting_says_what_it_waits_for(catalog: Catalog, shelf: Shelf) -> None:

@@ -57,7 +57,7 @@ async def test_what_was_written_is_read_back(files: ReadingFiles, kept: UUID) ->
     """Pages, chunks, maps and vectors come back equal, alone and together, from memory and from disk."""
     for reader in (files, files, ReadingFiles(files.root)):
         assert await reader.chunks(kept) == CHUNKS
-        assert [await reader.chunk(kept, number) for number in range(3)] == CHUNKS
+        assert await reader.chunks_at([(kept, number) for number in range(3)]) == CHUNKS
         assert [await reader.page(kept, number) for number in (1, 2)] == PAGES
         vectors = await reader.vectors(kept)
         assert vectors is not None
@@ -83,16 +83,16 @@ async def test_one_chunk_is_read_without_the_others(files: ReadingFiles, kept: U
     path = files._folder(kept) / "chunks.lines"
     first = path.read_bytes().index(b"\n")
     path.write_bytes(b"x" * first + path.read_bytes()[first:])
-    assert await files.chunk(kept, 1) == CHUNKS[1]
+    assert await files.chunks_at([(kept, 1)]) == CHUNKS[1:2]
     with pytest.raises(LostReading):
-        await files.chunk(kept, 0)
+        await files.chunks_at([(kept, 0)])
 
 
 async def test_numbers_beyond_the_end_are_refused(files: ReadingFiles, kept: UUID) -> None:
     """No neighbour is given instead."""
     for number in (-1, 3, 10**9):
         with pytest.raises(LookupError):
-            await files.chunk(kept, number)
+            await files.chunks_at([(kept, number)])
     with pytest.raises(LookupError):
         await files.page(kept, 0)
 
@@ -107,15 +107,15 @@ async def test_a_reading_without_vectors_has_none(files: ReadingFiles) -> None:
 
 async def test_writing_again_replaces_and_removing_forgets(files: ReadingFiles, kept: UUID) -> None:
     """A repeated step leaves one reading, and nothing of it stays in memory or on disk once removed."""
-    await files.chunk(kept, 0)
+    await files.chunks_at([(kept, 0)])
     await files.write(kept, PAGES, CHUNKS[1:], None)
-    assert await files.chunk(kept, 0) == CHUNKS[1]
+    assert await files.chunks_at([(kept, 0)]) == CHUNKS[1:2]
     assert await files.vectors(kept) is None
     await files.remove(kept)
     await files.remove(kept)
     assert not [path for path in files.root.rglob("*") if path.is_file()]
     with pytest.raises(BlobsUnavailable):
-        await files.chunk(kept, 0)
+        await files.chunks_at([(kept, 0)])
     with pytest.raises(BlobsUnavailable):
         await files.vectors(kept)
 
@@ -175,7 +175,7 @@ async def _read_everything(files: ReadingFiles, kept: UUID) -> None:
     reads: list[tuple[Awaitable[Any], Any]] = [
         (files.chunks(kept), CHUNKS),
         (files.pages(kept), PAGES),
-        (files.chunk(kept, 1), CHUNKS[1]),
+        (files.chunks_at([(kept, 1)]), CHUNKS[1:2]),
         (files.page(kept, 2), PAGES[1]),
         (files.figures(kept), FIGURES),
         (files.figure(kept, 1), FIGURES[1]),
@@ -196,25 +196,29 @@ async def _vector_bytes(files: ReadingFiles, kept: UUID) -> bytes:
 async def test_a_damaged_reading_that_is_asked_for_is_made_again(
     files: ReadingFiles, kept: UUID, database: Database
 ) -> None:
-    """The question fails, and the reading waits for ``serve``; it is told once."""
-    await _know(database, kept)
-    path = files._folder(kept) / "chunks.lines"
-    path.write_bytes(path.read_bytes().replace(b"Chunk 1", b"Chonk 1"))
+    """The question fails, and every reading that is lost waits for ``serve``; each is told once."""
+    other = uuid4()
+    await files.write(other, PAGES, CHUNKS, None)
+    await _know(database, kept, other)
+    for one in (kept, other):
+        path = files._folder(one) / "chunks.lines"
+        path.write_bytes(path.read_bytes().replace(b"Chunk 1", b"Chonk 1"))
     readings = MendedReadings(files, database)
     for _ in range(2):
-        assert await readings.chunk(kept, 0) == CHUNKS[0]
+        assert await readings.chunks_at([(kept, 0), (kept, 2)]) == [CHUNKS[0], CHUNKS[2]]
         with pytest.raises(LostReading):
-            await readings.chunk(kept, 1)
+            await readings.chunks_at([(kept, 0), (kept, 1), (other, 1)])
     async with database.snapshot() as session:
-        row = await session.get_one(ReadingRow, kept)
-        assert (row.state, row.attempts) == ("waiting", 0)
+        rows = [await session.get_one(ReadingRow, one) for one in (kept, other)]
+        assert [(row.state, row.attempts) for row in rows] == 2 * [("waiting", 0)]
 
 
-async def _know(database: Database, reading: UUID) -> None:
+async def _know(database: Database, *readings: UUID) -> None:
     async with database.transaction() as session:
         session.add(BlobRow(sha256="ab", size=1))
         await session.flush()
-        session.add(ReadingRow(id=reading, sha256="ab", generation="one", rung="quick", state="done"))
+        for number, one in enumerate(readings):
+            session.add(ReadingRow(id=one, sha256="ab", generation=str(number), rung="quick", state="done"))
 
 
 def test_a_range_covers_one_box_a_line_on_each_page() -> None:

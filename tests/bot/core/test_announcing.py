@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -83,8 +83,9 @@ class Oracle:
 class OneText:
     """Every chunk of every reading is the same text."""
 
-    async def chunk(self, reading_id: UUID, ordinal: int) -> Chunk:
-        return Chunk(ordinal, TEXT, 20, (), place_words(TEXT, [(0, 1)]), ((0, 1),))
+    async def chunks_at(self, places: Sequence[tuple[UUID, int]]) -> list[Chunk]:
+        words = place_words(TEXT, [(0, 1)])
+        return [Chunk(ordinal, TEXT, 20, (), words, ((0, 1),)) for _, ordinal in places]
 
 
 @dataclass

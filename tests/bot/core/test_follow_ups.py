@@ -9,6 +9,7 @@ import pytest
 from core_fakes import ASKED_AT, Register, World, make_channel, make_status
 
 from bot.core.errors import ModelUnavailable
+from bot.core.exchange import Reply
 from bot.core.follow_ups import FollowUps
 from bot.core.leaning import Leaning, content_words, read_follow_up
 from bot.core.models import AnswerState, Question
@@ -197,13 +198,13 @@ class Model:
         self.replies = list(replies)
         self.requests: list[str] = []
 
-    async def write(self, instructions: str, request: str, *, seconds: float, tokens: int) -> str:
+    async def write(self, instructions: str, request: str, *, seconds: float, tokens: int) -> Reply:
         """The next reply."""
         self.requests.append(request)
         reply = self.replies.pop(0)
         if isinstance(reply, Exception):
             raise reply
-        return reply
+        return Reply(reply, None)
 
 
 async def reword(question: str, *replies: str | Exception, history: Sequence[Turn] = (VACATION,)) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -11,12 +12,15 @@ from typing import Any
 import pytest
 from core_fakes import BACKUPS, TRAVEL, BrokenOff, Looker, Scripted, World, make_passage
 
+from bot.cli.records import render_record
 from bot.core.errors import ModelUnavailable
+from bot.core.exchange import helping_call
 from bot.core.models import Answer, AnswerState, Claim, Draft, Prompt, Quote, Usage
 from bot.core.noting import AMBIGUOUS, NOWHERE
 from bot.core.recording import MOST_WAITING, Recorder, recording
 from bot.core.records import MOST_CHARACTERS
 from storage.errors import DatabaseUnavailable, IndexUnavailable
+from storage.memory_models import Turn
 
 DAILY = Claim("Backups run at 2 AM every day.", (Quote(1, "Backups run daily at 2:00 AM"),))
 FORGED = Claim("Backups run hourly.", (Quote(1, "Backups run every hour"),))
@@ -167,6 +171,36 @@ async def test_what_was_cut_says_why(world: World) -> None:
     _, record = await asked(world, QUESTION, evidence_tokens=1)
     fates = [one["fate"] for one in record["looks"][0]["candidates"]]
     assert fates[:2] == ["read", "over the token budget"]
+
+
+class HelpedRewriter:
+    """Words every follow-up question by a call that it tells of."""
+
+    async def rewrite(self, question: str, history: Sequence[Turn]) -> str:
+        with helping_call("rewrite") as call:
+            call.prompts.append(Prompt("Rules", "r" * MOST_CHARACTERS, with_schema=False))
+            call.usage = Usage(30, 4)
+            return QUESTION
+
+
+async def test_calls_that_only_help_are_told_with_what_they_cost(world: World) -> None:
+    """A rewriting stands in the record beside the draft that came of it, and its prompt is bounded, too."""
+    draft = Draft((DAILY,), usage=Usage(70, 9), prompts=(Prompt("R", "P", with_schema=True),))
+    turn = Turn("What is backed up?", "What is backed up?", "All servers.")
+    drawer = Drawer()
+    async with recording(drawer) as records:
+        answering = world.answering(Scripted(draft), records=records, rewriter=HelpedRewriter())
+        await answering.answer(replace(world.question("and when?"), history=(turn,)))
+    (record,) = drawer.kept
+    (call,) = record["helps"]
+    assert (call["purpose"], call["error"], record["searched"]) == ("rewrite", None, QUESTION)
+    assert sum(len(one["system"] + one["user"]) for one in call["prompts"]) == MOST_CHARACTERS - 2
+    assert record["is_cut"]
+    assert record["drafts"][0]["prompts"] == [{"system": "R", "user": "P", "with_schema": True}]
+    assert (record["tokens"]["prompt"], record["tokens"]["completion"]) == (100, 13)
+    assert "Helped by the model: rewrite" in render_record(record)
+    del record["helps"]
+    assert "Helped by the model: rewrite" not in render_record(record)
 
 
 async def test_prompts_are_bounded(world: World) -> None:

@@ -117,6 +117,13 @@ def test_copies_collapse_and_twins_do_not() -> None:
     assert [passage.publication.file for passage in distinct(passages)] == ["sop-it-04.pdf", "other.pdf"]
 
 
+def test_numbers_of_the_same_digits_are_not_the_same() -> None:
+    """A limit of 1 in 20 pages and one of 12 in 0 are told apart, however long the rest of the page is."""
+    rest = " ".join(f"word{chr(97 + number % 26)}{chr(97 + number // 26)}" for number in range(120))
+    passages = [make_passage(f"{rest} limit 1 of 20"), make_passage(f"{rest} limit 12 of 0", ordinal=1)]
+    assert len(distinct(passages)) == 2
+
+
 def test_nearly_equal_pages_collapse() -> None:
     """One changed word in a long page makes no second passage."""
     words = [f"word{chr(97 + number % 26)}{chr(97 + number // 26)}" for number in range(200)]
@@ -188,6 +195,22 @@ async def test_rare_terms_weigh_more() -> None:
         await HybridRetriever(shelf, HashEmbedder()).retrieve(question("office backup zebra"))
     ).question.idf
     assert idf["zebra"] > idf[analyze("backup")[0]] > idf[analyze("office")[0]] > 0
+
+
+@pytest.mark.parametrize(
+    ("text", "weighed"),
+    [
+        ("What is in the office?", {"offic"}),
+        ("What does IT say on the office?", {"offic", "it"}),
+        ("What is it?", {"what", "is", "it"}),
+        ("Wofür ist das?", {"wofur", "wofuer", "ist", "das"}),
+    ],
+)
+async def test_function_words_weigh_nothing_beside_others(text: str, weighed: set[str]) -> None:
+    """They are not even counted; but where there is nothing else, or one is written as a name is."""
+    shelf = Shelf([make_passage("What is it? It is the office of IT.")])
+    retrieval = await HybridRetriever(shelf, HashEmbedder()).retrieve(question(text))
+    assert retrieval.question.idf.keys() == shelf.counted == weighed
 
 
 class NothingLive:

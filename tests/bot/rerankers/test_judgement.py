@@ -14,7 +14,8 @@ from engines.llm import LanguageModel
 from llmock.pytest_plugin import LLMock
 
 from bot.core.errors import ModelError, ModelReplyUnusable, ModelUnavailable, RerankerError
-from bot.model_calls import ModelCalls
+from bot.core.exchange import collected_calls
+from bot.model_calls import ModelCalls, ShortAsk
 from bot.rerankers.judgement import ModelReranker
 from bot.rewording import ModelRewording
 
@@ -148,15 +149,48 @@ async def test_a_real_model_judges_or_fails_as_a_reranker_may(language_model: La
 async def test_a_real_model_keeps_to_the_schema_of_a_short_call(language_model: LanguageModel) -> None:
     """Shows that constrained JSON comes back as a value, and a wrong key as an error."""
     schema = {"type": "object", "properties": {"wet": {"type": "boolean"}}, "required": ["wet"]}
+    wet = ShortAsk("test", "Reply in JSON.", "Is water wet?", schema, tokens=32)
     async with aclosing(calls(language_model.url, key=language_model.key, seconds=100)) as connected:
-        value = await connected.ask("Reply in JSON.", "Is water wet?", schema, tokens=32)
-    assert isinstance(value["wet"], bool)
+        assert await connected.ask(wet, lambda value: isinstance(value["wet"], bool))
     async with aclosing(calls(language_model.url, key="wrong", seconds=60)) as connected:
         with pytest.raises(ModelError, match="AuthenticationError"):
-            await connected.ask("Reply in JSON.", "Is water wet?", schema, tokens=32)
+            await connected.ask(wet, lambda value: value["wet"])
 
 
 async def test_an_endpoint_that_refuses_schemas_is_asked_without(llmock: LLMock) -> None:
     """Shows that a 400 to the schema leads to a plain request, from then on."""
     llmock.fail(400).reply(points((1, 1)))
     assert await judged(llmock.base_url()) == [1, 0, 0]
+
+
+async def test_every_call_is_collected_with_what_was_sent(llmock: LLMock) -> None:
+    """Shows prompts, cost and failures of calls that only help, made by tasks that began while collecting."""
+    llmock.fail(400).reply(points((1, 1)))
+    with collected_calls() as made:
+        await asyncio.gather(judged(llmock.base_url()))
+    (call,) = made
+    assert (call.purpose, call.error) == ("rerank", None)
+    assert [prompt.with_schema for prompt in call.prompts] == [True, False]
+    assert all("text 1" in prompt.user and "When do backups run?" in prompt.user for prompt in call.prompts)
+    assert call.usage is not None
+    assert call.usage.prompt > 0
+    llmock.reply(points())
+    with collected_calls() as made, pytest.raises(RerankerError):
+        await judged(llmock.base_url())
+    assert made[0].error == "ModelReplyUnusable"
+    assert made[0].prompts
+
+
+async def test_a_rewording_is_collected_too(llmock: LLMock) -> None:
+    """Shows the same of further wordings, and of a reply without any."""
+    llmock.reply(json.dumps({"wordings": ["When is data saved?"]})).reply('{"wordings": 5}')
+    async with aclosing(ModelRewording(calls(llmock.base_url()))) as rewording:
+        with collected_calls() as made:
+            assert await rewording.wordings("When do backups run?") == ["When is data saved?"]
+            with pytest.raises(ModelReplyUnusable):
+                await rewording.wordings("When do backups run?")
+    assert [(call.purpose, call.error) for call in made] == [
+        ("reword", None),
+        ("reword", "ModelReplyUnusable"),
+    ]
+    assert made[0].usage is not None
