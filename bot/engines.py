@@ -29,18 +29,18 @@ from storage.errors import IndexUnavailable, SettingsError
 from storage.folder_passwords import FolderPasswords
 from storage.folders import Folders
 from storage.glossary import GLOSSARY_NAME, GlossaryFile
-from storage.home_facts import first_space, hold_index
+from storage.home_facts import first_space, require_same_index
 from storage.index.contract import Index
 from storage.index.embedded import EmbeddedIndex
-from storage.memory import Memory
-from storage.mended_readings import MendedReadings
+from storage.memory import ThreadMemory
+from storage.mended_readings import RepairingReadings
 from storage.models import Rung
 from storage.pdf.process import PdfProcess
 from storage.question_records import QuestionRecords
 from storage.readings import ReadingFiles
 from storage.settings import StorageSettings, load, refuse_unknown
 
-LONGEST_REST = 30.0
+MAX_REST_SECONDS = 30.0
 
 if TYPE_CHECKING:
     from storage.index.weaviate_index import WeaviateIndex
@@ -80,7 +80,7 @@ def load_settings(*, host: str | None = None, port: int | None = None, inbox: Pa
 
 
 @dataclass(frozen=True, slots=True)
-class Storage:
+class Stores:
     """What is kept: SQL and files."""
 
     settings: Settings
@@ -88,18 +88,18 @@ class Storage:
     channels: Channels
     catalog: Catalog
     citations: Citations
-    memory: Memory
+    memory: ThreadMemory
     records: QuestionRecords
     blobs: Blobs
     files: ReadingFiles
-    readings: MendedReadings
+    readings: RepairingReadings
     folders: Folders
     passwords: FolderPasswords
     glossary: GlossaryFile
 
 
 @asynccontextmanager
-async def open_storage(settings: Settings) -> AsyncIterator[Storage]:
+async def open_stores(settings: Settings) -> AsyncIterator[Stores]:
     """Open SQL and files, and nothing that takes long.
 
     Raises:
@@ -111,17 +111,17 @@ async def open_storage(settings: Settings) -> AsyncIterator[Storage]:
     database = await Database.open(url.get_secret_value() if url else f"sqlite:///{home / 'footnote.db'}")
     files = ReadingFiles(home / "readings")
     async with contextlib.aclosing(database):
-        yield Storage(
+        yield Stores(
             settings,
             database,
             Channels(database),
             Catalog(database, Rung(settings.ingestion.stop_at)),
             Citations(database),
-            Memory(database, settings.bot.memory_days),
+            ThreadMemory(database, settings.bot.memory_days),
             QuestionRecords(database, settings.bot.record_days),
             Blobs(home / "blobs"),
             files,
-            MendedReadings(files, database),
+            RepairingReadings(files, database),
             Folders(database),
             FolderPasswords(database, settings.storage.password_references),
             GlossaryFile(home / GLOSSARY_NAME),
@@ -129,7 +129,7 @@ async def open_storage(settings: Settings) -> AsyncIterator[Storage]:
 
 
 @asynccontextmanager
-async def open_embedder(storage: Storage) -> AsyncIterator[Embedder]:
+async def open_embedder(storage: Stores) -> AsyncIterator[Embedder]:
     """The embedder that the settings choose: an endpoint's, or one of our own.
 
     Raises:
@@ -166,7 +166,7 @@ def _embedding_key(settings: Settings) -> str | None:
 
 
 @asynccontextmanager
-async def open_index(storage: Storage, *, patiently: bool = False) -> AsyncIterator[Index]:
+async def open_index(storage: Stores, *, patiently: bool = False) -> AsyncIterator[Index]:
     """Open the index that WEAVIATE_URL chooses, and hold the home to it; never another one instead.
 
     Args:
@@ -182,7 +182,7 @@ async def open_index(storage: Storage, *, patiently: bool = False) -> AsyncItera
         index = await _connect(storage.settings.storage, first, stack, patiently)
         await stack.enter_async_context(contextlib.aclosing(index))
         address = storage.settings.storage.weaviate_url or "in the home"
-        await hold_index(storage.database, index, address)
+        await require_same_index(storage.database, index, address)
         yield index
 
 
@@ -212,11 +212,11 @@ async def _connect(
                 raise
             _log.warning("%s; trying again in %g s", error, rest)
         await asyncio.sleep(rest)
-        rest = min(2 * rest, LONGEST_REST)
+        rest = min(2 * rest, MAX_REST_SECONDS)
 
 
 @asynccontextmanager
-async def open_pdf_process(storage: Storage) -> AsyncIterator[PdfProcess]:
+async def open_pdf_process(storage: Stores) -> AsyncIterator[PdfProcess]:
     """The limited children that open PDFs."""
     settings = storage.settings
     pdf = PdfProcess(settings.storage, storage.passwords, readers=settings.ingestion.read_workers)

@@ -11,15 +11,15 @@ from bot.core.errors import ModelError
 from bot.core.exchange import Prompt, Reply
 from bot.core.models import AnalyzedQuestion, Draft, Evidence
 from bot.core.prompting import REPLY_SCHEMA, ReplyFormat, instructions, read_reply, request
-from bot.core.unfinished import UnfinishedReply
-from bot.core.writing_ports import Tell
-from bot.model_endpoint import Ask, ModelEndpoint, in_time
+from bot.core.unfinished import StreamedReply
+from bot.core.writing_ports import OnClaim
+from bot.model_endpoint import ChatModel, ChatRequest, in_time
 
 
-class ModelAnswerer:
+class ModelGenerator:
     """Lets a model write the draft: in JSON where its endpoint takes a schema, else in marked lines."""
 
-    def __init__(self, endpoint: ModelEndpoint, *, seconds: float = 60, tokens: int = 800) -> None:
+    def __init__(self, endpoint: ChatModel, *, seconds: float = 60, tokens: int = 800) -> None:
         """Nothing is sent yet.
 
         Args:
@@ -34,9 +34,9 @@ class ModelAnswerer:
     @classmethod
     def connect(
         cls, api_key: str, base_url: str | None, *, model: str, seconds: float = 60, tokens: int = 800
-    ) -> ModelAnswerer:
+    ) -> ModelGenerator:
         """An answerer at an endpoint of its own."""
-        endpoint = ModelEndpoint.connect(api_key, base_url, model=model, seconds=seconds)
+        endpoint = ChatModel.connect(api_key, base_url, model=model, seconds=seconds)
         return cls(endpoint, seconds=seconds, tokens=tokens)
 
     async def draft(
@@ -46,7 +46,7 @@ class ModelAnswerer:
         faults: Sequence[str] = (),
         *,
         stands: Sequence[str] = (),
-        tell: Tell | None = None,
+        on_claim: OnClaim | None = None,
     ) -> Draft:
         """A draft in the model's words with the quotes it claims.
 
@@ -61,7 +61,7 @@ class ModelAnswerer:
             fence = secrets.token_hex(8)
             turn = request(question, evidence, fence, faults, stands)
             sent.append(Prompt(instructions(reply_format, fence), turn, reply_format is ReplyFormat.JSON))
-            return await self._reply(reply_format, sent[-1], tell)
+            return await self._reply(reply_format, sent[-1], on_claim)
 
         try:
             async with in_time(self._seconds):
@@ -81,14 +81,16 @@ class ModelAnswerer:
             ModelReplyUnusable: the reply was cut off or empty.
         """
         async with in_time(seconds):
-            return await self._endpoint.reply(Ask(instructions, request, tokens))
+            return await self._endpoint.reply(ChatRequest(instructions, request, tokens))
 
     async def aclose(self) -> None:
         """Close the connections."""
         await self._endpoint.aclose()
 
-    async def _reply(self, reply_format: ReplyFormat, prompt: Prompt, tell: Tell | None) -> Draft:
-        ask = Ask(prompt.system, prompt.user, self._tokens, REPLY_SCHEMA if prompt.with_schema else None)
-        hear = UnfinishedReply(reply_format, tell).hear if tell else None
-        reply = await self._endpoint.reply(ask, hear)
+    async def _reply(self, reply_format: ReplyFormat, prompt: Prompt, on_claim: OnClaim | None) -> Draft:
+        ask = ChatRequest(
+            prompt.system, prompt.user, self._tokens, REPLY_SCHEMA if prompt.with_schema else None
+        )
+        on_delta = StreamedReply(reply_format, on_claim).feed if on_claim else None
+        reply = await self._endpoint.reply(ask, on_delta)
         return replace(read_reply(reply.text, reply_format), usage=reply.usage)

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any
 
 from storage.errors import SettingsError
-from storage.index.weaviate_process import born_at
+from storage.index.weaviate_process import process_start_time
 
 
 def base_url(host: str, port: int) -> str:
@@ -20,23 +20,23 @@ def base_url(host: str, port: int) -> str:
     return f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
 
 
-def read_listening(home: Path) -> str | None:
+def read_server_url(home: Path) -> str | None:
     """Where the home's ``serve`` listens right now; None when none runs."""
     note = _read(home / "serve.json")
     pid = note.get("pid")
-    is_running = isinstance(pid, int) and note.get("born") == born_at(pid) is not None
+    is_running = isinstance(pid, int) and note.get("born") == process_start_time(pid) is not None
     return str(note["url"]) if is_running else None
 
 
 def _read(note: Path) -> dict[str, Any]:
     try:
-        told = json.loads(note.read_text(encoding="utf-8"))
+        note_values = json.loads(note.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return told if isinstance(told, dict) else {}
+    return note_values if isinstance(note_values, dict) else {}
 
 
-class Listening:
+class ServerSocket:
     """A bound socket, and the note in the home that says where it is.
 
     Raises:
@@ -49,7 +49,7 @@ class Listening:
         self.url = base_url(host, port)
         self.socket = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
 
-    def __enter__(self) -> Listening:
+    def __enter__(self) -> ServerSocket:
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             self.socket.bind((self._host, self._port))
@@ -66,11 +66,12 @@ class Listening:
         if _read(self._note).get("pid") == os.getpid():
             self._note.unlink(missing_ok=True)
 
-    def tell(self) -> None:
+    def write_note(self) -> None:
         """Leave the note: links made by other commands lead here from now on."""
         draft = self._note.with_suffix(".new")
         draft.write_text(
-            json.dumps({"url": self.url, "pid": os.getpid(), "born": born_at(os.getpid())}), encoding="utf-8"
+            json.dumps({"url": self.url, "pid": os.getpid(), "born": process_start_time(os.getpid())}),
+            encoding="utf-8",
         )
         draft.replace(self._note)
 

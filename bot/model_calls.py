@@ -11,9 +11,9 @@ from importlib.resources import files
 from typing import Any, TypeVar
 
 from bot.core.errors import ModelReplyUnusable
-from bot.core.exchange import HelpingCall, Prompt, Reply, helping_call
+from bot.core.exchange import AuxiliaryCall, Prompt, Reply, auxiliary_call
 from bot.core.prompting import MISSHAPEN, json_of
-from bot.model_endpoint import Ask, ModelEndpoint, in_time
+from bot.model_endpoint import ChatModel, ChatRequest, in_time
 
 T = TypeVar("T")
 
@@ -34,7 +34,7 @@ def object_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class ShortAsk:
+class ShortRequest:
     """What a model is asked for."""
 
     purpose: str
@@ -49,24 +49,24 @@ class ShortAsk:
 class ModelCalls:
     """Asks a model for a little JSON."""
 
-    def __init__(self, endpoint: ModelEndpoint, *, seconds: float) -> None:
+    def __init__(self, endpoint: ChatModel, *, seconds: float) -> None:
         self._endpoint = endpoint
         self._seconds = seconds
 
     @classmethod
     def connect(cls, api_key: str, base_url: str | None, *, model: str, seconds: float) -> ModelCalls:
         """Calls at an endpoint that take at most ``seconds`` each; nothing is sent yet."""
-        return cls(ModelEndpoint.connect(api_key, base_url, model=model, seconds=seconds), seconds=seconds)
+        return cls(ChatModel.connect(api_key, base_url, model=model, seconds=seconds), seconds=seconds)
 
-    async def ask(self, short: ShortAsk, read: Callable[[Any], T]) -> T:
+    async def ask(self, short: ShortRequest, read: Callable[[Any], T]) -> T:
         """What ``read`` makes of the JSON of a reply.
 
         Raises:
             ModelUnavailable: the endpoint is down, late or refusing.
             ModelReplyUnusable: the reply is cut off, or not the JSON that was asked for.
         """
-        structured = Ask(short.system, short.user, short.tokens, short.schema)
-        with helping_call(short.purpose) as call:
+        structured = ChatRequest(short.system, short.user, short.tokens, short.schema)
+        with auxiliary_call(short.purpose) as call:
             async with in_time(self._seconds):
                 reply = await self._endpoint.prefer_schema(
                     lambda: self._send(structured, call),
@@ -75,7 +75,7 @@ class ModelCalls:
             call.usage = reply.usage
             return _read(reply.text, read)
 
-    async def _send(self, ask: Ask, call: HelpingCall) -> Reply:
+    async def _send(self, ask: ChatRequest, call: AuxiliaryCall) -> Reply:
         call.prompts.append(Prompt(ask.system, ask.user, ask.schema is not None))
         return await self._endpoint.reply(ask, tries=1)
 

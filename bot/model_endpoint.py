@@ -27,8 +27,8 @@ log = logging.getLogger(__name__)
 
 _JITTER = secrets.SystemRandom()
 
-TRIES = 3
-LONGEST_PAUSE = 5.0
+MAX_TRIES = 3
+MAX_PAUSE_SECONDS = 5.0
 """Seconds; an endpoint that asks for a longer pause counts as unavailable."""
 
 UNUSABLE: tuple[type[Exception], ...] = (
@@ -44,14 +44,14 @@ BROKEN: tuple[type[Exception], ...] = (openai.OpenAIError, *UNUSABLE)
 TRANSIENT = (openai.APIConnectionError, openai.InternalServerError, openai.RateLimitError)
 REFUSED = (openai.BadRequestError, openai.UnprocessableEntityError)
 
-Hear = Callable[[str], None]
+OnDelta = Callable[[str], None]
 """Told each piece of a reply's text as it comes; a piece is never told twice."""
 
 _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class ChatRequest:
     """What a model is asked."""
 
     system: str
@@ -76,7 +76,7 @@ async def in_time(seconds: float) -> AsyncIterator[None]:
         raise ModelUnavailable("the model did not answer in time") from error
 
 
-class ModelEndpoint:
+class ChatModel:
     """One model at one endpoint; learns what the endpoint cannot do."""
 
     def __init__(self, client: AsyncOpenAI, *, model: str) -> None:
@@ -87,7 +87,7 @@ class ModelEndpoint:
         self._counts_streams = True
 
     @classmethod
-    def connect(cls, api_key: str, base_url: str | None, *, model: str, seconds: float) -> ModelEndpoint:
+    def connect(cls, api_key: str, base_url: str | None, *, model: str, seconds: float) -> ChatModel:
         """An endpoint; nothing is sent yet.
 
         Args:
@@ -99,8 +99,10 @@ class ModelEndpoint:
         client = AsyncOpenAI(api_key=api_key, base_url=base_url, max_retries=0, timeout=seconds)
         return cls(client, model=model)
 
-    async def reply(self, ask: Ask, hear: Hear | None = None, *, tries: int = TRIES) -> Reply:
-        """The whole reply, after a few short retries of what may pass; ``hear`` gets its pieces on the way.
+    async def reply(
+        self, ask: ChatRequest, on_delta: OnDelta | None = None, *, tries: int = MAX_TRIES
+    ) -> Reply:
+        """The whole reply, after a few short retries; ``on_delta`` gets its pieces as they arrive.
 
         Pieces that were heard belong to no whole reply when an error follows.
 
@@ -109,14 +111,14 @@ class ModelEndpoint:
             SchemaRefused: it refused the request, perhaps only its schema.
             ModelReplyUnusable: the reply was cut off, empty or no completion.
         """
-        if hear and self._streams:
-            if streamed := await self._try(lambda: self._listen(ask, hear), ask, tries):
+        if on_delta and self._streams:
+            if streamed := await self._try(lambda: self._stream(ask, on_delta), ask, tries):
                 return streamed
             log.info("the model's endpoint sends no stream, asking it for the whole reply")
         whole = await self._try(lambda: self._complete(ask), ask, tries)
-        if hear:
+        if on_delta:
             self._streams = False
-            hear(whole.text)
+            on_delta(whole.text)
         return whole
 
     async def prefer_schema(
@@ -140,7 +142,7 @@ class ModelEndpoint:
         """Close the connections."""
         await self._client.close()
 
-    async def _try(self, send: Callable[[], Awaitable[_T]], ask: Ask, tries: int) -> _T:
+    async def _try(self, send: Callable[[], Awaitable[_T]], ask: ChatRequest, tries: int) -> _T:
         """What ``send`` gives, its errors translated."""
         for tries_left in reversed(range(tries)):
             try:
@@ -148,17 +150,17 @@ class ModelEndpoint:
             except TRANSIENT as error:
                 pause = _pause(error, tries - tries_left)
                 if pause is None or not tries_left:
-                    raise ModelUnavailable(_named(error)) from error
+                    raise ModelUnavailable(_error_name(error)) from error
             except REFUSED as error:
-                raise (SchemaRefused if ask.schema else ModelUnavailable)(_named(error)) from error
+                raise (SchemaRefused if ask.schema else ModelUnavailable)(_error_name(error)) from error
             except UNUSABLE as error:
-                raise ModelReplyUnusable(_named(error)) from error
+                raise ModelReplyUnusable(_error_name(error)) from error
             except openai.OpenAIError as error:
-                raise ModelUnavailable(_named(error)) from error
+                raise ModelUnavailable(_error_name(error)) from error
             await asyncio.sleep(pause)
         raise AssertionError("the last try returns or raises")
 
-    async def _complete(self, ask: Ask) -> Reply:
+    async def _complete(self, ask: ChatRequest) -> Reply:
         reply = await self._send(ask)
         choices = reply.choices if isinstance(reply, ChatCompletion) else None
         if not choices:
@@ -166,23 +168,23 @@ class ModelEndpoint:
         text = choices[0].message.content if choices[0].message else None
         return _whole(text, choices[0].finish_reason, _usage_of(reply))
 
-    async def _listen(self, ask: Ask, hear: Hear) -> Reply | None:
+    async def _stream(self, ask: ChatRequest, on_delta: OnDelta) -> Reply | None:
         """The reply of a stream; None when not a single event came.
 
         An error after the first piece ends it, because a second try would tell what was heard again.
         """
-        heard = _Heard(hear)
+        state = _StreamState(on_delta)
         async with await self._open_stream(ask) as stream:
             try:
                 async for chunk in stream:
-                    heard.take(chunk)
+                    state.take(chunk)
             except BROKEN as error:
-                if heard.pieces:
-                    raise ModelReplyUnusable(f"the stream broke: {_named(error)}") from error
+                if state.pieces:
+                    raise ModelReplyUnusable(f"the stream broke: {_error_name(error)}") from error
                 raise
-        return _whole("".join(heard.pieces), heard.finish_reason, heard.usage) if heard.events else None
+        return _whole("".join(state.pieces), state.finish_reason, state.usage) if state.events else None
 
-    async def _open_stream(self, ask: Ask) -> AsyncStream[ChatCompletionChunk]:
+    async def _open_stream(self, ask: ChatRequest) -> AsyncStream[ChatCompletionChunk]:
         """A stream that ends with its usage, where the endpoint does not mind."""
         stream: AsyncStream[ChatCompletionChunk]
         if self._counts_streams:
@@ -196,7 +198,7 @@ class ModelEndpoint:
         self._counts_streams = False
         return stream
 
-    async def _send(self, ask: Ask, **options: Any) -> Any:
+    async def _send(self, ask: ChatRequest, **options: Any) -> Any:
         """What the SDK returns: a page of HTML with status 200 comes back as a str, despite its types."""
         messages = [{"role": "system", "content": ask.system}, {"role": "user", "content": ask.user}]
         if ask.schema:
@@ -209,10 +211,10 @@ class ModelEndpoint:
 
 
 @dataclass(slots=True)
-class _Heard:
+class _StreamState:
     """What has come of a stream."""
 
-    hear: Hear
+    on_delta: OnDelta
     events: int = 0
     pieces: list[str] = field(default_factory=list)
     finish_reason: str | None = None
@@ -229,7 +231,7 @@ class _Heard:
         piece = choices[0].delta.content if choices[0].delta else None
         if piece:
             self.pieces.append(piece)
-            self.hear(piece)
+            self.on_delta(piece)
 
 
 def _whole(text: str | None, finish_reason: str | None, usage: Usage | None) -> Reply:
@@ -261,7 +263,7 @@ def _pause(error: openai.APIError, tries: int) -> float | None:
     asked = _retry_after(error)
     if asked is None:
         return _JITTER.uniform(0.2, 0.5) * 2.0**tries
-    return asked if asked <= LONGEST_PAUSE else None
+    return asked if asked <= MAX_PAUSE_SECONDS else None
 
 
 def _retry_after(error: openai.APIError) -> float | None:
@@ -272,7 +274,7 @@ def _retry_after(error: openai.APIError) -> float | None:
         return None
 
 
-def _named(error: Exception) -> str:
+def _error_name(error: Exception) -> str:
     """What happened without a word of the exchange."""
     status = getattr(error, "status_code", None)
     return f"{type(error).__name__}{f' {status}' if status else ''}"

@@ -9,17 +9,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from bot.core.facts import unsupported
-from bot.model_calls import ModelCalls, ShortAsk, object_schema, prompt
+from bot.model_calls import ModelCalls, ShortRequest, object_schema, prompt
 
-MOST_WORDINGS = 2
-LONGEST = 300
+MAX_WORDINGS = 2
+MAX_WORDING_CHARS = 300
 """Characters of a wording."""
 
 _TOKENS = 160
 _SCHEMA = object_schema({"wordings": {"type": "array", "items": {"type": "string"}}})
 
 
-class ModelRewording:
+class MultiQueryModel:
     """One short call for each question."""
 
     def __init__(self, calls: ModelCalls) -> None:
@@ -32,12 +32,12 @@ class ModelRewording:
             ModelUnavailable: the endpoint is down, late or refusing.
             ModelReplyUnusable: the reply holds no wordings.
         """
-        ask = ShortAsk("reword", prompt("reword"), f"Question: {question}", _SCHEMA, _TOKENS)
+        ask = ShortRequest("reword", prompt("reword"), f"Question: {question}", _SCHEMA, _TOKENS)
         said = await self._calls.ask(ask, _wordings)
         known = {question.casefold()}
         fresh = [one for one in dict.fromkeys(said) if one and one.casefold() not in known]
-        return [one for one in fresh if len(one) <= LONGEST and not unsupported(one, [question])][
-            :MOST_WORDINGS
+        return [one for one in fresh if len(one) <= MAX_WORDING_CHARS and not unsupported(one, [question])][
+            :MAX_WORDINGS
         ]
 
     async def aclose(self) -> None:

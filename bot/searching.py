@@ -10,27 +10,27 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
-from bot.core.ports import ChannelSearch, Embedder, Retriever, SentenceReader
+from bot.core.ports import ChannelSearchPort, QuestionEmbedder, Retriever, SentenceVectorReader
 from bot.core.ranking import Ranking
 from bot.core.recency import Recency
 from bot.core.reranking import Reranker, RerankingRetriever
 from bot.core.retriever import HybridRetriever
 from bot.core.sentence_ranking import SentenceReranker
-from bot.core.widening import Rewording, Rewords, WideningRetriever
-from bot.engines import Storage
+from bot.core.widening import MultiQuery, MultiQueryMode, QueryExpansionRetriever
+from bot.engines import Stores
 from bot.settings import BotSettings
 from storage.errors import SettingsError
 
 if TYPE_CHECKING:
     from bot.model_calls import ModelCalls
     from bot.rerankers.cross_encoder import CrossEncoder
-    from bot.rerankers.endpoint import EndpointReranker
-    from bot.rerankers.judgement import ModelReranker
+    from bot.rerankers.endpoint import ApiReranker
+    from bot.rerankers.judgement import LlmReranker
 
 
 @asynccontextmanager
 async def open_retriever(
-    storage: Storage, search: ChannelSearch, embedder: Embedder, kept: SentenceReader
+    storage: Stores, search: ChannelSearchPort, embedder: QuestionEmbedder, kept: SentenceVectorReader
 ) -> AsyncIterator[Retriever]:
     """The search of one home; models and connections are closed at the end.
 
@@ -43,8 +43,10 @@ async def open_retriever(
     settings = storage.settings.bot
     async with AsyncExitStack() as stack:
         hybrid = HybridRetriever(search, embedder, _ranking(settings), candidates=settings.candidates)
-        rewording = _open_rewording(settings, stack)
-        widening = WideningRetriever(hybrid, storage.glossary, rewording, rewords=Rewords(settings.reword))
+        multi_query = _open_multi_query(settings, stack)
+        widening = QueryExpansionRetriever(
+            hybrid, storage.glossary, multi_query, rewords=MultiQueryMode(settings.reword)
+        )
         reranker = await _open_reranker(settings, kept, stack)
         yield _reranking(widening, reranker, settings) if reranker else widening
 
@@ -72,24 +74,24 @@ def _reranking(retriever: Retriever, reranker: Reranker, settings: BotSettings) 
     )
 
 
-def _open_rewording(settings: BotSettings, stack: AsyncExitStack) -> Rewording | None:
-    if Rewords(settings.reword) is Rewords.NEVER:
+def _open_multi_query(settings: BotSettings, stack: AsyncExitStack) -> MultiQuery | None:
+    if MultiQueryMode(settings.reword) is MultiQueryMode.NEVER:
         return None
-    from bot.rewording import ModelRewording
+    from bot.rewording import MultiQueryModel
 
-    rewording = ModelRewording(_model_calls(settings, "FOOTNOTE_REWORD", settings.reword_seconds))
-    stack.push_async_callback(rewording.aclose)
-    return rewording
+    multi_query = MultiQueryModel(_model_calls(settings, "FOOTNOTE_REWORD", settings.reword_seconds))
+    stack.push_async_callback(multi_query.aclose)
+    return multi_query
 
 
 async def _open_reranker(
-    settings: BotSettings, kept: SentenceReader, stack: AsyncExitStack
+    settings: BotSettings, kept: SentenceVectorReader, stack: AsyncExitStack
 ) -> Reranker | None:
     if settings.reranker == "none":
         return None
     if settings.reranker == "sentences":
         return SentenceReranker(kept)
-    reranker: CrossEncoder | EndpointReranker | ModelReranker
+    reranker: CrossEncoder | ApiReranker | LlmReranker
     if settings.reranker == "folder":
         reranker = await _open_cross_encoder(settings)
     elif settings.reranker == "endpoint":
@@ -113,12 +115,12 @@ async def _open_cross_encoder(settings: BotSettings) -> CrossEncoder:
     )
 
 
-def _open_endpoint(settings: BotSettings) -> EndpointReranker:
+def _open_endpoint(settings: BotSettings) -> ApiReranker:
     if settings.rerank_url is None:
         raise SettingsError("FOOTNOTE_RERANK_URL: name the endpoint that reranks")
-    from bot.rerankers.endpoint import EndpointReranker
+    from bot.rerankers.endpoint import ApiReranker
 
-    return EndpointReranker.connect(
+    return ApiReranker.connect(
         settings.rerank_url,
         settings.rerank_key.get_secret_value() if settings.rerank_key else None,
         model=settings.rerank_model,
@@ -127,10 +129,10 @@ def _open_endpoint(settings: BotSettings) -> EndpointReranker:
     )
 
 
-def _open_judgement(settings: BotSettings) -> ModelReranker:
-    from bot.rerankers.judgement import ModelReranker
+def _open_judgement(settings: BotSettings) -> LlmReranker:
+    from bot.rerankers.judgement import LlmReranker
 
-    return ModelReranker(_model_calls(settings, "FOOTNOTE_RERANKER", settings.rerank_seconds))
+    return LlmReranker(_model_calls(settings, "FOOTNOTE_RERANKER", settings.rerank_seconds))
 
 
 def _model_calls(settings: BotSettings, wanted_by: str, seconds: float) -> ModelCalls:

@@ -17,37 +17,37 @@ from typing import TYPE_CHECKING, NamedTuple
 from pydantic import SecretStr
 
 from bot.core.answering import Answering
-from bot.core.citation_desk import CitationDesk
+from bot.core.citation_desk import CitationService
 from bot.core.extractive import ExtractiveAnswerer
 from bot.core.gate import EvidenceGate
 from bot.core.link_keys import KeyRing
 from bot.core.links import Links
-from bot.core.recording import recording
+from bot.core.recording import writing_traces
 from bot.core.rewriting import ModelRewriter
-from bot.core.writing import Writing
-from bot.engines import Settings, Storage, open_embedder, open_index, open_pdf_process, open_storage
-from bot.listening import base_url, read_listening
+from bot.core.writing import AnswerWriter
+from bot.engines import Settings, Stores, open_embedder, open_index, open_pdf_process, open_stores
+from bot.listening import base_url, read_server_url
 from bot.searching import open_retriever
 from bot.settings import BotSettings
-from storage.embedding import Embedder, PunctualEmbedder
+from storage.embedding import Embedder, QueryEmbedder
 from storage.errors import SettingsError
 from storage.index.contract import Index
 from storage.index.live import LiveIndex
-from storage.kept_sentences import KeptSentences
+from storage.kept_sentences import SentenceVectorStore
 from storage.pdf.process import PdfProcess
 
 if TYPE_CHECKING:
-    from bot.generator import ModelAnswerer
+    from bot.generator import ModelGenerator
     from ingestion.app import Ingestion
     from ingestion.read.vision_endpoint import VisionEndpoint
     from ingestion.settings import IngestionSettings
 
 
 @asynccontextmanager
-async def open_answering(settings: Settings) -> AsyncIterator[tuple[Storage, Answering]]:
+async def open_answering(settings: Settings) -> AsyncIterator[tuple[Stores, Answering]]:
     """Everything that answers questions, for a command that asks and ends."""
     async with (
-        open_storage(settings) as storage,
+        open_stores(settings) as storage,
         open_embedder(storage) as embedder,
         open_index(storage) as index,
         build_answering(storage, embedder, index, make_links(settings)) as answering,
@@ -57,35 +57,35 @@ async def open_answering(settings: Settings) -> AsyncIterator[tuple[Storage, Ans
 
 @asynccontextmanager
 async def build_answering(
-    storage: Storage, embedder: Embedder, index: Index, links: Links
+    storage: Stores, embedder: Embedder, index: Index, links: Links
 ) -> AsyncIterator[Answering]:
     """Put the use case together; a model's connections are closed at the end."""
     settings = storage.settings.bot
     search = LiveIndex(index, storage.catalog, embedder.space)
-    asking = PunctualEmbedder(embedder, storage.settings.storage.embed_question_seconds)
-    kept = KeptSentences(storage.readings, embedder.space)
+    asking = QueryEmbedder(embedder, storage.settings.storage.embed_question_seconds)
+    kept = SentenceVectorStore(storage.readings, embedder.space)
     async with AsyncExitStack() as stack:
         models = _models(settings)
         for model in models:
             stack.push_async_callback(model.aclose)
         yield Answering(
             retriever=await stack.enter_async_context(open_retriever(storage, search, asking, kept)),
-            writing=Writing(ExtractiveAnswerer(asking, kept), models),
+            writing=AnswerWriter(ExtractiveAnswerer(asking, kept), models),
             rewriter=ModelRewriter(models[0]) if models else None,
             gate=EvidenceGate(least_likeness=settings.least_likeness),
             chunks=storage.readings,
             figures=storage.readings,
             documents=storage.catalog,
-            desk=CitationDesk(storage.citations, links),
+            citations=CitationService(storage.citations, links),
             passages_read=settings.passages_read,
             evidence_tokens=settings.evidence_tokens,
             expansion_tokens=settings.expansion_tokens,
             question_chars=settings.question_chars,
-            records=await stack.enter_async_context(recording(storage.records)),
+            records=await stack.enter_async_context(writing_traces(storage.records)),
         )
 
 
-def _models(settings: BotSettings) -> list[ModelAnswerer]:
+def _models(settings: BotSettings) -> list[ModelGenerator]:
     """The configured models, in the order in which they are asked.
 
     Raises:
@@ -120,11 +120,11 @@ def _second_model(settings: BotSettings) -> _Named | None:
     return _Named(model, url, key)
 
 
-def _connect(named: _Named, settings: BotSettings) -> ModelAnswerer:
+def _connect(named: _Named, settings: BotSettings) -> ModelGenerator:
     """An endpoint of one's own may want no key."""
-    from bot.generator import ModelAnswerer
+    from bot.generator import ModelGenerator
 
-    return ModelAnswerer.connect(
+    return ModelGenerator.connect(
         named.key.get_secret_value() if named.key else "none",
         named.url,
         model=named.model,
@@ -148,7 +148,7 @@ def make_links(settings: Settings) -> Links:
             f"{settings.home / 'link_keys.json'} is damaged: put back a copy, or delete it; links made "
             "until now then end"
         ) from None
-    public = bot.public_url or read_listening(settings.home) or base_url(bot.host, bot.port)
+    public = bot.public_url or read_server_url(settings.home) or base_url(bot.host, bot.port)
     return Links(
         keys,
         public,
@@ -158,7 +158,7 @@ def make_links(settings: Settings) -> Links:
     )
 
 
-def build_ingestion(storage: Storage, embedder: Embedder, index: Index, pdf: PdfProcess) -> Ingestion:
+def build_ingestion(storage: Stores, embedder: Embedder, index: Index, pdf: PdfProcess) -> Ingestion:
     """Put the ingestion room together; nothing runs yet."""
     from ingestion.app import Ingestion
 
@@ -194,10 +194,10 @@ def _vision(settings: IngestionSettings) -> VisionEndpoint | None:
 
 
 @asynccontextmanager
-async def open_ingestion(settings: Settings) -> AsyncIterator[tuple[Storage, Ingestion]]:
+async def open_ingestion(settings: Settings) -> AsyncIterator[tuple[Stores, Ingestion]]:
     """Everything that reads PDFs, for a command that ingests and ends."""
     async with (
-        open_storage(settings) as storage,
+        open_stores(settings) as storage,
         open_embedder(storage) as embedder,
         open_index(storage) as index,
         open_pdf_process(storage) as pdf,

@@ -11,23 +11,23 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
-from bot.core.announcing import Announcing
+from bot.core.announcing import Notifier
 from bot.core.announcing_ports import Announcer
 from bot.core.answering import Answering
-from bot.core.citation_desk import CitationDesk
+from bot.core.citation_desk import CitationService
 from bot.core.conversation import Conversation
-from bot.core.forgetting import forgetting
+from bot.core.forgetting import expiring
 from bot.core.links import Links
 from bot.core.ports import Messenger
-from bot.core.receipt_desk import ReceiptDesk
+from bot.core.receipt_desk import ReceiptBuilder
 from bot.core.routing import Routes
-from bot.core.trying import QuestionTrial
-from bot.engines import Settings, Storage, open_embedder, open_index, open_pdf_process, open_storage
-from bot.listening import Listening
+from bot.core.trying import SuggestedQuestions
+from bot.engines import Settings, Stores, open_embedder, open_index, open_pdf_process, open_stores
+from bot.listening import ServerSocket
 from bot.service import build_answering, build_ingestion, make_links
 from bot.settings import BotSettings
 from bot.web.app import build_web, make_runner
-from bot.web.ports import PageRenderer, Stores
+from bot.web.ports import PageRendererPort, WebStores
 from ingestion.wish.mapping import MAP_NAME
 from storage.errors import IndexUnavailable
 from storage.inbox import Inbox
@@ -36,8 +36,8 @@ from storage.models import Platform, TenantName
 from storage.notices import Notices
 
 if TYPE_CHECKING:
-    from bot.slack.door import SlackDoor
-    from bot.teams.door import TeamsDoor
+    from bot.slack.door import SlackAdapter
+    from bot.teams.door import TeamsAdapter
 
 DRAIN_SECONDS = 10.0
 LEASE_SECONDS = 20.0
@@ -48,7 +48,7 @@ LEASE_SECONDS = 20.0
 class Service:
     """A running ``serve``."""
 
-    storage: Storage
+    storage: Stores
     greeting: tuple[str, str, str]
     """Its first words, line by line."""
 
@@ -61,34 +61,40 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         StorageError: something cannot be opened; the message says what to do.
     """
     async with AsyncExitStack() as stack:
-        listening = stack.enter_context(Listening(settings.bot.host, settings.bot.port, settings.home))
-        storage = await stack.enter_async_context(open_storage(settings))
+        server_socket = stack.enter_context(ServerSocket(settings.bot.host, settings.bot.port, settings.home))
+        storage = await stack.enter_async_context(open_stores(settings))
         pdf = await stack.enter_async_context(open_pdf_process(storage))
         embedder = await stack.enter_async_context(open_embedder(storage))
         index = await stack.enter_async_context(open_index(storage, patiently=True))
-        listening.tell()
+        server_socket.write_note()
         for kept in (storage.memory, storage.records):
-            await stack.enter_async_context(forgetting(kept))
+            await stack.enter_async_context(expiring(kept))
         links = make_links(settings)
         answering = await stack.enter_async_context(build_answering(storage, embedder, index, links))
         ingestion = build_ingestion(storage, embedder, index, pdf)
         stack.push_async_callback(ingestion.stop)
         await ingestion.start(settings.inbox, settings.home / MAP_NAME)
-        doors = await stack.enter_async_context(_open_doors(storage, answering))
+        platforms = await stack.enter_async_context(_open_platforms(storage, answering))
         await stack.enter_async_context(
             _open_web(
-                storage, answering, links=links, renderer=pdf, doors=doors, listening=listening, index=index
+                storage,
+                answering,
+                links=links,
+                renderer=pdf,
+                platforms=platforms,
+                server_socket=server_socket,
+                index=index,
             )
         )
-        await doors.start()
-        await stack.enter_async_context(_open_announcing(storage, answering, links, doors))
-        yield Service(storage, greeting(settings, listening.url, doors.names))
+        await platforms.start()
+        await stack.enter_async_context(_open_notifier(storage, answering, links, platforms))
+        yield Service(storage, greeting(settings, server_socket.url, platforms.names))
 
 
-class Doors:
+class ChatPlatforms:
     """The chat platforms that are configured, and the conversation they hand messages to."""
 
-    def __init__(self, storage: Storage, answering: Answering) -> None:
+    def __init__(self, storage: Stores, answering: Answering) -> None:
         settings = storage.settings.bot
         messengers: dict[Platform, Messenger] = {}
         self._conversation = Conversation(
@@ -97,11 +103,11 @@ class Doors:
             answering,
             storage.memory,
             messengers,
-            at_once=settings.questions_at_once,
+            concurrency=settings.questions_at_once,
             lease_seconds=LEASE_SECONDS,
         )
-        self.slack = _slack_door(settings, self._conversation)
-        self.teams = _teams_door(settings, self._conversation)
+        self.slack = _slack_adapter(settings, self._conversation)
+        self.teams = _teams_adapter(settings, self._conversation)
         self.announcers: dict[Platform, Announcer] = {}
         if self.slack:
             messengers[Platform.SLACK] = self.announcers[Platform.SLACK] = self.slack.messenger
@@ -112,7 +118,7 @@ class Doors:
     @property
     def names(self) -> list[str]:
         """The platforms, as people call them."""
-        return [name for name, door in (("Slack", self.slack), ("Teams", self.teams)) if door]
+        return [name for name, adapter in (("Slack", self.slack), ("Teams", self.teams)) if adapter]
 
     def add_routes(self, app: web.Application) -> None:
         """Take the platforms' requests."""
@@ -142,38 +148,38 @@ class Doors:
             await self.teams.stop()
 
 
-def _slack_door(settings: BotSettings, conversation: Conversation) -> SlackDoor | None:
+def _slack_adapter(settings: BotSettings, conversation: Conversation) -> SlackAdapter | None:
     """Slack's door when it is configured; its SDK is imported only then."""
     if settings.slack_bot_token is None:
         return None
-    from bot.slack.door import SlackDoor, slack_messenger
+    from bot.slack.door import SlackAdapter, slack_messenger
 
     messenger = slack_messenger(settings)
-    return SlackDoor(settings, messenger, conversation.receive) if messenger else None
+    return SlackAdapter(settings, messenger, conversation.receive) if messenger else None
 
 
-def _teams_door(settings: BotSettings, conversation: Conversation) -> TeamsDoor | None:
+def _teams_adapter(settings: BotSettings, conversation: Conversation) -> TeamsAdapter | None:
     """Teams' door when it is configured; its SDK is imported only then."""
     if not (settings.teams_development or settings.teams_app_id or settings.teams_app_password):
         return None
-    from bot.teams.door import TeamsDoor, teams_messenger
+    from bot.teams.door import TeamsAdapter, teams_messenger
 
     messenger = teams_messenger(settings)
-    return TeamsDoor(settings, messenger, conversation.receive) if messenger else None
+    return TeamsAdapter(settings, messenger, conversation.receive) if messenger else None
 
 
 @asynccontextmanager
-async def _open_doors(storage: Storage, answering: Answering) -> AsyncIterator[Doors]:
-    doors = Doors(storage, answering)
+async def _open_platforms(storage: Stores, answering: Answering) -> AsyncIterator[ChatPlatforms]:
+    platforms = ChatPlatforms(storage, answering)
     try:
-        yield doors
+        yield platforms
     finally:
-        await doors.stop()
+        await platforms.stop()
 
 
 @asynccontextmanager
-async def _open_announcing(
-    storage: Storage, answering: Answering, links: Links, doors: Doors
+async def _open_notifier(
+    storage: Stores, answering: Answering, links: Links, platforms: ChatPlatforms
 ) -> AsyncIterator[None]:
     """Tell channels and admins of their files until the context ends; a message in work is then finished."""
     settings, notices = storage.settings.bot, Notices(storage.database)
@@ -181,14 +187,18 @@ async def _open_announcing(
     routes = Routes(
         settings.receipts, await storage.channels.ensure_tenant(TenantName(admin)) if admin else None
     )
-    trial = QuestionTrial(answering, storage.readings)
-    desk = ReceiptDesk(notices, storage.channels, trial, CitationDesk(storage.citations, links))
-    announcing = Announcing(notices, storage.channels, desk, routes=routes, announcers=doors.announcers)
-    running = asyncio.create_task(announcing.run(), name="announcing")
+    suggested_questions = SuggestedQuestions(answering, storage.readings)
+    receipt_builder = ReceiptBuilder(
+        notices, storage.channels, suggested_questions, CitationService(storage.citations, links)
+    )
+    notifier = Notifier(
+        notices, storage.channels, receipt_builder, routes=routes, announcers=platforms.announcers
+    )
+    running = asyncio.create_task(notifier.run(), name="announcing")
     try:
         yield
     finally:
-        announcing.stop()
+        notifier.stop()
         await asyncio.wait([running], timeout=DRAIN_SECONDS)
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
@@ -196,13 +206,13 @@ async def _open_announcing(
 
 @asynccontextmanager
 async def _open_web(
-    storage: Storage,
+    storage: Stores,
     answering: Answering,
     *,
     links: Links,
-    renderer: PageRenderer,
-    doors: Doors,
-    listening: Listening,
+    renderer: PageRendererPort,
+    platforms: ChatPlatforms,
+    server_socket: ServerSocket,
     index: Index,
 ) -> AsyncIterator[None]:
     async def ready() -> bool:
@@ -215,7 +225,7 @@ async def _open_web(
     settings = storage.settings
     app = build_web(
         answering=answering,
-        stores=_stores(storage),
+        stores=_web_stores(storage),
         links=links,
         renderer=renderer,
         settings=settings.bot,
@@ -223,18 +233,18 @@ async def _open_web(
         inbox=settings.inbox,
         ready=ready,
     )
-    doors.add_routes(app)
+    platforms.add_routes(app)
     runner = make_runner(app)
     await runner.setup()
     try:
-        await web.SockSite(runner, listening.socket).start()
+        await web.SockSite(runner, server_socket.socket).start()
         yield
     finally:
         await runner.cleanup()
 
 
-def _stores(storage: Storage) -> Stores:
-    return Stores(
+def _web_stores(storage: Stores) -> WebStores:
+    return WebStores(
         storage.channels,
         storage.catalog,
         storage.citations,

@@ -13,23 +13,23 @@ from ingestion.outcome import IngestResult, result_of
 from ingestion.publish.publishing import Publisher
 from ingestion.publish.reconciling import Reconciler, Repairs
 from ingestion.publish.verifying import Verifier
-from ingestion.read.cutting import Cutter
-from ingestion.read.describing import Describer, VisionModel
+from ingestion.read.cutting import ChunkingClient
+from ingestion.read.describing import FigureDescriber, VisionModel
 from ingestion.read.full_reading import FullReader
 from ingestion.read.generations import generations_of
-from ingestion.read.looking import Look, PageViewer
+from ingestion.read.looking import LayoutChunker, PageViewer
 from ingestion.read.quick_reading import QuickReader
-from ingestion.read.sentence_embedding import SentenceEmbedding
+from ingestion.read.sentence_embedding import SentenceEmbedder
 from ingestion.settings import IngestionSettings
 from ingestion.sources.listing import first_level
 from ingestion.steps import Steps
 from ingestion.watch.intake import Intake
-from ingestion.watch.single_run import Batch, SingleRun
+from ingestion.watch.single_run import BatchIngest, IngestBatch
 from ingestion.watch.watcher import Watcher
 from ingestion.wish.channel_folders import channel_of_folder
 from ingestion.work.lease_owner import own_name
-from ingestion.work.schedule import Schedule
-from ingestion.work.side_process import SideProcesses
+from ingestion.work.schedule import Scheduler
+from ingestion.work.side_process import ComputePool
 from ingestion.work.worker import Worker
 from storage.arrivals import Arrivals
 from storage.blobs import Blobs
@@ -42,13 +42,13 @@ from storage.index.contract import Index
 from storage.leases import Leases
 from storage.locked_readings import LockedReadings
 from storage.models import Channel, Rung
-from storage.planning import GapFinder, Generations, put_in_force
+from storage.planning import GapFinder, Generations, set_current_generations
 from storage.progress import Progress
-from storage.publication_work import PublicationWork
-from storage.purging import Purge
-from storage.reading_work import ReadingWork
+from storage.publication_work import PublicationQueue
+from storage.purging import PurgeQueue
+from storage.reading_work import ReadingQueue
 from storage.readings import ReadingFiles
-from storage.reconciling import Reconciling
+from storage.reconciling import Inventory
 from storage.vector_cache import VectorCache
 
 __all__ = ["IngestResult", "Ingestion"]
@@ -66,7 +66,7 @@ class Ingestion:
 
     generations: Generations
     """The readings that are wanted."""
-    _schedule: Schedule | None = None
+    _schedule: Scheduler | None = None
     _worker: Worker[Any] | None = None
     """Both only between ``start`` and ``stop``."""
 
@@ -84,8 +84,8 @@ class Ingestion:
         channels: Channels,
         passwords: FolderPasswords,
         vision: VisionModel | None = None,
-        side: SideProcesses | None = None,
-        make_schedule: Callable[[], Schedule] = Schedule,
+        compute_pool: ComputePool | None = None,
+        make_schedule: Callable[[], Scheduler] = Scheduler,
         make_worker: type[Worker[Any]] = Worker,
     ) -> None:
         """Put the parts together; nothing runs before ``start`` or ``ingest``.
@@ -107,42 +107,50 @@ class Ingestion:
         self._folders, self._vectors = Folders(database), VectorCache(database)
         self._intake = Intake(Arrivals(database, self.generations), blobs, max_file_mb * 1024 * 1024)
         self._watcher = Watcher(settings, database, channels, self._intake, leases.owner)
-        self._purge = Purge(database, leases, settings.retire_grace_seconds, settings.delete_grace_seconds)
-        publication_work = PublicationWork(database, leases)
-        self._side = side or SideProcesses(settings.read_workers)
+        self._purge = PurgeQueue(
+            database, leases, settings.retire_grace_seconds, settings.delete_grace_seconds
+        )
+        publication_work = PublicationQueue(database, leases)
+        self._compute_pool = compute_pool or ComputePool(settings.read_workers)
         self._make_schedule, self._make_worker = make_schedule, make_worker
-        publisher = Publisher(publication_work, self._purge, files, index, self._side)
-        self._steps = self._steps_with(publisher, pdf, embedder, vision)
+        publisher = Publisher(publication_work, self._purge, files, index, self._compute_pool)
+        self._steps = self._make_steps(publisher, pdf, embedder, vision)
         self._verifier = Verifier(publication_work, index)
         self._reconciler = _reconciler(settings, database, self._verifier, index, blobs=blobs, files=files)
 
-    def _steps_with(
+    def _make_steps(
         self, publisher: Publisher, pdf: PageViewer, embedder: Embedder, vision: VisionModel | None
     ) -> Steps:
-        work = ReadingWork(self._database, self._leases, self.generations)
+        work = ReadingQueue(self._database, self._leases, self.generations)
         settings = self._settings
-        cutter = Cutter(
-            self._side, self._files, embedder, settings.chunk_tokens, reads_pictures=settings.reads_pictures
+        chunking_client = ChunkingClient(
+            self._compute_pool,
+            self._files,
+            embedder,
+            settings.chunk_tokens,
+            reads_pictures=settings.reads_pictures,
         )
         ocr_pages = settings.ocr_pages if settings.reads_pictures else 0
-        look = Look(self._blobs, pdf, cutter, looks=settings.layout, ocr_pages=ocr_pages)
+        layout_chunker = LayoutChunker(
+            self._blobs, pdf, chunking_client, reads_layout=settings.layout, ocr_pages=ocr_pages
+        )
         return Steps(
-            QuickReader(work, self._blobs, pdf, cutter),
+            QuickReader(work, self._blobs, pdf, chunking_client),
             FullReader(
                 work,
                 self._files,
                 embedder,
                 self._vectors,
-                look,
-                describe=Describer(self._blobs, pdf, vision).describe if vision else None,
+                layout_chunker,
+                describe=FigureDescriber(self._blobs, pdf, vision).describe if vision else None,
                 sentences=self._sentence_embedding(embedder) if settings.sentence_vectors else None,
             ),
             publisher,
             read_workers=self._settings.read_workers,
         )
 
-    def _sentence_embedding(self, embedder: Embedder) -> SentenceEmbedding:
-        return SentenceEmbedding(embedder, VectorCache(self._database, of_sentences=True))
+    def _sentence_embedding(self, embedder: Embedder) -> SentenceEmbedder:
+        return SentenceEmbedder(embedder, VectorCache(self._database, of_sentences=True))
 
     async def start(self, inbox: Path, folder_map: Path | None = None) -> None:
         """Watch an inbox, each folder in it being the channel of that name, and what a map names.
@@ -158,16 +166,16 @@ class Ingestion:
             OSError: the inbox is new and cannot be made.
         """
         async with self._database.transaction() as session:
-            await put_in_force(session, self.generations)
+            await set_current_generations(session, self.generations)
         worker, schedule = self._begin(Rung.FULL)
         await self._watcher.start(inbox, folder_map, schedule, worker.wake)
 
         async def reconcile() -> None:
-            if await self._reconciler.look():
-                self._watcher.look_afresh()
+            if await self._reconciler.tick():
+                self._watcher.invalidate()
 
         schedule.every(PURGE_SECONDS, "purge", self.purge)
-        schedule.every(VERIFY_SECONDS, "verify", self._verifier.look)
+        schedule.every(VERIFY_SECONDS, "verify", self._verifier.tick)
         schedule.every(VERIFY_SECONDS, "renew", self._reconciler.renew_damaged)
         schedule.every(RECONCILE_SECONDS, "reconcile", reconcile)
 
@@ -180,7 +188,7 @@ class Ingestion:
         await self._watcher.stop()
         if worker is not None:
             await worker.stop()
-        await self._side.aclose()
+        await self._compute_pool.aclose()
 
     async def ingest(
         self,
@@ -197,7 +205,7 @@ class Ingestion:
             SettingsError: the path is a file that is no PDF by its name.
             InfrastructureError: the path cannot be listed, or a disk or the database does not work.
         """
-        run = self._single_run()
+        run = self._batch_ingest()
         return await self._finish(run, [await run.batch(path, channel)], wait, on_progress)
 
     async def ingest_root(
@@ -209,7 +217,7 @@ class Ingestion:
             InfrastructureError, OSError: as ``ingest``.
         """
         names, skipped = await asyncio.to_thread(first_level, root)
-        run = self._single_run()
+        run = self._batch_ingest()
         batches = []
         for name in names:
             if (channel := await channel_of_folder(self._channels, name)) is not None:
@@ -217,20 +225,20 @@ class Ingestion:
         result = await self._finish(run, batches, wait, on_progress)
         return replace(result, skipped=tuple(skipped))
 
-    def _single_run(self) -> SingleRun:
-        return SingleRun(self._database, self._folders, self._intake, self.generations, self._settings)
+    def _batch_ingest(self) -> BatchIngest:
+        return BatchIngest(self._database, self._folders, self._intake, self.generations, self._settings)
 
     async def _finish(
         self,
-        run: SingleRun,
-        batches: list[Batch],
+        run: BatchIngest,
+        batches: list[IngestBatch],
         wait: Rung,
         on_progress: Callable[[Progress], None],
     ) -> IngestResult:
         rung = wait if self.generations.full else Rung.QUICK
-        await self._locked.look()
+        await self._locked.tick()
         if rung is Rung.FULL:
-            await self._gaps.look()
+            await self._gaps.tick()
         async with self._working(rung) as worker:
             return result_of(await run.finish(batches, rung, on_progress, worker.wake))
 
@@ -245,7 +253,7 @@ class Ingestion:
         finally:
             await self.stop()
 
-    def _begin(self, rung: Rung) -> tuple[Worker[Any], Schedule]:
+    def _begin(self, rung: Rung) -> tuple[Worker[Any], Scheduler]:
         quiet = asyncio.Event()
         self._worker = worker = self._make_worker(self._steps.lanes(rung, quiet), self._leases, quiet)
         self._schedule = schedule = self._make_schedule()
@@ -255,8 +263,8 @@ class Ingestion:
 
         worker.start()
         schedule.start()
-        schedule.every(PLAN_SECONDS, "plan", self._gaps.look)
-        schedule.every(PLAN_SECONDS, "unlock", self._locked.look)
+        schedule.every(PLAN_SECONDS, "plan", self._gaps.tick)
+        schedule.every(PLAN_SECONDS, "unlock", self._locked.tick)
         schedule.every(WORK_SECONDS, "work", wake)
         return worker, schedule
 
@@ -288,7 +296,7 @@ def _reconciler(
     files: ReadingFiles,
 ) -> Reconciler:
     return Reconciler(
-        Reconciling(database),
+        Inventory(database),
         verifier,
         index,
         blobs,

@@ -17,7 +17,7 @@ class IngestionError(Exception):
     """Base of every error this package raises."""
 
 
-class NotSettled(IngestionError):
+class FileChanged(IngestionError):
     """The file changed while it was copied."""
 
 
@@ -25,9 +25,9 @@ class NotAFile(IngestionError):
     """There is no regular file of this name (any more)."""
 
 
-class Refused(IngestionError):
+class FileRefused(IngestionError):
     """The bytes of the file cannot be stored; the message is a sentence for an admin."""
 
 
-class Unreadable(Refused):
+class FileUnreadable(FileRefused):
     """The file cannot be read as things are; it is tried again in a while, changed or not."""

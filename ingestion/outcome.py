@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from storage.standing import Standing
+from storage.standing import IngestStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +25,12 @@ class IngestResult:
     """Loose PDFs that no channel was named for."""
 
 
-def result_of(standings: Sequence[Standing]) -> IngestResult:
+def result_of(statuses: Sequence[IngestStatus]) -> IngestResult:
     """What became of these documents."""
     return IngestResult(
-        files=len(standings),
-        live=sum(one.rung is not None for one in standings),
-        pages=sum(one.pages for one in standings),
-        quarantined=tuple((one.file, one.reason) for one in standings if one.reason is not None),
-        waiting_for_ocr=tuple(one.file for one in standings if one.waits_for_ocr),
+        files=len(statuses),
+        live=sum(one.rung is not None for one in statuses),
+        pages=sum(one.pages for one in statuses),
+        quarantined=tuple((one.file, one.reason) for one in statuses if one.reason is not None),
+        waiting_for_ocr=tuple(one.file for one in statuses if one.waits_for_ocr),
     )

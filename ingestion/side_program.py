@@ -172,7 +172,7 @@ def answer(job: dict[str, Any], data: bytes) -> dict[str, Any]:
 
 def main() -> None:
     """Do jobs until the owner ends."""
-    limits.die_with(int(sys.argv[1]))
+    limits.terminate_with_parent(int(sys.argv[1]))
     os.nice(NICENESS)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     count_tokens("")

@@ -12,7 +12,7 @@ from ingestion.work.worker import Lane
 from storage.models import Rung
 from storage.reading_work import ReadingClaim
 
-EMBEDDED_AT_ONCE = 4
+EMBED_CONCURRENCY = 4
 """Documents that take turns at the embedder, so that a short one need not wait for a long one."""
 
 
@@ -44,7 +44,7 @@ class Steps:
         return Lane(reader.claim_quick, reader.read, reader.fail, reader.let_go, slots, is_background=False)
 
     def _embedding(self, quiet: asyncio.Event) -> Lane[Any]:
-        reader, full_reader, slots = self._reader, self._full_reader, EMBEDDED_AT_ONCE
+        reader, full_reader, slots = self._reader, self._full_reader, EMBED_CONCURRENCY
 
         async def embed(claim: ReadingClaim) -> None:
             await full_reader.read(claim, quiet.wait)

@@ -21,7 +21,7 @@ ANALYZER = "terms-2"
 
 TITLE_WEIGHT = 2
 HEADING_WEIGHT = 1
-LONGEST_TERM = 64
+MAX_TERM_CHARS = 64
 """Longer runs are no words (base64, rulers); engines limit the size of a key."""
 
 _DASHES = dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2212\ufe58\ufe63\uff0d"), "-")
@@ -117,7 +117,7 @@ def _terms(number: str | None, word: str | None) -> tuple[str, ...]:
         found = _number_terms((number or "").replace(" ", ""))
     else:
         found = _word_terms(word) if word.isascii() else _spellings(word)
-    return tuple(term[:LONGEST_TERM] for term in found)
+    return tuple(term[:MAX_TERM_CHARS] for term in found)
 
 
 def _number_terms(number: str) -> Iterator[str]:

@@ -20,7 +20,7 @@ from storage.database import Database
 from storage.folders import Folder, is_ours
 from storage.identity import (
     Arrival,
-    Sighting,
+    ScanContext,
     documents_at,
     is_kept,
     newest_number,
@@ -36,11 +36,11 @@ from storage.tables import (
     PublicationRow,
     VersionRow,
 )
-from storage.telling import tell_failed, tell_refused
+from storage.telling import record_failed, record_refused
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredArrival:
     """What an arrival turned out to be."""
 
     file: str
@@ -51,7 +51,7 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True)
-class Namesake:
+class SameContentDocument:
     """A document of another folder of the channel that has a content which arrives here."""
 
     document: UUID
@@ -75,10 +75,10 @@ class Arrivals:
         self,
         folder: Folder,
         arrivals: Sequence[Arrival],
-        sighting: Sighting | None,
+        scan_context: ScanContext | None,
         *,
         owner: str | None = None,
-    ) -> list[Stored]:
+    ) -> list[StoredArrival]:
         """Make each arrival a new document, a new version, a renamed or a returned document.
 
         Args:
@@ -98,11 +98,11 @@ class Arrivals:
                 await asyncio.to_thread(one.keep_blob)
             reach("after-adopt")
             await _keep_rows_of_blobs(session, arrivals)
-            owners = await owners_of(session, folder, arrivals, sighting)
+            owners = await owners_of(session, folder, arrivals, scan_context)
             stored = [await _store_one(session, folder, one, owners.get(one.file)) for one in arrivals]
             await session.flush()
             await plan(session, self._generations, contents)
-            await tell_failed(session, contents)
+            await record_failed(session, contents)
             return stored
 
     async def refuse(self, folder: Folder, file: str, look: dict[str, Any], reason: str) -> UUID:
@@ -116,10 +116,12 @@ class Arrivals:
                 document = DocumentRow(channel_id=folder.channel_id, folder_id=folder.id, file=file)
                 session.add(document)
             document.look, document.reason, document.state = look, reason, "quarantined"
-            await tell_refused(session, document, reason)
+            await record_refused(session, document, reason)
             return document.id
 
-    async def namesakes(self, folder: Folder, contents: Collection[str]) -> list[Namesake]:
+    async def same_content_documents(
+        self, folder: Folder, contents: Collection[str]
+    ) -> list[SameContentDocument]:
         """Documents of the channel's other folders with one of these contents: they may have moved here."""
         query = (
             select(col(DocumentRow.id), col(FolderRow.location), col(DocumentRow.file))
@@ -130,7 +132,7 @@ class Arrivals:
             .where(col(DocumentRow.folder_id) != folder.id, text(f"document.{IS_PRESENT}"))
         )
         async with self._database.snapshot() as session:
-            return [Namesake(*row) for row in await session.execute(query)]
+            return [SameContentDocument(*row) for row in await session.execute(query)]
 
     async def known_contents(self, location: str, files: Collection[str]) -> KnownContents:
         """What these files held when they were last stored for any channel.
@@ -162,7 +164,7 @@ async def _keep_rows_of_blobs(session: AsyncSession, arrivals: Iterable[Arrival]
 
 async def _store_one(
     session: AsyncSession, folder: Folder, arrival: Arrival, document: DocumentRow | None
-) -> Stored:
+) -> StoredArrival:
     """Give the arrival to its document, a new one if it has none."""
     outcome = "same"
     if document is None:
@@ -179,7 +181,7 @@ async def _store_one(
     document.state, document.reason, document.deleted_at = "present", None, None
     number, is_new = await _version_of(session, document.id, arrival.sha256)
     outcome = "version" if is_new and number > 1 else outcome
-    return Stored(arrival.file, document.id, number, outcome)
+    return StoredArrival(arrival.file, document.id, number, outcome)
 
 
 async def _version_of(session: AsyncSession, document: UUID, sha256: str) -> tuple[int, bool]:

@@ -22,7 +22,7 @@ _TEMPORARY = "temporary"
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class ShardEntry:
     """An entry of a shelf: one of the 256 folders that blobs and readings are spread over."""
 
     size: int
@@ -30,21 +30,21 @@ class Kept:
     """Since it was written."""
 
 
-SHELVES = tuple(f"{number:02x}" for number in range(256))
+SHARDS = tuple(f"{number:02x}" for number in range(256))
 
 
-def list_shelves(root: Path, shelves: Iterable[str]) -> dict[str, Kept]:
+def list_shards(root: Path, shards: Iterable[str]) -> dict[str, ShardEntry]:
     """What lies on these shelves, by name; nothing where there is no such shelf (yet).
 
     Raises:
         OSError: the disk does not answer.
     """
     now, found = time.time(), {}
-    for shelf in shelves:
+    for shelf in shards:
         with suppress(FileNotFoundError), os.scandir(root / shelf) as entries:
             for one in entries:
                 looked = one.stat(follow_symlinks=False)
-                found[one.name] = Kept(looked.st_size, now - looked.st_mtime)
+                found[one.name] = ShardEntry(looked.st_size, now - looked.st_mtime)
     return found
 
 
@@ -95,14 +95,14 @@ class Blobs:
             raise ValueError("not a sha256")
         return self._root / sha256[:2] / sha256
 
-    def listed(self, shelves: Iterable[str]) -> dict[str, Kept]:
+    def listed(self, shards: Iterable[str]) -> dict[str, ShardEntry]:
         """The blobs whose sha256 begin with these pairs of digits, as they lie on the disk.
 
         Raises:
             BlobsUnavailable: the disk does not answer.
         """
         with _translated_errors():
-            return list_shelves(self._root, shelves)
+            return list_shards(self._root, shards)
 
     def remove(self, sha256: str) -> None:
         """Remove a blob; idempotent."""

@@ -9,20 +9,20 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-BriefVectors = npt.NDArray[np.int8]
+Int8Vectors = npt.NDArray[np.int8]
 Vectors = npt.NDArray[np.float32]
 
-LARGEST = 127
+MAX_INT8 = 127
 
 
-def shorten(vectors: Vectors) -> BriefVectors:
+def quantize(vectors: Vectors) -> Int8Vectors:
     """(texts, dimensions) vectors, none of them zero, in a byte a number."""
     largest = np.abs(vectors).max(axis=1, keepdims=True, initial=np.float32(1e-12))
-    brief: BriefVectors = np.rint(vectors * (LARGEST / largest)).astype(np.int8)
+    brief: Int8Vectors = np.rint(vectors * (MAX_INT8 / largest)).astype(np.int8)
     return brief
 
 
-def lengthen(vectors: BriefVectors) -> Vectors:
+def dequantize(vectors: Int8Vectors) -> Vectors:
     """The same as float32, each of length one."""
     numbers = vectors.astype(np.float32)
     lengths = np.linalg.norm(numbers, axis=1, keepdims=True)

@@ -205,8 +205,8 @@ def _described(
     details: str | None, corrected: str | None
 ) -> tuple[Mapping[str, MetadataField], frozenset[int]]:
     """(metadata, pages read by OCR) as JSON tells them; memoised, because every question meets the same."""
-    told, said = (json.loads(one or "null") or {} for one in (details, corrected))
-    return metadata_of(told, said), frozenset(told.get("ocr_pages", ()))
+    printed, said = (json.loads(one or "null") or {} for one in (details, corrected))
+    return metadata_of(printed, said), frozenset(printed.get("ocr_pages", ()))
 
 
 def _source(

@@ -11,7 +11,7 @@ from storage.errors import InvalidTenant, UnknownChannel
 from storage.models import Channel, ChannelKey, Platform, TenantName
 from storage.tables import ChannelRow
 
-LONGEST_NAME = 255
+MAX_NAME_CHARS = 255
 """Bytes of a folder's name."""
 _PLATFORMS = {"sl": Platform.SLACK, "ms": Platform.TEAMS, "lo": Platform.LOCAL}
 
@@ -117,7 +117,7 @@ class Channels:
 def is_folder_name(name: str) -> bool:
     """Whether a visible folder in the inbox can be called so: each local channel has one of its name."""
     is_shown = bool(name.strip()) and name.isprintable() and not name.startswith(".")
-    return is_shown and "/" not in name and len(name.encode(errors="replace")) <= LONGEST_NAME
+    return is_shown and "/" not in name and len(name.encode(errors="replace")) <= MAX_NAME_CHARS
 
 
 def named_tenant(name: str) -> TenantName:

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from sqlalchemy import insert
 
 from storage.clock import utc_now
-from storage.columns import chance_id
+from storage.columns import random_id
 from storage.database import Database
 from storage.models import Box, CitationRecord, Shown
 from storage.tables import CitationRow
@@ -25,7 +25,7 @@ class Citations:
         now = utc_now()
         kept = [
             CitationRecord(
-                id=chance_id(),
+                id=random_id(),
                 channel_id=channel_id,
                 version_id=one.version_id,
                 page=one.page,
@@ -36,7 +36,7 @@ class Citations:
             for one in shown
         ]
         if kept:
-            async with self._database.transaction(alone=False) as session:
+            async with self._database.transaction(exclusive=False) as session:
                 await session.execute(insert(CitationRow), list(map(asdict, kept)))
         return kept
 

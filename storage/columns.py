@@ -20,7 +20,7 @@ SQLModel.metadata.naming_convention = {
 }
 
 
-NEVER_AGAIN = {"sqlite_autoincrement": True}
+AUTOINCREMENT = {"sqlite_autoincrement": True}
 """For ids that stand in links: what is gone keeps its id, or an old link would open something else."""
 
 
@@ -46,12 +46,12 @@ def moment(**options: Any) -> Any:
     return Field(sa_type=UtcDateTime, **options)
 
 
-def chance_id() -> int:
+def random_id() -> int:
     """An id that nobody can count on, exact even in a JSON number."""
     return secrets.randbelow(2**53)
 
 
-class Leased(SQLModel):
+class LeaseColumns(SQLModel):
     """Columns of work that one worker at a time may do.
 
     A worker takes a row by raising ``fence``; whoever holds an older fence can change nothing.

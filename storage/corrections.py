@@ -12,7 +12,7 @@ from storage.errors import SettingsError
 from storage.metadata_models import FIELDS
 from storage.tables import IS_PRESENT, DocumentRow, VersionRow
 
-LONGEST_VALUE = 120
+MAX_VALUE_CHARS = 120
 
 
 class Corrections:
@@ -29,8 +29,8 @@ class Corrections:
         """
         if unknown := changes.keys() - set(FIELDS):
             raise SettingsError(f"{', '.join(sorted(unknown))}: no such field; there are {', '.join(FIELDS)}")
-        if any(value and len(value) > LONGEST_VALUE for value in changes.values()):
-            raise SettingsError(f"a value may have {LONGEST_VALUE} characters")
+        if any(value and len(value) > MAX_VALUE_CHARS for value in changes.values()):
+            raise SettingsError(f"a value may have {MAX_VALUE_CHARS} characters")
         newest = (
             select(VersionRow)
             .join(DocumentRow, col(DocumentRow.id) == VersionRow.document_id)

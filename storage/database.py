@@ -56,7 +56,7 @@ class Database:
         return database
 
     @asynccontextmanager
-    async def transaction(self, *, alone: bool = True) -> AsyncIterator[AsyncSession]:
+    async def transaction(self, *, exclusive: bool = True) -> AsyncIterator[AsyncSession]:
         """A session that may write: it waits for its turn, commits at the end, or rolls back.
 
         Its first line already runs alone: what it reads stays true, and what it does beside SQL is
@@ -72,7 +72,7 @@ class Database:
             DatabaseUnavailable: locked for longer than a writer waits, full or gone.
         """
         with self._translated_errors():
-            async with self._dialect.transaction(alone=alone) as session:
+            async with self._dialect.transaction(exclusive=exclusive) as session:
                 yield session
 
     @asynccontextmanager

@@ -16,9 +16,9 @@ from storage.errors import EmbedderUnavailable
 
 Vectors = npt.NDArray[np.float32]
 
-SHORTEST_PAUSE, LONGEST_PAUSE = 0.1, 0.5
+MIN_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.1, 0.5
 """Seconds between the two tries of a question; one that is told to wait longer is not tried again."""
-KEPT = 256
+CACHE_SIZE = 256
 """Vectors of questions that are remembered: people ask the same again."""
 _CHANCE = random.SystemRandom()
 
@@ -64,7 +64,7 @@ class Embedder(Protocol):
         """Let go of threads and connections."""
 
 
-class PunctualEmbedder:
+class QueryEmbedder:
     """An embedder for questions: it ends in time, forgives one short fault and asks nothing twice."""
 
     def __init__(self, embedder: Embedder, seconds: float) -> None:
@@ -87,7 +87,7 @@ class PunctualEmbedder:
         known = {text: self._recent[text] for text in texts if text in self._recent}
         missing = [text for text in dict.fromkeys(texts) if text not in known]
         if missing:
-            known |= zip(missing, await self._punctually(missing), strict=True)
+            known |= zip(missing, await self._with_deadline(missing), strict=True)
         self._remember(known)
         return np.stack([known[text] for text in texts])
 
@@ -99,10 +99,10 @@ class PunctualEmbedder:
         for text, vector in known.items():
             self._recent[text] = vector
             self._recent.move_to_end(text)
-        while len(self._recent) > KEPT:
+        while len(self._recent) > CACHE_SIZE:
             self._recent.popitem(last=False)
 
-    async def _punctually(self, texts: Sequence[str]) -> Vectors:
+    async def _with_deadline(self, texts: Sequence[str]) -> Vectors:
         try:
             async with asyncio.timeout(self._seconds):
                 return await self._embed(texts)
@@ -113,9 +113,9 @@ class PunctualEmbedder:
         try:
             return await self._embedder.aembed(texts)
         except EmbedderUnavailable as error:
-            if error.retry_after > LONGEST_PAUSE:
+            if error.retry_after > MAX_PAUSE_SECONDS:
                 raise
-        await asyncio.sleep(_CHANCE.uniform(SHORTEST_PAUSE, LONGEST_PAUSE))
+        await asyncio.sleep(_CHANCE.uniform(MIN_PAUSE_SECONDS, MAX_PAUSE_SECONDS))
         return await self._embedder.aembed(texts)
 
 

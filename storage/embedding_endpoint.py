@@ -29,11 +29,11 @@ KNOWN_DIMENSIONS = {
     "text-embedding-3-large": 3072,
     "text-embedding-ada-002": 1536,
 }
-TOO_MUCH = (400, 413, 422)
+TOO_LARGE_STATUSES = (400, 413, 422)
 """Statuses by which an endpoint may refuse a text, or so many of them at once, for their length."""
-SHORTEST_TEXT = 32
+MIN_TEXT_TOKENS = 32
 """Tokens below which a text that is refused is not cut any further: its length is not what is wrong."""
-LONGEST_REST = 600.0
+MAX_REST_SECONDS = 600.0
 """Seconds; an endpoint that asks to be left alone for longer is asked again after this."""
 
 
@@ -131,17 +131,17 @@ class EndpointEmbedder:
         the vectors of all others.
         """
         try:
-            return await self._embed_at_once(texts)
+            return await self._embed_batch(texts)
         except _TextsRefused:
             half = len(texts) // 2
             tokens = count_tokens(texts[0])
-            if not half and tokens < SHORTEST_TEXT:
+            if not half and tokens < MIN_TEXT_TOKENS:
                 raise
         if half:
             return np.concatenate([await self._embed(texts[:half]), await self._embed(texts[half:])])
         return await self._embed([cut_tokens(texts[0], tokens // 2)])
 
-    async def _embed_at_once(self, texts: list[str]) -> Vectors:
+    async def _embed_batch(self, texts: list[str]) -> Vectors:
         """One request; longer vectors than wanted are asked for again at the wanted length, from then on."""
         vectors = _read(await self._ask(texts), len(texts))
         if vectors.shape[1] > self.dimensions and not self._asks_for_length:
@@ -192,7 +192,7 @@ def _refusal(error: openai.APIStatusError) -> EmbedderUnavailable:
         429: "has had enough requests for now",
     }.get(error.status_code, "failed")
     sentence = f"the embeddings endpoint {meaning} (status {error.status_code})"
-    kind = _TextsRefused if error.status_code in TOO_MUCH else EmbedderUnavailable
+    kind = _TextsRefused if error.status_code in TOO_LARGE_STATUSES else EmbedderUnavailable
     return kind(sentence, retry_after=_retry_after(error))
 
 
@@ -201,7 +201,7 @@ def _retry_after(error: openai.APIStatusError) -> float:
         seconds = float(error.response.headers["retry-after"])
     except (KeyError, ValueError):
         return 0.0
-    return 0.0 if math.isnan(seconds) else min(max(seconds, 0.0), LONGEST_REST)
+    return 0.0 if math.isnan(seconds) else min(max(seconds, 0.0), MAX_REST_SECONDS)
 
 
 def _read(reply: object, expected: int) -> Vectors:

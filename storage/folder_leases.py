@@ -77,7 +77,7 @@ class FolderLeases:
             del self._trusted[one]
         if not ours:
             return
-        async with self._database.transaction(alone=False) as session:
+        async with self._database.transaction(exclusive=False) as session:
             rows = await session.scalars(
                 select(FolderRow).where(
                     col(FolderRow.location).in_(ours), col(FolderRow.lease_owner) == self._owner
@@ -95,7 +95,7 @@ class FolderLeases:
         """Lease the places that are free or ours, and return them."""
         begun = self._clock()
         query = select(FolderRow).where(col(FolderRow.location).in_(locations)).order_by(col(FolderRow.id))
-        async with self._database.transaction(alone=False) as session:
+        async with self._database.transaction(exclusive=False) as session:
             rows = list(await session.scalars(query.with_for_update()))
             taken = {row.location for row in rows if self._is_anothers(row)}
             for row in rows:

@@ -19,7 +19,7 @@ from sqlmodel import col
 
 from storage.database import Database
 from storage.pdf.passwords import Passwords
-from storage.referenced import look_up
+from storage.referenced import resolve_reference
 from storage.tables import DocumentRow, FolderRow, VersionRow
 
 _log = logging.getLogger(__name__)
@@ -82,11 +82,11 @@ class FolderPasswords:
 
     def _follow(self, references: dict[str, list[str]]) -> dict[str, Passwords]:
         """Each reference is looked up once, and each password is there once."""
-        look = cache(self._look_up)
-        return {one: _passwords([*named, *self._everywhere], look) for one, named in references.items()}
+        resolve = cache(self._resolve)
+        return {one: _passwords([*named, *self._everywhere], resolve) for one, named in references.items()}
 
-    def _look_up(self, reference: str) -> SecretStr | None:
-        found = look_up(reference)
+    def _resolve(self, reference: str) -> SecretStr | None:
+        found = resolve_reference(reference)
         if found is None and reference not in self._lost:
             _log.warning("no password is found at %s", reference)
             self._lost.add(reference)
@@ -96,7 +96,7 @@ class FolderPasswords:
         return {blake2b(one.get_secret_value().encode(), key=self._key).digest() for one in passwords}
 
 
-def _passwords(references: Iterable[str], look: Callable[[str], SecretStr | None]) -> Passwords:
-    looked = [look(one) for one in dict.fromkeys(references)]
+def _passwords(references: Iterable[str], resolve: Callable[[str], SecretStr | None]) -> Passwords:
+    looked = [resolve(one) for one in dict.fromkeys(references)]
     found = dict.fromkeys(one for one in looked if one is not None)
     return Passwords(tuple(found), looked.count(None))

@@ -13,7 +13,7 @@ from sqlmodel import col
 
 from storage.tables import IS_PRESENT, ChannelRow, DocumentRow, FolderRow, VersionRow
 
-MOST_AT_ONCE = 10_000
+IDS_BATCH_SIZE = 10_000
 """Ids in one statement: engines bound their number."""
 
 
@@ -107,8 +107,8 @@ async def files_of(session: AsyncSession, documents: Sequence[UUID], folder_id: 
 
 def batches(documents: Sequence[UUID]) -> Iterator[Sequence[UUID]]:
     """As many ids at a time as one statement takes."""
-    for start in range(0, len(documents), MOST_AT_ONCE):
-        yield documents[start : start + MOST_AT_ONCE]
+    for start in range(0, len(documents), IDS_BATCH_SIZE):
+        yield documents[start : start + IDS_BATCH_SIZE]
 
 
 def _status(

@@ -34,9 +34,9 @@ from storage.tables import (
     PublicationRow,
     VersionRow,
 )
-from storage.telling import tell_folder
+from storage.telling import record_folder
 
-ROWS_AT_ONCE = 500
+ROWS_BATCH_SIZE = 500
 _MAP = "folder map"
 
 
@@ -65,7 +65,7 @@ class KnownDocument:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class DeletionApproval:
     """Documents of a folder whose files vanished, as far as that is an admin's business."""
 
     asked: frozenset[UUID] = frozenset()
@@ -158,7 +158,7 @@ class Folders:
             full = set(await session.scalars(held.where(text(f"document.{IS_PRESENT}"))))
             for row in rows:
                 if row.watched and row.id not in full and is_ours(row, self.owner):
-                    await tell_folder(session, row.id, None)
+                    await record_folder(session, row.id, None)
                     row.watched, row.problem, row.asked, row.approved = False, None, None, None
         return {row.id for row in rows if not row.watched}
 
@@ -170,7 +170,7 @@ class Folders:
         known: dict[str, KnownDocument] = {}
         async with self._database.snapshot() as session:
             result = await session.stream(query)
-            async for rows in result.partitions(ROWS_AT_ONCE):  # in between, others have their turn
+            async for rows in result.partitions(ROWS_BATCH_SIZE):  # in between, others have their turn
                 known |= {
                     row.file: KnownDocument(row.id, row.file, row.look, row.reason is not None)
                     for row in rows
@@ -200,16 +200,18 @@ class Folders:
             row = await session.get_one(FolderRow, folder_id, with_for_update=True)
             if not row.watched:
                 return
-            await tell_folder(session, folder_id, problem)
+            await record_folder(session, folder_id, problem)
             row.problem = problem
             if asked is not None:
                 row.asked = sorted(map(str, asked)) or None
 
-    async def question(self, folder_id: int) -> Question:
+    async def deletion_approval(self, folder_id: int) -> DeletionApproval:
         """What waits for an admin's word in this folder, and what has it."""
         async with self._database.snapshot() as session:
             row = await session.get_one(FolderRow, folder_id)
-            return Question(frozenset(map(UUID, row.asked or ())), frozenset(map(UUID, row.approved or ())))
+            return DeletionApproval(
+                frozenset(map(UUID, row.asked or ())), frozenset(map(UUID, row.approved or ()))
+            )
 
     async def approve(self, folder_id: int, shown: Collection[UUID] | None = None) -> int:
         """An admin's word: what was asked about may go if it is still missing at the next scan.

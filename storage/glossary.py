@@ -20,10 +20,10 @@ from storage.models import Channel, TenantName
 from storage.toml_lines import KeyPath, NotToml, read_toml
 
 GLOSSARY_NAME = "glossary.toml"
-MOST_TERMS = 2000
+MAX_TERMS = 2000
 """Of all tables together: every question is compared with all of its channel."""
-MOST_WORDS = 20
-LONGEST = 100
+MAX_WORDS = 20
+MAX_WORD_CHARS = 100
 """Characters of a term, and of each of its words."""
 
 _log = logging.getLogger(__name__)
@@ -178,8 +178,8 @@ def _faults(values: Mapping[str, Any]) -> Iterator[tuple[KeyPath, str]]:
             sentence = f"channel {name!r} is malformed: copy it from `footnote channels`, or name a local one"
             yield ("channels", name), sentence
         yield from _table_faults(("channels", name), table)
-    if _count(values) > MOST_TERMS:
-        yield (), f"the file has more than {MOST_TERMS} terms: keep those that people really use"
+    if _count(values) > MAX_TERMS:
+        yield (), f"the file has more than {MAX_TERMS} terms: keep those that people really use"
 
 
 def _count(values: Mapping[str, Any]) -> int:
@@ -215,11 +215,13 @@ def _entry_fault(term: str, value: Any) -> str | None:
     if not isinstance(both, bool):
         return "both is true or false"
     if not isinstance(words, list) or not words or not all(map(_is_word, words)):
-        return f'write its words as a list of texts of at most {LONGEST} letters, as in ["paid time off"]'
-    if len(words) > MOST_WORDS:
-        return f"it has more than {MOST_WORDS} words: keep those that documents really use"
-    return None if _is_word(term) else f"a term holds a word and at most {LONGEST} letters"
+        return (
+            f'write its words as a list of texts of at most {MAX_WORD_CHARS} letters, as in ["paid time off"]'
+        )
+    if len(words) > MAX_WORDS:
+        return f"it has more than {MAX_WORDS} words: keep those that documents really use"
+    return None if _is_word(term) else f"a term holds a word and at most {MAX_WORD_CHARS} letters"
 
 
 def _is_word(text: Any) -> bool:
-    return isinstance(text, str) and len(text) <= LONGEST and any(map(str.isalnum, text))
+    return isinstance(text, str) and len(text) <= MAX_WORD_CHARS and any(map(str.isalnum, text))

@@ -42,7 +42,7 @@ class NamedIndex(Protocol):
         """Every tenant there is."""
 
 
-async def hold_index(database: Database, index: NamedIndex, address: str) -> None:
+async def require_same_index(database: Database, index: NamedIndex, address: str) -> None:
     """Keep which index this home's documents were published to, and refuse another one.
 
     One that was emptied where it stands is taken again: the reconciler publishes everything anew.
@@ -56,7 +56,7 @@ async def hold_index(database: Database, index: NamedIndex, address: str) -> Non
         ChangedIndex: it is at another place, or holds another home's documents: ours are not there.
         IndexUnavailable: it does not answer.
     """
-    held = await _hold(database, {_INDEX: index.identity, _ADDRESS: address})
+    held = await _keep_facts(database, {_INDEX: index.identity, _ADDRESS: address})
     if held[_INDEX] == index.identity:
         return
     if held[_ADDRESS] != address or await index.tenants():
@@ -69,7 +69,7 @@ async def hold_index(database: Database, index: NamedIndex, address: str) -> Non
         await session.merge(FactRow(name=_INDEX, value=index.identity))
 
 
-async def _hold(database: Database, values: dict[str, str]) -> dict[str, str]:
+async def _keep_facts(database: Database, values: dict[str, str]) -> dict[str, str]:
     """The values that facts have; the first ones given stay."""
     query = select(FactRow).where(col(FactRow.name).in_(values))
     async with database.snapshot() as session:

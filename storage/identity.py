@@ -14,7 +14,7 @@ from sqlmodel import col
 
 from storage.clock import utc_now
 from storage.folders import Folder
-from storage.moves import Candidate, Print, find_moves
+from storage.moves import FileFingerprint, MoveCandidate, match_renames
 from storage.publication_work import republish
 from storage.tables import IS_PRESENT, DocumentRow, VersionRow
 
@@ -33,10 +33,10 @@ class Arrival:
 
 
 @dataclass(frozen=True, slots=True)
-class Sighting:
+class ScanContext:
     """What the look that found the arrivals knows of everything else in the channel."""
 
-    look_of: Callable[[str], Mapping[str, Any] | None]
+    stat_of: Callable[[str], Mapping[str, Any] | None]
     """How a file of the folder looks now; None when it was not seen."""
     is_complete: bool
     """What was not seen is not there."""
@@ -45,17 +45,17 @@ class Sighting:
 
 
 async def owners_of(
-    session: AsyncSession, folder: Folder, arrivals: Sequence[Arrival], sighting: Sighting | None
+    session: AsyncSession, folder: Folder, arrivals: Sequence[Arrival], scan_context: ScanContext | None
 ) -> dict[str, DocumentRow]:
     """The documents that the arrivals belong to, by file; the names are free for them."""
     files = [one.file for one in arrivals]
     here = {row.file: row for row in await session.scalars(documents_at(folder, files))}
-    if sighting is None:
+    if scan_context is None:
         return here
-    moves = await _moves(session, folder, arrivals, sighting, here)
+    moves = await _moves(session, folder, arrivals, scan_context, here)
     for document in moves.values():
         here = {file: row for file, row in here.items() if row.id != document.id}
-    await _make_room(session, moves, [here[file] for file in moves if file in here])
+    await _free_names(session, moves, [here[file] for file in moves if file in here])
     return here | moves
 
 
@@ -63,7 +63,7 @@ async def _moves(
     session: AsyncSession,
     folder: Folder,
     arrivals: Sequence[Arrival],
-    sighting: Sighting,
+    scan_context: ScanContext,
     here: Mapping[str, DocumentRow],
 ) -> dict[str, DocumentRow]:
     """The documents that arrive under another name, or come back, by their new file."""
@@ -76,21 +76,25 @@ async def _moves(
     )
     contents |= {document: sha256 for document, sha256 in (await session.execute(versions)).all()}
     known |= others
-    prints = {one.file: Print(one.sha256, one.look.get("inode", 0)) for one in arrivals}
-    candidates = [_candidate(row, contents.get(row.id), folder, sighting) for row in known.values()]
-    return {file: known[document] for file, document in find_moves(prints, candidates).items()}
+    prints = {one.file: FileFingerprint(one.sha256, one.look.get("inode", 0)) for one in arrivals}
+    candidates = [_candidate(row, contents.get(row.id), folder, scan_context) for row in known.values()]
+    return {file: known[document] for file, document in match_renames(prints, candidates).items()}
 
 
-def _candidate(row: DocumentRow, sha256: str | None, folder: Folder, sighting: Sighting) -> Candidate:
+def _candidate(
+    row: DocumentRow, sha256: str | None, folder: Folder, scan_context: ScanContext
+) -> MoveCandidate:
     is_here, look = row.folder_id == folder.id, row.look or {}
-    now = sighting.look_of(row.file) if is_here else None
-    return Candidate(
+    now = scan_context.stat_of(row.file) if is_here else None
+    return MoveCandidate(
         id=row.id,
         file=row.file,
         is_here=is_here,
-        print=Print(sha256, look.get("inode", 0)) if sha256 else None,
+        fingerprint=FileFingerprint(sha256, look.get("inode", 0)) if sha256 else None,
         is_deleted=row.state == "deleted",
-        has_left=now is None and sighting.is_complete if is_here else row.id in sighting.gone_elsewhere,
+        has_left=now is None and scan_context.is_complete
+        if is_here
+        else row.id in scan_context.gone_elsewhere,
         may_have_left=is_here and (now is None or _is_another(look, now)),
     )
 
@@ -101,7 +105,7 @@ def _is_another(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
     return has_changed and (now.get("inode", 0) == 0 or now.get("inode") != before.get("inode"))
 
 
-async def _make_room(
+async def _free_names(
     session: AsyncSession, moves: Mapping[str, DocumentRow], displaced: Iterable[DocumentRow]
 ) -> None:
     """Take the old names away first, because two documents may exchange theirs.

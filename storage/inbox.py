@@ -56,7 +56,7 @@ class Inbox:
         # SQLite takes PostgreSQL's words here; a twin that is being kept right now is waited for.
         new = insert(InboxRow).values(row.model_dump(exclude={"id"}))
         kept = new.on_conflict_do_nothing().returning(col(InboxRow.id))
-        async with self._database.transaction(alone=False) as session:
+        async with self._database.transaction(exclusive=False) as session:
             return await session.scalar(kept) is not None
 
     async def claim(
@@ -69,7 +69,7 @@ class Inbox:
         now = utc_now()
         due = select(InboxRow).where(_is_due(now), col(InboxRow.platform).in_(platforms))
         oldest = due.order_by(col(InboxRow.id)).limit(1).with_for_update(skip_locked=True)
-        async with self._database.transaction(alone=False) as session:
+        async with self._database.transaction(exclusive=False) as session:
             row = await session.scalar(oldest)
             if row is None:
                 return None
@@ -92,7 +92,7 @@ class Inbox:
         Raises:
             LeaseLost: another worker has the question.
         """
-        async with self._database.transaction(alone=False) as session:
+        async with self._database.transaction(exclusive=False) as session:
             await _check(session, item)
             await session.merge(OutboxRow(inbox_id=item.id, state="posting"))
 
@@ -102,7 +102,7 @@ class Inbox:
         Raises:
             LeaseLost: another worker has the question.
         """
-        async with self._database.transaction(alone=False) as session:
+        async with self._database.transaction(exclusive=False) as session:
             await _set_reply(session, item, state="placed", message=message)
 
     async def save_answer(self, item: InboxItem, answer: dict[str, Any], turn: NewTurn | None = None) -> None:
@@ -111,7 +111,7 @@ class Inbox:
         Raises:
             LeaseLost: another worker has the question.
         """
-        async with self._database.transaction(alone=False) as session:
+        async with self._database.transaction(exclusive=False) as session:
             await _set_reply(session, item, answer=answer)
             if turn:
                 await keep_turn(session, turn)
@@ -122,7 +122,7 @@ class Inbox:
         Raises:
             LeaseLost: another worker has the question.
         """
-        async with self._database.transaction(alone=False) as session:
+        async with self._database.transaction(exclusive=False) as session:
             await _check(session, item, state="done", reason=None, **_FREE)
             reply = await session.get_one(OutboxRow, item.id)
             reply.state, reply.delivered_at = "delivered", utc_now()
@@ -162,7 +162,7 @@ class Inbox:
         await self._set(item, state="failed", reason=reason, **_FREE)
 
     async def _set(self, item: InboxItem, **values: Any) -> None:
-        async with self._database.transaction(alone=False) as session:
+        async with self._database.transaction(exclusive=False) as session:
             await _check(session, item, **values)
 
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
-from storage.mended_readings import MendedReadings
-from storage.sentence_vectors import Span, Vector, by_span
+from storage.mended_readings import RepairingReadings
+from storage.sentence_vectors import TextRange, Vector, by_span
 
 
-class KeptSentences:
+class SentenceVectorStore:
     """Looks vectors up; whatever has none, or none that fits, is simply not there."""
 
-    def __init__(self, readings: MendedReadings, space: str) -> None:
+    def __init__(self, readings: RepairingReadings, space: str) -> None:
         """``space`` is where the vectors of all questions lie."""
         self._readings = readings
         self._space = space
 
-    async def vectors(self, chunks: Sequence[tuple[UUID, int, str]]) -> list[Mapping[Span, Vector]]:
+    async def vectors(self, chunks: Sequence[tuple[UUID, int, str]]) -> list[Mapping[TextRange, Vector]]:
         """(start, end) -> vector, of length one, of what may be quoted from each (reading, ordinal, text).
 
         Empty for a reading without them (a quick one, or one made before there were any), for one made

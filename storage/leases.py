@@ -20,8 +20,8 @@ from storage.clock import utc_now
 from storage.database import Database
 from storage.tables import PublicationRow, ReadingRow
 
-LONGEST_PAUSE_SECONDS = 30.0
-LONGEST_WAIT = timedelta(minutes=15)
+MAX_PAUSE_SECONDS = 30.0
+MAX_WAIT = timedelta(minutes=15)
 """No engine may ask for a longer one: a wait that ends later was written by a clock that was wrong."""
 _CHANCE = random.SystemRandom()
 
@@ -40,7 +40,7 @@ class Lease:
 
 def pause(tries: int) -> timedelta:
     """Time to wait after ``tries`` tries: 1 s, then doubling up to half a minute, spread by chance."""
-    seconds = min(LONGEST_PAUSE_SECONDS, 2.0 ** min(max(tries - 1, 0), 10))
+    seconds = min(MAX_PAUSE_SECONDS, 2.0 ** min(max(tries - 1, 0), 10))
     return timedelta(seconds=_CHANCE.uniform(seconds / 2, seconds))
 
 
@@ -80,12 +80,12 @@ class Leases:
         until, attempt = col(table.lease_until), col(table.next_attempt_at)
         return and_(
             or_(until.is_(None), until < now, until > longest),
-            or_(attempt.is_(None), attempt <= now, attempt > now + LONGEST_WAIT),
+            or_(attempt.is_(None), attempt <= now, attempt > now + MAX_WAIT),
         )
 
     async def renew(self, lease: Lease) -> bool:
         """Hold the row for longer; False when it is not ours any more and the step must end."""
-        async with self._database.transaction(alone=False) as session:
+        async with self._database.transaction(exclusive=False) as session:
             table: Any = lease.table
             row = await held(session, lease, table)
             if row is not None:

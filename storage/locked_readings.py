@@ -27,7 +27,7 @@ class LockedReadings:
             (col(ReadingRow.state) == "failed") & col(ReadingRow.locked) & kind.in_(generations.pairs())
         )
 
-    async def look(self) -> int:
+    async def tick(self) -> int:
         """Let those wait to be read for which there is a new password; returns how many.
 
         After a start every password is new: whether it was tried before is remembered nowhere.
@@ -44,7 +44,7 @@ class LockedReadings:
 
     async def _unlock(self, sha256: str) -> None:
         again = update(ReadingRow).where(self._is_locked, col(ReadingRow.sha256) == sha256)
-        async with self._database.transaction(alone=False) as session:
+        async with self._database.transaction(exclusive=False) as session:
             await session.execute(
                 again.values(
                     state="waiting", locked=False, attempts=0, details=None, reason=None, next_attempt_at=None

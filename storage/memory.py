@@ -20,15 +20,15 @@ from storage.memory_models import NewTurn, Turn
 from storage.tables import VersionRow
 from storage.turn_table import TurnRow
 
-MOST_TURNS = 6
-QUIET = timedelta(minutes=30)
+MAX_TURNS = 6
+SESSION_GAP = timedelta(minutes=30)
 """A running conversation begins anew when nobody asked anything for so long."""
 
-FORGOTTEN_AT_ONCE = 5000
+DELETE_BATCH_SIZE = 5000
 """Writers wait for a deletion."""
 
 
-class Memory:
+class ThreadMemory:
     """Keeps the turns of threads."""
 
     def __init__(self, database: Database, days: float) -> None:
@@ -43,24 +43,24 @@ class Memory:
             .where(col(TurnRow.channel_id) == channel_id, col(TurnRow.thread) == thread)
             .where(col(TurnRow.asked_at) < asked_at, col(TurnRow.asked_at) >= utc_now() - self._kept_for)
             .order_by(col(TurnRow.asked_at).desc(), col(TurnRow.id).desc())
-            .limit(MOST_TURNS)
+            .limit(MAX_TURNS)
         )
         async with self._database.snapshot() as session:
             rows = list(await session.scalars(query))
             if not thread:
-                rows = _unbroken(rows, asked_at)
+                rows = _latest_session(rows, asked_at)
             documents = await _documents(session, {version for row in rows for version in row.versions})
         return tuple(_turn(row, documents) for row in reversed(rows))
 
     async def keep(self, turn: NewTurn) -> None:
         """Remember a turn; one that is remembered already stays as it is."""
-        async with self._database.transaction(alone=False) as session:
+        async with self._database.transaction(exclusive=False) as session:
             await keep_turn(session, turn)
 
-    async def forget(self) -> int:
+    async def delete_expired(self) -> int:
         """Erase some of what has been kept long enough; returns how many turns that were."""
         some = select(col(TurnRow.id)).where(col(TurnRow.asked_at) < utc_now() - self._kept_for)
-        outdated = delete(TurnRow).where(col(TurnRow.id).in_(some.limit(FORGOTTEN_AT_ONCE)))
+        outdated = delete(TurnRow).where(col(TurnRow.id).in_(some.limit(DELETE_BATCH_SIZE)))
         async with self._database.transaction() as session:
             done = await session.execute(outdated)
             return done.rowcount if isinstance(done, CursorResult) else 0
@@ -83,11 +83,11 @@ async def keep_turn(session: AsyncSession, turn: NewTurn) -> None:
     await session.execute(new.on_conflict_do_nothing())
 
 
-def _unbroken(rows: Sequence[TurnRow], until: datetime) -> list[TurnRow]:
-    """The newest rows, as far back as no pause was longer than ``QUIET``; newest first."""
+def _latest_session(rows: Sequence[TurnRow], until: datetime) -> list[TurnRow]:
+    """The newest rows, as far back as no pause was longer than ``SESSION_GAP``; newest first."""
     kept: list[TurnRow] = []
     for row in rows:
-        if until - row.asked_at > QUIET:
+        if until - row.asked_at > SESSION_GAP:
             break
         kept.append(row)
         until = row.asked_at

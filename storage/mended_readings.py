@@ -15,13 +15,13 @@ from storage.figure_models import Figure
 from storage.models import Chunk, Page
 from storage.reading_work import lose_reading
 from storage.readings import ReadingFiles
-from storage.sentence_vectors import SentenceVectors
+from storage.sentence_vectors import ChunkSentenceVectors
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 
-class MendedReadings:
+class RepairingReadings:
     """Reads as ``ReadingFiles`` does, and has ``serve`` make again what turns out to be lost."""
 
     def __init__(self, files: ReadingFiles, database: Database) -> None:
@@ -39,18 +39,18 @@ class MendedReadings:
         try:
             return await self._files.chunks_at(places)
         except LostReading:
-            alone = (self._mend(place[0], self._files.chunks_at([place])) for place in places)
+            alone = (self._repair(place[0], self._files.chunks_at([place])) for place in places)
             return [chunk for (chunk,) in await asyncio.gather(*alone)]
 
     async def page(self, reading_id: UUID, number: int) -> Page:
         """One page, counted from 1; raises as ``chunks_at``."""
-        return await self._mend(reading_id, self._files.page(reading_id, number))
+        return await self._repair(reading_id, self._files.page(reading_id, number))
 
     async def figure(self, reading_id: UUID, number: int) -> Figure:
         """One figure, counted from 0; raises as ``chunks_at``."""
-        return await self._mend(reading_id, self._files.figure(reading_id, number))
+        return await self._repair(reading_id, self._files.figure(reading_id, number))
 
-    async def sentences(self, places: Sequence[tuple[UUID, int]]) -> list[SentenceVectors | None]:
+    async def sentences(self, places: Sequence[tuple[UUID, int]]) -> list[ChunkSentenceVectors | None]:
         """What may be quoted from each (reading, ordinal), with vectors; None for a reading without or lost.
 
         Raises:
@@ -61,13 +61,13 @@ class MendedReadings:
         except LostReading:
             return [await self._sentences_unless_lost(place) for place in places]
 
-    async def _sentences_unless_lost(self, place: tuple[UUID, int]) -> SentenceVectors | None:
+    async def _sentences_unless_lost(self, place: tuple[UUID, int]) -> ChunkSentenceVectors | None:
         with suppress(LostReading):
-            (found,) = await self._mend(place[0], self._files.sentences([place]))
+            (found,) = await self._repair(place[0], self._files.sentences([place]))
             return found
         return None
 
-    async def _mend(self, reading_id: UUID, reads: Awaitable[T]) -> T:
+    async def _repair(self, reading_id: UUID, reads: Awaitable[T]) -> T:
         try:
             return await reads
         except LostReading:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 
-class Print(NamedTuple):
+class FileFingerprint(NamedTuple):
     """What tells a file's bytes from others: their hash, and where the disk keeps them (0: unknown)."""
 
     sha256: str
@@ -21,14 +21,14 @@ class Print(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class MoveCandidate:
     """A known document that may have arrived under another name."""
 
     id: UUID
     file: str
     is_here: bool
     """Its file lies, or lay, in the folder where the files arrive."""
-    print: Print | None
+    fingerprint: FileFingerprint | None
     """Its newest content; None when none was ever stored."""
     is_deleted: bool
     has_left: bool
@@ -37,7 +37,9 @@ class Candidate:
     """Its file looks different now, or was not seen in an incomplete look: its inode elsewhere is proof."""
 
 
-def find_moves(arrivals: Mapping[str, Print], candidates: Collection[Candidate]) -> dict[str, UUID]:
+def match_renames(
+    arrivals: Mapping[str, FileFingerprint], candidates: Collection[MoveCandidate]
+) -> dict[str, UUID]:
     """Which arrivals are which documents under a new name.
 
     Args:
@@ -48,7 +50,7 @@ def find_moves(arrivals: Mapping[str, Print], candidates: Collection[Candidate])
         File -> document. Every other arrival belongs to the document of its name, or is new.
     """
     owners = {one.file: one for one in candidates if one.is_here and not one.is_deleted}
-    moves: dict[str, Candidate] = {}
+    moves: dict[str, MoveCandidate] = {}
     moved: set[UUID] = set()
     for file, candidate in sorted(_pairs(arrivals, candidates, owners), key=_rank(arrivals, owners)):
         if file not in moves and candidate.id not in moved:
@@ -61,8 +63,10 @@ def find_moves(arrivals: Mapping[str, Print], candidates: Collection[Candidate])
 
 
 def _pairs(
-    arrivals: Mapping[str, Print], candidates: Collection[Candidate], owners: Mapping[str, Candidate]
-) -> list[tuple[str, Candidate]]:
+    arrivals: Mapping[str, FileFingerprint],
+    candidates: Collection[MoveCandidate],
+    owners: Mapping[str, MoveCandidate],
+) -> list[tuple[str, MoveCandidate]]:
     """Every arrival with every document that has its content, except those that just stay."""
     stay = {file for file, one in owners.items() if file in arrivals and _same_bytes(one, arrivals[file])}
     resting = {owners[file].id for file in stay}
@@ -73,17 +77,17 @@ def _pairs(
     return [
         (file, one)
         for one in candidates
-        if one.print is not None and one.id not in resting
-        for file in named.get(one.print.sha256, ())
+        if one.fingerprint is not None and one.id not in resting
+        for file in named.get(one.fingerprint.sha256, ())
     ]
 
 
 def _rank(
-    arrivals: Mapping[str, Print], owners: Mapping[str, Candidate]
-) -> Callable[[tuple[str, Candidate]], tuple[object, ...]]:
+    arrivals: Mapping[str, FileFingerprint], owners: Mapping[str, MoveCandidate]
+) -> Callable[[tuple[str, MoveCandidate]], tuple[object, ...]]:
     """The same inode first, then a free name, then who is not deleted, then the same file name."""
 
-    def rank(pair: tuple[str, Candidate]) -> tuple[object, ...]:
+    def rank(pair: tuple[str, MoveCandidate]) -> tuple[object, ...]:
         file, one = pair
         return (
             not _same_inode(one, arrivals[file]),
@@ -99,10 +103,10 @@ def _rank(
 
 def _is_possible(
     file: str,
-    moves: Mapping[str, Candidate],
+    moves: Mapping[str, MoveCandidate],
     moved: Collection[UUID],
-    arrivals: Mapping[str, Print],
-    owners: Mapping[str, Candidate],
+    arrivals: Mapping[str, FileFingerprint],
+    owners: Mapping[str, MoveCandidate],
 ) -> bool:
     """Whether the document can have left its old name, and whether the new one is free for it."""
     one, owner = moves[file], owners.get(file)
@@ -111,13 +115,13 @@ def _is_possible(
         or one.has_left
         or (one.may_have_left and (_same_inode(one, arrivals[file]) or (one.is_here and one.file in moves)))
     )
-    is_free = owner is None or owner.print is None or owner.id in moved
+    is_free = owner is None or owner.fingerprint is None or owner.id in moved
     return has_left and is_free
 
 
-def _same_bytes(one: Candidate, arrived: Print) -> bool:
-    return one.print is not None and one.print.sha256 == arrived.sha256
+def _same_bytes(one: MoveCandidate, arrived: FileFingerprint) -> bool:
+    return one.fingerprint is not None and one.fingerprint.sha256 == arrived.sha256
 
 
-def _same_inode(one: Candidate, arrived: Print) -> bool:
-    return one.print is not None and one.print.inode == arrived.inode != 0
+def _same_inode(one: MoveCandidate, arrived: FileFingerprint) -> bool:
+    return one.fingerprint is not None and one.fingerprint.inode == arrived.inode != 0

@@ -42,7 +42,7 @@ class Notice:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class NoticeGroup:
     """What waits to be told of one channel: of its documents, or of its folders."""
 
     channel_id: int
@@ -53,7 +53,7 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class NoticeBatch:
     """Notices that one message tells."""
 
     id: str

@@ -23,7 +23,7 @@ from storage.tables import (
     VersionRow,
 )
 
-_LONGEST_LIST = 50
+_MAX_LISTED_PAGES = 50
 
 
 async def relevant(
@@ -145,7 +145,7 @@ def _common(notice: NoticeRow, channel: ChannelRow) -> tuple[int, str, datetime,
 
 
 def _numbers(pages: Collection[int]) -> tuple[int, ...]:
-    return tuple(sorted(pages)[:_LONGEST_LIST])
+    return tuple(sorted(pages)[:_MAX_LISTED_PAGES])
 
 
 _QUERIES: dict[str, Callable[[], Any]] = {"live": _live, "failed": _failed, "folder": _folders}

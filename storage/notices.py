@@ -17,7 +17,7 @@ from sqlmodel import col
 from storage.clock import utc_now
 from storage.database import Database
 from storage.errors import LeaseLost
-from storage.notice_models import Batch, Notice, Waiting
+from storage.notice_models import Notice, NoticeBatch, NoticeGroup
 from storage.notice_rows import relevant
 from storage.tables import InboxRow, NoticeRow
 
@@ -30,7 +30,7 @@ class Notices:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def waiting(self) -> list[Waiting]:
+    async def waiting(self) -> list[NoticeGroup]:
         """What waits and nobody is at, by channel."""
         is_folders = col(NoticeRow.kind) == FOLDER
         query = (
@@ -45,9 +45,9 @@ class Notices:
             .group_by(col(NoticeRow.channel_id), is_folders)
         )
         async with self._database.snapshot() as session:
-            return [Waiting(*row) for row in (await session.execute(query)).all()]
+            return [NoticeGroup(*row) for row in (await session.execute(query)).all()]
 
-    async def claim(self, groups: Collection[Waiting], lease_seconds: float) -> str:
+    async def claim(self, groups: Collection[NoticeGroup], lease_seconds: float) -> str:
         """Make a batch of all that waits in these groups, for ``lease_seconds``; returns its id."""
         batch = uuid4().hex
         for is_folders in (False, True):
@@ -97,7 +97,7 @@ class Notices:
         """Nobody knows whether a batch was posted: whoever comes after ``seconds`` looks."""
         await self._run(_of(batch), lease_until=_until(seconds))
 
-    async def take_over(self, lease_seconds: float) -> Batch | None:
+    async def take_over(self, lease_seconds: float) -> NoticeBatch | None:
         """A batch whose posting nobody saw the end of, or None."""
         query = (
             select(col(NoticeRow.batch), col(NoticeRow.told_in), func.min(NoticeRow.created_at))
@@ -111,7 +111,7 @@ class Notices:
             return None
         taken = update(NoticeRow).where(col(NoticeRow.batch) == row[0], _is_free("posting"))
         is_ours = await self._run(taken, lease_until=_until(lease_seconds))
-        return Batch(row[0], row[1], row[2]) if is_ours else None
+        return NoticeBatch(row[0], row[1], row[2]) if is_ours else None
 
     async def expire(self, before: datetime) -> int:
         """Keep, for the console alone, what waited too long for anybody to be told; returns how many."""
@@ -143,7 +143,7 @@ class Notices:
 
     async def _run(self, statement: Update, **values: Any) -> int:
         """Change notices; returns how many."""
-        async with self._database.transaction(alone=False) as session:
+        async with self._database.transaction(exclusive=False) as session:
             changed = await session.scalars(statement.values(**values).returning(col(NoticeRow.id)))
             return len(changed.all())
 

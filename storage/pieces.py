@@ -16,8 +16,8 @@ from tokenizers import Tokenizer
 SPECIAL = 2
 """The pieces that stand around every text."""
 
-LONGEST_REMEMBERED = 40
-MOST_REMEMBERED = 100_000
+MAX_CACHED_CHARS = 40
+MAX_CACHED_WORDS = 100_000
 _WORD = re.compile(r"[\S\x0b\x0c\x1c-\x1f\x85]+")  # these are no spaces to the tokenizer: it drops them
 
 
@@ -48,8 +48,8 @@ class _Counts(dict[str, int]):
 
     def __missing__(self, word: str) -> int:
         count = len(self._tokenizer.encode(word, add_special_tokens=False).ids)
-        if len(word) <= LONGEST_REMEMBERED:
-            if len(self) >= MOST_REMEMBERED:
+        if len(word) <= MAX_CACHED_CHARS:
+            if len(self) >= MAX_CACHED_WORDS:
                 self.clear()
             self[word] = count
         return count

@@ -38,7 +38,7 @@ IN_FORCE = "generations"
 """Name of the fact that says which generations the home is read in."""
 
 
-AT_ONCE = 500
+PLAN_BATCH_SIZE = 500
 """Contents that one statement names, and that one transaction plans."""
 LONG_SECONDS = 0.5
 REST_AFTER_LONG = 20
@@ -113,7 +113,7 @@ class GapFinder:
         self._generations = generations
         self._due_at = steady_seconds()
 
-    async def look(self) -> int:
+    async def tick(self) -> int:
         """Add what is missing, unless the last look was long and not long ago; returns how many rows.
 
         No writer waits while it looks, nor longer than for a portion while it adds.
@@ -138,7 +138,7 @@ class GapFinder:
 
 def _portions(contents: Collection[str]) -> list[list[str]]:
     ordered = sorted(contents)
-    return [ordered[start : start + AT_ONCE] for start in range(0, len(ordered), AT_ONCE)]
+    return [ordered[start : start + PLAN_BATCH_SIZE] for start in range(0, len(ordered), PLAN_BATCH_SIZE)]
 
 
 async def _plan_contents(
@@ -146,15 +146,15 @@ async def _plan_contents(
 ) -> int:
     """Fill the gaps of these contents; ``is_news`` when something has just happened to them."""
     wanted = [col(VersionRow.sha256).in_(contents), *_is_wanted(generations)]
-    if not is_news and not await are_in_force(session, generations):
+    if not is_news and not await are_current_generations(session, generations):
         wanted.append(~_is_answered())
     added = await _plan_readings(session, generations, wanted)
     if is_news:
-        await _hurry(session, wanted)
+        await _raise_priority(session, wanted)
     return added + await _plan_publications(session, generations, wanted)
 
 
-async def put_in_force(session: AsyncSession, generations: Generations) -> None:
+async def set_current_generations(session: AsyncSession, generations: Generations) -> None:
     """Say that the home is read in these generations from now on.
 
     Of two processes with different settings only the one that began last reads again what answers
@@ -165,7 +165,7 @@ async def put_in_force(session: AsyncSession, generations: Generations) -> None:
     session.add(fact)
 
 
-async def are_in_force(session: AsyncSession, generations: Generations) -> bool:
+async def are_current_generations(session: AsyncSession, generations: Generations) -> bool:
     """Whether the home is read in these generations, as far as anybody has said."""
     fact = await session.get(FactRow, IN_FORCE, populate_existing=True)
     return fact is None or fact.value == generations.key
@@ -194,7 +194,7 @@ async def _missing(
     ]
 
 
-async def _hurry(session: AsyncSession, wanted: Conditions) -> None:
+async def _raise_priority(session: AsyncSession, wanted: Conditions) -> None:
     """What was only to be read again has come once more, as something that does not answer yet."""
     fresh = _of_documents(select(col(VersionRow.sha256))).where(*wanted, ~_is_answered())
     waiting = update(ReadingRow).where(col(ReadingRow.again), col(ReadingRow.state) == "waiting")

@@ -34,7 +34,7 @@ from storage.tables import BlobRow, DocumentRow, PublicationRow, ReadingRow, Ver
 
 WINDOWS = {Rung.QUICK: timedelta(seconds=20), Rung.FULL: timedelta(seconds=120)}
 """How far back a rung's speed looks: long enough for a few files, short enough to follow a change."""
-SHORTEST_SPAN = 1.0
+MIN_SPAN_SECONDS = 1.0
 """Seconds; a speed over less would be chance."""
 
 _newest = aliased(VersionRow, name="newest")
@@ -187,7 +187,7 @@ async def _speed(session: AsyncSession, rung: Rung, scope: ColumnElement[bool]) 
     )
     found = (await session.execute(query)).one()
     seconds = (now - found.since).total_seconds() if found.files > 1 else 0.0
-    if seconds < SHORTEST_SPAN:
+    if seconds < MIN_SPAN_SECONDS:
         return _Speed()
     share = (found.files - 1) / found.files / seconds
     return _Speed(float(found.pages) * share, float(found.size) * share)

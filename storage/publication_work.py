@@ -20,7 +20,7 @@ from storage.leases import Lease, Leases, held, release
 from storage.models import Rung, TenantName
 from storage.reading_work import lose_reading
 from storage.tables import ChannelRow, DocumentRow, PublicationRow, ReadingRow, VersionRow
-from storage.telling import tell_live
+from storage.telling import record_live
 
 OBJECTS = col(ReadingRow.chunks) + col(ReadingRow.figures)
 """What the index has to hold of a reading."""
@@ -54,7 +54,7 @@ class PublicationClaim:
         return self.chunks + self.figures
 
 
-class Published(NamedTuple):
+class ExpectedPublication(NamedTuple):
     """A live publication and what the index has to hold of it."""
 
     id: UUID
@@ -65,7 +65,7 @@ class Published(NamedTuple):
     space: str | None
 
 
-class PublicationWork:
+class PublicationQueue:
     """Claims publications, flips them live and retires their predecessors."""
 
     def __init__(self, database: Database, leases: Leases) -> None:
@@ -84,7 +84,7 @@ class PublicationWork:
             .where(col(ReadingRow.state) == "done")
             .order_by(col(PublicationRow.created_at), col(PublicationRow.id))
         )
-        async with self._database.transaction(alone=False) as session:
+        async with self._database.transaction(exclusive=False) as session:
             taken = await self._leases.take(session, PublicationRow, query)
             if taken is None:
                 return None
@@ -112,7 +112,7 @@ class PublicationWork:
                 _retire(predecessor)
             row.state, row.live_at = "live", utc_now()
             if all(number != claim.version for _, (number, _) in live):
-                await tell_live(session, row)
+                await record_live(session, row)
             return True
 
     async def publish_anew(self, claim: PublicationClaim, reason: str | None, wait: timedelta | None) -> None:
@@ -125,7 +125,7 @@ class PublicationWork:
 
     async def give_back(self, claim: PublicationClaim, reason: str | None, wait: timedelta | None) -> None:
         """Nothing was written: the same row may be taken again after ``wait``."""
-        async with self._database.transaction(alone=False) as session:
+        async with self._database.transaction(exclusive=False) as session:
             row = await held(session, claim.lease, PublicationRow)
             if row is not None:
                 release(row, reason, wait)
@@ -138,7 +138,7 @@ class PublicationWork:
                 release(row, reason)
                 await lose_reading(session, claim.reading_id)
 
-    async def newest_live(self, limit: int) -> list[Published]:
+    async def newest_live(self, limit: int) -> list[ExpectedPublication]:
         """The publications that went live last, the newest first."""
         query = (
             select(col(PublicationRow.id), col(ChannelRow.tenant), OBJECTS, col(ReadingRow.space))
@@ -151,7 +151,7 @@ class PublicationWork:
         async with self._database.snapshot() as session:
             rows = (await session.execute(query)).all()
         return [
-            Published(id, TenantName(tenant), objects, objects if space else 0, space)
+            ExpectedPublication(id, TenantName(tenant), objects, objects if space else 0, space)
             for id, tenant, objects, space in rows
         ]
 

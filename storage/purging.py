@@ -15,12 +15,12 @@ from storage.clock import utc_now
 from storage.crash_points import reach
 from storage.database import Database
 from storage.leases import Leases, held, release
-from storage.planning import Generations, are_in_force
+from storage.planning import Generations, are_current_generations
 from storage.publication_work import PublicationClaim, claim_of
 from storage.tables import BlobRow, DocumentRow, PublicationRow, ReadingRow, VersionRow
 
 
-class Purge:
+class PurgeQueue:
     """Claims what may be removed and records that it was."""
 
     def __init__(
@@ -109,7 +109,7 @@ class Purge:
         is_idle = (col(ReadingRow.state) != "done") & ~_is_published()
         query = select(col(ReadingRow.id)).where(is_older, is_free, or_(is_idle, ~_is_indexed(generations)))
         async with self._database.transaction() as session:
-            if not await are_in_force(session, generations):
+            if not await are_current_generations(session, generations):
                 return []
             readings = list(await session.scalars(query.limit(500)))
             await session.execute(delete(PublicationRow).where(col(PublicationRow.reading_id).in_(readings)))

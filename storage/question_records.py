@@ -18,14 +18,14 @@ from storage.clock import utc_now
 from storage.database import Database
 from storage.record_table import QuestionRecordRow
 
-LISTED = 50
+MAX_LISTED = 50
 """The last records of a channel, where they are listed."""
-FORGOTTEN_AT_ONCE = 500
+DELETE_BATCH_SIZE = 500
 """Writers wait for a deletion."""
 
 
 @dataclass(frozen=True, slots=True)
-class KeptRecord:
+class StoredRecord:
     """A record as it was kept."""
 
     key: str
@@ -57,39 +57,39 @@ class QuestionRecords:
         if not self._kept_for:
             return
         row = {"key": key, "channel_id": channel_id, "asked_at": asked_at, "state": state, "record": record}
-        async with self._database.transaction(alone=False) as session:
+        async with self._database.transaction(exclusive=False) as session:
             await session.execute(_keeping(), row)
 
-    async def get(self, channel_id: int, key: str) -> KeptRecord | None:
+    async def get(self, channel_id: int, key: str) -> StoredRecord | None:
         """The record of one question of a channel, or None."""
         found = await self._select(channel_id, col(QuestionRecordRow.key) == key)
         return found[0] if found else None
 
-    async def latest(self, channel_id: int) -> list[KeptRecord]:
+    async def latest(self, channel_id: int) -> list[StoredRecord]:
         """The last records of a channel, newest first."""
         return await self._select(channel_id)
 
-    async def forget(self) -> int:
+    async def delete_expired(self) -> int:
         """Erase some of what has been kept long enough; returns how many records that were."""
         some = select(col(QuestionRecordRow.id)).where(
             col(QuestionRecordRow.asked_at) < utc_now() - self._kept_for
         )
         outdated = delete(QuestionRecordRow).where(
-            col(QuestionRecordRow.id).in_(some.limit(FORGOTTEN_AT_ONCE))
+            col(QuestionRecordRow.id).in_(some.limit(DELETE_BATCH_SIZE))
         )
         async with self._database.transaction() as session:
             done = await session.execute(outdated)
             return done.rowcount if isinstance(done, CursorResult) else 0
 
-    async def _select(self, channel_id: int, *more: ColumnElement[bool]) -> list[KeptRecord]:
+    async def _select(self, channel_id: int, *more: ColumnElement[bool]) -> list[StoredRecord]:
         """Records of a channel that are not too old, newest first."""
         query = (
             select(QuestionRecordRow)
             .where(col(QuestionRecordRow.channel_id) == channel_id, *more)
             .where(col(QuestionRecordRow.asked_at) >= utc_now() - self._kept_for)
             .order_by(col(QuestionRecordRow.asked_at).desc(), col(QuestionRecordRow.id).desc())
-            .limit(LISTED)
+            .limit(MAX_LISTED)
         )
         async with self._database.snapshot() as session:
             rows = await session.scalars(query)
-            return [KeptRecord(row.key, row.asked_at, row.state, row.record) for row in rows]
+            return [StoredRecord(row.key, row.asked_at, row.state, row.record) for row in rows]

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
-from storage.units import Unit, split_units
+from storage.units import TextUnit, split_units
 
 SPLITTER = "quotables-1"
 """Raise it when other parts of a text may be quoted: every reading is then made again. Until it is, what
 has no vector gets one when a question comes upon it."""
 
-LONGEST_LIST = 80
+MAX_LIST_WORDS = 80
 """Words of a list, or of an item with its lead-in, that are still quoted together."""
 
 _EMPTY_LABELS = re.compile(r"(?:[^:\n]{1,60}:[_.…\s-]*)+")
@@ -52,17 +52,17 @@ def _says_something(text: str) -> bool:
     return any(map(str.isalpha, text)) and not is_frame and not _CONTENTS_LINE.search(text)
 
 
-def _fitting(text: str, start: int, items: list[Unit]) -> Quotable | None:
+def _fitting(text: str, start: int, items: list[TextUnit]) -> Quotable | None:
     """The list from its lead-in to the last item that still fits."""
     ends = [item.end for item in items if _is_short(text[start : item.end])]
     return Quotable(start, ends[-1], text[start : ends[-1]], is_row=False) if ends else None
 
 
-def _introduced(text: str, unit: Unit) -> Quotable:
+def _introduced(text: str, unit: TextUnit) -> Quotable:
     """An item that follows its lead-in at a short distance is quoted with it."""
     start = unit.lead[0] if unit.lead and _is_short(text[unit.lead[0] : unit.end]) else unit.start
     return Quotable(start, unit.end, text[start : unit.end], unit.is_row and start == unit.start)
 
 
 def _is_short(text: str) -> bool:
-    return len(text.split()) <= LONGEST_LIST
+    return len(text.split()) <= MAX_LIST_WORDS

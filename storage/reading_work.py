@@ -24,11 +24,11 @@ from storage.leases import Lease, Leases, held, pause, release
 from storage.models import Reading, Rung
 from storage.planning import Generations, plan, plan_fallback
 from storage.tables import ReadingRow
-from storage.telling import tell_failed
+from storage.telling import record_failed
 
-MOST_ATTEMPTS = 3
+MAX_ATTEMPTS = 3
 """Tries that may end with an error of the file's own."""
-MOST_DEATHS = 10
+MAX_CRASHES = 10
 """Tries that may end with the whole process: a machine that goes down thrice is no fault of the file."""
 _FAULTS = "faults"
 """Where the details of a reading that is not done count the tries which ended with an error."""
@@ -52,11 +52,11 @@ class ReadingClaim:
     @property
     def is_spent(self) -> bool:
         """Whether all tries are used up already."""
-        return self.attempt > MOST_DEATHS
+        return self.attempt > MAX_CRASHES
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class ReadingResult:
     """What a reading came to."""
 
     title: str
@@ -68,7 +68,7 @@ class Made:
     """Where its vectors lie; None when it has none."""
 
 
-class ReadingWork:
+class ReadingQueue:
     """Claims readings and writes down how they ended."""
 
     def __init__(self, database: Database, leases: Leases, generations: Generations) -> None:
@@ -85,7 +85,7 @@ class ReadingWork:
             .where(col(ReadingRow.generation) == self._generations.of(rung))
             .order_by(col(ReadingRow.again), col(ReadingRow.created_at), col(ReadingRow.id))
         )
-        async with self._database.transaction(alone=False) as session:
+        async with self._database.transaction(exclusive=False) as session:
             taken = await self._leases.take(session, ReadingRow, query)
             if taken is None:
                 return None
@@ -125,12 +125,12 @@ class ReadingWork:
 
     async def note_pages(self, claim: ReadingClaim, pages: int) -> None:
         """So many pages are done so far: people see that a long reading goes on."""
-        async with self._database.transaction(alone=False) as session:
+        async with self._database.transaction(exclusive=False) as session:
             row = await held(session, claim.lease, ReadingRow)
             if row is not None:
                 row.pages_begun = pages
 
-    async def finish(self, claim: ReadingClaim, made: Made) -> bool:
+    async def finish(self, claim: ReadingClaim, made: ReadingResult) -> bool:
         """Mark it done and plan what follows from it; False when the lease was lost."""
         async with self._database.transaction() as session:
             row = await held(session, claim.lease, ReadingRow)
@@ -157,10 +157,10 @@ class ReadingWork:
             row.locked = is_locked
             if claim.quick and not claim.quick.chunks:
                 await self._give_up(session, claim.quick, row)
-            if _count_fault(row) >= MOST_ATTEMPTS or claim.is_spent or claim.rung is Rung.FULL:
+            if _count_fault(row) >= MAX_ATTEMPTS or claim.is_spent or claim.rung is Rung.FULL:
                 row.state, row.next_attempt_at = "failed", None
                 await session.flush()
-                await tell_failed(session, {row.sha256})
+                await record_failed(session, {row.sha256})
                 await plan_fallback(session, self._generations, row.sha256)
             return row.state == "failed"
 
@@ -168,12 +168,12 @@ class ReadingWork:
         """A quick reading without text, that a full one was to find, failed with it."""
         row = await session.get(ReadingRow, quick.id, with_for_update=True)
         if row is not None:
-            row.state, row.attempts = "failed", MOST_ATTEMPTS
+            row.state, row.attempts = "failed", MAX_ATTEMPTS
             row.reason, row.locked = full.reason, full.locked
 
     async def give_back(self, claim: ReadingClaim, reason: str | None, wait: timedelta | None) -> None:
         """Not the document's fault: the try does not count."""
-        async with self._database.transaction(alone=False) as session:
+        async with self._database.transaction(exclusive=False) as session:
             row = await held(session, claim.lease, ReadingRow)
             if row is not None:
                 release(row, reason, wait)

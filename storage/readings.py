@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from uuid import UUID
 
-from storage.blobs import Kept, list_shelves
+from storage.blobs import ShardEntry, list_shards
 from storage.checked_lines import has_lines, read_lines, read_some, write_lines
 from storage.errors import BlobsUnavailable, LostReading
 from storage.figure_models import Figure
@@ -31,7 +31,7 @@ from storage.reading_lines import (
     text_of,
     wordless_chunk,
 )
-from storage.sentence_vectors import SentenceVectors, sentence_values, sentences_of
+from storage.sentence_vectors import ChunkSentenceVectors, sentence_values, sentences_of
 from storage.vector_file import Vectors, has_vectors, read_vectors, write_vectors
 from storage.whole_folders import keep_folder, share_file
 
@@ -75,7 +75,7 @@ class ReadingFiles:
         base: UUID,
         vectors: Vectors,
         figures: Sequence[Figure] = (),
-        sentences: Sequence[SentenceVectors] = (),
+        sentences: Sequence[ChunkSentenceVectors] = (),
     ) -> None:
         """Keep a reading with the pages and chunks of ``base``, and vectors and figures of its own.
 
@@ -125,7 +125,7 @@ class ReadingFiles:
         """The vectors, shape (chunks and then figures, dimensions); None for a reading without."""
         return await _in_thread(self._read_vectors, reading_id)
 
-    async def sentences(self, places: Sequence[tuple[UUID, int]]) -> list[SentenceVectors | None]:
+    async def sentences(self, places: Sequence[tuple[UUID, int]]) -> list[ChunkSentenceVectors | None]:
         """What may be quoted from each (reading, ordinal), with vectors; None for a reading without.
 
         Raises as ``chunks_at``, for all when one is lost.
@@ -138,9 +138,9 @@ class ReadingFiles:
         await _in_thread(shutil.rmtree, self._folder(reading_id), ignore_errors=True)
         await self._forget(reading_id)
 
-    async def listed(self, shelves: Iterable[str]) -> dict[str, Kept]:
+    async def listed(self, shards: Iterable[str]) -> dict[str, ShardEntry]:
         """What lies where the readings go whose ids begin with these pairs of digits, drafts included."""
-        return await _in_thread(list_shelves, self.root, shelves)
+        return await _in_thread(list_shards, self.root, shards)
 
     async def remove_entry(self, name: str) -> None:
         """Erase what was listed under this name: a draft, or a reading that SQL does not know."""
@@ -242,7 +242,7 @@ class ReadingFiles:
         base: UUID,
         vectors: Vectors,
         figures: Sequence[Figure],
-        sentences: Sequence[SentenceVectors],
+        sentences: Sequence[ChunkSentenceVectors],
     ) -> None:
         def fill(folder: Path) -> None:
             for name in SHARED:
@@ -263,7 +263,7 @@ class ReadingFiles:
         (values,) = read_some(self._folder(reading_id) / kind, index, index + 1)
         return parse(values)
 
-    def _read_sentences(self, line: _Line) -> SentenceVectors | None:
+    def _read_sentences(self, line: _Line) -> ChunkSentenceVectors | None:
         folder = self._folder(line[0])
         if folder.exists() and not (folder / "sentences.index").exists():
             return None

@@ -16,28 +16,28 @@ from sqlalchemy import ColumnElement, exists, func, or_, select, update
 from sqlalchemy.orm import aliased
 from sqlmodel import col
 
-from storage.blobs import SHELVES
+from storage.blobs import SHARDS
 from storage.clock import utc_now
 from storage.database import Database
 from storage.models import Rung, TenantName
-from storage.publication_work import OBJECTS, Published
+from storage.publication_work import OBJECTS, ExpectedPublication
 from storage.purging import is_wanted
 from storage.reading_work import lose_reading
 from storage.tables import BlobRow, ChannelRow, DocumentRow, FactRow, PublicationRow, ReadingRow, VersionRow
 
 T = TypeVar("T")
-Shelves = Sequence[str]
+Shards = Sequence[str]
 """Neighbouring shelves of blobs and readings, by the two digits that names on them begin with."""
-SLICE = 2000
+SLICE_CONTENTS = 2000
 """Contents compared at once, and names in one statement."""
-_TURN = "reconcile"
+_LEASE_FACT = "reconcile"
 _MISSING = (
     "Its stored copy was lost: it is copied again from its folder; if it is not there, ingest it again."
 )
 
 
 @dataclass(frozen=True, slots=True)
-class KeptReading:
+class ExpectedReading:
     """A finished reading and what its files have to hold."""
 
     id: UUID
@@ -48,37 +48,37 @@ class KeptReading:
     has_sentences: bool
 
 
-class Reconciling:
+class Inventory:
     """The SQL side of the comparison."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def take_turn(self, lease: timedelta, *, at_once: bool) -> bool:
+    async def acquire_lease(self, lease: timedelta, *, is_wanted_now: bool) -> bool:
         """Whether this process may reconcile now: nobody else does, and it is due or wanted at once."""
         now = utc_now()
         async with self._database.transaction() as session:
-            fact = await session.get(FactRow, _TURN) or FactRow(name=_TURN, value="{}")
+            fact = await session.get(FactRow, _LEASE_FACT) or FactRow(name=_LEASE_FACT, value="{}")
             turn = {name: datetime.fromisoformat(at) for name, at in json.loads(fact.value).items()}
             is_taken = now < turn.get("until", now) <= now + 2 * lease  # later is a clock that was wrong
-            if is_taken or not (at_once or turn.get("due", now) <= now):
+            if is_taken or not (is_wanted_now or turn.get("due", now) <= now):
                 return False
             fact.value = json.dumps({"until": (now + lease).isoformat()})
             session.add(fact)
             return True
 
-    async def keep_turn(self, lease: timedelta) -> None:
+    async def renew_lease(self, lease: timedelta) -> None:
         """Go on for longer."""
-        await self._write_turn("until", lease)
+        await self._write_lease("until", lease)
 
-    async def end_turn(self, rest: timedelta) -> None:
+    async def release_lease(self, rest: timedelta) -> None:
         """Done; it is due again after ``rest``."""
-        await self._write_turn("due", rest)
+        await self._write_lease("due", rest)
 
-    async def _write_turn(self, name: str, wait: timedelta) -> None:
+    async def _write_lease(self, name: str, wait: timedelta) -> None:
         async with self._database.transaction() as session:
             value = json.dumps({name: (utc_now() + wait).isoformat()})
-            await session.execute(update(FactRow).where(col(FactRow.name) == _TURN).values(value=value))
+            await session.execute(update(FactRow).where(col(FactRow.name) == _LEASE_FACT).values(value=value))
 
     async def tenants(self) -> dict[TenantName, int]:
         """Every channel's tenant, with the channel's id."""
@@ -86,7 +86,7 @@ class Reconciling:
             rows = await session.execute(select(col(ChannelRow.tenant), col(ChannelRow.id)))
             return {TenantName(tenant): channel for tenant, channel in rows}
 
-    async def live(self, channel_id: int) -> list[Published]:
+    async def live(self, channel_id: int) -> list[ExpectedPublication]:
         """Everything that answers in a channel, and what the index has to hold of it."""
         query = (
             select(col(PublicationRow.id), col(ChannelRow.tenant), OBJECTS, col(ReadingRow.space))
@@ -97,11 +97,11 @@ class Reconciling:
         async with self._database.snapshot() as session:
             rows = (await session.execute(query)).all()
         return [
-            Published(id, TenantName(tenant), objects, objects if space else 0, space)
+            ExpectedPublication(id, TenantName(tenant), objects, objects if space else 0, space)
             for id, tenant, objects, space in rows
         ]
 
-    async def strays(self, held: Collection[UUID]) -> set[UUID]:
+    async def orphans(self, held: Collection[UUID]) -> set[UUID]:
         """Those of ``held`` that SQL does not know, or knows as removed; ask after the index was listed.
 
         A publication is written down before its first chunk, so none that is being written is one.
@@ -113,23 +113,23 @@ class Reconciling:
                 strays -= set(await session.scalars(known.where(col(PublicationRow.id).in_(some))))
         return strays
 
-    async def slices(self) -> list[Shelves]:
-        """All shelves, in runs of neighbours that hold about ``SLICE`` contents each."""
+    async def slices(self) -> list[Shards]:
+        """All shelves, in runs of neighbours that hold about ``SLICE_CONTENTS`` contents each."""
         async with self._database.snapshot() as session:
             contents = await session.scalar(select(func.count()).select_from(BlobRow)) or 0
-        run = max(1, len(SHELVES) * SLICE // max(contents, SLICE))
-        return [SHELVES[start : start + run] for start in range(0, len(SHELVES), run)]
+        run = max(1, len(SHARDS) * SLICE_CONTENTS // max(contents, SLICE_CONTENTS))
+        return [SHARDS[start : start + run] for start in range(0, len(SHARDS), run)]
 
-    async def wanted_blobs(self, shelves: Shelves) -> dict[str, int]:
+    async def wanted_blobs(self, shards: Shards) -> dict[str, int]:
         """Size of every content on these shelves that a document wants, or that is still to be purged."""
         query = select(col(BlobRow.sha256), col(BlobRow.size)).where(
-            col(BlobRow.sha256).between(shelves[0], f"{shelves[-1]}g"),
+            col(BlobRow.sha256).between(shards[0], f"{shards[-1]}g"),
             or_(is_wanted(BlobRow), _has_reading()),
         )
         async with self._database.snapshot() as session:
             return {sha256: size for sha256, size in await session.execute(query)}
 
-    async def drop_strays(self, candidates: Collection[str], remove_blob: Callable[[str], None]) -> int:
+    async def drop_orphans(self, candidates: Collection[str], remove_blob: Callable[[str], None]) -> int:
         """Remove those of the blobs that nobody wants; none can arrive meanwhile. Returns how many."""
         wanted, dropped = select(col(BlobRow.sha256)).where(or_(is_wanted(BlobRow), _has_reading())), 0
         for some in _portions(candidates):
@@ -165,15 +165,15 @@ class Reconciling:
                 document.reason = _MISSING
             return len(documents)
 
-    async def readings(self, shelves: Shelves) -> tuple[set[UUID], list[KeptReading]]:
+    async def readings(self, shards: Shards) -> tuple[set[UUID], list[ExpectedReading]]:
         """(every reading of these shelves that has files or will, those of them that are done)."""
         query = select(ReadingRow).where(
-            col(ReadingRow.id).between(UUID(f"{shelves[0]}{30 * '0'}"), UUID(f"{shelves[-1]}{30 * 'f'}"))
+            col(ReadingRow.id).between(UUID(f"{shards[0]}{30 * '0'}"), UUID(f"{shards[-1]}{30 * 'f'}"))
         )
         async with self._database.snapshot() as session:
             rows = list(await session.scalars(query.where(col(ReadingRow.state) != "failed")))
         done = [
-            KeptReading(
+            ExpectedReading(
                 row.id,
                 row.pages,
                 row.chunks,
@@ -195,8 +195,8 @@ class Reconciling:
 def _portions(names: Collection[T]) -> Iterator[list[T]]:
     """As many as one statement names: engines bound their number, and an index may hold any."""
     ordered = list(names)
-    for start in range(0, len(ordered), SLICE):
-        yield ordered[start : start + SLICE]
+    for start in range(0, len(ordered), SLICE_CONTENTS):
+        yield ordered[start : start + SLICE_CONTENTS]
 
 
 def _has_reading() -> ColumnElement[bool]:

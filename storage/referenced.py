@@ -11,11 +11,11 @@ from pydantic import SecretStr
 
 from storage.settings import read_dotenv
 
-LONGEST_SECRET = 4096
+MAX_SECRET_BYTES = 4096
 """Bytes; no more of a file is looked at."""
 
 
-def look_up(reference: str) -> SecretStr | None:
+def resolve_reference(reference: str) -> SecretStr | None:
     """The secret that a sound reference leads to; None when there is none, or nothing that is UTF-8.
 
     Of a file it is the first line, without blanks around it. Waits for the disk.
@@ -38,6 +38,6 @@ def _first_line(path: Path) -> str:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(handle, "rb") as file:
             is_file = S_ISREG(os.fstat(handle).st_mode)
-            text = file.read(LONGEST_SECRET).decode("utf-8-sig") if is_file else ""
+            text = file.read(MAX_SECRET_BYTES).decode("utf-8-sig") if is_file else ""
         return text.partition("\n")[0].strip()
     return ""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-MOST_RANGES = 6
+MAX_RANGES = 6
 
 
 def remarks_of(details: Mapping[str, Any]) -> Iterator[str]:
@@ -32,8 +32,8 @@ def remarks_of(details: Mapping[str, Any]) -> Iterator[str]:
 def _pages(numbers: Sequence[int]) -> str:
     """``page 3`` or ``pages 1-4, 7, 9``, with no more ranges than a person reads."""
     ranges = list(_ranges(sorted(numbers)))
-    shown = ", ".join(ranges[:MOST_RANGES])
-    more = f" and {len(ranges) - MOST_RANGES} more places" if len(ranges) > MOST_RANGES else ""
+    shown = ", ".join(ranges[:MAX_RANGES])
+    more = f" and {len(ranges) - MAX_RANGES} more places" if len(ranges) > MAX_RANGES else ""
     return f"page{'s' if len(numbers) > 1 else ''} {shown}{more}"
 
 

@@ -11,27 +11,29 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from storage.brief_vectors import BriefVectors, lengthen
+from storage.brief_vectors import Int8Vectors, dequantize
 
-Span = tuple[int, int]
+TextRange = tuple[int, int]
 """(start, end) of a part of a chunk's text."""
 Vector = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
-class SentenceVectors:
+class ChunkSentenceVectors:
     """One vector per quotable part of a chunk's text."""
 
     space: str
     """Where they lie: those of two spaces are never compared."""
     text_checksum: int
     """CRC-32 of the text that ``spans`` count in."""
-    spans: tuple[Span, ...]
-    vectors: BriefVectors
+    spans: tuple[TextRange, ...]
+    vectors: Int8Vectors
     """Shape (spans, dimensions)."""
 
     @classmethod
-    def of(cls, space: str, text: str, spans: Sequence[Span], vectors: BriefVectors) -> SentenceVectors:
+    def of(
+        cls, space: str, text: str, spans: Sequence[TextRange], vectors: Int8Vectors
+    ) -> ChunkSentenceVectors:
         """Those of the parts ``spans`` of ``text``."""
         return cls(space, _checksum(text), tuple(spans), vectors)
 
@@ -40,29 +42,29 @@ class SentenceVectors:
         return (space, _checksum(text)) == (self.space, self.text_checksum)
 
 
-def by_span(chunks: Sequence[SentenceVectors | None]) -> list[Mapping[Span, Vector]]:
+def by_span(chunks: Sequence[ChunkSentenceVectors | None]) -> list[Mapping[TextRange, Vector]]:
     """The vectors of each chunk, all of one space, by their parts' places; {} for None.
 
     All are lengthened at once: one by one, the calls take longer than the numbers.
     """
     kept = [one.vectors for one in chunks if one and one.spans]
     ends = np.cumsum([len(vectors) for vectors in kept])
-    vectors = iter(np.split(lengthen(np.concatenate(kept)), ends[:-1]) if kept else ())
+    vectors = iter(np.split(dequantize(np.concatenate(kept)), ends[:-1]) if kept else ())
     return [dict(zip(one.spans, next(vectors), strict=True)) if one and one.spans else {} for one in chunks]
 
 
-def sentence_values(sentences: SentenceVectors) -> list[Any]:
+def sentence_values(sentences: ChunkSentenceVectors) -> list[Any]:
     """The vectors of a chunk as a line holds them."""
     data = base64.b64encode(sentences.vectors.tobytes()).decode()
     return [sentences.space, sentences.text_checksum, sentences.spans, data]
 
 
-def sentences_of(values: list[Any]) -> SentenceVectors:
+def sentences_of(values: list[Any]) -> ChunkSentenceVectors:
     """The vectors of a line."""
     space, text_checksum, spans, data = values
     numbers = np.frombuffer(base64.b64decode(data), dtype=np.int8)
     vectors = numbers.reshape(len(spans), -1) if spans else numbers.reshape(0, 0)
-    return SentenceVectors(space, text_checksum, tuple((start, end) for start, end in spans), vectors)
+    return ChunkSentenceVectors(space, text_checksum, tuple((start, end) for start, end in spans), vectors)
 
 
 def _checksum(text: str) -> int:

@@ -17,7 +17,7 @@ from storage.tables import BlobRow, DocumentRow, PublicationRow, ReadingRow, Ver
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class IngestStatus:
     """One document's newest version."""
 
     document: UUID
@@ -49,7 +49,7 @@ class Standing:
         return self.rung in (rung, Rung.FULL)
 
 
-async def standings(database: Database, folder_id: int, generations: Generations) -> list[Standing]:
+async def ingest_statuses(database: Database, folder_id: int, generations: Generations) -> list[IngestStatus]:
     """Every document of a folder that is not deleted, by file."""
     newest, live = _newest(), _live()
     query = (
@@ -72,7 +72,9 @@ async def standings(database: Database, folder_id: int, generations: Generations
     async with database.snapshot() as session:
         rows = (await session.execute(query)).all()
     return [
-        Standing(document, file, size, Rung(rung) if rung else None, pages, reason, is_silent, is_underway)
+        IngestStatus(
+            document, file, size, Rung(rung) if rung else None, pages, reason, is_silent, is_underway
+        )
         for document, file, size, rung, pages, reason, is_silent, is_underway in rows
     ]
 

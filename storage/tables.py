@@ -20,7 +20,7 @@ from sqlalchemy import JSON, BigInteger, Index, Integer, UniqueConstraint, false
 from sqlmodel import Field, SQLModel
 
 from storage.clock import utc_now
-from storage.columns import NEVER_AGAIN, Leased, chance_id, moment
+from storage.columns import AUTOINCREMENT, LeaseColumns, moment, random_id
 from storage.models import Rung
 
 
@@ -28,7 +28,7 @@ class ChannelRow(SQLModel, table=True):
     """One conversation scope; installation and conversation are unknown until it first speaks."""
 
     __tablename__ = "channel"
-    __table_args__ = NEVER_AGAIN
+    __table_args__ = AUTOINCREMENT
     id: int = Field(default=None, primary_key=True)
     tenant: str = Field(unique=True)
     platform: str
@@ -114,7 +114,7 @@ class VersionRow(SQLModel, table=True):
     """One content of a document; the highest ``number`` is the newest."""
 
     __tablename__ = "version"
-    __table_args__ = (UniqueConstraint("document_id", "number"), NEVER_AGAIN)
+    __table_args__ = (UniqueConstraint("document_id", "number"), AUTOINCREMENT)
     id: int = Field(default=None, primary_key=True)
     document_id: UUID = Field(foreign_key="document.id", index=True)
     number: int
@@ -124,7 +124,7 @@ class VersionRow(SQLModel, table=True):
     created_at: datetime = moment(default_factory=utc_now)
 
 
-class ReadingRow(Leased, table=True):
+class ReadingRow(LeaseColumns, table=True):
     """What one generation made of one content; ``state``: waiting, done or failed."""
 
     __tablename__ = "reading"
@@ -157,7 +157,7 @@ class ReadingRow(Leased, table=True):
     done_at: datetime | None = moment(default=None)
 
 
-class PublicationRow(Leased, table=True):
+class PublicationRow(LeaseColumns, table=True):
     """One reading of one version in one tenant; ``state``: pending, live, retired or removed.
 
     Its id is what the objects in the index carry. A write whose outcome is unknown retires the row
@@ -182,7 +182,7 @@ class PublicationRow(Leased, table=True):
     retired_at: datetime | None = moment(default=None)
 
 
-class InboxRow(Leased, table=True):
+class InboxRow(LeaseColumns, table=True):
     """A verified event, committed before it is acknowledged; ``state``: waiting, done or failed."""
 
     __tablename__ = "inbox"
@@ -222,9 +222,9 @@ class CitationRow(SQLModel, table=True):
     """What a source button opens."""
 
     __tablename__ = "citation"
-    __table_args__ = NEVER_AGAIN
+    __table_args__ = AUTOINCREMENT
     id: int = Field(
-        default_factory=chance_id, sa_type=BigInteger().with_variant(Integer, "sqlite"), primary_key=True
+        default_factory=random_id, sa_type=BigInteger().with_variant(Integer, "sqlite"), primary_key=True
     )
     """By chance, not counted: a database restored from a backup must not give an old link's id again."""
     channel_id: int = Field(foreign_key="channel.id", index=True)

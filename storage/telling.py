@@ -21,10 +21,10 @@ from storage.models import Rung
 from storage.tables import DocumentRow, FolderRow, NoticeRow, PublicationRow, ReadingRow, VersionRow
 
 
-async def tell_live(session: AsyncSession, publication: PublicationRow) -> None:
+async def record_live(session: AsyncSession, publication: PublicationRow) -> None:
     """A version answers in a channel; told when it does so for the first time."""
     version = await session.get_one(VersionRow, publication.version_id)
-    await _tell(
+    await _record_notice(
         session,
         kind="live",
         key=f"live:{publication.channel_id}:{version.id}",
@@ -34,7 +34,7 @@ async def tell_live(session: AsyncSession, publication: PublicationRow) -> None:
     )
 
 
-async def tell_failed(session: AsyncSession, contents: Collection[str]) -> None:
+async def record_failed(session: AsyncSession, contents: Collection[str]) -> None:
     """Some of these contents cannot be read; told for every file that has one now, and once for each."""
     query = (
         select(VersionRow, DocumentRow, ReadingRow)
@@ -46,7 +46,7 @@ async def tell_failed(session: AsyncSession, contents: Collection[str]) -> None:
         .order_by(col(ReadingRow.created_at).desc())
     )
     for version, document, reading in (await session.execute(query)).all():
-        await _tell(
+        await _record_notice(
             session,
             kind="failed",
             key=f"failed:{version.id}",
@@ -57,13 +57,13 @@ async def tell_failed(session: AsyncSession, contents: Collection[str]) -> None:
         )
 
 
-async def tell_refused(session: AsyncSession, document: DocumentRow, reason: str) -> None:
+async def record_refused(session: AsyncSession, document: DocumentRow, reason: str) -> None:
     """The bytes of a file could not even be stored; told once per reason until a new version of it came."""
     await session.flush()
     newest = select(func.max(VersionRow.number)).where(col(VersionRow.document_id) == document.id)
     number = await session.scalar(newest) or 0
     digest = blake2b(reason.encode(), digest_size=8).hexdigest()
-    await _tell(
+    await _record_notice(
         session,
         kind="failed",
         key=f"refused:{document.id}:{number}:{digest}",
@@ -73,11 +73,13 @@ async def tell_refused(session: AsyncSession, document: DocumentRow, reason: str
     )
 
 
-async def tell_folder(session: AsyncSession, folder_id: int, problem: str | None) -> None:
+async def record_folder(session: AsyncSession, folder_id: int, problem: str | None) -> None:
     """A folder's problem, or its end; call it before the folder's row says so."""
     folder = await session.get_one(FolderRow, folder_id)
     if folder.problem != problem:
-        await _tell(session, kind="folder", channel_id=folder.channel_id, folder_id=folder_id, text=problem)
+        await _record_notice(
+            session, kind="folder", channel_id=folder.channel_id, folder_id=folder_id, text=problem
+        )
 
 
 def _has_newer() -> ColumnElement[bool]:
@@ -95,7 +97,7 @@ def _may_yet_be_read() -> ColumnElement[bool]:
     )
 
 
-async def _tell(session: AsyncSession, **values: Any) -> None:
+async def _record_notice(session: AsyncSession, **values: Any) -> None:
     dialect = session.get_bind().dialect.name
     insert = postgresql.insert if dialect == "postgresql" else sqlite.insert
     row = insert(NoticeRow).values(state="waiting", created_at=utc_now(), **values)

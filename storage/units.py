@@ -24,13 +24,13 @@ _ABBREVIATED = re.compile(
     r"|\b[A-Za-z]\.[A-Za-z])\.$",
     re.IGNORECASE,
 )
-_LONGEST_ABBREVIATION = 10
+_MAX_ABBREVIATION_CHARS = 10
 """No match of it is longer; the dots count."""
 _NUMBER_ALONE = re.compile(r"\W*\d{1,2}\.")
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class TextUnit:
     """text[start:end] says one thing."""
 
     start: int
@@ -50,12 +50,12 @@ class _Line:
     is_row: bool
 
 
-def split_units(text: str) -> list[Unit]:
+def split_units(text: str) -> list[TextUnit]:
     """All units of a text in order; together they hold every word of it.
 
     What ends in a colon introduces the line below it, and all items of a list there.
     """
-    found: list[Unit] = []
+    found: list[TextUnit] = []
     lead: tuple[int, int] | None = None
     for lines in _segments(text):
         is_item = _ITEM.match(lines[0].text) is not None
@@ -109,18 +109,18 @@ def _breaks(above: _Line, below: _Line) -> bool:
     return above.text.endswith(":") or is_short
 
 
-def _split_segment(text: str, lines: list[_Line], lead: tuple[int, int] | None) -> Iterator[Unit]:
+def _split_segment(text: str, lines: list[_Line], lead: tuple[int, int] | None) -> Iterator[TextUnit]:
     start, end = lines[0].start, lines[-1].end
     is_row = len(lines) == 1 and lines[0].is_row
     for match in _SENTENCE_END.finditer(text, start, end):
         closed = match.start() + len(match[0].rstrip())
         if not _is_abbreviated(text, start, closed):
-            yield Unit(start, closed, is_row, lead)
+            yield TextUnit(start, closed, is_row, lead)
             start = match.end()
-    yield Unit(start, end, is_row, lead)
+    yield TextUnit(start, end, is_row, lead)
 
 
 def _is_abbreviated(text: str, start: int, end: int) -> bool:
     """Whether the dot that ends text[start:end] ends no sentence."""
     is_number = _NUMBER_ALONE.fullmatch(text, start, end) is not None
-    return is_number or _ABBREVIATED.search(text, max(start, end - _LONGEST_ABBREVIATION), end) is not None
+    return is_number or _ABBREVIATED.search(text, max(start, end - _MAX_ABBREVIATION_CHARS), end) is not None

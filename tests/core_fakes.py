@@ -12,8 +12,8 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 import numpy as np
 
 from bot.core.answering import Answering
-from bot.core.asking import weighed_terms
-from bot.core.citation_desk import CitationDesk
+from bot.core.asking import weighted_terms
+from bot.core.citation_desk import CitationService
 from bot.core.errors import ModelReplyUnusable
 from bot.core.extractive import ExtractiveAnswerer
 from bot.core.gate import EvidenceGate
@@ -21,8 +21,8 @@ from bot.core.languages import Language
 from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, Passage, Question
 from bot.core.reply_words import reply_words
 from bot.core.retriever import HybridRetriever, inverse_frequency
-from bot.core.writing import Writing
-from bot.core.writing_ports import Author, Tell
+from bot.core.writing import AnswerWriter
+from bot.core.writing_ports import Generator, OnClaim
 from storage.analyzer import analyze, index_terms
 from storage.figure_models import Figure
 from storage.index.contract import Hit, PendingVector
@@ -123,7 +123,7 @@ def ask(text: str, *corpus: str, vector: Sequence[float] | None = None) -> Analy
     """A question as analyzed in a channel that holds these texts."""
     terms = analyze(text)
     texts = [set(analyze(other)) for other in corpus]
-    holding = {term: sum(term in held for held in texts) for term in terms if term in weighed_terms(text)}
+    holding = {term: sum(term in held for held in texts) for term in terms if term in weighted_terms(text)}
     idf = {term: inverse_frequency(len(texts), number) for term, number in holding.items()}
     return AnalyzedQuestion(text, tuple(terms), idf, vector)
 
@@ -294,13 +294,13 @@ class Scripted:
         faults: Sequence[str] = (),
         *,
         stands: Sequence[str] = (),
-        tell: Tell | None = None,
+        on_claim: OnClaim | None = None,
     ) -> Draft:
         self.faults.append(tuple(faults))
         self.stood.append(tuple(stands))
         turn = self.turns.pop(0)
-        for claim in getattr(turn, "claims", ()) if tell else ():
-            tell(claim)
+        for claim in getattr(turn, "claims", ()) if on_claim else ():
+            on_claim(claim)
         if isinstance(turn, Exception):
             raise turn
         return turn
@@ -314,16 +314,16 @@ class World:
     register: Register
     ids: itertools.count[int] = field(default_factory=itertools.count)
 
-    def answering(self, *models: Author, **more: Any) -> Answering:
+    def answering(self, *models: Generator, **more: Any) -> Answering:
         embedder = HashEmbedder()
         return Answering(
             retriever=HybridRetriever(self.shelf, embedder),
-            writing=Writing(ExtractiveAnswerer(embedder), models),
+            writing=AnswerWriter(ExtractiveAnswerer(embedder), models),
             gate=EvidenceGate(least_likeness=0.75),
             chunks=self.shelf,
             figures=self.shelf,
             documents=self.register,
-            desk=CitationDesk(self.register, self.register),
+            citations=CitationService(self.register, self.register),
             **more,
         )
 

@@ -14,7 +14,7 @@ from storage.database import Database
 from storage.leases import Leases
 from storage.models import Channel, ChannelKey, Rung
 from storage.notices import Notices
-from storage.publication_work import PublicationWork
+from storage.publication_work import PublicationQueue
 from storage.tables import (
     BlobRow,
     DocumentRow,
@@ -24,7 +24,7 @@ from storage.tables import (
     ReadingRow,
     VersionRow,
 )
-from storage.telling import tell_failed
+from storage.telling import record_failed
 
 LEASE = 60
 
@@ -64,7 +64,7 @@ class NoticeShelf:
             reading = await session.scalar(select(ReadingRow).where(col(ReadingRow.sha256) == row.sha256))
             assert reading is not None
             session.add(PublicationRow(channel_id=self.channel.id, version_id=version, reading_id=reading.id))
-        work = PublicationWork(self.database, Leases(self.database, "worker", LEASE))
+        work = PublicationQueue(self.database, Leases(self.database, "worker", LEASE))
         claim = await work.claim(Rung.QUICK)
         assert claim is not None
         return await work.go_live(claim)
@@ -83,7 +83,7 @@ class NoticeShelf:
         """Tell that a version cannot be read."""
         async with self.database.transaction() as session:
             row = await session.get_one(VersionRow, version)
-            await tell_failed(session, {row.sha256})
+            await record_failed(session, {row.sha256})
 
 
 def _reading(sha256: str, state: str) -> ReadingRow:

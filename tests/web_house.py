@@ -17,8 +17,8 @@ from aiohttp.test_utils import TestClient
 from bot.core.link_keys import KeyRing
 from bot.core.links import Links
 from bot.core.models import Answer, AnswerState, Citation, Question
-from bot.core.writing_ports import Onlooker
-from bot.web.ports import Stores
+from bot.core.writing_ports import AnswerListener
+from bot.web.ports import WebStores
 from storage.blobs import Blobs
 from storage.catalog import Catalog
 from storage.channels import Channels
@@ -26,7 +26,7 @@ from storage.citations import Citations
 from storage.database import Database
 from storage.folders import Folders
 from storage.geometry import main_page, rectangles
-from storage.memory import Memory
+from storage.memory import ThreadMemory
 from storage.models import Channel, ChannelKey, CitationRecord, Page, Platform, Shown
 from storage.notices import Notices
 from storage.pdf.models import ReadPdf
@@ -91,14 +91,14 @@ class ScriptedAnswering:
     beginnings: tuple[str, ...] = ()
     """Shown before each answer."""
 
-    async def answer(self, question: Question, onlooker: Onlooker | None = None) -> Answer:
+    async def answer(self, question: Question, listener: AnswerListener | None = None) -> Answer:
         """The scripted answer, or "not found" for a question that nobody wrote one for."""
         self.asked.append(question)
         scripted = self.answers.get(
             question.text, Answer(AnswerState.NOT_FOUND, "That is not in your documents.")
         )
-        for beginning in self.beginnings if onlooker else ():
-            onlooker.show(beginning)
+        for beginning in self.beginnings if listener else ():
+            listener.show(beginning)
             await asyncio.sleep(0.3)
         await asyncio.sleep(0)
         if isinstance(scripted, Exception):
@@ -120,15 +120,15 @@ class House:
         self.citations = Citations(database)
         self.catalog = Catalog(database)
         self.folders = Folders(database)
-        self.memory = Memory(database, 30)
+        self.memory = ThreadMemory(database, 30)
         self.now = datetime(2026, 3, 1, 12, tzinfo=UTC)
         self.keys = KeyRing(home / "link_keys.json")
         self.public_url = "http://127.0.0.1"
 
     @property
-    def stores(self) -> Stores:
+    def stores(self) -> WebStores:
         """What links are checked against."""
-        return Stores(
+        return WebStores(
             self.channels,
             self.catalog,
             self.citations,

@@ -23,8 +23,8 @@ from bot.core.models import Answer, AnswerState, Question
 from bot.core.reply_words import reply_words
 from bot.core.sources import cited_pages, figure_pages
 from bot.core.threads import Threads
-from bot.core.writing_ports import Onlooker
-from bot.engines import Storage, load_settings
+from bot.core.writing_ports import AnswerListener
+from bot.engines import Stores, load_settings
 from bot.service import open_answering
 from storage.errors import InfrastructureError, SettingsError, UnknownChannel
 
@@ -45,35 +45,35 @@ async def ask(options: argparse.Namespace) -> int:
         answer = await _ask_one(line)
         print(dump(answer_line(answer, id=None, question=options.question, channel=options.channel)))
     else:
-        screen = _Screen() if sys.stdout.isatty() else None
+        screen = _TerminalListener() if sys.stdout.isatty() else None
         answer = await _ask_one(line, screen)
-        print(render_text(answer, screen.told if screen else ""))
+        print(render_text(answer, screen.printed if screen else ""))
     return 1 if answer.state is AnswerState.FAILED else 0
 
 
-class _Screen:
+class _TerminalListener:
     """A terminal in front of somebody who waits: sentences are printed as they come."""
 
     def __init__(self) -> None:
-        self.told = ""
+        self.printed = ""
 
     def show(self, text: str) -> None:
         """Print what is new."""
-        print(text.removeprefix(self.told), end="", flush=True)
-        self.told = text
+        print(text.removeprefix(self.printed), end="", flush=True)
+        self.printed = text
 
 
-async def _ask_one(line: _Line, onlooker: Onlooker | None = None) -> Answer:
+async def _ask_one(line: _Line, listener: AnswerListener | None = None) -> Answer:
     """The answer; one that says that an engine failed when nothing could even be opened."""
     try:
         async with open_answering(load_settings()) as (storage, answering):
-            return await _answer(line, storage, answering, onlooker)
+            return await _answer(line, storage, answering, listener)
     except InfrastructureError as error:
         return _failed(error)
 
 
 async def _answer(
-    line: _Line, storage: Storage, answering: Answering, onlooker: Onlooker | None = None
+    line: _Line, storage: Stores, answering: Answering, listener: AnswerListener | None = None
 ) -> Answer:
     """The answer to a line's question, in its thread if it names one.
 
@@ -86,7 +86,7 @@ async def _answer(
     question = Question(uuid.uuid4().hex, line.question, channel, datetime.now(UTC), documents)
     threads, thread = Threads(storage.memory), line.thread and f"ask {line.thread}"
     question = await threads.recall(question, thread)
-    answer = await answering.answer(question, onlooker)
+    answer = await answering.answer(question, listener)
     await threads.keep(question, thread, answer)
     return answer
 
@@ -176,7 +176,7 @@ def _is_text(value: object) -> TypeGuard[str]:
     return not any("\ud800" <= letter <= "\udfff" for letter in value)
 
 
-async def _answer_line(line: _Line, storage: Storage, answering: Answering) -> Answer:
+async def _answer_line(line: _Line, storage: Stores, answering: Answering) -> Answer:
     if line.fault:
         return Answer(AnswerState.FAILED, line.fault)
     try:
@@ -196,16 +196,20 @@ def _print_one(line: _Line, answer: Answer, as_json: bool) -> AnswerState:
     return answer.state
 
 
-def render_text(answer: Answer, told: str = "") -> str:
+def render_text(answer: Answer, printed: str = "") -> str:
     """An answer for a terminal: the text, then one line and link per cited page and per figure.
 
-    ``told``: sentences that stand there already; the text goes on behind them.
+    ``printed``: sentences that stand there already; the text goes on behind them.
     """
     width = min(shutil.get_terminal_size().columns, 100)
     sentence = reply_words(answer.language).understood(question=answer.standalone)
     understood = [sentence, ""] if answer.standalone else []
     lines = answer.text.splitlines()
-    begun = [lines.pop(0).removeprefix(told)] if told and answer.text.startswith(told) else [""] * bool(told)
+    begun = (
+        [lines.pop(0).removeprefix(printed)]
+        if printed and answer.text.startswith(printed)
+        else [""] * bool(printed)
+    )
     paragraphs = [*begun, *(textwrap.fill(part, width) for part in (*understood, *lines))]
     pages = [
         f"{''.join(f'[{number}]' for number in page.numbers)} {page.label}\n    {page.url}"

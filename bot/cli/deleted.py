@@ -13,7 +13,7 @@ from shlex import quote
 from uuid import uuid4
 
 from bot.cli.json_lines import deleted_line, dump
-from bot.engines import Settings, Storage, load_settings, open_storage
+from bot.engines import Settings, Stores, load_settings, open_stores
 from storage.errors import BlobsUnavailable, SettingsError
 from storage.folder_status import DeletedDocument
 
@@ -23,7 +23,7 @@ async def list_deleted(options: argparse.Namespace) -> int:
     if options.where:
         raise SettingsError("--where narrows what is there; --deleted lists what is not")
     settings = load_settings()
-    async with open_storage(settings) as storage:
+    async with open_stores(settings) as storage:
         channel = await storage.channels.by_name(options.channel)
         grace = timedelta(seconds=settings.ingestion.delete_grace_seconds)
         documents = await storage.folders.deleted(channel.id)
@@ -43,7 +43,7 @@ async def list_deleted(options: argparse.Namespace) -> int:
 async def restore(options: argparse.Namespace) -> int:
     """Save a deleted PDF beside the watched folders, for an admin to put back."""
     settings = load_settings()
-    async with open_storage(settings) as storage:
+    async with open_stores(settings) as storage:
         channel = await storage.channels.by_name(options.channel)
         found = [one for one in await storage.folders.deleted(channel.id) if one.file == options.file]
         if not found:
@@ -56,7 +56,7 @@ async def restore(options: argparse.Namespace) -> int:
     return 0
 
 
-async def _refuse_watched(target: Path, storage: Storage, settings: Settings) -> None:
+async def _refuse_watched(target: Path, storage: Stores, settings: Settings) -> None:
     """We never write into a watched folder.
 
     Raises:

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from shlex import quote
 
 from bot.cli.json_lines import dump, folder_line
-from bot.engines import load_settings, open_storage
+from bot.engines import load_settings, open_stores
 from ingestion.wish.mapping import MAP_NAME, check_map
 from storage.channels import named_tenant
 from storage.folder_status import FolderStatus
 
-MOST_NAMED = 20
+MAX_FILES_NAMED = 20
 MISTAKEN = (
     "folders.toml holds mistakes, so the old mapping stays in force; footnote folders --check names them"
 )
@@ -24,7 +24,7 @@ async def list_folders(options: argparse.Namespace) -> int:
     """Print every folder; 1 when one of them has a problem, or the map has mistakes."""
     settings = load_settings()
     mistakes = await asyncio.to_thread(check_map, settings.home / MAP_NAME, settings.inbox)
-    async with open_storage(settings) as storage:
+    async with open_stores(settings) as storage:
         folders = await storage.folders.status()
     if not folders:
         print(f"Nothing was watched yet; footnote serve watches {settings.inbox}", file=sys.stderr)
@@ -37,7 +37,7 @@ async def list_folders(options: argparse.Namespace) -> int:
 
 async def approve(options: argparse.Namespace) -> int:
     """Let the files that vanished from a folder go, exactly those that were shown."""
-    async with open_storage(load_settings()) as storage:
+    async with open_stores(load_settings()) as storage:
         folder = next((one for one in await storage.folders.status() if one.id == options.id), None)
         if folder is None:
             print(f"footnote: there is no folder {options.id}; see footnote folders", file=sys.stderr)
@@ -45,7 +45,7 @@ async def approve(options: argparse.Namespace) -> int:
         if not folder.asked:
             print("Nothing in this folder waits for a word.", file=sys.stderr)
             return 0
-        _show_question(folder)
+        _show_pending_deletions(folder)
         if not options.yes and not await _is_confirmed():
             print("Nothing is deleted.", file=sys.stderr)
             return 1
@@ -54,7 +54,7 @@ async def approve(options: argparse.Namespace) -> int:
     return 0
 
 
-def _show_question(folder: FolderStatus) -> None:
+def _show_pending_deletions(folder: FolderStatus) -> None:
     print(f"Vanished from {folder.location}, which feeds {folder.channel_name}:", file=sys.stderr)
     print(*_names(folder.asked), sep="\n", file=sys.stderr)
     if folder.problem:
@@ -62,8 +62,8 @@ def _show_question(folder: FolderStatus) -> None:
 
 
 def _names(asked: Sequence[tuple[object, str]]) -> list[str]:
-    named = [f"  {file}" for _, file in asked[:MOST_NAMED]]
-    return [*named, f"  and {len(asked) - MOST_NAMED} more"] if len(asked) > MOST_NAMED else named
+    named = [f"  {file}" for _, file in asked[:MAX_FILES_NAMED]]
+    return [*named, f"  and {len(asked) - MAX_FILES_NAMED} more"] if len(asked) > MAX_FILES_NAMED else named
 
 
 async def _is_confirmed() -> bool:

@@ -6,7 +6,7 @@ import json
 from datetime import datetime
 from typing import Any
 
-from bot.core.models import Answer, Citation, Figure, Passage
+from bot.core.models import Answer, AnswerFigure, Citation, Passage
 from storage.folder_status import DeletedDocument, FolderStatus
 from storage.metadata_models import FIELDS, MetadataField
 from storage.models import Box, Channel, DocumentStatus
@@ -50,7 +50,7 @@ def _citation(citation: Citation) -> dict[str, Any]:
     }
 
 
-def _figure(figure: Figure) -> dict[str, Any]:
+def _figure(figure: AnswerFigure) -> dict[str, Any]:
     return {
         "file": figure.file,
         "page": figure.page,

@@ -9,7 +9,7 @@ from shlex import quote
 
 from bot.cli.json_lines import channel_line, document_line, dump
 from bot.cli.where import read_where
-from bot.engines import load_settings, open_storage
+from bot.engines import load_settings, open_stores
 from storage.metadata_models import says, self_description
 from storage.models import Channel, DocumentStatus
 
@@ -17,7 +17,7 @@ from storage.models import Channel, DocumentStatus
 async def list_documents(options: argparse.Namespace) -> int:
     """Print the channel's documents; for people, those that were deleted are only counted."""
     where = read_where(options.where)
-    async with open_storage(load_settings()) as storage:
+    async with open_stores(load_settings()) as storage:
         channel = await storage.channels.by_name(options.channel)
         documents = [one for one in await storage.catalog.documents(channel.id) if says(one.metadata, where)]
     if options.json:
@@ -39,7 +39,7 @@ def _print_rows(documents: Sequence[DocumentStatus], channel: str, none: str) ->
 
 async def list_channels(options: argparse.Namespace) -> int:
     """Print all channels, and what is wrong with the glossary of their words."""
-    async with open_storage(load_settings()) as storage:
+    async with open_stores(load_settings()) as storage:
         channels = await storage.channels.all()
         glossary = await storage.glossary.current()
     for channel in channels:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from bot.engines import load_settings, open_storage
+from bot.engines import load_settings, open_stores
 from storage.corrections import Corrections
 from storage.errors import SettingsError
 from storage.metadata_models import FIELDS, MetadataField
@@ -19,7 +19,7 @@ async def show_metadata(options: argparse.Namespace) -> int:
         SettingsError: there is no such file, field or value, or ``--set`` names none.
     """
     changes = dict(map(_change, options.set)) | dict.fromkeys(options.undo)
-    async with open_storage(load_settings()) as storage:
+    async with open_stores(load_settings()) as storage:
         channel = await storage.channels.by_name(options.channel)
         if changes:
             await Corrections(storage.database).correct(channel.id, options.file, changes)

@@ -10,14 +10,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bot.engines import Settings, load_settings, open_storage
+from bot.engines import Settings, load_settings, open_stores
 from ingestion.sources.names import why_passed_over
 from ingestion.watch.preview import Preview, Previewer
-from ingestion.wish.mapping import MAP_NAME, InvalidMap, check_map
+from ingestion.wish.mapping import MAP_NAME, InvalidFolderMap, check_map
 from storage.channels import is_folder_name, named_tenant
 from storage.errors import SettingsError, UnknownChannel
 
-MOST_NAMED = 50
+MAX_FILES_LISTED = 50
 
 
 async def preview_ingest(options: argparse.Namespace) -> int:
@@ -37,7 +37,7 @@ async def preview_folders(options: argparse.Namespace) -> int:
     try:
         async with _open_previewer(settings) as previewer:
             return _report(await previewer.mapped(settings.home / MAP_NAME, settings.inbox))
-    except InvalidMap:
+    except InvalidFolderMap:
         return await check_folders(options)
 
 
@@ -59,7 +59,7 @@ async def _open_previewer(settings: Settings) -> AsyncIterator[Previewer]:
     """On the home as it is; an empty one elsewhere stands in for one that is not there yet."""
     with TemporaryDirectory(prefix="footnote-") as empty:
         is_new = settings.storage.database_url is None and not (settings.home / "footnote.db").exists()
-        async with open_storage(_at_home(settings, Path(empty)) if is_new else settings) as storage:
+        async with open_stores(_at_home(settings, Path(empty)) if is_new else settings) as storage:
             yield Previewer(
                 storage.folders,
                 max_bytes=settings.storage.max_file_mb * 1024 * 1024,
@@ -116,6 +116,6 @@ def _fate(preview: Preview) -> str:
 
 def _named(word: str, files: Iterable[str]) -> Iterable[str]:
     listed = list(files)
-    yield from (f"{word:<10} {file}" for file in listed[:MOST_NAMED])
-    if len(listed) > MOST_NAMED:
-        yield f"{word:<10} and {len(listed) - MOST_NAMED} more"
+    yield from (f"{word:<10} {file}" for file in listed[:MAX_FILES_LISTED])
+    if len(listed) > MAX_FILES_LISTED:
+        yield f"{word:<10} and {len(listed) - MAX_FILES_LISTED} more"

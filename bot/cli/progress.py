@@ -12,7 +12,7 @@ from bot.core.plaintext import shorten
 from storage.models import Rung
 from storage.progress import Progress, RungProgress
 
-SECONDS_BETWEEN_LINES = 5.0
+LOG_INTERVAL_SECONDS = 5.0
 
 _log = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ class ProgressLine:
         """Show this state, unless it is too soon or nothing changed."""
         text = describe(progress, self._rung)
         now = time.monotonic()
-        pause = 0.1 if self._rewrites else SECONDS_BETWEEN_LINES
+        pause = 0.1 if self._rewrites else LOG_INTERVAL_SECONDS
         has_ended = progress.has_reached(self._rung)
         is_early = now - self._shown_at < pause and not has_ended
         if text == self._shown or is_early:
@@ -60,7 +60,7 @@ class ProgressLog:
     def __init__(self) -> None:
         self._said: str | None = None
 
-    def tell(self, progress: Progress) -> None:
+    def report(self, progress: Progress) -> None:
         """Log this state when it is news."""
         text = describe(progress)
         if text == self._said or not progress.files:

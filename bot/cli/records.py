@@ -9,9 +9,9 @@ from typing import Any
 
 from bot.cli.json_lines import dump
 from bot.core.plaintext import shorten
-from bot.engines import load_settings, open_storage
+from bot.engines import load_settings, open_stores
 from storage.errors import SettingsError
-from storage.question_records import KeptRecord
+from storage.question_records import StoredRecord
 
 Json = dict[str, Any]
 
@@ -22,7 +22,7 @@ async def show_records(options: argparse.Namespace) -> int:
     Raises:
         SettingsError: there is no such record.
     """
-    async with open_storage(load_settings()) as storage:
+    async with open_stores(load_settings()) as storage:
         channel = await storage.channels.by_name(options.channel)
         if options.id is None:
             return _list(await storage.records.latest(channel.id), as_json=options.json)
@@ -33,7 +33,7 @@ async def show_records(options: argparse.Namespace) -> int:
     return 0
 
 
-def _list(records: list[KeptRecord], *, as_json: bool) -> int:
+def _list(records: list[StoredRecord], *, as_json: bool) -> int:
     for one in records:
         question = one.record["question"]
         line = {"id": one.key, "asked_at": one.asked_at.isoformat(), "state": one.state, "question": question}
@@ -50,8 +50,8 @@ def render_record(record: Json) -> Iterator[str]:
     yield f"asked: {record['question']}"
     if record["searched"] != record["question"]:
         yield f"searched: {record['searched']}"
-    for look in record["looks"]:
-        yield from _look_lines(look)
+    for search in record["looks"]:
+        yield from _search_lines(search)
     for call in record.get("helps", ()):  # the first release kept none
         yield from ("", f"Helped by the model: {call['purpose']}{_failure(call)}")
         yield from _prompt_lines(call["prompts"])
@@ -67,11 +67,11 @@ def render_record(record: Json) -> Iterator[str]:
     yield "milliseconds: " + ", ".join(f"{name} {count}" for name, count in spent.items())
 
 
-def _look_lines(look: Json) -> Iterator[str]:
-    enough = {True: "enough", False: "too little", None: "not asked for"}[look["is_enough"]]
-    yield from ("", f"{'Wider search' if look['is_wide'] else 'Search'}: {enough}")
-    yield from (f"  also: {wording}" for wording in look["wordings"])
-    for one in look["candidates"]:
+def _search_lines(search: Json) -> Iterator[str]:
+    enough = {True: "enough", False: "too little", None: "not asked for"}[search["is_enough"]]
+    yield from ("", f"{'Wider search' if search['is_wide'] else 'Search'}: {enough}")
+    yield from (f"  also: {wording}" for wording in search["wordings"])
+    for one in search["candidates"]:
         parts = " ".join(f"{name}={value:.2f}" for name, value in one["parts"].items())
         scores = f"{one['score']:.3f}  bm25 {_known(one['bm25'])}  vector {_known(one['vector'])}"
         yield f"  {one['rank'] or '-':>3}  {one['file']} p. {one['page']}  {scores}  {one['fate']}"
@@ -94,8 +94,8 @@ def _prompt_lines(prompts: Iterable[Json]) -> Iterator[str]:
         yield from (f"--- prompt {number}, system", prompt["system"], "--- user", prompt["user"], "---")
 
 
-def _failure(told: Json) -> str:
-    return f": {told['error']}" if told["error"] else ""
+def _failure(record: Json) -> str:
+    return f": {record['error']}" if record["error"] else ""
 
 
 def _known(count: float | None) -> str:

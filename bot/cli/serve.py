@@ -9,7 +9,7 @@ import ctypes
 import signal
 import sys
 
-from bot.cli.progress import SECONDS_BETWEEN_LINES, ProgressLog
+from bot.cli.progress import LOG_INTERVAL_SECONDS, ProgressLog
 from bot.engines import load_settings
 from bot.serving import Service, open_service
 from storage.errors import DatabaseUnavailable
@@ -47,13 +47,13 @@ async def _serve(options: argparse.Namespace) -> None:
     print("Starting…", file=sys.stderr)
     async with open_service(settings) as service:
         print(*service.greeting, sep="\n", flush=True)
-        await _narrate(service)
+        await _report_progress(service)
 
 
-async def _narrate(service: Service) -> None:
+async def _report_progress(service: Service) -> None:
     """Say every few seconds how far reading has come, while it goes on and when it ended."""
-    spoken = ProgressLog()
+    progress_log = ProgressLog()
     while True:
         with contextlib.suppress(DatabaseUnavailable):
-            spoken.tell(await service.storage.catalog.progress())
-        await asyncio.sleep(SECONDS_BETWEEN_LINES)
+            progress_log.report(await service.storage.catalog.progress())
+        await asyncio.sleep(LOG_INTERVAL_SECONDS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
-from bot.engines import Storage
+from bot.engines import Stores
 from storage.errors import SettingsError
 from storage.metadata_models import FIELDS, says
 
@@ -38,7 +38,7 @@ def checked_where(where: Mapping[str, str]) -> dict[str, str]:
 
 
 async def documents_where(
-    storage: Storage, channel_id: int, where: Mapping[str, str]
+    storage: Stores, channel_id: int, where: Mapping[str, str]
 ) -> frozenset[UUID] | None:
     """The documents of a channel of which all of this is so; None when nothing was asked for."""
     if not where:

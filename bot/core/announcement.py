@@ -12,7 +12,7 @@ from bot.core.models import CitedPage
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class AnnouncementEntry:
     """One file or folder of an announcement."""
 
     headline: str
@@ -29,7 +29,7 @@ class Announcement:
     id: str
     """Names the message, so that it can be found again."""
     lead: str
-    entries: tuple[Entry, ...]
+    entries: tuple[AnnouncementEntry, ...]
     more: tuple[str, ...] = ()
     """How many files there are beside the named ones."""
     sources: tuple[CitedPage, ...] = ()
@@ -41,6 +41,6 @@ def announcement_paragraphs(announcement: Announcement) -> list[str]:
     return [announcement.lead, *map(_paragraph, announcement.entries), *announcement.more]
 
 
-def _paragraph(entry: Entry) -> str:
+def _paragraph(entry: AnnouncementEntry) -> str:
     tried = [wording.TRY_ASKING, *(f"• {question}" for question in entry.questions)]
     return "\n".join((entry.headline, *entry.notes, *(tried if entry.questions else ())))

@@ -16,23 +16,23 @@ from datetime import timedelta
 from typing import Any
 
 from bot.core.announcement import Announcement
-from bot.core.announcing_ports import Announcer, NoticeStore
+from bot.core.announcing_ports import Announcer, NoticesPort
 from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
-from bot.core.ports import ChannelDirectory
-from bot.core.receipt_desk import ReceiptDesk
+from bot.core.ports import ChannelDirectoryPort
+from bot.core.receipt_desk import ReceiptBuilder
 from bot.core.routing import Route, Routes
 from storage.clock import utc_now
 from storage.models import Channel, Platform
-from storage.notice_models import Batch, Waiting
+from storage.notice_models import NoticeBatch, NoticeGroup
 
-EXPIRY = timedelta(days=7)
+NOTICE_EXPIRY = timedelta(days=7)
 """What nobody could be told until then is shown in the console only."""
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class NotificationTiming:
     """How fast announcements follow what they tell; all in seconds."""
 
     quiet: float = 8
@@ -47,26 +47,26 @@ class Pace:
     """After a refusal a channel is left alone for so long."""
 
 
-class Announcing:
+class Notifier:
     """Turns waiting notices into messages."""
 
     def __init__(
         self,
-        notices: NoticeStore,
-        channels: ChannelDirectory,
-        desk: ReceiptDesk,
+        notices: NoticesPort,
+        channels: ChannelDirectoryPort,
+        receipt_builder: ReceiptBuilder,
         *,
         routes: Routes,
         announcers: Mapping[Platform, Announcer],
-        pace: Pace | None = None,
+        pace: NotificationTiming | None = None,
     ) -> None:
         """Nothing runs before ``run``; notices of a platform without an announcer wait for one."""
         self._notices = notices
         self._channels = channels
-        self._desk = desk
+        self._receipt_builder = receipt_builder
         self._routes = routes
         self._announcers = announcers
-        self._pace = pace or Pace()
+        self._pace = pace or NotificationTiming()
         self._held_until: dict[int, float] = {}
         self._stopping = asyncio.Event()
 
@@ -74,7 +74,7 @@ class Announcing:
         """Announce until ``stop``; whatever fails, the next look may do better."""
         while not self._stopping.is_set():
             try:
-                await self.look()
+                await self.tick()
             except Exception as error:  # the loop serves all channels: no one's fault may end it
                 _log.warning("announcements have to wait: %s", type(error).__name__)
             with contextlib.suppress(TimeoutError):
@@ -84,16 +84,16 @@ class Announcing:
         """End ``run`` after the message that is being posted."""
         self._stopping.set()
 
-    async def look(self) -> None:
+    async def tick(self) -> None:
         """Tell what is due, and see to the end what another process left in the middle."""
-        await self._notices.expire(utc_now() - EXPIRY)
+        await self._notices.expire(utc_now() - NOTICE_EXPIRY)
         while (batch := await self._notices.take_over(self._pace.lease)) is not None:
             await self._resume(batch)
         for route, groups in self._routes.sort(await self._notices.waiting()):
             if not self._stopping.is_set() and self._is_due(route, groups):
-                await self._tell(route, groups)
+                await self._notify(route, groups)
 
-    def _is_due(self, route: Route, groups: Sequence[Waiting]) -> bool:
+    def _is_due(self, route: Route, groups: Sequence[NoticeGroup]) -> bool:
         if time.monotonic() < self._held_until.get(route.channel_id, 0):
             return False
         now = utc_now()
@@ -101,26 +101,26 @@ class Announcing:
         waited = now - min(group.oldest for group in groups)
         return quiet.total_seconds() >= self._pace.quiet or waited.total_seconds() >= self._pace.longest
 
-    async def _tell(self, route: Route, groups: Sequence[Waiting]) -> None:
+    async def _notify(self, route: Route, groups: Sequence[NoticeGroup]) -> None:
         target = await self._channels.get(route.channel_id)
-        if not route.is_spoken or target.platform is Platform.LOCAL:
-            await self._keep(route, groups)
+        if not route.is_posted or target.platform is Platform.LOCAL:
+            await self._keep_for_console(route, groups)
         elif (place := await self._place(target)) is not None:
-            await self._speak(target, place, groups)
+            await self._announce(target, place, groups)
 
-    async def _keep(self, route: Route, groups: Sequence[Waiting]) -> None:
+    async def _keep_for_console(self, route: Route, groups: Sequence[NoticeGroup]) -> None:
         """For the console alone."""
         batch = await self._notices.claim(groups, self._pace.lease)
         async with self._given_back_on_failure(batch):
-            if route.is_spoken:
-                await self._desk.prepare_for_console(batch)
+            if route.is_posted:
+                await self._receipt_builder.prepare_for_console(batch)
             await self._notices.finish(batch, "kept")
 
-    async def _speak(self, target: Channel, place: dict[str, Any], groups: Sequence[Waiting]) -> None:
+    async def _announce(self, target: Channel, place: dict[str, Any], groups: Sequence[NoticeGroup]) -> None:
         """One message for all that waits for this channel."""
         batch = await self._notices.claim(groups, self._pace.lease)
         async with self._given_back_on_failure(batch):
-            announcement = await self._desk.prepare(batch, target)
+            announcement = await self._receipt_builder.prepare(batch, target)
             if announcement is None:
                 await self._notices.finish(batch, "kept")
                 return
@@ -163,12 +163,12 @@ class Announcing:
         _log.warning("announcement=%s channel=%d dropped, invite the bot: %s", batch, target.id, error)
         await self._notices.finish(batch, "dropped")
 
-    async def _resume(self, batch: Batch) -> None:
+    async def _resume(self, batch: NoticeBatch) -> None:
         """A post whose end nobody saw: look once for it, and post it when it is not there."""
         target = await self._channels.get(batch.told_in)
         place = await self._place(target)
         if place is None:
-            is_old = batch.began_at < utc_now() - EXPIRY
+            is_old = batch.began_at < utc_now() - NOTICE_EXPIRY
             await (self._notices.finish(batch.id, "kept") if is_old else self._put_off(batch))
             return
         try:
@@ -180,12 +180,14 @@ class Announcing:
         else:
             await self._end(batch, target, place, stands)
 
-    async def _put_off(self, batch: Batch) -> None:
+    async def _put_off(self, batch: NoticeBatch) -> None:
         await self._notices.put_off(batch.id, self._pace.hold)
 
-    async def _end(self, batch: Batch, target: Channel, place: dict[str, Any], stands: bool | None) -> None:
+    async def _end(
+        self, batch: NoticeBatch, target: Channel, place: dict[str, Any], stands: bool | None
+    ) -> None:
         """Where nobody can look, silence is better than the same message twice: the console has it."""
-        announcement = await self._desk.prepare(batch.id, target) if stands is False else None
+        announcement = await self._receipt_builder.prepare(batch.id, target) if stands is False else None
         if announcement is not None:
             await self._post(target, place, announcement)
         else:

@@ -9,19 +9,19 @@ from uuid import UUID
 
 from bot.core.announcement import Announcement
 from storage.models import Channel, Chunk
-from storage.notice_models import Batch, Notice, Waiting
+from storage.notice_models import Notice, NoticeBatch, NoticeGroup
 
 
-class NoticeStore(Protocol):
+class NoticesPort(Protocol):
     """Keeps what should be told and what became of it.
 
     Every method raises ``storage.errors.DatabaseUnavailable`` when nothing can be kept.
     """
 
-    async def waiting(self) -> Sequence[Waiting]:
+    async def waiting(self) -> Sequence[NoticeGroup]:
         """What waits and nobody is at, by channel."""
 
-    async def claim(self, groups: Collection[Waiting], lease_seconds: float) -> str:
+    async def claim(self, groups: Collection[NoticeGroup], lease_seconds: float) -> str:
         """Make a batch of all that waits in these groups; returns its id."""
 
     async def read(self, batch: str, most: int) -> Mapping[str, tuple[int, Sequence[Notice]]]:
@@ -42,7 +42,7 @@ class NoticeStore(Protocol):
     async def put_off(self, batch: str, seconds: float) -> None:
         """Nobody knows whether a batch was posted: whoever comes later looks."""
 
-    async def take_over(self, lease_seconds: float) -> Batch | None:
+    async def take_over(self, lease_seconds: float) -> NoticeBatch | None:
         """A batch whose posting nobody saw the end of, or None."""
 
     async def expire(self, before: datetime) -> int:
@@ -52,7 +52,7 @@ class NoticeStore(Protocol):
         """Where the newest question of a channel came from."""
 
 
-class ChunkSource(Protocol):
+class ReceiptChunks(Protocol):
     """Gives back chunks of readings."""
 
     async def chunks_at(self, places: Sequence[tuple[UUID, int]]) -> Sequence[Chunk]:

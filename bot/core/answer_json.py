@@ -11,7 +11,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from bot.core.languages import Language
-from bot.core.models import Answer, AnswerState, Citation, Figure, Milliseconds, NearestPage, UnreadFile
+from bot.core.models import Answer, AnswerFigure, AnswerState, Citation, Milliseconds, NearestPage, UnreadFile
 from storage.models import Box
 
 Json = dict[str, Any]
@@ -30,7 +30,7 @@ def answer_from_json(stored: Json) -> Answer:
         state=AnswerState(stored["state"]),
         text=stored["text"],
         citations=tuple(_citation(one) for one in stored["citations"]),
-        figures=tuple(Figure(**{**one, "box": Box(*one["box"])}) for one in stored["figures"]),
+        figures=tuple(AnswerFigure(**{**one, "box": Box(*one["box"])}) for one in stored["figures"]),
         nearest=NearestPage(**nearest) if nearest else None,
         unread=tuple(UnreadFile(**one) for one in stored["unread"]),
         milliseconds=Milliseconds(**stored["milliseconds"]),

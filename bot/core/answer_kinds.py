@@ -42,6 +42,6 @@ _KINDS = (
 _ASKED = tuple((re.compile(asks, _FLAGS), answer) for asks, answer in _KINDS)
 
 
-def fitting_answers(question: str) -> list[re.Pattern[str]]:
+def answer_type_patterns(question: str) -> list[re.Pattern[str]]:
     """What an answer's text would hold, one pattern for each kind that the question asks for."""
     return [answer for asks, answer in _ASKED if asks.search(question)]

@@ -10,14 +10,14 @@ import logging
 import time
 from dataclasses import replace
 
-from bot.core.citation_desk import CitationDesk
+from bot.core.citation_desk import CitationService
 from bot.core.evidence import gather_evidence
 from bot.core.exchange import collected_calls
 from bot.core.expanding import Expansion
 from bot.core.figure_questions import wants_figure
 from bot.core.follow_ups import FollowUps
 from bot.core.gate import EvidenceGate
-from bot.core.illustrating import Illustrator
+from bot.core.illustrating import FigureSelector
 from bot.core.languages import Language
 from bot.core.models import (
     Answer,
@@ -26,17 +26,17 @@ from bot.core.models import (
     Question,
     Retrieval,
 )
-from bot.core.noting import Look, Notes
-from bot.core.ports import ChannelDocuments, ChunkReader, FigureReader, Retriever
-from bot.core.recording import Recorder
-from bot.core.refusing import Refusals
+from bot.core.noting import SearchTrace, Trace
+from bot.core.ports import ChannelDocuments, ChunkReaderPort, FigureReader, Retriever
+from bot.core.recording import TraceWriter
+from bot.core.refusing import Abstention
 from bot.core.reply_language import ReplyLanguages
 from bot.core.reply_words import reply_words
-from bot.core.scoping import Scopes
+from bot.core.scoping import MetadataFilters
 from bot.core.smalltalk import reply_to
-from bot.core.thread_ports import Rewriter
-from bot.core.writing import Writing
-from bot.core.writing_ports import Onlooker
+from bot.core.thread_ports import QueryRewriter
+from bot.core.writing import AnswerWriter
+from bot.core.writing_ports import AnswerListener
 from storage.errors import InfrastructureError
 
 log = logging.getLogger(__name__)
@@ -49,46 +49,46 @@ class Answering:
         self,
         *,
         retriever: Retriever,
-        writing: Writing,
-        rewriter: Rewriter | None = None,
+        writing: AnswerWriter,
+        rewriter: QueryRewriter | None = None,
         gate: EvidenceGate,
-        chunks: ChunkReader,
+        chunks: ChunkReaderPort,
         figures: FigureReader,
         documents: ChannelDocuments,
-        desk: CitationDesk,
+        citations: CitationService,
         passages_read: int = 8,
         evidence_tokens: int = 6000,
         expansion_tokens: int = 0,
         question_chars: int = 4000,
-        records: Recorder | None = None,
+        records: TraceWriter | None = None,
     ) -> None:
         self._retriever = retriever
-        self._writing = writing
+        self._writer = writing
         self._gate = gate
         self._chunks = chunks
-        self._desk = desk
-        self._scopes = Scopes(documents)
+        self._citations = citations
+        self._metadata_filters = MetadataFilters(documents)
         self._follow_ups = FollowUps(documents, rewriter)
-        self._refusals = Refusals(documents, desk)
+        self._abstention = Abstention(documents, citations)
         self._languages = ReplyLanguages(documents)
-        self._illustrator = Illustrator(figures, chunks, desk)
+        self._figure_selector = FigureSelector(figures, chunks, citations)
         self._passages_read = passages_read
         self._evidence_tokens = evidence_tokens
         self._expansion_tokens = expansion_tokens
         self._question_chars = question_chars
         self._records = records
 
-    async def answer(self, question: Question, onlooker: Onlooker | None = None) -> Answer:
+    async def answer(self, question: Question, listener: AnswerListener | None = None) -> Answer:
         """The answer to one question of one channel; never raises for a failing engine or model.
 
-        ``onlooker`` is shown what a model writes, as far as it is proven.
+        ``listener`` is shown what a model writes, as far as it is proven.
         """
         started = time.perf_counter()
         question = replace(question, language=await self._languages.choose(question))
-        notes = Notes(self._passages_read)
-        with collected_calls() as notes.calls:
+        trace = Trace(self._passages_read)
+        with collected_calls() as trace.calls:
             try:
-                answer = await self._reply(question, notes, onlooker)
+                answer = await self._reply(question, trace, listener)
             except InfrastructureError as error:
                 log.warning("question %s failed: %s", question.id, type(error).__name__)
                 answer = _failed(question.language)
@@ -96,10 +96,10 @@ class Answering:
         answer = replace(answer, milliseconds=replace(answer.milliseconds, total=total))
         _log(question, answer)
         if self._records and not question.is_trial:
-            self._records.take(notes.record(question, answer))
+            self._records.take(trace.record(question, answer))
         return answer
 
-    async def _reply(self, question: Question, notes: Notes, onlooker: Onlooker | None) -> Answer:
+    async def _reply(self, question: Question, trace: Trace, listener: AnswerListener | None) -> Answer:
         if (chat := reply_to(question)) is not None:
             return chat
         words = reply_words(question.language)
@@ -108,54 +108,58 @@ class Answering:
             return Answer(AnswerState.CHAT, too_long, language=words.language)
         understood = await self._follow_ups.understand(question)
         started = time.perf_counter()
-        asked = await self._scopes.narrow(understood)
-        look = notes.look(asked, await self._retriever.retrieve(asked))
+        asked = await self._metadata_filters.narrow(understood)
+        search = trace.search(asked, await self._retriever.retrieve(asked))
         retrieved = time.perf_counter()
-        answer = await self._answer_from(look, notes, onlooker)
+        answer = await self._answer_from(search, trace, listener)
         spent = Milliseconds(round(1000 * (retrieved - started)), _milliseconds(retrieved))
         standalone = "" if understood.text == question.text else understood.text
-        passages = answer.passages or look.retrieval.passages
+        passages = answer.passages or search.retrieval.passages
         return replace(
             answer, passages=passages, milliseconds=spent, standalone=standalone, language=words.language
         )
 
-    async def _answer_from(self, look: Look, notes: Notes, onlooker: Onlooker | None) -> Answer:
-        question, retrieval = look.question, look.retrieval
-        if (figure := await self._illustrator.answer(question.channel, retrieval)) is not None:
+    async def _answer_from(
+        self, search: SearchTrace, trace: Trace, listener: AnswerListener | None
+    ) -> Answer:
+        question, retrieval = search.question, search.retrieval
+        if (figure := await self._figure_selector.answer(question.channel, retrieval)) is not None:
             return figure
         if wants_figure(retrieval.question.text):
-            return await self._refuse(question, retrieval)
-        if not await self._is_enough(look):
+            return await self._abstain(question, retrieval)
+        if not await self._is_enough(search):
             wide = replace(question, is_wide=True)
-            look = notes.look(wide, await self._retriever.retrieve(wide))
-            if not await self._is_enough(look):
-                return await self._refuse(question, retrieval)
-        written = await self._writing.write(look.retrieval.question, look.evidence, onlooker)
-        notes.attempts = written.attempts
+            search = trace.search(wide, await self._retriever.retrieve(wide))
+            if not await self._is_enough(search):
+                return await self._abstain(question, retrieval)
+        written = await self._writer.write(search.retrieval.question, search.evidence, listener)
+        trace.attempts = written.attempts
         if not written.cited:
-            return await self._refuse(question, look.retrieval)
+            return await self._abstain(question, search.retrieval)
         return Answer(
             state=AnswerState.PARTIAL if written.is_partial else AnswerState.GROUNDED,
             text=written.text,
-            citations=await self._desk.cite(question.channel, written.cited),
-            figures=await self._illustrator.beside(question.channel, look.retrieval, written.cited),
-            passages=look.retrieval.passages,
+            citations=await self._citations.cite(question.channel, written.cited),
+            figures=await self._figure_selector.figures_for(
+                question.channel, search.retrieval, written.cited
+            ),
+            passages=search.retrieval.passages,
         )
 
-    async def _is_enough(self, look: Look) -> bool:
+    async def _is_enough(self, search: SearchTrace) -> bool:
         """Whether an answer may be written from what was found; reads it, and what stands around it."""
         found = await gather_evidence(
-            look.retrieval.passages, self._chunks, most=self._passages_read, tokens=self._evidence_tokens
+            search.retrieval.passages, self._chunks, most=self._passages_read, tokens=self._evidence_tokens
         )
-        look.read = len(found)
-        look.evidence = await Expansion(found, self._chunks, self._expansion_tokens).grow()
-        look.is_enough = self._gate.opens(look.retrieval.question, look.evidence)
-        return look.is_enough
+        search.read = len(found)
+        search.evidence = await Expansion(found, self._chunks, self._expansion_tokens).expand()
+        search.is_enough = self._gate.opens(search.retrieval.question, search.evidence)
+        return search.is_enough
 
-    async def _refuse(self, question: Question, retrieval: Retrieval) -> Answer:
+    async def _abstain(self, question: Question, retrieval: Retrieval) -> Answer:
         """No words answer it: the figure that it speaks of, if there is one, else that nothing does."""
-        figure = await self._illustrator.answer(question.channel, retrieval, is_last_resort=True)
-        return figure or await self._refusals.refuse(question, retrieval.passages)
+        figure = await self._figure_selector.answer(question.channel, retrieval, is_last_resort=True)
+        return figure or await self._abstention.abstain(question, retrieval.passages)
 
 
 def _failed(language: Language) -> Answer:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterable, Mapping
 
-from bot.core.answer_kinds import fitting_answers
+from bot.core.answer_kinds import answer_type_patterns
 from bot.core.exactness import exact_words
 from bot.core.function_words import FUNCTION_TERMS
-from bot.core.glossary import said_otherwise
+from bot.core.glossary import synonym_matches
 from bot.core.models import AnalyzedQuestion, Synonym
 from storage.analyzer import analyze, spellings
 
@@ -21,7 +21,7 @@ _BACKGROUND = re.compile(r"\([^()]{3,}\)\W*$")
 """'How often are they tested (nightly backups)?': what a follow-up carries over, or a person adds."""
 
 
-def weighed_terms(text: str) -> set[str]:
+def weighted_terms(text: str) -> set[str]:
     """The terms of a question that weigh something; those of function words take the longest to count.
 
     They weigh in a question that has nothing else; and where they are written as a name is, as in "IT".
@@ -37,7 +37,7 @@ def _content(terms: Iterable[str], other_spellings: Mapping[str, str]) -> set[st
     return set(terms) - FUNCTION_TERMS - set(other_spellings.values())
 
 
-class Asked:
+class QuestionTerms:
     """A question's content words, the years it names, and the kinds of answer that fit."""
 
     def __init__(self, question: AnalyzedQuestion) -> None:
@@ -52,7 +52,7 @@ class Asked:
             *(Synonym((term,), (other,), other) for term, other in other_spellings.items()),
         )
         self._years = frozenset(_YEAR.findall(question.text))
-        self._fitting = fitting_answers(question.text)
+        self._fitting = answer_type_patterns(question.text)
 
     def coverage(self, terms: Container[str]) -> float:
         """Share (0-1) of the question's idf weight that a text's terms cover."""
@@ -81,7 +81,7 @@ class Asked:
 
     def _share(self, weights: Mapping[str, float], terms: Container[str]) -> float:
         """A term counts as covered by its synonyms, too."""
-        otherwise = said_otherwise(terms, self._synonyms)
+        otherwise = synonym_matches(terms, self._synonyms)
         total = sum(weights.values())
         held = sum(weight for term, weight in weights.items() if term in terms or term in otherwise)
         return held / total if total else 0.0

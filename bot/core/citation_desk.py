@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bot.core import naming
-from bot.core.models import Citation, Figure, LocatedQuote, NearestPage, Passage
-from bot.core.ports import CitationStore, LinkIssuer
+from bot.core.models import AnswerFigure, Citation, LocatedQuote, NearestPage, Passage
+from bot.core.ports import CitationStorePort, LinkIssuer
 from bot.core.quotes import cells
 from bot.core.reply_words import ReplyWords
 from storage.figure_models import Figure as KnownFigure
 from storage.models import Channel, CitationRecord, LivePublication, Shown
 
 
-class CitationDesk:
+class CitationService:
     """Stores what is shown and signs the links to it."""
 
-    def __init__(self, store: CitationStore, links: LinkIssuer) -> None:
+    def __init__(self, store: CitationStorePort, links: LinkIssuer) -> None:
         self._store = store
         self._links = links
 
@@ -38,7 +38,7 @@ class CitationDesk:
 
     async def show_figure(
         self, channel: Channel, words: ReplyWords, publication: LivePublication, figure: KnownFigure
-    ) -> Figure:
+    ) -> AnswerFigure:
         """A figure with a link that opens its page and marks it.
 
         Raises:
@@ -48,7 +48,7 @@ class CitationDesk:
             channel, Shown(publication.version_id, figure.page, figure.caption, (figure.box,))
         )
         described = words.figure_described(description=figure.description) if figure.description else ""
-        return Figure(publication.file, figure.page, figure.caption or described, figure.box, url)
+        return AnswerFigure(publication.file, figure.page, figure.caption or described, figure.box, url)
 
     async def nearest(self, channel: Channel, passage: Passage) -> NearestPage:
         """The first page of a passage as the page that came nearest; it marks nothing.

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from bot.core.facts import unsupported
 from bot.core.models import Claim, Draft, Evidence, LocatedQuote
-from bot.core.polarity import opposed
+from bot.core.polarity import find_contradiction
 from bot.core.quotes import cells, locate, reduce_text
 
 _MARK = re.compile(r"\s*\[\s*\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*\s*\]")
@@ -39,7 +39,7 @@ class JudgedClaim:
 
 
 @dataclass(frozen=True, slots=True)
-class Verified:
+class VerifiedDraft:
     """What is left of a draft."""
 
     text: str
@@ -59,7 +59,7 @@ class Verified:
         return len(self.faults)
 
 
-def verify(draft: Draft, evidence: Sequence[Evidence]) -> Verified:
+def verify(draft: Draft, evidence: Sequence[Evidence]) -> VerifiedDraft:
     """Keep the claims of a draft that the evidence proves, and number their quotes by first use."""
     kept: list[VerifiedClaim] = []
     judged: list[JudgedClaim] = []
@@ -72,7 +72,7 @@ def verify(draft: Draft, evidence: Sequence[Evidence]) -> Verified:
     faults = [f"Sentence {number}: {one.fault}" for number, one in enumerate(judged, start=1) if one.fault]
     lines, cited = number_quotes(kept)
     text = ("\n" if draft.verbatim else " ").join(lines)
-    return Verified(text, cited, tuple(faults), tuple(kept), tuple(judged))
+    return VerifiedDraft(text, cited, tuple(faults), tuple(kept), tuple(judged))
 
 
 def number_quotes(claims: Sequence[VerifiedClaim]) -> tuple[list[str], tuple[LocatedQuote, ...]]:
@@ -89,13 +89,13 @@ def _check(claim: Claim, located: list[LocatedQuote], *, is_verbatim: bool) -> V
     if not located:
         return "none of its quotes stands in a passage word for word."
     if is_verbatim:
-        return VerifiedClaim(f"“{_inert(_readable(located[0]))}”", (located[0],))
+        return VerifiedClaim(f"“{_neutralised(_readable(located[0]))}”", (located[0],))
     text = plain_sentence(claim.text)
     if not text:
         return "it is empty."
     if missing := unsupported(text, _sources(located)):
         return f"{', '.join(missing)} does not occur in the quoted passages."
-    if turned := opposed(text, located):
+    if turned := find_contradiction(text, located):
         return turned
     return VerifiedClaim(text, tuple(located))
 
@@ -110,7 +110,7 @@ def _readable(quote: LocatedQuote) -> str:
     return " · ".join(cells(quote)).replace(": · ", ": ")
 
 
-def _inert(quote: str) -> str:
+def _neutralised(quote: str) -> str:
     """A quote that is nothing but words: its own [3] becomes (3), as [n] means our sources; no link forms."""
     return _BRACKETED.sub(r"(\1)", quote).replace("](", "] (")
 

@@ -21,17 +21,17 @@ from bot.core.errors import DeliveryError, DeliveryUnclear
 from bot.core.incoming import IncomingMessage
 from bot.core.languages import Language, language_of
 from bot.core.models import Answer, AnswerState, Question
-from bot.core.ports import ChannelDirectory, Messenger, QuestionAnswering, QuestionInbox
+from bot.core.ports import ChannelDirectoryPort, Messenger, QuestionAnswering, QuestionInboxPort
 from bot.core.reply_words import reply_words
-from bot.core.showing import UNCLEAR_SECONDS, showing
-from bot.core.thread_ports import ThreadMemory
+from bot.core.showing import UNCONFIRMED_SECONDS, live_updates
+from bot.core.thread_ports import ThreadMemoryPort
 from bot.core.threads import turn_of
 from storage.errors import DatabaseUnavailable, InfrastructureError, LeaseLost
 from storage.models import InboxItem, Platform
 
-MOST_ATTEMPTS = 3
+MAX_ATTEMPTS = 3
 """Tries that may fail by the question's own fault before it is answered with a sentence that says so."""
-LONGEST_DELIVERY = timedelta(days=1)
+MAX_DELIVERY_TIME = timedelta(days=1)
 """How long a platform may refuse an answer before nobody waits for it any more."""
 
 _log = logging.getLogger(__name__)
@@ -42,13 +42,13 @@ class Conversation:
 
     def __init__(
         self,
-        inbox: QuestionInbox,
-        channels: ChannelDirectory,
+        inbox: QuestionInboxPort,
+        channels: ChannelDirectoryPort,
         answering: QuestionAnswering,
-        memory: ThreadMemory,
+        memory: ThreadMemoryPort,
         messengers: Mapping[Platform, Messenger],
         *,
-        at_once: int = 4,
+        concurrency: int = 4,
         lease_seconds: float = 60,
         poll_seconds: float = 1,
     ) -> None:
@@ -73,9 +73,9 @@ class Conversation:
         self._lease_seconds = lease_seconds
         self._poll_seconds = poll_seconds
         self._owner = uuid4().hex
-        self._slots = asyncio.Semaphore(at_once)
+        self._slots = asyncio.Semaphore(concurrency)
         self._tasks: set[asyncio.Task[None]] = set()
-        self._news = asyncio.Event()
+        self._wakeup = asyncio.Event()
         self._is_stopping = False
         self._ended = asyncio.Event()
         self._ended.set()
@@ -96,7 +96,7 @@ class Conversation:
             text=message.text,
             address=message.address,
         )
-        self._news.set()
+        self._wakeup.set()
         return is_new
 
     async def run(self) -> None:
@@ -111,7 +111,7 @@ class Conversation:
     async def drain(self, seconds: float) -> None:
         """Take no more questions, let those in work end for ``seconds``, and let go of the rest."""
         self._is_stopping = True
-        self._news.set()
+        self._wakeup.set()
         if self._tasks:
             await asyncio.wait(set(self._tasks), timeout=seconds)
         for task in set(self._tasks):
@@ -122,7 +122,7 @@ class Conversation:
     async def _take_next(self) -> None:
         """Start on the next question once a slot is free, or wait for one to arrive."""
         await self._slots.acquire()
-        self._news.clear()
+        self._wakeup.clear()
         item = None if self._is_stopping else await self._claim()
         if item is not None:
             self._start(item)
@@ -130,7 +130,7 @@ class Conversation:
         self._slots.release()
         if not self._is_stopping:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._news.wait(), self._poll_seconds)
+                await asyncio.wait_for(self._wakeup.wait(), self._poll_seconds)
 
     async def _claim(self) -> InboxItem | None:
         try:
@@ -140,20 +140,20 @@ class Conversation:
             return None
 
     def _start(self, item: InboxItem) -> None:
-        task = asyncio.create_task(self._see_through(item), name=f"question-{item.id}")
+        task = asyncio.create_task(self._process(item), name=f"question-{item.id}")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         task.add_done_callback(lambda _: self._slots.release())
 
-    async def _see_through(self, item: InboxItem) -> None:
+    async def _process(self, item: InboxItem) -> None:
         """One try at one question: whatever happens, it is done, put off or let go of."""
         try:
-            with self._held(item):
+            with self._lease_kept(item):
                 await self._reply(item)
         except LeaseLost:
             _log.warning("question=%d was taken over by another worker", item.id)
         except asyncio.CancelledError:
-            await self._let_go(item)
+            await self._release(item)
             raise
         except Exception as error:  # one question's fault must not end the loop that serves all of them
             await self._put_off(item, error)
@@ -162,7 +162,7 @@ class Conversation:
         messenger = self._messengers[item.platform]
         message = item.message or await self._place(item, messenger)
         answer = await self._answer(item, messenger, message)
-        async with self._in_time():
+        async with self._delivery_deadline():
             await messenger.deliver(item.address, message, answer)
         await self._inbox.mark_delivered(item)
         seconds = (datetime.now(UTC) - item.received_at).total_seconds()
@@ -174,12 +174,12 @@ class Conversation:
     async def _place(self, item: InboxItem, messenger: Messenger) -> dict[str, Any]:
         """The placeholder: found when an earlier try may have posted it, else posted now."""
         message = None
-        async with self._in_time():
+        async with self._delivery_deadline():
             if item.is_posting:
                 message = await messenger.find_placeholder(item.address)
         if message is None:
             await self._inbox.mark_posting(item)
-            async with self._in_time():
+            async with self._delivery_deadline():
                 message = await messenger.place(item.address, _language(item))
         await self._inbox.mark_placed(item, message)
         return message
@@ -187,15 +187,15 @@ class Conversation:
     async def _answer(self, item: InboxItem, messenger: Messenger, message: dict[str, Any]) -> Answer:
         """The answer that was kept, or a new one; a failure's sentence when tries are used up."""
         turn = None
-        if item.attempts >= MOST_ATTEMPTS:
+        if item.attempts >= MAX_ATTEMPTS:
             language = _language(item)
             answer = Answer(AnswerState.FAILED, reply_words(language).engine_failed, language=language)
         elif item.answer is not None:
             return answer_from_json(item.answer)
         else:
             question = await self._question(item)
-            async with showing(partial(self._show, item, messenger, message)) as onlooker:
-                answer = await self._answering.answer(question, onlooker)
+            async with live_updates(partial(self._show, item, messenger, message)) as listener:
+                answer = await self._answering.answer(question, listener)
             turn = turn_of(question, item.thread, answer)
         await self._inbox.save_answer(item, answer_to_json(answer), turn)
         return answer
@@ -203,7 +203,7 @@ class Conversation:
     async def _show(self, item: InboxItem, messenger: Messenger, message: dict[str, Any], text: str) -> None:
         """Write what is proven so far over the placeholder, while the question is surely ours."""
         await self._inbox.renew(item, self._lease_seconds)
-        async with self._in_time():
+        async with self._delivery_deadline():
             await messenger.show(item.address, message, text)
 
     async def _question(self, item: InboxItem) -> Question:
@@ -217,27 +217,27 @@ class Conversation:
         _log.warning("question=%d channel=%d put off: %s", item.id, item.channel_id, _place_of(error))
         reason = type(error).__name__
         with contextlib.suppress(LeaseLost, DatabaseUnavailable):
-            if self._is_hopeless(item, error):
+            if self._is_undeliverable(item, error):
                 await self._inbox.give_up(item, reason)
             elif isinstance(error, DeliveryError):
-                unclear = UNCLEAR_SECONDS if isinstance(error, DeliveryUnclear) else 0
+                unclear = UNCONFIRMED_SECONDS if isinstance(error, DeliveryUnclear) else 0
                 await self._inbox.put_off(item, reason, at_least=error.retry_after or unclear)
             else:
                 is_own_fault = not isinstance(error, InfrastructureError)
                 await self._inbox.put_off(item, reason, is_own_fault=is_own_fault)
 
-    def _is_hopeless(self, item: InboxItem, error: Exception) -> bool:
+    def _is_undeliverable(self, item: InboxItem, error: Exception) -> bool:
         """Whether even the failure's sentence cannot be delivered, or nobody waits for it any more."""
         if isinstance(error, DeliveryError):
-            return datetime.now(UTC) - item.received_at > LONGEST_DELIVERY
-        return item.attempts + 1 >= 2 * MOST_ATTEMPTS and not isinstance(error, InfrastructureError)
+            return datetime.now(UTC) - item.received_at > MAX_DELIVERY_TIME
+        return item.attempts + 1 >= 2 * MAX_ATTEMPTS and not isinstance(error, InfrastructureError)
 
-    async def _let_go(self, item: InboxItem) -> None:
+    async def _release(self, item: InboxItem) -> None:
         with contextlib.suppress(LeaseLost, DatabaseUnavailable):
             await self._inbox.release(item)
 
     @contextlib.contextmanager
-    def _held(self, item: InboxItem) -> Iterator[None]:
+    def _lease_kept(self, item: InboxItem) -> Iterator[None]:
         """Keep renewing the lease meanwhile."""
         renewing = asyncio.create_task(self._renew(item, asyncio.current_task()))
         try:
@@ -258,7 +258,7 @@ class Conversation:
                 _log.warning("question=%d lease not renewed: %s", item.id, error)
 
     @contextlib.asynccontextmanager
-    async def _in_time(self) -> AsyncIterator[None]:
+    async def _delivery_deadline(self) -> AsyncIterator[None]:
         """A platform that does not answer while the question is surely ours may have done anything."""
         try:
             async with asyncio.timeout(self._lease_seconds / 2):

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.core.markers import marked
+from bot.core.markers import with_page_markers
 from bot.core.models import Evidence, Passage
-from bot.core.ports import ChunkReader
+from bot.core.ports import ChunkReaderPort
 from storage.metadata_models import self_description
 from storage.tokens import count_tokens
 
 
 async def gather_evidence(
-    passages: Sequence[Passage], chunks: ChunkReader, *, most: int, tokens: int
+    passages: Sequence[Passage], chunks: ChunkReaderPort, *, most: int, tokens: int
 ) -> list[Evidence]:
     """The first ``most`` passages that fit into ``tokens`` (cl100k_base), numbered from 1.
 
@@ -38,17 +38,17 @@ async def gather_evidence(
     ]
 
 
-def show(evidence: Sequence[Evidence], fence: str) -> str:
+def format_passages(evidence: Sequence[Evidence], fence: str) -> str:
     """The passages as a model reads them.
 
     Args:
         evidence: what to show, in this order.
         fence: random text that no document can know; it opens and closes every passage.
     """
-    return "\n\n".join(_shown(item, fence) for item in evidence)
+    return "\n\n".join(_format_passage(item, fence) for item in evidence)
 
 
-def _shown(item: Evidence, fence: str) -> str:
+def _format_passage(item: Evidence, fence: str) -> str:
     passage = item.passage
     facts = [f"title: {_line(passage.publication.title)}", f"page: {_pages(passage)}"]
     if says := self_description(passage.publication.metadata):
@@ -56,7 +56,7 @@ def _shown(item: Evidence, fence: str) -> str:
     if passage.heading_path:
         facts.append(f"section: {' > '.join(map(_line, passage.heading_path))}")
     head = "\n".join((f"<passage {item.number} {fence}>", *facts))
-    return f"{head}\n{marked(passage.text, item.page_starts)}\n</passage {fence}>"
+    return f"{head}\n{with_page_markers(passage.text, item.page_starts)}\n</passage {fence}>"
 
 
 def _pages(passage: Passage) -> str:

@@ -21,7 +21,7 @@ def exact_words(question: str) -> list[str]:
     return [
         match[0]
         for match in _WORD.finditer(question)
-        if _is_literal(match[0]) or (match[0][0].isupper() and not _opens_sentence(question, match.start()))
+        if _is_exact(match[0]) or (match[0][0].isupper() and not _opens_sentence(question, match.start()))
     ]
 
 
@@ -59,7 +59,7 @@ def _all_text(passage: Passage) -> str:
     return "\n".join((passage.publication.title, *passage.heading_path, passage.text))
 
 
-def _is_literal(word: str) -> bool:
+def _is_exact(word: str) -> bool:
     return any(char.isdigit() for char in word) or sum(char.isupper() for char in word) > 1
 
 

@@ -35,7 +35,7 @@ class Reply:
 
 
 @dataclass(slots=True)
-class HelpingCall:
+class AuxiliaryCall:
     """A call to a model that writes no answer, but helps one: it words a question, or judges passages."""
 
     purpose: str
@@ -46,16 +46,16 @@ class HelpingCall:
     """What came instead of a reply that is of use."""
 
 
-_collected: ContextVar[list[HelpingCall]] = ContextVar("helping_calls")
+_collected: ContextVar[list[AuxiliaryCall]] = ContextVar("helping_calls")
 
 
 @contextmanager
-def collected_calls() -> Iterator[list[HelpingCall]]:
+def collected_calls() -> Iterator[list[AuxiliaryCall]]:
     """The helping calls that are made in here, also by tasks that begin in here.
 
     They are made far from where a question's record is, by whatever stands behind a port.
     """
-    calls: list[HelpingCall] = []
+    calls: list[AuxiliaryCall] = []
     token = _collected.set(calls)
     try:
         yield calls
@@ -64,9 +64,9 @@ def collected_calls() -> Iterator[list[HelpingCall]]:
 
 
 @contextmanager
-def helping_call(purpose: str) -> Iterator[HelpingCall]:
+def auxiliary_call(purpose: str) -> Iterator[AuxiliaryCall]:
     """A call that is made in here, to be filled in; collected, if anybody does."""
-    call = HelpingCall(purpose)
+    call = AuxiliaryCall(purpose)
     _collected.get([]).append(call)
     try:
         yield call

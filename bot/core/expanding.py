@@ -9,42 +9,42 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bot.core.models import Evidence, Passage
-from bot.core.ports import ChunkReader
+from bot.core.ports import ChunkReaderPort
 from storage.analyzer import HeldTerms, index_terms
 from storage.models import Chunk
 
 NEIGHBOUR_SHARE = 0.9
 """Share of its relevance that a passage lends to one beside it."""
 
-MOST_OF_A_TABLE = 4
+MAX_TABLE_CHUNKS = 4
 """Chunks that a table is followed for in each direction."""
 
 
 class Expansion:
     """What stands around the passages of one question, as long as a budget lasts."""
 
-    def __init__(self, evidence: Sequence[Evidence], chunks: ChunkReader, tokens: int) -> None:
+    def __init__(self, evidence: Sequence[Evidence], chunks: ChunkReaderPort, tokens: int) -> None:
         """``tokens`` (cl100k_base): what may be added to ``evidence``."""
-        self._grown = list(evidence)
+        self._expanded = list(evidence)
         self._places = {_place(item.passage, item.passage.ordinal) for item in evidence}
         self._chunks = chunks
         self._tokens = tokens
 
-    async def grow(self) -> list[Evidence]:
+    async def expand(self) -> list[Evidence]:
         """The evidence, and behind it what stands beside its passages, those of the best first.
 
         Raises:
             storage.errors.InfrastructureError: readings cannot be reached.
         """
-        for item in tuple(self._grown):
+        for item in tuple(self._expanded):
             await self._follow(item.passage, 1)
             await self._follow(item.passage, -1)
-        return self._grown
+        return self._expanded
 
     async def _follow(self, passage: Passage, step: int) -> None:
         """Go on from a passage in one direction."""
         edge = passage.text
-        for away in range(1, MOST_OF_A_TABLE + 1):
+        for away in range(1, MAX_TABLE_CHUNKS + 1):
             chunk = await self._read(passage, passage.ordinal + away * step)
             in_table = chunk is not None and _share_a_table(edge, chunk.text, step)
             if chunk is None or not (in_table or (away == 1 and chunk.heading_path == passage.heading_path)):
@@ -76,7 +76,7 @@ class Expansion:
         )
         self._tokens -= chunk.tokens
         self._places.add(_place(neighbour, chunk.ordinal))
-        self._grown.append(Evidence(len(self._grown) + 1, neighbour, chunk.page_starts, chunk.words))
+        self._expanded.append(Evidence(len(self._expanded) + 1, neighbour, chunk.page_starts, chunk.words))
 
 
 def _place(passage: Passage, ordinal: int) -> tuple[object, int]:

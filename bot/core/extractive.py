@@ -14,11 +14,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from bot.core.asking import Asked
-from bot.core.choosing import Candidate, choose
-from bot.core.meaning import Meaning
+from bot.core.asking import QuestionTerms
+from bot.core.choosing import QuoteCandidate, select_quotes
+from bot.core.meaning import SentenceVectors
 from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, Quote
-from bot.core.ports import Embedder, SentenceReader
+from bot.core.ports import QuestionEmbedder, SentenceVectorReader
 from bot.core.required_kinds import required_answers
 from bot.core.spanning import spans_documents
 from storage.analyzer import analyze
@@ -45,7 +45,7 @@ class ExtractiveAnswerer:
     """Quotes the best units of the evidence."""
 
     def __init__(
-        self, embedder: Embedder, kept: SentenceReader | None = None, *, most_made: int = 12
+        self, embedder: QuestionEmbedder, kept: SentenceVectorReader | None = None, *, most_made: int = 12
     ) -> None:
         """Nothing is embedded yet.
 
@@ -54,27 +54,27 @@ class ExtractiveAnswerer:
             kept: vectors of sentences that need not be made any more.
             most_made: how many of the others are made for a question, the likeliest by their words first.
         """
-        self._meaning = Meaning(embedder, kept)
+        self._sentence_vectors = SentenceVectors(embedder, kept)
         self._most_made = most_made
 
     async def draft(self, question: AnalyzedQuestion, evidence: Sequence[Evidence]) -> Draft:
         """The best quotes; none when the evidence holds no text, or nothing of the kind that is asked for."""
-        likely = _by_words(Asked(question), evidence)
+        likely = _by_words(QuestionTerms(question), evidence)
         ranked, embedded = await self._by_meaning(question, likely)
         if not _may_answer(ranked, required_answers(question.text)):
             return Draft((), verbatim=True, embedded=embedded)
-        chosen = choose(ranked, is_spanning=spans_documents(question.text))
+        chosen = select_quotes(ranked, is_spanning=spans_documents(question.text))
         return Draft(tuple(map(_claim, chosen)), verbatim=True, embedded=embedded)
 
     async def _by_meaning(
-        self, question: AnalyzedQuestion, candidates: Sequence[Candidate]
-    ) -> tuple[Sequence[Candidate], int]:
+        self, question: AnalyzedQuestion, candidates: Sequence[QuoteCandidate]
+    ) -> tuple[Sequence[QuoteCandidate], int]:
         """(the candidates, best first, tokens embedded for that)."""
         if question.vector is None or not candidates:
             return candidates, 0
         asked = np.asarray(question.vector, dtype=np.float32)
         units = [(one.item.passage, one.unit) for one in candidates]
-        vectors, embedded = await self._meaning.of(units, most_made=self._most_made)
+        vectors, embedded = await self._sentence_vectors.of(units, most_made=self._most_made)
         scored = [
             candidate
             if vector is None
@@ -84,7 +84,7 @@ class ExtractiveAnswerer:
         return sorted(scored, key=lambda candidate: -candidate.score), embedded
 
 
-def _by_words(asked: Asked, evidence: Sequence[Evidence]) -> list[Candidate]:
+def _by_words(asked: QuestionTerms, evidence: Sequence[Evidence]) -> list[QuoteCandidate]:
     """Everything quotable, scored without an embedding, best first."""
     candidates = [candidate for item in evidence for candidate in _covered(asked, item)]
     best = max((item.passage.score for item in evidence), default=0.0) or 1.0
@@ -98,21 +98,21 @@ def _by_words(asked: Asked, evidence: Sequence[Evidence]) -> list[Candidate]:
     return sorted(scored, key=lambda candidate: -candidate.score)
 
 
-def _may_answer(ranked: Sequence[Candidate], required: Sequence[re.Pattern[str]]) -> bool:
+def _may_answer(ranked: Sequence[QuoteCandidate], required: Sequence[re.Pattern[str]]) -> bool:
     """Whether one of the best could be the phone number, price or count that is asked for."""
     near = [one.unit.text for one in ranked if one.score >= REQUIRED * ranked[0].score]
     return not required or any(pattern.search(text) for pattern in required for text in near)
 
 
-def _claim(candidate: Candidate) -> Claim:
+def _claim(candidate: QuoteCandidate) -> Claim:
     return Claim(
         candidate.unit.text, (Quote(candidate.item.number, candidate.unit.text, candidate.unit.start),)
     )
 
 
-def _covered(asked: Asked, item: Evidence) -> list[Candidate]:
+def _covered(asked: QuestionTerms, item: Evidence) -> list[QuoteCandidate]:
     return [
-        Candidate(item, unit, terms, coverage=asked.aspect_coverage(frozenset(terms)))
+        QuoteCandidate(item, unit, terms, coverage=asked.aspect_coverage(frozenset(terms)))
         for unit, terms in _with_terms(item.passage.text)
     ]
 
@@ -123,7 +123,7 @@ def _with_terms(text: str) -> tuple[tuple[Quotable, tuple[str, ...]], ...]:
     return tuple((unit, tuple(analyze(unit.text))) for unit in quotables(text))
 
 
-def _lexical(asked: Asked, candidates: Sequence[Candidate], at: int, bm25: float) -> float:
+def _lexical(asked: QuestionTerms, candidates: Sequence[QuoteCandidate], at: int, bm25: float) -> float:
     candidate = candidates[at]
     around = [other for other in candidates[max(at - 1, 0) : at + 2] if other.item is candidate.item]
     neighbour = max((other.coverage for other in around if other is not candidate), default=0.0)
@@ -134,18 +134,20 @@ def _lexical(asked: Asked, candidates: Sequence[Candidate], at: int, bm25: float
         + NEIGHBOUR * neighbour
         + LABEL * (_label_precision(asked, candidate) if candidate.unit.is_row else 0.0)
         - CONTRADICTED * asked.contradicts(candidate.unit.text)
-        - FRAGMENT * candidate.is_scrap
+        - FRAGMENT * candidate.is_fragment
     )
 
 
-def _label_precision(asked: Asked, candidate: Candidate) -> float:
+def _label_precision(asked: QuestionTerms, candidate: QuoteCandidate) -> float:
     """Share of a row's label words that the question says."""
     label = re.split(r":\s| {2,}", candidate.unit.text, maxsplit=1)[0]
     words = set(analyze(label))
     return sum(word in asked.weights for word in words) / len(words) if words else 0.0
 
 
-def _bm25(asked: Asked, candidates: Sequence[Candidate], k1: float = 1.2, b: float = 0.75) -> list[float]:
+def _bm25(
+    asked: QuestionTerms, candidates: Sequence[QuoteCandidate], k1: float = 1.2, b: float = 0.75
+) -> list[float]:
     """BM25 of every unit among these units with the channel's idf, scaled so that the best is 1."""
     average = sum(len(candidate.terms) for candidate in candidates) / max(len(candidates), 1) or 1.0
     scores = []

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from bot.core.dates import Mention, find_dates, find_times
-from bot.core.quantities import Stated, find_quantities, find_spelled
+from bot.core.quantities import StatedNumbers, find_quantities, find_spelled
 from storage.analyzer import fold
 
 _URL = re.compile(r"(?:https?://|www\.)[^\s<>()\[\]\"']+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+", re.IGNORECASE)
@@ -36,8 +36,8 @@ class _Source:
 
     def __init__(self, text: str) -> None:
         self._dates, self._times = find_dates(text), find_times(text)
-        self._stated = Stated(text, _date_numbers(self._dates))
-        self._undated = Stated(_without(text, (date.text for date in self._dates)))
+        self._stated = StatedNumbers(text, _date_numbers(self._dates))
+        self._undated = StatedNumbers(_without(text, (date.text for date in self._dates)))
 
     def moments_denied(self, claim: str) -> Iterator[str]:
         """Days and times of a claim of which the source says otherwise."""

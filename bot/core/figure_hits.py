@@ -8,7 +8,7 @@ from itertools import chain
 from uuid import UUID
 
 from bot.core.models import FoundFigure
-from bot.core.ports import FoundChunks
+from bot.core.ports import SearchHitsPort
 from storage.index.contract import Hit
 from storage.models import LivePublication
 
@@ -24,7 +24,7 @@ class ChunkHits:
     not_live: int
 
 
-def chunks_of(found: FoundChunks, limit: int) -> ChunkHits:
+def chunks_of(found: SearchHitsPort, limit: int) -> ChunkHits:
     """The best ``limit`` chunks of each leg."""
     words, vectors = (
         [hit for hit in leg if not _is_figure(hit, found)][:limit] for leg in (found.words, found.vectors)
@@ -34,7 +34,7 @@ def chunks_of(found: FoundChunks, limit: int) -> ChunkHits:
     return ChunkHits(words, vectors, publications, frozenset(shown & set(found.words_only)), found.not_live)
 
 
-def is_short(found: FoundChunks, asked: int, limit: int) -> bool:
+def is_short(found: SearchHitsPort, asked: int, limit: int) -> bool:
     """Whether figures took places of a leg that chunks should have had.
 
     Args:
@@ -48,7 +48,7 @@ def is_short(found: FoundChunks, asked: int, limit: int) -> bool:
     )
 
 
-def figures_of(found: FoundChunks) -> tuple[FoundFigure, ...]:
+def figures_of(found: SearchHitsPort) -> tuple[FoundFigure, ...]:
     """Every figure once, the most like the question first; those found by words alone come last."""
     words, vectors = (
         {(hit.publication, hit.ordinal): hit.score for hit in leg if _is_figure(hit, found)}
@@ -62,5 +62,5 @@ def figures_of(found: FoundChunks) -> tuple[FoundFigure, ...]:
     return tuple(sorted(figures, key=lambda one: (-(one.vector or 0.0), -(one.bm25 or 0.0))))
 
 
-def _is_figure(hit: Hit, found: FoundChunks) -> bool:
+def _is_figure(hit: Hit, found: SearchHitsPort) -> bool:
     return hit.ordinal >= found.publications[hit.publication].chunks

@@ -12,7 +12,7 @@ from storage.figure_models import FigureKind
 BARE_WORDS = 6
 """A question of no more words that names a figure and asks nothing else wants to see it."""
 
-LEAST_UNCALLED_TERMS = 2
+MIN_IMPLICIT_TERMS = 2
 """What is asked to be shown, and is not called a figure, is one of many things by a single word."""
 
 _SURE_NAMES = (
@@ -84,7 +84,7 @@ class FigureQuestion:
     @property
     def is_particular(self) -> bool:
         """It says which figure, in some way."""
-        enough = 1 if self.names_one else LEAST_UNCALLED_TERMS
+        enough = 1 if self.names_one else MIN_IMPLICIT_TERMS
         return bool(len(self.subject) >= enough or self.number or self.kind)
 
     def fits(self, caption: str, kind: FigureKind) -> bool:

@@ -6,12 +6,12 @@ import logging
 from dataclasses import replace
 
 from bot.core.errors import ModelError
-from bot.core.leaning import FollowUp, Leaning, read_follow_up
+from bot.core.leaning import FollowUp, FollowUpKind, read_follow_up
 from bot.core.models import Question
 from bot.core.ports import ChannelDocuments
 from bot.core.siblings import names_of
-from bot.core.standalone import stand_alone
-from bot.core.thread_ports import Rewriter
+from bot.core.standalone import rewrite_standalone
+from bot.core.thread_ports import QueryRewriter
 from storage.analyzer import analyze
 from storage.memory_models import Turn
 
@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 class FollowUps:
     """Words the follow-up questions of all channels: by a model where there is one, else by rules."""
 
-    def __init__(self, documents: ChannelDocuments, rewriter: Rewriter | None) -> None:
+    def __init__(self, documents: ChannelDocuments, rewriter: QueryRewriter | None) -> None:
         self._documents = documents
         self._rewriter = rewriter
 
@@ -34,7 +34,7 @@ class FollowUps:
         if not question.history:
             return question
         follow_up = read_follow_up(question.text, _terms(question.history[-1]))
-        if follow_up.leaning is Leaning.ALONE:
+        if follow_up.kind is FollowUpKind.ALONE:
             return replace(question, text=follow_up.text)
         text = await self._rewritten(question, follow_up) or await self._reworded(question, follow_up)
         return replace(question, text=text)
@@ -49,14 +49,14 @@ class FollowUps:
             log.warning("question %s is worded by rules: %s", question.id, error)
             return None
         is_echo = analyze(text) == analyze(question.text)
-        return None if is_echo and follow_up.leaning is not Leaning.UNSURE else text
+        return None if is_echo and follow_up.kind is not FollowUpKind.UNSURE else text
 
     async def _reworded(self, question: Question, follow_up: FollowUp) -> str:
-        if follow_up.leaning is Leaning.UNSURE:
+        if follow_up.kind is FollowUpKind.UNSURE:
             return question.text
-        is_contrast = follow_up.leaning is Leaning.CONTRAST
+        is_contrast = follow_up.kind is FollowUpKind.CONTRAST
         documents = await self._documents.documents(question.channel.id) if is_contrast else []
-        return stand_alone(follow_up, question.history[-1], names_of(documents))
+        return rewrite_standalone(follow_up, question.history[-1], names_of(documents))
 
 
 def _terms(turn: Turn) -> set[str]:

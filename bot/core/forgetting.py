@@ -7,10 +7,10 @@ import contextlib
 import logging
 from collections.abc import AsyncIterator
 
-from bot.core.thread_ports import Forgetful
+from bot.core.thread_ports import Expiring
 from storage.errors import DatabaseUnavailable
 
-EVERY_SECONDS = 3600.0
+INTERVAL_SECONDS = 3600.0
 PAUSE_SECONDS = 1.0
 """Between two portions: others want to write meanwhile."""
 
@@ -18,9 +18,9 @@ log = logging.getLogger(__name__)
 
 
 @contextlib.asynccontextmanager
-async def forgetting(memory: Forgetful, every: float = EVERY_SECONDS) -> AsyncIterator[None]:
+async def expiring(memory: Expiring, every: float = INTERVAL_SECONDS) -> AsyncIterator[None]:
     """Let a memory forget at once and then every so many seconds, until the context ends."""
-    running = asyncio.create_task(_forget_again_and_again(memory, every), name="forgetting")
+    running = asyncio.create_task(_expiry_loop(memory, every), name="forgetting")
     try:
         yield
     finally:
@@ -28,10 +28,10 @@ async def forgetting(memory: Forgetful, every: float = EVERY_SECONDS) -> AsyncIt
         await asyncio.gather(running, return_exceptions=True)
 
 
-async def _forget_again_and_again(memory: Forgetful, every: float) -> None:
+async def _expiry_loop(memory: Expiring, every: float) -> None:
     while True:
         try:
-            erased = await memory.forget()
+            erased = await memory.delete_expired()
         except DatabaseUnavailable as error:
             log.warning("what is old enough to be forgotten stays for now: %s", error)
             erased = 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.core.asking import Asked
+from bot.core.asking import QuestionTerms
 from bot.core.models import AnalyzedQuestion, Evidence, Passage
 
 COVERAGE = 0.3
@@ -34,10 +34,10 @@ class EvidenceGate:
 
     def opens(self, question: AnalyzedQuestion, evidence: Sequence[Evidence]) -> bool:
         """Whether an answer may be written from this evidence."""
-        wordings = [Asked(wording) for wording in (question, *question.wordings)]
+        wordings = [QuestionTerms(wording) for wording in (question, *question.wordings)]
         return any(self._is_enough(asked, item.passage) for asked in wordings for item in evidence)
 
-    def _is_enough(self, asked: Asked, passage: Passage) -> bool:
+    def _is_enough(self, asked: QuestionTerms, passage: Passage) -> bool:
         coverage = asked.coverage(passage.terms)
         if passage.vector is None:
             return coverage >= self._least_words

@@ -13,7 +13,7 @@ from storage.glossary_models import GlossaryEntry
 OWN_WEIGHT = 2
 """How often each term of the question itself is searched for, and each other word once."""
 
-MOST_SYNONYMS = 24
+MAX_SYNONYMS = 24
 """A glossary that has more for one question is not followed any further."""
 
 
@@ -29,7 +29,7 @@ def find_synonyms(
     for asked, said in _pairs(entries, is_wide):
         if _follow(terms, asked_terms := _terms(asked)) and not _follow(terms, said_terms := _terms(said)):
             found.setdefault(said_terms, Synonym(asked_terms, said_terms, said))
-    return tuple(found.values())[:MOST_SYNONYMS]
+    return tuple(found.values())[:MAX_SYNONYMS]
 
 
 def searched_terms(terms: Sequence[str], synonyms: Sequence[Synonym]) -> tuple[str, ...]:
@@ -45,7 +45,7 @@ def embedded_text(question: str, synonyms: Sequence[Synonym]) -> str:
     return f"{question} ({', '.join(synonym.text for synonym in synonyms)})" if synonyms else question
 
 
-def said_otherwise(held: Container[str], synonyms: Iterable[Synonym]) -> frozenset[str]:
+def synonym_matches(held: Container[str], synonyms: Iterable[Synonym]) -> frozenset[str]:
     """The question's terms that a text with the terms ``held`` says in other words."""
     said = (synonym for synonym in synonyms if all(term in held for term in synonym.said))
     return frozenset(term for synonym in said for term in synonym.asked)

@@ -9,51 +9,51 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from bot.core.asking import Asked
-from bot.core.citation_desk import CitationDesk
+from bot.core.asking import QuestionTerms
+from bot.core.citation_desk import CitationService
 from bot.core.citing import verify
 from bot.core.figure_questions import FigureQuestion, figure_question, speaks_of
 from bot.core.models import (
     Answer,
+    AnswerFigure,
     AnswerState,
     Claim,
     Draft,
     Evidence,
-    Figure,
     FoundFigure,
     LocatedQuote,
     Passage,
     Quote,
     Retrieval,
 )
-from bot.core.naming import called, name_shares
-from bot.core.ports import ChunkReader, FigureReader
+from bot.core.naming import document_labels, name_shares
+from bot.core.ports import ChunkReaderPort, FigureReader
 from bot.core.reply_words import ReplyWords, reply_words
 from storage.analyzer import analyze
 from storage.figure_models import Figure as KnownFigure
 from storage.models import Channel
 
-MOST_SHOWN = 3
-MOST_READ = 24
+MAX_FIGURES_SHOWN = 3
+MAX_FIGURES_READ = 24
 """Figures that are looked at for one question."""
 
-LEAST_MEANT, LEAST_OWN = 0.6, 0.3
+MIN_COVERAGE, MIN_OWN_COVERAGE = 0.6, 0.3
 """Shares of the weight of what a figure is asked for by: all that its words, headings and document's names
 cover at least, and what its own words do."""
 
-LEAST_UNCALLED = 0.6
-"""As ``LEAST_OWN``, where something is to be shown that the question does not call a figure."""
+MIN_IMPLICIT_COVERAGE = 0.6
+"""As ``MIN_OWN_COVERAGE``, where something is to be shown that the question does not call a figure."""
 
-LEAST_NUMBERED = 0.3
-"""As ``LEAST_MEANT``, where the question gives the figure's number: the rest tells the document at most."""
+MIN_NUMBERED_COVERAGE = 0.3
+"""As ``MIN_COVERAGE``, where the question gives the figure's number: the rest tells the document at most."""
 
-LEAST_TIED = 0.4
+MIN_CITED_OVERLAP = 0.4
 """Share of a prose question's weight that a figure's own words cover at least, when a cited sentence speaks
 of it. Measured with 26 questions on 8 documents: the four figures that belonged there covered .45 to 1."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Meant:
+class _FigureMatch:
     """A figure that may be meant."""
 
     found: FoundFigure
@@ -61,13 +61,13 @@ class _Meant:
     rank: float
 
 
-class Illustrator:
+class FigureSelector:
     """Finds the figures that belong to an answer."""
 
-    def __init__(self, figures: FigureReader, chunks: ChunkReader, desk: CitationDesk) -> None:
+    def __init__(self, figures: FigureReader, chunks: ChunkReaderPort, citations: CitationService) -> None:
         self._figures = figures
         self._chunks = chunks
-        self._desk = desk
+        self._citations = citations
 
     async def answer(
         self, channel: Channel, retrieval: Retrieval, *, is_last_resort: bool = False
@@ -81,79 +81,83 @@ class Illustrator:
         """
         asked = figure_question(retrieval.question.text)
         is_answer = asked is not None and (asked.wants_it or (is_last_resort and asked.is_particular))
-        meant = await self._meant(asked, retrieval) if asked and is_answer else []
-        if not meant:
+        matches = await self._matches(asked, retrieval) if asked and is_answer else []
+        if not matches:
             return None
         words = reply_words(retrieval.question.language)
-        evidence = [await self._evidence(number, one) for number, one in enumerate(meant, start=1)]
-        named = [(item, one) for item, one in zip(evidence, meant, strict=True) if one.figure.caption]
+        evidence = [await self._evidence(number, one) for number, one in enumerate(matches, start=1)]
+        named = [(item, one) for item, one in zip(evidence, matches, strict=True) if one.figure.caption]
         claims = [Claim(one.figure.caption, (Quote(item.number, one.figure.caption),)) for item, one in named]
         verified = verify(Draft(tuple(claims), verbatim=True), evidence)
-        cited = list(verified.cited) if not verified.dropped and len(named) == len(meant) else []
+        cited = list(verified.cited) if not verified.dropped and len(named) == len(matches) else []
         text = verified.text
         if not cited:
-            cited = [_of_its_own(item, one) for item, one in zip(evidence, meant, strict=True)]
+            cited = [_of_its_own(item, one) for item, one in zip(evidence, matches, strict=True)]
             text = "\n".join(
                 words.figure_on(page=one.page, number=number) for number, one in enumerate(cited, start=1)
             )
         return Answer(
             AnswerState.GROUNDED,
-            f"{words.figures_lead(len(meant))}\n{text}",
-            citations=await self._desk.cite(channel, cited),
-            figures=await self._shown(channel, words, meant),
+            f"{words.figures_lead(len(matches))}\n{text}",
+            citations=await self._citations.cite(channel, cited),
+            figures=await self._shown(channel, words, matches),
         )
 
-    async def beside(
+    async def figures_for(
         self, channel: Channel, retrieval: Retrieval, cited: Sequence[LocatedQuote]
-    ) -> tuple[Figure, ...]:
-        """The figures that go with an answer in words, at most ``MOST_SHOWN``.
+    ) -> tuple[AnswerFigure, ...]:
+        """The figures that go with an answer in words, at most ``MAX_FIGURES_SHOWN``.
 
         Raises:
             storage.errors.InfrastructureError: as ``answer``.
         """
         asked = figure_question(retrieval.question.text)
         is_asked_for = asked and asked.is_sure and asked.is_particular
-        meant = self._meant(asked, retrieval) if asked and is_asked_for else self._tied(retrieval, cited)
-        return await self._shown(channel, reply_words(retrieval.question.language), await meant)
+        matches = (
+            self._matches(asked, retrieval)
+            if asked and is_asked_for
+            else self._cited_figures(retrieval, cited)
+        )
+        return await self._shown(channel, reply_words(retrieval.question.language), await matches)
 
-    async def _meant(self, asked: FigureQuestion, retrieval: Retrieval) -> list[_Meant]:
+    async def _matches(self, asked: FigureQuestion, retrieval: Retrieval) -> list[_FigureMatch]:
         """What a question that speaks of a figure means, the best first."""
         weights = {term: retrieval.question.idf.get(term, 1.0) for term in asked.subject}
         named = name_shares(retrieval.question.terms, {one.publication for one in retrieval.figures})
-        meant = []
+        matches = []
         for found, figure in await self._read(retrieval.figures):
             caption, own = _share(weights, [figure.caption]), _share(weights, _words(figure))
-            about = [*_words(figure), *figure.heading_path, *called(found.publication)]
+            about = [*_words(figure), *figure.heading_path, *document_labels(found.publication)]
             if asked.fits(figure.caption, figure.kind) and _is_enough(asked, own, _share(weights, about)):
                 rank = caption + own + (found.vector or 0.0) + named[found.publication.id]
-                meant.append(_Meant(found, figure, rank))
-        ranked = sorted(meant, key=lambda one: -one.rank)
-        return ranked[: MOST_SHOWN if asked.wants_several else 1]
+                matches.append(_FigureMatch(found, figure, rank))
+        ranked = sorted(matches, key=lambda one: -one.rank)
+        return ranked[: MAX_FIGURES_SHOWN if asked.wants_several else 1]
 
-    async def _tied(self, retrieval: Retrieval, cited: Sequence[LocatedQuote]) -> list[_Meant]:
+    async def _cited_figures(self, retrieval: Retrieval, cited: Sequence[LocatedQuote]) -> list[_FigureMatch]:
         """Figures that the cited sentences speak of, and whose own words are the question's."""
-        weights = Asked(retrieval.question).weights
+        weights = QuestionTerms(retrieval.question).weights
         publications = {quote.passage.publication.id for quote in cited}
         found = [one for one in retrieval.figures if one.publication.id in publications]
-        meant = [
-            _Meant(one, figure, _share(weights, [figure.caption, figure.text]))
+        matches = [
+            _FigureMatch(one, figure, _share(weights, [figure.caption, figure.text]))
             for one, figure in await self._read(found)
-            if _is_tied(one, figure, cited)
+            if _is_cited_figure(one, figure, cited)
         ]
-        close = [one for one in meant if one.rank >= LEAST_TIED]
-        return sorted(close, key=lambda one: -one.rank)[:MOST_SHOWN]
+        close = [one for one in matches if one.rank >= MIN_CITED_OVERLAP]
+        return sorted(close, key=lambda one: -one.rank)[:MAX_FIGURES_SHOWN]
 
     async def _read(self, found: Sequence[FoundFigure]) -> list[tuple[FoundFigure, KnownFigure]]:
         return [
             (one, await self._figures.figure(one.publication.reading_id, one.number))
-            for one in found[:MOST_READ]
+            for one in found[:MAX_FIGURES_READ]
         ]
 
-    async def _evidence(self, number: int, meant: _Meant) -> Evidence:
+    async def _evidence(self, number: int, figure_match: _FigureMatch) -> Evidence:
         """The chunk that a figure stands in, with its words' places."""
-        figure, publication = meant.figure, meant.found.publication
+        figure, publication = figure_match.figure, figure_match.found.publication
         if figure.chunk is None:
-            ordinal, page = publication.chunks + meant.found.number, figure.page
+            ordinal, page = publication.chunks + figure_match.found.number, figure.page
             return Evidence(number, Passage(publication, ordinal, "", page, page, (), 1.0, None, None), ())
         (chunk,) = await self._chunks.chunks_at([(publication.reading_id, figure.chunk)])
         passage = Passage(
@@ -170,19 +174,22 @@ class Illustrator:
         return Evidence(number, passage, chunk.page_starts, chunk.words)
 
     async def _shown(
-        self, channel: Channel, words: ReplyWords, meant: Iterable[_Meant]
-    ) -> tuple[Figure, ...]:
+        self, channel: Channel, words: ReplyWords, matches: Iterable[_FigureMatch]
+    ) -> tuple[AnswerFigure, ...]:
         return tuple(
-            [await self._desk.show_figure(channel, words, one.found.publication, one.figure) for one in meant]
+            [
+                await self._citations.show_figure(channel, words, one.found.publication, one.figure)
+                for one in matches
+            ]
         )
 
 
-def _of_its_own(item: Evidence, meant: _Meant) -> LocatedQuote:
+def _of_its_own(item: Evidence, figure_match: _FigureMatch) -> LocatedQuote:
     """A figure whose caption cannot be quoted is marked itself."""
-    return LocatedQuote(item.passage, 0, 0, meant.figure.page, "", (meant.figure.box,))
+    return LocatedQuote(item.passage, 0, 0, figure_match.figure.page, "", (figure_match.figure.box,))
 
 
-def _is_tied(found: FoundFigure, figure: KnownFigure, cited: Sequence[LocatedQuote]) -> bool:
+def _is_cited_figure(found: FoundFigure, figure: KnownFigure, cited: Sequence[LocatedQuote]) -> bool:
     """Whether a figure stands in a chunk, or on a page, that is cited, and the quote there speaks of it."""
     own = [quote for quote in cited if quote.passage.publication.id == found.publication.id]
     near = [one for one in own if figure.chunk == one.passage.ordinal or figure.page == one.page]
@@ -192,8 +199,8 @@ def _is_tied(found: FoundFigure, figure: KnownFigure, cited: Sequence[LocatedQuo
 def _is_enough(asked: FigureQuestion, own: float, about: float) -> bool:
     """Whether a figure says enough of what it is asked for by: its own words, and all that is about it."""
     if asked.number:
-        return about >= LEAST_NUMBERED
-    return about >= LEAST_MEANT and own >= (LEAST_OWN if asked.names_one else LEAST_UNCALLED)
+        return about >= MIN_NUMBERED_COVERAGE
+    return about >= MIN_COVERAGE and own >= (MIN_OWN_COVERAGE if asked.names_one else MIN_IMPLICIT_COVERAGE)
 
 
 def _words(figure: KnownFigure) -> list[str]:

@@ -164,11 +164,11 @@ zwangerschap
 
 _TOKEN = re.compile(r"[^\W_]+(?:[-/.@][^\W_]+)*")
 _SPANISH_MARK = re.compile(r"[¿¡]\w")
-SURE_WORDS = 2
+MIN_KNOWN_WORDS = 2
 """So many known words tell a language; in a text of at most three words, one is enough."""
-SHOUTED_WORDS = 2
+MIN_UPPERCASE_WORDS = 2
 """A text of more words than this, all in capitals, is no abbreviation."""
-SURE_SHARE = 0.1
+MIN_LEAD_SHARE = 0.1
 """Share of a text's words that are known at least: one in a language that is not ours holds fewer."""
 
 
@@ -192,14 +192,14 @@ def language_of(text: str) -> Language | None:
     if not ranked or (len(ranked) == 2 and ranked[0][1] == ranked[1][1]):
         return None
     best, found = ranked[0]
-    is_enough = found >= SURE_WORDS or len(words) <= 3
-    return best if is_enough and found >= SURE_SHARE * len(words) else None
+    is_enough = found >= MIN_KNOWN_WORDS or len(words) <= 3
+    return best if is_enough and found >= MIN_LEAD_SHARE * len(words) else None
 
 
 def _words(text: str) -> list[str]:
     """The words, folded, without codes; capitals alone are an abbreviation: 'IT' is not 'it'."""
     tokens = [re.split("[-/]", token) for token in _TOKEN.findall(fold(text))]
-    is_shouted = text.isupper() and len(tokens) > SHOUTED_WORDS
+    is_shouted = text.isupper() and len(tokens) > MIN_UPPERCASE_WORDS
     return [
         part.casefold()
         for parts in tokens

@@ -35,11 +35,11 @@ from storage.analyzer import analyze, fold
 _WORD = re.compile(r"[^\W_]+(?:[-_./&+][^\W_]+)*")
 _CLIPPED = re.compile(r"(?<=\w)['’](?:s|re|ll|d|ve|m)\b|n['’]t\b")
 
-FEW = 3
+MAX_FRAGMENT_WORDS = 3
 """A joined or pointing question of no more content words says too little by itself."""
 
 
-class Leaning(StrEnum):
+class FollowUpKind(StrEnum):
     """How a question leans on the one before it."""
 
     ALONE = "alone"
@@ -55,7 +55,7 @@ class Leaning(StrEnum):
 class FollowUp:
     """A question of a thread, taken apart."""
 
-    leaning: Leaning
+    kind: FollowUpKind
     text: str
     """What it asks: of one that leans, without openers such as 'ok' and 'what about'."""
 
@@ -69,15 +69,15 @@ def read_follow_up(text: str, said: Collection[str]) -> FollowUp:
     """
     bare = FILLERS.sub("", unicodedata.normalize("NFC", f"{text.strip()} ")).strip(" ¿¡")
     if new := NEW_TOPIC.match(bare):
-        return FollowUp(Leaning.ALONE, bare[new.end() :] or text)
+        return FollowUp(FollowUpKind.ALONE, bare[new.end() :] or text)
     if not _words(bare):
-        return FollowUp(Leaning.ALONE, text)
+        return FollowUp(FollowUpKind.ALONE, text)
     if about := ABOUT.match(fold(bare)):
-        return FollowUp(Leaning.CONTRAST, _rest(bare, about.end()))
+        return FollowUp(FollowUpKind.CONTRAST, _rest(bare, about.end()))
     joined = JOINING.match(fold(bare))
     rest = _rest(bare, joined.end()) if joined else bare
-    leaning = _leaning(rest, said, is_joined=joined is not None)
-    return FollowUp(leaning, text if leaning in {Leaning.ALONE, Leaning.UNSURE} else rest)
+    kind = _follow_up_kind(rest, said, is_joined=joined is not None)
+    return FollowUp(kind, text if kind in {FollowUpKind.ALONE, FollowUpKind.UNSURE} else rest)
 
 
 def content_words(text: str) -> list[str]:
@@ -85,25 +85,25 @@ def content_words(text: str) -> list[str]:
     return [word for word in _words(text) if not set(analyze(word)) <= FUNCTION_TERMS]
 
 
-def _leaning(text: str, said: Collection[str], *, is_joined: bool) -> Leaning:
+def _follow_up_kind(text: str, said: Collection[str], *, is_joined: bool) -> FollowUpKind:
     content = content_words(text)
     subject = [word for word in content if not set(analyze(word)) <= ASPECTS]
     if not _opens_question(text):
         return _of_fragment(text, subject, is_joined=is_joined)
     if _points_back(text) or not subject:
-        return Leaning.REFERENCE
+        return FollowUpKind.REFERENCE
     if exact_words(text):
-        return Leaning.ALONE
-    if len(content) <= FEW and (is_joined or _names_known(text, said) or _compares(text)):
-        return Leaning.REFERENCE
-    return Leaning.UNSURE if len(content) <= FEW + 1 else Leaning.ALONE
+        return FollowUpKind.ALONE
+    if len(content) <= MAX_FRAGMENT_WORDS and (is_joined or _names_known(text, said) or _compares(text)):
+        return FollowUpKind.REFERENCE
+    return FollowUpKind.UNSURE if len(content) <= MAX_FRAGMENT_WORDS + 1 else FollowUpKind.ALONE
 
 
-def _of_fragment(text: str, subject: Sequence[str], *, is_joined: bool) -> Leaning:
+def _of_fragment(text: str, subject: Sequence[str], *, is_joined: bool) -> FollowUpKind:
     """Of words that are no whole question: what they contrast with is missing, if they are few."""
     if is_joined or _first(text) in LEADING or _points_back(text):
-        return Leaning.CONTRAST
-    return Leaning.CONTRAST if len(subject) < FEW else Leaning.ALONE
+        return FollowUpKind.CONTRAST
+    return FollowUpKind.CONTRAST if len(subject) < MAX_FRAGMENT_WORDS else FollowUpKind.ALONE
 
 
 def _names_known(text: str, said: Collection[str]) -> bool:

@@ -12,14 +12,14 @@ from functools import cached_property
 
 from bot.core.models import Passage
 
-ALIKE = 0.9
+SIMILARITY = 0.9
 _SHINGLE = 5
 _WORD = re.compile(r"\w+")
 _NUMBER = re.compile(r"\d+")
 _NO_DIGITS = bytes(set(range(256)) - set(b"0123456789"))
 
 
-class _Print:
+class _TextFingerprint:
     """What one passage is compared by."""
 
     def __init__(self, passage: Passage) -> None:
@@ -40,29 +40,29 @@ class _Print:
         last = max(len(self.words) - _SHINGLE, 0)
         return frozenset(tuple(self.words[at : at + _SHINGLE]) for at in range(last + 1))
 
-    def is_like(self, other: _Print) -> bool:
+    def is_like(self, other: _TextFingerprint) -> bool:
         """Whether another text says the same of the same numbers."""
         if self.numbers != other.numbers:
             return False
         if self.words == other.words:
             return True
         shorter, longer = sorted((len(self.words), len(other.words)))
-        if shorter < ALIKE * longer:
+        if shorter < SIMILARITY * longer:
             return False
         shared = len(self.shingles & other.shingles)
-        return shared >= ALIKE * (len(self.shingles) + len(other.shingles) - shared)
+        return shared >= SIMILARITY * (len(self.shingles) + len(other.shingles) - shared)
 
 
-def distinct(passages: Iterable[Passage]) -> list[Passage]:
+def without_near_duplicates(passages: Iterable[Passage]) -> list[Passage]:
     """The passages without those nearly identical to an earlier one."""
-    return [passage for passage, earlier in compared(passages) if earlier is None]
+    return [passage for passage, earlier in with_duplicates(passages) if earlier is None]
 
 
-def compared(passages: Iterable[Passage]) -> Iterator[tuple[Passage, Passage | None]]:
+def with_duplicates(passages: Iterable[Passage]) -> Iterator[tuple[Passage, Passage | None]]:
     """Each passage with the earlier one that it nearly repeats; None where it repeats none that was kept."""
-    by_digits: dict[bytes, list[tuple[_Print, Passage]]] = {}
+    by_digits: dict[bytes, list[tuple[_TextFingerprint, Passage]]] = {}
     for passage in passages:
-        print_ = _Print(passage)
+        print_ = _TextFingerprint(passage)
         kept = by_digits.setdefault(print_.digits, [])
         like = next((earlier for other, earlier in kept if print_.is_like(other)), None)
         if like is None:

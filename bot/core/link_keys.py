@@ -33,7 +33,7 @@ class KeyRing:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._look: tuple[int, int, int] | None = None
+        self._stat: tuple[int, int, int] | None = None
         self._keys: tuple[LinkKey, ...] = ()
 
     def keys(self) -> tuple[LinkKey, ...]:
@@ -45,9 +45,9 @@ class KeyRing:
         """
         if not self._path.exists():
             self._create()
-        look = _look_at(self._path)
-        if look != self._look:
-            self._keys, self._look = _parse(self._path.read_bytes()), look
+        stat = _stat_of(self._path)
+        if stat != self._stat:
+            self._keys, self._stat = _parse_keys(self._path.read_bytes()), stat
         return self._keys
 
     def rotate(self) -> None:
@@ -72,22 +72,22 @@ class KeyRing:
         path = self._path.with_name(f".{self._path.name}.{uuid4().hex}")
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "wb") as file:
-            file.write(_format(keys))
+            file.write(_format_keys(keys))
             file.flush()
             os.fsync(file.fileno())
         return path
 
 
-def _look_at(path: Path) -> tuple[int, int, int]:
+def _stat_of(path: Path) -> tuple[int, int, int]:
     status = path.stat()
     return status.st_ino, status.st_mtime_ns, status.st_size
 
 
-def _format(keys: tuple[LinkKey, ...]) -> bytes:
+def _format_keys(keys: tuple[LinkKey, ...]) -> bytes:
     rows = [{"id": key.id, "secret": base64.b64encode(key.secret).decode()} for key in keys]
     return json.dumps({"keys": rows}, indent=1).encode()
 
 
-def _parse(data: bytes) -> tuple[LinkKey, ...]:
+def _parse_keys(data: bytes) -> tuple[LinkKey, ...]:
     rows = json.loads(data)["keys"]
     return tuple(LinkKey(int(row["id"]), base64.b64decode(row["secret"], validate=True)) for row in rows)

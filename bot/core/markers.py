@@ -15,7 +15,7 @@ from storage.units import sentence_starts
 
 SPACING = 400
 """Most cl100k_base tokens between two markers."""
-NEARLY = 320
+TOLERANCE = 320
 """From so many on they are counted exactly: pieces put together may have other tokens than each by itself."""
 
 _WORD = re.compile(r"\s*\S{1,100}\s*")
@@ -24,13 +24,13 @@ _LOOKALIKE = re.compile(rf"(?<!{_DASH}){_DASH}++(?=\s*+page\s*+\d)", re.IGNORECA
 _ESCAPED = re.compile(rf"\\(?={_DASH})")
 
 
-def marked(text: str, page_starts: Sequence[tuple[int, int]]) -> str:
+def with_page_markers(text: str, page_starts: Sequence[tuple[int, int]]) -> str:
     """The text with its page markers.
 
     A line of the document that looks like a marker is escaped, whole or not, so that it can never move a
     page number.
     """
-    found = list(places(text, page_starts))
+    found = list(page_marker_offsets(text, page_starts))
     ends = [offset for offset, _ in found[1:]] + [len(text)]
     parts = (
         f"{_marker(page)}\n{_escaped(text[offset:end].strip())}"
@@ -39,7 +39,7 @@ def marked(text: str, page_starts: Sequence[tuple[int, int]]) -> str:
     return "\n".join(parts)
 
 
-def places(text: str, page_starts: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+def page_marker_offsets(text: str, page_starts: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """(offset, page) of every marker, in order."""
     ends = [offset for offset, _ in page_starts[1:]] + [len(text)]
     for (start, page), end in zip(page_starts, ends, strict=True):
@@ -68,7 +68,7 @@ def _too_far(text: str) -> Iterator[int]:
     for start, end in _pieces(text):
         tokens = _tokens(text[start:end])
         since += tokens
-        if start > begin and since > NEARLY and _tokens(text[begin:end]) > SPACING:
+        if start > begin and since > TOLERANCE and _tokens(text[begin:end]) > SPACING:
             yield start
             begin, since = start, tokens
 

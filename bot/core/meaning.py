@@ -6,28 +6,28 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from bot.core.models import Passage
-from bot.core.ports import Embedder, FloatArray, SentenceReader
+from bot.core.ports import FloatArray, QuestionEmbedder, SentenceVectorReader
 from storage.quotables import Quotable
 
-Unit = tuple[Passage, Quotable]
+VectorUnit = tuple[Passage, Quotable]
 """A part of a passage's text."""
 
 
-class Meaning:
+class SentenceVectors:
     """Looks vectors up, and has the missing ones made in one go."""
 
-    def __init__(self, embedder: Embedder, kept: SentenceReader | None) -> None:
+    def __init__(self, embedder: QuestionEmbedder, kept: SentenceVectorReader | None) -> None:
         """``kept``: what reading made; None: nothing."""
         self._embedder = embedder
         self._kept = kept
 
-    async def of(self, units: Sequence[Unit], *, most_made: int) -> tuple[list[FloatArray | None], int]:
+    async def of(self, units: Sequence[VectorUnit], *, most_made: int) -> tuple[list[FloatArray | None], int]:
         """(the L2-normalised vector of each unit, None beyond ``most_made`` new ones; tokens embedded).
 
         Raises:
             storage.errors.InfrastructureError: readings cannot be reached, or the embedder is late.
         """
-        found = await self._look_up(units)
+        found = await self._find_kept(units)
         missing = [place for place, vector in enumerate(found) if vector is None][:most_made]
         texts = [units[place][1].text for place in missing]
         made = await self._embedder.aembed(texts) if texts else ()
@@ -35,7 +35,7 @@ class Meaning:
             found[place] = vector
         return found, sum(map(self._embedder.count, texts))
 
-    async def _look_up(self, units: Sequence[Unit]) -> list[FloatArray | None]:
+    async def _find_kept(self, units: Sequence[VectorUnit]) -> list[FloatArray | None]:
         """The kept vector of each unit; each chunk is asked for once."""
         if self._kept is None:
             return [None] * len(units)

@@ -102,7 +102,7 @@ class FoundFigure:
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class Rejected:
     """A passage that was found and is no candidate."""
 
     passage: Passage
@@ -119,7 +119,7 @@ class Retrieval:
     """Candidates in final order, at least 20 when there are that many."""
     figures: tuple[FoundFigure, ...] = ()
     """Those found beside them, the best first."""
-    left_out: tuple[LeftOut, ...] = ()
+    rejected: tuple[Rejected, ...] = ()
     not_live: int = 0
     """Hits that fell, because their publication was not live after the search."""
     embedded: int = 0
@@ -208,7 +208,7 @@ class Citation:
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class AnswerFigure:
     """A figure shown with an answer."""
 
     file: str
@@ -252,7 +252,7 @@ class Answer:
     text: str
     """With [n] marks; never a link, mention or image."""
     citations: tuple[Citation, ...] = ()
-    figures: tuple[Figure, ...] = ()
+    figures: tuple[AnswerFigure, ...] = ()
     passages: tuple[Passage, ...] = ()
     nearest: NearestPage | None = None
     unread: tuple[UnreadFile, ...] = ()

@@ -37,13 +37,13 @@ def name_shares(terms: Collection[str], publications: Collection[LivePublication
     }
 
 
-def called(publication: LivePublication) -> tuple[str, str]:
+def document_labels(publication: LivePublication) -> tuple[str, str]:
     """What people may call it: its title, and its file's name in words."""
     return publication.title, re.sub(r"[_\W]+", " ", PurePosixPath(publication.file).stem)
 
 
 def _names(publication: LivePublication) -> tuple[frozenset[str], frozenset[str]]:
-    title, file = called(publication)
+    title, file = document_labels(publication)
     return _terms(title), _terms(file)
 
 

@@ -6,28 +6,28 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 
 from bot.core.citing import JudgedClaim
-from bot.core.exchange import HelpingCall, Prompt
+from bot.core.exchange import AuxiliaryCall, Prompt
 from bot.core.models import (
     Answer,
     Evidence,
-    LeftOut,
     LocatedQuote,
     Passage,
     Question,
     Quote,
+    Rejected,
     Retrieval,
 )
 from bot.core.quotes import find_spans
 from bot.core.records import (
+    AuxiliaryCallRecord,
     CandidateRecord,
     ClaimRecord,
     DraftRecord,
-    HelpRecord,
-    LookRecord,
     PromptRecord,
     QuestionRecord,
     QuoteRecord,
-    ShownRecord,
+    SearchRecord,
+    ShownCitationRecord,
     TokensRecord,
 )
 from bot.core.writing import Attempt
@@ -37,7 +37,7 @@ AMBIGUOUS = "too short: stands at several places"
 
 
 @dataclass(slots=True)
-class Look:
+class SearchTrace:
     """One search, and what was read of it."""
 
     question: Question
@@ -50,18 +50,18 @@ class Look:
 
 
 @dataclass(slots=True)
-class Notes:
+class Trace:
     """One question's; whoever works on it adds what happened."""
 
     most_read: int
-    looks: list[Look] = field(default_factory=list)
+    searches: list[SearchTrace] = field(default_factory=list)
     attempts: Sequence[Attempt] = ()
-    calls: Sequence[HelpingCall] = ()
+    calls: Sequence[AuxiliaryCall] = ()
 
-    def look(self, question: Question, retrieval: Retrieval) -> Look:
+    def search(self, question: Question, retrieval: Retrieval) -> SearchTrace:
         """Note a search, and return it for what becomes of it."""
-        self.looks.append(Look(question, retrieval))
-        return self.looks[-1]
+        self.searches.append(SearchTrace(question, retrieval))
+        return self.searches[-1]
 
     def record(self, question: Question, answer: Answer) -> QuestionRecord:
         """All that was noted of a question that is answered now."""
@@ -73,11 +73,13 @@ class Notes:
             searched=answer.standalone or question.text,
             state=answer.state.value,
             answer=answer.text,
-            looks=tuple(self._look(look) for look in self.looks),
-            helps=tuple(HelpRecord(one.purpose, _prompts(one.prompts), one.error) for one in self.calls),
+            looks=tuple(self._search_record(search) for search in self.searches),
+            helps=tuple(
+                AuxiliaryCallRecord(one.purpose, _prompts(one.prompts), one.error) for one in self.calls
+            ),
             drafts=tuple(_draft(one, self._read()) for one in self.attempts),
             citations=tuple(
-                ShownRecord(one.number, one.file, one.page, one.quote, len(one.boxes))
+                ShownCitationRecord(one.number, one.file, one.page, one.quote, len(one.boxes))
                 for one in answer.citations
             ),
             tokens=self._tokens(),
@@ -85,7 +87,7 @@ class Notes:
         )
 
     def _read(self) -> Sequence[Evidence]:
-        return self.looks[-1].evidence if self.looks else ()
+        return self.searches[-1].evidence if self.searches else ()
 
     def _tokens(self) -> TokensRecord:
         drafts = [one.draft.usage for one in self.attempts if one.draft]
@@ -94,35 +96,35 @@ class Notes:
         return TokensRecord(
             prompt=_sum([one.prompt for one in usages]),
             completion=_sum([one.completion for one in usages]),
-            embedding=drafted + sum(look.retrieval.embedded for look in self.looks),
+            embedding=drafted + sum(search.retrieval.embedded for search in self.searches),
         )
 
-    def _look(self, look: Look) -> LookRecord:
-        asked, documents = look.retrieval.question, look.question.documents
-        return LookRecord(
-            is_wide=look.question.is_wide,
+    def _search_record(self, search: SearchTrace) -> SearchRecord:
+        asked, documents = search.retrieval.question, search.question.documents
+        return SearchRecord(
+            is_wide=search.question.is_wide,
             terms=asked.terms,
             wordings=tuple(one.text for one in asked.wordings),
             documents=None if documents is None else len(documents),
-            not_live=look.retrieval.not_live,
-            is_enough=look.is_enough,
+            not_live=search.retrieval.not_live,
+            is_enough=search.is_enough,
             candidates=(
                 *(
-                    _candidate(passage, rank, self._fate(rank, look))
-                    for rank, passage in enumerate(look.retrieval.passages, start=1)
+                    _candidate(passage, rank, self._outcome(rank, search))
+                    for rank, passage in enumerate(search.retrieval.passages, start=1)
                 ),
-                *(_candidate(one.passage, None, _why(one)) for one in look.retrieval.left_out),
+                *(_candidate(one.passage, None, _why(one)) for one in search.retrieval.rejected),
             ),
         )
 
-    def _fate(self, rank: int, look: Look) -> str:
+    def _outcome(self, rank: int, search: SearchTrace) -> str:
         """What became of the candidate of a rank."""
-        if look.is_enough is None:
+        if search.is_enough is None:
             return "not asked for: a figure, or none, is the answer"
-        if rank > look.read:
-            is_full = look.read == self.most_read
+        if rank > search.read:
+            is_full = search.read == self.most_read
             return f"beyond the first {self.most_read}" if is_full else "over the token budget"
-        return "read" if look.is_enough else "gated: too little like the question"
+        return "read" if search.is_enough else "gated: too little like the question"
 
 
 def _candidate(passage: Passage, rank: int | None, fate: str) -> CandidateRecord:
@@ -140,7 +142,7 @@ def _candidate(passage: Passage, rank: int | None, fate: str) -> CandidateRecord
     )
 
 
-def _why(one: LeftOut) -> str:
+def _why(one: Rejected) -> str:
     if one.repeats is None:
         return "cut by rank"
     return f"repeats {one.repeats.publication.file} p. {one.repeats.first_page}"

@@ -16,7 +16,7 @@ from bot.core.clauses import Clause, prepare, read_languages, split_clauses
 from bot.core.models import LocatedQuote
 from bot.core.negation_words import CONDITIONS, NEGATIONS, NegationWords
 from storage.analyzer import stem
-from storage.units import Unit, split_units
+from storage.units import TextUnit, split_units
 
 DENIES = "it denies something that the quoted words do not deny."
 ASSERTS = "it leaves out a negation of the quoted words."
@@ -28,7 +28,7 @@ _CLOSED = re.compile(r"[.!?][\"'”’)]*$")
 _PREFIXES = ("un", "in", "im", "il", "ir", "non", "dis", "des", "on", "miss")
 
 
-def opposed(sentence: str, quotes: Sequence[LocatedQuote]) -> str | None:
+def find_contradiction(sentence: str, quotes: Sequence[LocatedQuote]) -> str | None:
     """``DENIES`` or ``ASSERTS`` when a sentence turns its quotes round; None when it does not, or may not."""
     said = prepare(sentence)
     read = read_languages(prepare(" ".join(quote.passage.text for quote in quotes)))
@@ -38,7 +38,7 @@ def opposed(sentence: str, quotes: Sequence[LocatedQuote]) -> str | None:
     clauses = split_clauses(said, NEGATIONS[language])
     if _is_contrapositive(clauses):
         return None
-    return next(filter(None, map(_Comparing(language, quotes).fault, clauses)), None)
+    return next(filter(None, map(_ClauseComparison(language, quotes).fault, clauses)), None)
 
 
 def _is_contrapositive(clauses: Sequence[Clause]) -> bool:
@@ -46,7 +46,7 @@ def _is_contrapositive(clauses: Sequence[Clause]) -> bool:
     return sum(len(one.denials) for one in clauses) > 1 and any(one.limits & CONDITIONS for one in clauses)
 
 
-class _Comparing:
+class _ClauseComparison:
     """Holds the clauses of a sentence against what it quotes."""
 
     def __init__(self, language: str, quotes: Sequence[LocatedQuote]) -> None:
@@ -121,7 +121,7 @@ class _Unit:
     """A sentence, item or row of a passage that something is quoted from."""
 
     quote: LocatedQuote
-    place: Unit
+    place: TextUnit
 
     @property
     def is_quoted(self) -> bool:

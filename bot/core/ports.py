@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from bot.core.languages import Language
 from bot.core.models import Answer, Question, Retrieval
-from bot.core.writing_ports import Onlooker
+from bot.core.writing_ports import AnswerListener
 from storage.figure_models import Figure
 from storage.index.contract import Hit, PendingVector
 from storage.memory_models import NewTurn
@@ -30,7 +30,7 @@ from storage.models import (
 FloatArray = npt.NDArray[np.float32]
 
 
-class Embedder(Protocol):
+class QuestionEmbedder(Protocol):
     """Turns text into vectors of one space."""
 
     async def aembed(self, texts: Sequence[str]) -> FloatArray:
@@ -40,7 +40,7 @@ class Embedder(Protocol):
         """Tokens of a text, as it counts them."""
 
 
-class FoundChunks(Protocol):
+class SearchHitsPort(Protocol):
     """What one channel's search found: each leg best first, live chunks only."""
 
     @property
@@ -64,7 +64,7 @@ class FoundChunks(Protocol):
         """Hits that are left out because their publication is not live."""
 
 
-class ChannelSearch(Protocol):
+class ChannelSearchPort(Protocol):
     """Searches the live chunks of one channel."""
 
     async def find(
@@ -75,7 +75,7 @@ class ChannelSearch(Protocol):
         groups: tuple[frozenset[str], ...] = (),
         *,
         limit: int,
-    ) -> FoundChunks:
+    ) -> SearchHitsPort:
         """The best live chunks and figures of each leg; none in a channel that nothing was ever put into.
 
         ``vector`` may still be in the making: words are looked for meanwhile. ``groups``: only what has
@@ -102,7 +102,7 @@ class Retriever(Protocol):
         """
 
 
-class ChunkReader(Protocol):
+class ChunkReaderPort(Protocol):
     """Gives back chunks with their offset -> box maps."""
 
     async def chunks_at(self, places: Sequence[tuple[UUID, int]]) -> Sequence[Chunk]:
@@ -113,7 +113,7 @@ class ChunkReader(Protocol):
         """
 
 
-class SentenceReader(Protocol):
+class SentenceVectorReader(Protocol):
     """Knows the vectors that reading gave to parts of chunks."""
 
     async def vectors(
@@ -149,7 +149,7 @@ class ChannelDocuments(Protocol):
         """All documents of the channel with their states."""
 
 
-class CitationStore(Protocol):
+class CitationStorePort(Protocol):
     """Keeps what was shown."""
 
     async def add(self, channel_id: int, shown: Sequence[Shown]) -> Sequence[CitationRecord]:
@@ -163,7 +163,7 @@ class LinkIssuer(Protocol):
         """A signed, expiring URL of the cited page."""
 
 
-class ChannelDirectory(Protocol):
+class ChannelDirectoryPort(Protocol):
     """Knows the channels."""
 
     async def ensure(self, key: ChannelKey, name: str | None = None) -> Channel:
@@ -173,7 +173,7 @@ class ChannelDirectory(Protocol):
         """A channel that exists."""
 
 
-class QuestionInbox(Protocol):
+class QuestionInboxPort(Protocol):
     """Keeps questions from the moment they arrive until their answer is seen.
 
     Every step raises ``storage.errors.LeaseLost`` when another worker has taken the question over,
@@ -227,7 +227,7 @@ class QuestionInbox(Protocol):
 class QuestionAnswering(Protocol):
     """Answers questions."""
 
-    async def answer(self, question: Question, onlooker: Onlooker | None = None) -> Answer:
+    async def answer(self, question: Question, listener: AnswerListener | None = None) -> Answer:
         """The answer a person gets; faults of engines and models end in one that says so."""
 
 

@@ -10,7 +10,7 @@ from importlib.resources import files
 from typing import Any
 
 from bot.core.errors import ModelReplyUnusable
-from bot.core.evidence import show
+from bot.core.evidence import format_passages
 from bot.core.languages import language_of
 from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, Quote
 
@@ -69,7 +69,7 @@ def request(
     stands: Sequence[str] = (),
 ) -> str:
     """The user's turn: passages, question, what stands already, what was wrong, and this reply's language."""
-    parts = [show(evidence, fence), f"Question: {question.text}"]
+    parts = [format_passages(evidence, fence), f"Question: {question.text}"]
     if stands:
         parts.append(_list("These sentences stand. Do not repeat them, write only what is missing:", stands))
     if faults:

@@ -56,7 +56,7 @@ def find_spelled(text: str, *, is_source: bool = False) -> list[Quantity]:
     return found + [one for match in articles if (one := _in_words(text, match, {})).unit]
 
 
-class Stated:
+class StatedNumbers:
     """All numbers of a source."""
 
     def __init__(self, source: str, more: Collection[str] = ()) -> None:

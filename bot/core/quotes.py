@@ -18,7 +18,7 @@ from bot.core.markers import unescaped
 from bot.core.models import Evidence, LocatedQuote, Quote
 from storage.geometry import main_page, rectangles
 
-SHORTEST_AMBIGUOUS = 12
+MIN_UNAMBIGUOUS_CHARS = 12
 """A quote of fewer reduced characters must stand at one place only; a longer one may repeat itself."""
 
 _SAME = {
@@ -116,7 +116,7 @@ def _best_span(quote: Quote, item: Evidence) -> tuple[int, int] | None:
     spans = find_spans(quote.text, text) or find_spans(unescaped(quote.text), text)
     if starting := [span for span in spans if is_named and span[0] == quote.start]:
         return starting[0]
-    if len(spans) > 1 and len(reduce_text(quote.text).text) < SHORTEST_AMBIGUOUS:
+    if len(spans) > 1 and len(reduce_text(quote.text).text) < MIN_UNAMBIGUOUS_CHARS:
         return None
     return spans[0] if spans else None
 

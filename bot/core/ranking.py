@@ -9,17 +9,17 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from uuid import UUID
 
-from bot.core.asking import Asked
+from bot.core.asking import QuestionTerms
 from bot.core.document_shares import document_shares
 from bot.core.editions import outdated
 from bot.core.exactness import identified_documents
-from bot.core.fusion import mix, rank_order
-from bot.core.likeness import compared
-from bot.core.models import AnalyzedQuestion, LeftOut, Passage
+from bot.core.fusion import fuse, rank_order
+from bot.core.likeness import with_duplicates
+from bot.core.models import AnalyzedQuestion, Passage, Rejected
 from bot.core.naming import named_documents
-from bot.core.ports import FoundChunks
+from bot.core.ports import SearchHitsPort
 from bot.core.recency import Recency
-from bot.core.spanning import spans_documents, spread
+from bot.core.spanning import diversify, spans_documents
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Ranked:
     """Passages in their order."""
 
     passages: list[Passage]
-    copies: tuple[LeftOut, ...]
+    copies: tuple[Rejected, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Ranking:
     recency: Recency = field(default_factory=Recency)
 
     def order(
-        self, question: AnalyzedQuestion, rare: Sequence[str], found: FoundChunks, today: date
+        self, question: AnalyzedQuestion, rare: Sequence[str], found: SearchHitsPort, today: date
     ) -> Ranked:
         """Every passage once, best first; near-identical ones as their best copy alone.
 
@@ -59,18 +59,18 @@ class Ranking:
             found: hits of both legs.
             today: what ages count to.
         """
-        passages = mix(found, self.words_weight)
+        passages = fuse(found, self.words_weight)
         named = named_documents(question.terms, set(found.publications.values()))
         identified = identified_documents(rare, passages)
         shares = {id_: max(share, identified.get(id_, 0.0)) for id_, share in named.items()}
         weighed = self._weighed(question, passages, shares, outdated(found.publications.values(), today))
-        told = list(compared(self.recency.order(weighed, today)))
-        ranked = [passage for passage, earlier in told if earlier is None]
+        deduplicated = list(with_duplicates(self.recency.order(weighed, today)))
+        ranked = [passage for passage, earlier in deduplicated if earlier is None]
         if spans_documents(question.text):
-            ranked = spread(
+            ranked = diversify(
                 ranked, {found.publications[id_].document_id for id_, share in shares.items() if share}
             )
-        return Ranked(ranked, tuple(LeftOut(*one) for one in told if one[1]))
+        return Ranked(ranked, tuple(Rejected(*one) for one in deduplicated if one[1]))
 
     def _weighed(
         self,
@@ -80,7 +80,7 @@ class Ranking:
         old: Collection[UUID],
     ) -> list[Passage]:
         """The passages with a relevance of 0-1."""
-        asked = Asked(question)
+        asked = QuestionTerms(question)
         about = document_shares(asked.weights, passages)
         most = 1 + self.coverage_weight + self.named_weight + self.document_weight
 
@@ -89,8 +89,15 @@ class Ranking:
             mixed = passage.score + self.coverage_weight * coverage
             kept = mixed * (self.outdated_share if id_ in old else 1.0)
             score = (kept + self.named_weight * named[id_] + self.document_weight * about[id_]) / most
-            told = {"mix": passage.score, "coverage": coverage, "named": named[id_], "document": about[id_]}
-            return replace(passage, score=score, parts=(*told.items(), ("outdated", float(id_ in old))))
+            score_parts = {
+                "mix": passage.score,
+                "coverage": coverage,
+                "named": named[id_],
+                "document": about[id_],
+            }
+            return replace(
+                passage, score=score, parts=(*score_parts.items(), ("outdated", float(id_ in old)))
+            )
 
         return sorted(map(weigh, passages), key=rank_order)
 

@@ -7,11 +7,11 @@ import logging
 from collections.abc import Sequence
 
 from bot.core.announcement import Announcement
-from bot.core.announcing_ports import NoticeStore
-from bot.core.citation_desk import CitationDesk
-from bot.core.ports import ChannelDirectory
-from bot.core.receipts import NAMED, named_notices, write_receipt
-from bot.core.trying import QuestionTrial
+from bot.core.announcing_ports import NoticesPort
+from bot.core.citation_desk import CitationService
+from bot.core.ports import ChannelDirectoryPort
+from bot.core.receipts import MAX_NAMED, named_notices, write_receipt
+from bot.core.trying import SuggestedQuestions
 from storage.errors import InfrastructureError
 from storage.models import Channel
 from storage.notice_models import Notice
@@ -19,22 +19,22 @@ from storage.notice_models import Notice
 _log = logging.getLogger(__name__)
 
 
-class ReceiptDesk:
+class ReceiptBuilder:
     """Knows how a receipt is made; who gets it, and when, is ``announcing.py``'s business."""
 
     def __init__(
         self,
-        notices: NoticeStore,
-        channels: ChannelDirectory,
-        trial: QuestionTrial,
-        citations: CitationDesk,
+        notices: NoticesPort,
+        channels: ChannelDirectoryPort,
+        suggested_questions: SuggestedQuestions,
+        citations: CitationService,
         *,
         seconds: float = 45,
     ) -> None:
         """Questions of one batch are tried for at most ``seconds``."""
         self._notices = notices
         self._channels = channels
-        self._trial = trial
+        self._suggested_questions = suggested_questions
         self._citations = citations
         self._seconds = seconds
 
@@ -44,7 +44,7 @@ class ReceiptDesk:
         Raises:
             storage.errors.InfrastructureError: an engine is down; nothing was told.
         """
-        contents = await self._notices.read(batch, NAMED)
+        contents = await self._notices.read(batch, MAX_NAMED)
         failed, live, folders = named_notices(contents)
         questions = await self._questions(live)
         is_elsewhere = any(notice.channel_id != target.id for notice in (*failed, *live, *folders))
@@ -53,7 +53,7 @@ class ReceiptDesk:
 
     async def prepare_for_console(self, batch: str) -> None:
         """Have questions tried for the files that a message would name; nothing is posted."""
-        await self._questions(named_notices(await self._notices.read(batch, NAMED))[1])
+        await self._questions(named_notices(await self._notices.read(batch, MAX_NAMED))[1])
 
     async def _questions(self, live: Sequence[Notice]) -> dict[int, Sequence[str]]:
         """Tried questions by notice; a receipt does without them rather than wait."""
@@ -72,7 +72,7 @@ class ReceiptDesk:
         if notice.questions is not None:
             return notice.questions
         channel = await self._channels.get(notice.channel_id)
-        tried = await self._trial.questions(channel, notice)
+        tried = await self._suggested_questions.questions(channel, notice)
         await self._notices.keep_questions(notice.id, tried)
         return tried
 

@@ -9,19 +9,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from bot.core import wording
-from bot.core.announcement import Announcement, Entry
+from bot.core.announcement import Announcement, AnnouncementEntry
 from bot.core.languages import Language
 from bot.core.models import CitedPage
 from bot.core.plaintext import shorten
 from bot.core.reply_words import reply_words
 from storage.notice_models import Notice
 
-NAMED = 5
-LEAST_LIVE = 2
+MAX_NAMED = 5
+MIN_LIVE = 2
 """Files that answer are named beside any number of failures: what there is to ask is news, too."""
-NAME = 90
+NAME_CHARS = 90
 """Characters of a title, a file's name or a folder's location."""
-REASON = 500
+REASON_CHARS = 500
 
 Contents = Mapping[str, tuple[int, Sequence[Notice]]]
 """By kind: how many there are, and the first of them."""
@@ -30,8 +30,8 @@ Contents = Mapping[str, tuple[int, Sequence[Notice]]]
 def named_notices(contents: Contents) -> tuple[list[Notice], list[Notice], list[Notice]]:
     """(failed files, files that can be asked about, folders) that the message will name."""
     failed, live, folders = (list(contents[kind][1]) for kind in ("failed", "live", "folder"))
-    failed = failed[:NAMED]
-    return failed, live[: max(LEAST_LIVE, NAMED - len(failed))], folders[:NAMED]
+    failed = failed[:MAX_NAMED]
+    return failed, live[: max(MIN_LIVE, MAX_NAMED - len(failed))], folders[:MAX_NAMED]
 
 
 def write_receipt(
@@ -64,9 +64,9 @@ def write_receipt(
 
 
 def _lead(contents: Contents) -> str:
-    told = [wording.receipt_lead(contents["live"][0], contents["failed"][0])]
-    told += [wording.FOLDERS_LEAD] if contents["folder"][0] else []
-    return " ".join(filter(None, told))
+    sentences = [wording.receipt_lead(contents["live"][0], contents["failed"][0])]
+    sentences += [wording.FOLDERS_LEAD] if contents["folder"][0] else []
+    return " ".join(filter(None, sentences))
 
 
 def _more(contents: Contents) -> Iterator[str]:
@@ -79,21 +79,21 @@ def _more(contents: Contents) -> Iterator[str]:
         yield wording.more_folders(unnamed)
 
 
-def _failure(notice: Notice, is_elsewhere: bool) -> Entry:
-    headline = wording.unreadable(shorten(notice.file, NAME), _place(notice, is_elsewhere))
+def _failure(notice: Notice, is_elsewhere: bool) -> AnnouncementEntry:
+    headline = wording.unreadable(shorten(notice.file, NAME_CHARS), _place(notice, is_elsewhere))
     reasons = [_sentence(notice.text or ""), wording.EARLIER_ANSWERS if notice.has_live else ""]
-    return Entry(headline, tuple(filter(None, reasons)))
+    return AnnouncementEntry(headline, tuple(filter(None, reasons)))
 
 
-def _success(notice: Notice, questions: Sequence[str], is_elsewhere: bool) -> Entry:
+def _success(notice: Notice, questions: Sequence[str], is_elsewhere: bool) -> AnnouncementEntry:
     headline = wording.receipt(
-        shorten(notice.title, NAME),
-        shorten(PurePosixPath(notice.file).name, NAME),
+        shorten(notice.title, NAME_CHARS),
+        shorten(PurePosixPath(notice.file).name, NAME_CHARS),
         notice.pages,
         _place(notice, is_elsewhere),
         is_replacement=notice.number > 1,
     )
-    return Entry(headline, tuple(_gaps(notice)), tuple(questions))
+    return AnnouncementEntry(headline, tuple(_gaps(notice)), tuple(questions))
 
 
 def _gaps(notice: Notice) -> Iterator[str]:
@@ -109,16 +109,16 @@ def _gaps(notice: Notice) -> Iterator[str]:
         yield wording.REPAIRED
 
 
-def _folder(notice: Notice) -> Entry:
-    location, channel = shorten(notice.location, NAME), shorten(notice.channel, NAME)
+def _folder(notice: Notice) -> AnnouncementEntry:
+    location, channel = shorten(notice.location, NAME_CHARS), shorten(notice.channel, NAME_CHARS)
     if notice.text is None:
-        return Entry(wording.folder_well(location, channel))
-    return Entry(wording.folder_problem(location, channel, _sentence(notice.text)))
+        return AnnouncementEntry(wording.folder_well(location, channel))
+    return AnnouncementEntry(wording.folder_problem(location, channel, _sentence(notice.text)))
 
 
 def _sentence(reason: str) -> str:
     """A reason as a sentence of its own."""
-    text = shorten(reason, REASON)
+    text = shorten(reason, REASON_CHARS)
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?", "!", "…")) or not text else ".")
 
 
@@ -128,4 +128,4 @@ def _source(notice: Notice, url: str) -> CitedPage:
 
 
 def _place(notice: Notice, is_elsewhere: bool) -> str:
-    return shorten(notice.channel, NAME) if is_elsewhere else ""
+    return shorten(notice.channel, NAME_CHARS) if is_elsewhere else ""

@@ -12,15 +12,15 @@ from typing import Any, Protocol
 from bot.core.records import QuestionRecord
 from storage.errors import StorageError
 
-MOST_WAITING = 200
+MAX_QUEUED = 200
 """Records that wait to be kept; further ones are let go."""
-LAST_SECONDS = 5.0
+DRAIN_SECONDS = 5.0
 """How long the end waits for those that are not kept yet."""
 
 log = logging.getLogger(__name__)
 
 
-class RecordStore(Protocol):
+class TraceStore(Protocol):
     """Keeps records for a while."""
 
     async def keep(
@@ -33,12 +33,12 @@ class RecordStore(Protocol):
         """
 
 
-class Recorder:
+class TraceWriter:
     """Takes records and has them kept one after the other."""
 
-    def __init__(self, store: RecordStore) -> None:
+    def __init__(self, store: TraceStore) -> None:
         self._store = store
-        self._waiting: asyncio.Queue[QuestionRecord] = asyncio.Queue(MOST_WAITING)
+        self._waiting: asyncio.Queue[QuestionRecord] = asyncio.Queue(MAX_QUEUED)
 
     def take(self, record: QuestionRecord) -> None:
         """Have a record kept soon; returns at once."""
@@ -70,14 +70,14 @@ class Recorder:
 
 
 @contextlib.asynccontextmanager
-async def recording(store: RecordStore) -> AsyncIterator[Recorder]:
+async def writing_traces(store: TraceStore) -> AsyncIterator[TraceWriter]:
     """A recorder that works until the context ends, and then a little longer for what still waits."""
-    recorder = Recorder(store)
-    running = asyncio.create_task(recorder.run(), name="recording")
+    trace_writer = TraceWriter(store)
+    running = asyncio.create_task(trace_writer.run(), name="recording")
     try:
-        yield recorder
+        yield trace_writer
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(recorder.drained(), LAST_SECONDS)
+            await asyncio.wait_for(trace_writer.drained(), DRAIN_SECONDS)
     finally:
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)

@@ -10,9 +10,9 @@ from typing import Any
 
 from bot.core.plaintext import mend
 
-MOST_CHARACTERS = 400_000
+MAX_PROMPT_CHARS = 400_000
 """Of all prompts of a record together; what goes beyond is cut off, and the record says so."""
-LONGEST_QUESTION = 10_000
+MAX_QUESTION_CHARS = 10_000
 """Characters kept of a question, however long it was."""
 
 
@@ -37,7 +37,7 @@ class CandidateRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class LookRecord:
+class SearchRecord:
     """One search with what became of it."""
 
     is_wide: bool
@@ -85,7 +85,7 @@ class PromptRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class HelpRecord:
+class AuxiliaryCallRecord:
     """A call to a model that wrote no answer."""
 
     purpose: str
@@ -106,7 +106,7 @@ class DraftRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class ShownRecord:
+class ShownCitationRecord:
     """What was shown; no link, for a link opens the page to whoever has it."""
 
     number: int
@@ -137,10 +137,10 @@ class QuestionRecord:
     """What was searched for: a follow-up question is worded anew."""
     state: str
     answer: str
-    looks: tuple[LookRecord, ...]
-    helps: tuple[HelpRecord, ...]
+    looks: tuple[SearchRecord, ...]
+    helps: tuple[AuxiliaryCallRecord, ...]
     drafts: tuple[DraftRecord, ...]
-    citations: tuple[ShownRecord, ...]
+    citations: tuple[ShownCitationRecord, ...]
     tokens: TokensRecord
     milliseconds: dict[str, int]
     is_cut: bool = False
@@ -153,21 +153,21 @@ class QuestionRecord:
 
 
 def bounded(record: QuestionRecord) -> QuestionRecord:
-    """The record with no more of its prompts than ``MOST_CHARACTERS``: those of drafts first, in order."""
-    room = _Room(MOST_CHARACTERS)
-    drafts = tuple(replace(one, prompts=room.take(one.prompts)) for one in record.drafts)
-    helps = tuple(replace(one, prompts=room.take(one.prompts)) for one in record.helps)
+    """The record with no more of its prompts than ``MAX_PROMPT_CHARS``: those of drafts first, in order."""
+    budget = _CharBudget(MAX_PROMPT_CHARS)
+    drafts = tuple(replace(one, prompts=budget.take(one.prompts)) for one in record.drafts)
+    helps = tuple(replace(one, prompts=budget.take(one.prompts)) for one in record.helps)
     return replace(
         record,
-        question=record.question[:LONGEST_QUESTION],
-        searched=record.searched[:LONGEST_QUESTION],
+        question=record.question[:MAX_QUESTION_CHARS],
+        searched=record.searched[:MAX_QUESTION_CHARS],
         helps=helps,
         drafts=drafts,
         is_cut=(helps, drafts) != (record.helps, record.drafts),
     )
 
 
-class _Room:
+class _CharBudget:
     """So many characters, to be given to one prompt after the other."""
 
     def __init__(self, characters: int) -> None:

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
-from bot.core.citation_desk import CitationDesk
+from bot.core.citation_desk import CitationService
 from bot.core.models import Answer, AnswerState, NearestPage, Passage, Question, UnreadFile
 from bot.core.ports import ChannelDocuments
 from bot.core.reply_words import ReplyWords, reply_words
 from storage.models import Channel, DocumentStatus, Platform
 
 
-class Refusals:
+class Abstention:
     """Writes the answer for a question that the channel's documents do not answer."""
 
-    def __init__(self, documents: ChannelDocuments, desk: CitationDesk) -> None:
+    def __init__(self, documents: ChannelDocuments, citations: CitationService) -> None:
         self._documents = documents
-        self._desk = desk
+        self._citations = citations
 
-    async def refuse(self, question: Question, passages: Sequence[Passage]) -> Answer:
+    async def abstain(self, question: Question, passages: Sequence[Passage]) -> Answer:
         """What was searched, the nearest page, what is still being read and what could not be.
 
         Raises:
@@ -33,7 +33,7 @@ class Refusals:
             for one in await self._documents.documents(channel.id)
             if scope is None or one.document in scope
         ]
-        nearest = await self._desk.nearest(channel, passages[0]) if passages else None
+        nearest = await self._citations.nearest(channel, passages[0]) if passages else None
         unread = tuple(
             UnreadFile(status.file, status.reason or "")
             for status in statuses

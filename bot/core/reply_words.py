@@ -22,7 +22,7 @@ ZERO_IS_ONE = {Language.FRENCH, Language.PORTUGUESE}
 
 
 @dataclass(frozen=True, slots=True)
-class Sentence:
+class SentenceTemplate:
     """A sentence with places for values; what is put there is never read as a place itself."""
 
     text: str
@@ -33,7 +33,7 @@ class Sentence:
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class PluralSentence:
     """A sentence about so many things, in both of its forms."""
 
     one: str
@@ -60,31 +60,31 @@ class ReplyWords:
     model_unusable: str
     model_broke_off: str
     model_unverified: str
-    dropped: Counted
+    dropped: PluralSentence
     cut_short: str
-    understood: Sentence
+    understood: SentenceTemplate
     not_found: str
     no_such_document: str
-    searched: Counted
-    nearest: Sentence
+    searched: PluralSentence
+    nearest: SentenceTemplate
     nearest_note: str
-    still_reading: Counted
-    unread_files: Sentence
-    and_more: Sentence
-    empty_channel: Sentence
+    still_reading: PluralSentence
+    unread_files: SentenceTemplate
+    and_more: SentenceTemplate
+    empty_channel: SentenceTemplate
     engine_failed: str
-    question_too_long: Sentence
-    figures_lead: Counted
-    figure_on: Sentence
-    figure_described: Sentence
-    figure_named: Sentence
-    figure_unnamed: Sentence
-    source: Sentence
-    source_by_ocr: Sentence
-    page_of: Sentence
-    more_sources: Counted
-    question_about: Sentence
-    document_named: Sentence
+    question_too_long: SentenceTemplate
+    figures_lead: PluralSentence
+    figure_on: SentenceTemplate
+    figure_described: SentenceTemplate
+    figure_named: SentenceTemplate
+    figure_unnamed: SentenceTemplate
+    source: SentenceTemplate
+    source_by_ocr: SentenceTemplate
+    page_of: SentenceTemplate
+    more_sources: PluralSentence
+    question_about: SentenceTemplate
+    document_named: SentenceTemplate
     document_unnamed: str
 
     def unread(self, names: Sequence[str]) -> str:
@@ -116,5 +116,5 @@ def reply_words(language: Language) -> ReplyWords:
 
 def _read(value: str | dict[str, str], language: Language) -> Any:
     if isinstance(value, dict):
-        return Counted(**value, language=language)
-    return Sentence(value) if "{" in value else value
+        return PluralSentence(**value, language=language)
+    return SentenceTemplate(value) if "{" in value else value

@@ -19,7 +19,7 @@ _DAY = r"""\d{1,4}[./-]\d{1,2}[./-]\d{1,4} | \d:\d\d | \b(?:19|20)\d{2}\b
     | \b(?:mon|tues|wednes|thurs|fri|satur|sun)day | \b(?:jan|feb|apr|jun|jul|aug|sept?|oct|nov|dec)\b
     | \b(?:jan|febr)uary\b | \b(?:march|april|may|june|july|august)\b | \b(?:septem|octo|novem|decem)ber\b"""
 
-_KINDS = (
+_REQUIRED_KINDS = (
     # a phone number
     (
         r"\b(?:tele)?phone\ number\b | \bnumber\ (?:do\ i|can\ i|to)\ (?:call|dial)\b",
@@ -93,7 +93,7 @@ _KINDS = (
 )
 """(what a question says, what its answer holds)."""
 
-_REQUIRED = tuple((re.compile(asked, _FLAGS), re.compile(held, _FLAGS)) for asked, held in _KINDS)
+_REQUIRED = tuple((re.compile(asked, _FLAGS), re.compile(held, _FLAGS)) for asked, held in _REQUIRED_KINDS)
 
 _HOW_MANY = re.compile(
     r"""\bhow\ many\ (?:of\ (?:the|these|those)\ |more\ |other\ |different\ |\w+(?:ed|al|ion|ing)\ )*

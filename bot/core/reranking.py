@@ -65,7 +65,7 @@ class RerankingRetriever:
             return retrieval
         ordered = self._ordered(retrieval.passages, scores)
         if spans_documents(question.text):
-            ordered = _in_turn(retrieval.passages, ordered)
+            ordered = _interleaved(retrieval.passages, ordered)
         return replace(retrieval, passages=ordered)
 
     async def _judged(self, question: AnalyzedQuestion, passages: Sequence[Passage]) -> Sequence[float]:
@@ -80,7 +80,7 @@ class RerankingRetriever:
 
     def _ordered(self, passages: Sequence[Passage], scores: Sequence[float]) -> tuple[Passage, ...]:
         """By the mix of both scores; a passage that was not judged has nothing of the reranker's."""
-        judged = [*stretched(scores), *[0.0] * (len(passages) - len(scores))]
+        judged = [*min_max_scaled(scores), *[0.0] * (len(passages) - len(scores))]
         mixed = [
             replace(
                 passage,
@@ -92,7 +92,7 @@ class RerankingRetriever:
         return tuple(sorted(mixed, key=rank_order))
 
 
-def _in_turn(before: Sequence[Passage], ordered: Sequence[Passage]) -> tuple[Passage, ...]:
+def _interleaved(before: Sequence[Passage], ordered: Sequence[Passage]) -> tuple[Passage, ...]:
     """Every document keeps its turns; its own passages take them in their new order."""
     queues: dict[UUID, list[Passage]] = {}
     for passage in reversed(ordered):
@@ -100,13 +100,13 @@ def _in_turn(before: Sequence[Passage], ordered: Sequence[Passage]) -> tuple[Pas
     return tuple(queues[passage.publication.document_id].pop() for passage in before)
 
 
-def stretched(scores: Sequence[float]) -> list[float]:
+def min_max_scaled(scores: Sequence[float]) -> list[float]:
     """The scores on a scale from 0 (the worst of them) to 1 (the best)."""
     low, high = min(scores), max(scores)
     return [(score - low) / (high - low) if high > low else 1.0 for score in scores]
 
 
-def shown_text(passage: Passage) -> str:
+def reranker_text(passage: Passage) -> str:
     """A passage as a reranker reads it: title and headings, then its text."""
     head = " > ".join(dict.fromkeys(filter(None, (passage.publication.title, *passage.heading_path))))
     return f"{head}\n{passage.text}" if head else passage.text

@@ -7,19 +7,19 @@ import math
 from collections.abc import Sequence
 from functools import partial
 
-from bot.core.asking import weighed_terms
+from bot.core.asking import weighted_terms
 from bot.core.exactness import holds_exactly, rare_words
 from bot.core.figure_hits import ChunkHits, chunks_of, figures_of, is_short
 from bot.core.figure_questions import figure_question
 from bot.core.fusion import cut
 from bot.core.glossary import embedded_text, searched_terms
-from bot.core.models import AnalyzedQuestion, FoundFigure, LeftOut, Question, Retrieval
-from bot.core.ports import ChannelSearch, Embedder
+from bot.core.models import AnalyzedQuestion, FoundFigure, Question, Rejected, Retrieval
+from bot.core.ports import ChannelSearchPort, QuestionEmbedder
 from bot.core.ranking import USUAL, Ranking
 from storage.analyzer import analyze
 from storage.index.contract import FIGURE_FACET, PendingVector, document_facet
 
-FIGURES_BESIDE, MOST_ASKED = 12, 1000
+EXTRA_FIGURES, MAX_HITS_ASKED = 12, 1000
 """Hits asked for beyond the chunks that are wanted, for figures stand among them; and the most ever asked."""
 
 EXACT_HOLDERS = 6
@@ -30,7 +30,12 @@ class HybridRetriever:
     """Searches one channel by BM25 and by cosine."""
 
     def __init__(
-        self, search: ChannelSearch, embedder: Embedder, ranking: Ranking = USUAL, *, candidates: int = 24
+        self,
+        search: ChannelSearchPort,
+        embedder: QuestionEmbedder,
+        ranking: Ranking = USUAL,
+        *,
+        candidates: int = 24,
     ) -> None:
         self._search = search
         self._embedder = embedder
@@ -44,7 +49,7 @@ class HybridRetriever:
             storage.errors.InfrastructureError: an engine is down or late.
         """
         terms = tuple(analyze(question.text))
-        weighed = weighed_terms(question.text)
+        weighed = weighted_terms(question.text)
         embedded = embedded_text(question.text, question.synonyms)
         making = asyncio.create_task(self._vector(embedded))
         try:
@@ -63,12 +68,12 @@ class HybridRetriever:
         ranked = self._ranking.order(analyzed, rare, found, question.asked_at.date())
         passages = tuple(cut(ranked.passages, self._candidates, holds_exactly(rare)))
         chosen = set(map(id, passages))  # comparing them by what they hold takes long
-        below = [LeftOut(one) for one in ranked.passages if id(one) not in chosen]
+        below = [Rejected(one) for one in ranked.passages if id(one) not in chosen]
         return Retrieval(
             analyzed,
             passages,
             figures,
-            left_out=(*ranked.copies, *below),
+            rejected=(*ranked.copies, *below),
             not_live=found.not_live,
             embedded=self._embedder.count(embedded),
         )
@@ -86,9 +91,9 @@ class HybridRetriever:
         """
         find = partial(self._search.find, question.channel, terms, vector)
         wanted, scope = 2 * self._candidates, _scope(question)
-        asked = wanted + FIGURES_BESIDE
+        asked = wanted + EXTRA_FIGURES
         found = await find(scope, limit=asked)
-        while is_short(found, asked, wanted) and asked < MOST_ASKED:
+        while is_short(found, asked, wanted) and asked < MAX_HITS_ASKED:
             asked *= 2
             found = await find(scope, limit=asked)
         chunks, figures = chunks_of(found, wanted), figures_of(found)

@@ -8,17 +8,17 @@ from importlib.resources import files
 
 from bot.core.errors import ModelReplyUnusable
 from bot.core.exactness import exact_words
-from bot.core.exchange import Prompt, helping_call
+from bot.core.exchange import Prompt, auxiliary_call
 from bot.core.facts import unsupported
 from bot.core.plaintext import shorten
 from bot.core.thread_ports import TextModel
 from storage.analyzer import fold
 from storage.memory_models import Turn
 
-MOST_READ = 2000
+MAX_HISTORY_CHARS = 2000
 """Characters of the thread that a model reads, the newest first."""
-LONGEST = 400
-SECONDS, TOKENS = 6.0, 120
+MAX_QUESTION_CHARS = 400
+REWRITE_SECONDS, REWRITE_TOKENS = 6.0, 120
 """What one rewriting may take."""
 
 _WORD = re.compile(r"[^\W_]+")
@@ -42,10 +42,12 @@ class ModelRewriter:
         Raises:
             bot.core.errors.ModelError: the model failed, was late, or wrote what the thread does not say.
         """
-        request = f"{show(history)}\n\nLast question: {question}"
-        with helping_call("rewrite") as call:
+        request = f"{format_history(history)}\n\nLast question: {question}"
+        with auxiliary_call("rewrite") as call:
             call.prompts.append(Prompt(self._instructions, request, with_schema=False))
-            reply = await self._model.write(self._instructions, request, seconds=SECONDS, tokens=TOKENS)
+            reply = await self._model.write(
+                self._instructions, request, seconds=REWRITE_SECONDS, tokens=REWRITE_TOKENS
+            )
             call.usage = reply.usage
             return _read(reply.text, question, history)
 
@@ -58,23 +60,23 @@ def _read(reply: str, question: str, history: Sequence[Turn]) -> str:
     """
     lines = [line for line in map(str.strip, reply.splitlines()) if line]
     text = _LABEL.sub("", lines[0]).strip("\"'“”` ") if len(lines) == 1 else ""
-    if not text or len(text) > max(LONGEST, 2 * len(question)):
+    if not text or len(text) > max(MAX_QUESTION_CHARS, 2 * len(question)):
         raise ModelReplyUnusable("the rewriting is no single question")
     if not is_faithful(text, question, history):
         raise ModelReplyUnusable("the rewriting says what the thread does not")
     return text
 
 
-def show(history: Sequence[Turn]) -> str:
+def format_history(history: Sequence[Turn]) -> str:
     """The thread as a model reads it: as many of the last turns as fit, at least one, oldest first."""
     shown: list[str] = []
-    left = MOST_READ
+    left = MAX_HISTORY_CHARS
     for turn in reversed(history):
-        told = f"Question: {turn.standalone}\nAnswer: {shorten(turn.answer, 500)}"
-        left -= len(told)
+        formatted = f"Question: {turn.standalone}\nAnswer: {shorten(turn.answer, 500)}"
+        left -= len(formatted)
         if shown and left < 0:
             break
-        shown.append(told[:MOST_READ])
+        shown.append(formatted[:MAX_HISTORY_CHARS])
     return "\n".join(reversed(shown))
 
 

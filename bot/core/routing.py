@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from storage.models import Channel
-from storage.notice_models import Waiting
+from storage.notice_models import NoticeGroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class Route:
     """Where to."""
 
     channel_id: int
-    is_spoken: bool
+    is_posted: bool
     """False: nothing is posted, the console of that channel shows it."""
 
 
@@ -30,18 +30,18 @@ class Routes:
     admin: Channel | None
     """Who hears of folders' problems, and of files when ``receipts`` says so."""
 
-    def route(self, group: Waiting) -> Route:
+    def route(self, group: NoticeGroup) -> Route:
         """Where a group of notices is told."""
         if not group.is_folders and self.receipts == "channel":
-            return Route(group.channel_id, is_spoken=True)
+            return Route(group.channel_id, is_posted=True)
         is_wanted = group.is_folders or self.receipts == "admin"
         if self.admin is None or not is_wanted:
-            return Route(group.channel_id, is_spoken=False)
-        return Route(self.admin.id, is_spoken=True)
+            return Route(group.channel_id, is_posted=False)
+        return Route(self.admin.id, is_posted=True)
 
-    def sort(self, groups: Iterable[Waiting]) -> list[tuple[Route, Sequence[Waiting]]]:
+    def sort(self, groups: Iterable[NoticeGroup]) -> list[tuple[Route, Sequence[NoticeGroup]]]:
         """The groups of each route: they share a message."""
-        sorted_groups: dict[Route, list[Waiting]] = {}
+        sorted_groups: dict[Route, list[NoticeGroup]] = {}
         for group in groups:
             sorted_groups.setdefault(self.route(group), []).append(group)
         return list(sorted_groups.items())

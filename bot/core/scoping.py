@@ -29,7 +29,7 @@ _PLACE = re.compile(
 )
 
 
-class Scopes:
+class MetadataFilters:
     """Narrows a question to the documents that a person asked in."""
 
     def __init__(self, documents: ChannelDocuments) -> None:
@@ -46,11 +46,11 @@ class Scopes:
         known = await self._documents.documents(question.channel.id)
         live = [one for one in known if one.state == "live"]
         allowed = [one for one in live if question.documents is None or one.document in question.documents]
-        said = said_documents(question.text, allowed)
+        said = filtered_documents(question.text, allowed)
         return replace(question, documents=said) if said else question
 
 
-def said_documents(text: str, documents: Sequence[DocumentStatus]) -> frozenset[UUID]:
+def filtered_documents(text: str, documents: Sequence[DocumentStatus]) -> frozenset[UUID]:
     """The documents that a question asks in; none when it names no place, or all of them."""
     said = _by_file(text, documents) or _by_id_or_department(text, documents) or _by_name(text, documents)
     return frozenset(one.document for one in said) if len(said) < len(documents) else frozenset()

@@ -15,14 +15,14 @@ import numpy as np
 from bot.core.errors import RerankerError
 from bot.core.meaning import chunk_place
 from bot.core.models import AnalyzedQuestion, Passage
-from bot.core.ports import FloatArray, SentenceReader
+from bot.core.ports import FloatArray, SentenceVectorReader
 from storage.errors import InfrastructureError
 
 
 class SentenceReranker:
     """Judges a passage by its sentence nearest to the question."""
 
-    def __init__(self, kept: SentenceReader) -> None:
+    def __init__(self, kept: SentenceVectorReader) -> None:
         """``kept``: the vectors that reading made."""
         self._kept = kept
 

@@ -8,12 +8,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
 from bot.core.errors import DeliveryError, DeliveryUnclear
-from bot.core.writing_ports import Onlooker
+from bot.core.writing_ports import AnswerListener
 from storage.errors import InfrastructureError, LeaseLost
 
-PACE = 1.2
+UPDATE_SECONDS = 1.2
 """Seconds between two texts: Slack takes 50 updates a minute."""
-UNCLEAR_SECONDS = 2
+UNCONFIRMED_SECONDS = 2
 """How long what nobody heard back from gets to appear before we look for it, or write over it."""
 
 log = logging.getLogger(__name__)
@@ -22,9 +22,9 @@ Send = Callable[[str], Awaitable[None]]
 
 
 @asynccontextmanager
-async def showing(send: Send, pace: float = PACE) -> AsyncIterator[Onlooker]:
+async def live_updates(send: Send, pace: float = UPDATE_SECONDS) -> AsyncIterator[AnswerListener]:
     """Send the newest text that is shown in here, at this pace at most; at the end nothing is on its way."""
-    shown = _Shown(send, pace)
+    shown = _LiveText(send, pace)
     sending = asyncio.create_task(shown.keep_sending())
     try:
         yield shown
@@ -33,7 +33,7 @@ async def showing(send: Send, pace: float = PACE) -> AsyncIterator[Onlooker]:
         await sending
 
 
-class _Shown:
+class _LiveText:
     """A text that grows, and what becomes of it."""
 
     def __init__(self, send: Send, pace: float) -> None:
@@ -63,7 +63,7 @@ class _Shown:
         except (DeliveryError, InfrastructureError, LeaseLost) as error:
             log.info("the answer is not shown while it is written: %s", type(error).__name__)
             if isinstance(error, DeliveryUnclear):
-                await asyncio.sleep(UNCLEAR_SECONDS)
+                await asyncio.sleep(UNCONFIRMED_SECONDS)
 
     async def _grows(self) -> bool:
         await self._has_grown.wait()

@@ -23,7 +23,7 @@ class Name:
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class NameSwap:
     """The words that tell a document from its sibling, and those that the sibling has in their place."""
 
     document: UUID
@@ -42,7 +42,7 @@ def names_of(documents: Collection[DocumentStatus]) -> list[Name]:
     ]
 
 
-def exchanged(text: str, wanted: str, names: Sequence[Name], cited: Collection[UUID]) -> str | None:
+def swap_names(text: str, wanted: str, names: Sequence[Name], cited: Collection[UUID]) -> str | None:
     """The text about the sibling that ``wanted`` names, or about the only other one; None when none is meant.
 
     Args:
@@ -53,7 +53,7 @@ def exchanged(text: str, wanted: str, names: Sequence[Name], cited: Collection[U
     """
     is_other = re.search(r"\b(?:other|another|andere[nrsm]?|autre|otr[oa])\b", fold(wanted), re.I) is not None
     said, asked = _low(text), _low(wanted)
-    pairs = list(_exchanges([name for name in names if _touches(name, said, cited)], names))
+    pairs = list(_name_swaps([name for name in names if _touches(name, said, cited)], names))
     spoken = [pair for pair in pairs if _low(pair.own) <= said]
     meant = [pair for pair in spoken if is_other or _low(pair.others) <= asked]
     if len({_key(pair) for pair in meant}) == 1:
@@ -65,28 +65,28 @@ def exchanged(text: str, wanted: str, names: Sequence[Name], cited: Collection[U
     return None
 
 
-def _exchanges(asked: Sequence[Name], names: Sequence[Name]) -> Iterator[Exchange]:
+def _name_swaps(asked: Sequence[Name], names: Sequence[Name]) -> Iterator[NameSwap]:
     for one in asked:
         for other in names:
             own = tuple(word for word in one.words if fold(word).lower() not in _low(other.words))
             others = tuple(word for word in other.words if fold(word).lower() not in _low(one.words))
             shared = len(one.words) - len(own)
             if own and others and shared >= max(len(own), len(others)):
-                yield Exchange(one.document, own, others)
+                yield NameSwap(one.document, own, others)
 
 
 def _touches(name: Name, said: Collection[str], cited: Collection[UUID]) -> bool:
     return name.document in cited or not _low(name.words).isdisjoint(said)
 
 
-def _replaced(text: str, exchange: Exchange) -> str | None:
+def _replaced(text: str, exchange: NameSwap) -> str | None:
     """The text with the sibling's words; None when its own do not stand together."""
     own = re.compile(r"\W+".join(map(re.escape, exchange.own)), re.IGNORECASE)
     replaced = own.sub(" ".join(exchange.others), text, count=1)
     return replaced if replaced != text else None
 
 
-def _key(exchange: Exchange) -> frozenset[str]:
+def _key(exchange: NameSwap) -> frozenset[str]:
     return _low(exchange.others)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
-from bot.core.models import Answer, Citation, CitedPage, Figure, NearestPage
+from bot.core.models import Answer, AnswerFigure, Citation, CitedPage, NearestPage
 from bot.core.reply_words import ReplyWords, reply_words
 
 _Document = tuple[str, int]
@@ -35,7 +35,7 @@ def figure_pages(answer: Answer, longest: int) -> list[CitedPage]:
     ]
 
 
-def _caption_within(words: ReplyWords, figure: Figure, longest: int) -> str:
+def _caption_within(words: ReplyWords, figure: AnswerFigure, longest: int) -> str:
     """A caption as far as it leaves room for the rest of its label; cut words could turn into links."""
     room = longest - len(words.figure_label("…", figure.page))
     caption = " ".join(figure.caption.split())

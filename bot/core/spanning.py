@@ -9,10 +9,10 @@ from uuid import UUID
 
 from bot.core.models import Passage
 
-FLOOR = 0.4
+MIN_SCORE = 0.4
 """Share of the best score that a document's best passage reaches before it takes part, unless it is named."""
 
-MOST = 8
+MAX_PER_DOCUMENT = 8
 """Documents that take part."""
 
 _SPANS = re.compile(
@@ -30,7 +30,7 @@ def spans_documents(question: str) -> bool:
     return _SPANS.search(question) is not None
 
 
-def spread(passages: Sequence[Passage], named: Collection[UUID] = ()) -> list[Passage]:
+def diversify(passages: Sequence[Passage], named: Collection[UUID] = ()) -> list[Passage]:
     """The passages so that the documents take turns, each with its best first.
 
     Args:
@@ -42,8 +42,8 @@ def spread(passages: Sequence[Passage], named: Collection[UUID] = ()) -> list[Pa
         queues.setdefault(passage.publication.document_id, []).append(passage)
     chosen = [id_ for id_ in queues if id_ in named]
     if len(chosen) < 2:
-        least = FLOOR * passages[0].score if passages else 0.0
-        chosen = [id_ for id_, queue in queues.items() if queue[0].score >= least][:MOST]
+        least = MIN_SCORE * passages[0].score if passages else 0.0
+        chosen = [id_ for id_, queue in queues.items() if queue[0].score >= least][:MAX_PER_DOCUMENT]
     turns = chain.from_iterable(zip_longest(*(queues[id_] for id_ in chosen)))
     others = (passage for passage in passages if passage.publication.document_id not in chosen)
     return [*filter(None, turns), *others]

@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from bot.core.exactness import exact_words
 from bot.core.follow_up_words import ASKING, LEADING
 from bot.core.function_words import FUNCTION_TERMS
-from bot.core.leaning import FollowUp, Leaning, content_words
-from bot.core.siblings import Name, exchanged
+from bot.core.leaning import FollowUp, FollowUpKind, content_words
+from bot.core.siblings import Name, swap_names
 from storage.analyzer import analyze, fold
 from storage.memory_models import Turn
 
-MOST_CARRIED = 25
+MAX_CARRIED_WORDS = 25
 """Words of an earlier question that a later one takes along."""
 
 _CARRIED = re.compile(r"\(([^()]{3,})\)\W*$")
@@ -32,7 +32,7 @@ _ARTICLE = re.compile(r"^(?:the|a|an|der|die|das|le|la|les|el|los|las)\s+", re.I
 _ONE = re.compile(r"\b(?:ones?)\b", re.IGNORECASE)
 
 
-def stand_alone(follow_up: FollowUp, last: Turn, names: Sequence[Name] = ()) -> str:
+def rewrite_standalone(follow_up: FollowUp, last: Turn, names: Sequence[Name] = ()) -> str:
     """The question as it can be understood without the turn before it.
 
     Args:
@@ -41,10 +41,10 @@ def stand_alone(follow_up: FollowUp, last: Turn, names: Sequence[Name] = ()) -> 
         names: what the channel's documents are called, for "the other plan".
     """
     asked = follow_up.text.strip(" ?!.,;:")
-    if follow_up.leaning is Leaning.REFERENCE:
+    if follow_up.kind is FollowUpKind.REFERENCE:
         return _about(asked, topic(last))
     base = last.standalone.strip().rstrip("?!. ")
-    sibling = exchanged(base, asked, names, last.documents)
+    sibling = swap_names(base, asked, names, last.documents)
     changes = (_other_number, _other_one, _other_phrase, _other_kind)
     found = (text for change in changes if (text := change(base, asked)))
     return f"{(sibling or next(found, f'{base}, {asked}')).rstrip('? ')}?"
@@ -60,7 +60,7 @@ def topic(turn: Turn) -> str:
     if not places:
         return " ".join(words)
     inside = words[places[0] : places[-1] + 1]
-    return " ".join([word for word in inside if _is_topical(word)][:MOST_CARRIED])
+    return " ".join([word for word in inside if _is_topical(word)][:MAX_CARRIED_WORDS])
 
 
 def _about(asked: str, subject: str) -> str:

@@ -16,10 +16,10 @@ from bot.core.sentence_questions import question_of
 from storage.models import Chunk
 from storage.units import split_units
 
-LONGEST = 140
+MAX_QUESTION_CHARS = 140
 """Characters of a question."""
-LONGEST_TITLE = 60
-LEAST = 6
+MAX_TITLE_CHARS = 60
+MIN_SENTENCES = 6
 """Characters of a heading."""
 
 _NUMBERING = re.compile(
@@ -46,12 +46,12 @@ def suggest_questions(chunks: Sequence[Chunk], title: str, most: int) -> list[st
     language = language_of(text)
     headings = list(dict.fromkeys(heading for chunk in chunks for heading in chunk.heading_path[-1:]))
     asked = [heading for heading in headings if _is_question(heading)]
-    soften = _Softening(text)
+    soften = _Decapitalizer(text)
     about = list(_about_headings(headings, title, language, soften)) if language else []
-    told = list(_about_sentences(text, soften)) if language is Language.ENGLISH else []
-    turns = chain.from_iterable(zip_longest(_spread(told, most), _spread(about, most)))
+    from_sentences = list(_about_sentences(text, soften)) if language is Language.ENGLISH else []
+    turns = chain.from_iterable(zip_longest(_spread(from_sentences, most), _spread(about, most)))
     distinct = dict.fromkeys(question for question in chain(asked, turns) if question)
-    return [question for question in distinct if len(question) <= LONGEST][:most]
+    return [question for question in distinct if len(question) <= MAX_QUESTION_CHARS][:most]
 
 
 def _spread(questions: Sequence[str], most: int) -> Sequence[str]:
@@ -78,7 +78,7 @@ def _about_headings(
         elif language is Language.ENGLISH and topic.lower().startswith("how to "):
             yield wording.HOW_DO_I.format(words[len("how to ") :])
         else:
-            is_plain = _is_plain(title) and len(title) <= LONGEST_TITLE
+            is_plain = _is_plain(title) and len(title) <= MAX_TITLE_CHARS
             is_sentence = language is Language.ENGLISH and topic[1:] == topic[1:].lower()
             subject = words if is_sentence else topic
             yield reply_words(language).question_on(subject, title if is_plain else "")
@@ -86,7 +86,7 @@ def _about_headings(
 
 def _is_topic(topic: str) -> bool:
     """A heading that names something, without a code or a number of its own."""
-    is_short = len(topic) >= LEAST and len(topic.split()) <= 8
+    is_short = len(topic) >= MIN_SENTENCES and len(topic.split()) <= 8
     is_bare = _EMPTY_HEADINGS.fullmatch(topic) or _HANGING.match(topic) or re.search(r"\d", topic)
     return is_short and _is_plain(topic) and not is_bare
 
@@ -104,7 +104,7 @@ def _is_plain(text: str) -> bool:
     return _PLAIN_TOPIC.fullmatch(text) is not None
 
 
-class _Softening:
+class _Decapitalizer:
     """Takes the capital off words that a heading or a sentence gave it, not off names."""
 
     def __init__(self, text: str) -> None:

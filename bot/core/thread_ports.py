@@ -10,7 +10,7 @@ from bot.core.exchange import Reply
 from storage.memory_models import NewTurn, Turn
 
 
-class ThreadMemory(Protocol):
+class ThreadMemoryPort(Protocol):
     """Remembers what was asked and answered in each thread of each channel."""
 
     async def recall(self, channel_id: int, thread: str, asked_at: datetime) -> tuple[Turn, ...]:
@@ -28,10 +28,10 @@ class ThreadMemory(Protocol):
         """
 
 
-class Forgetful(Protocol):
+class Expiring(Protocol):
     """Keeps things for a while only."""
 
-    async def forget(self) -> int:
+    async def delete_expired(self) -> int:
         """Erase some of what has been kept long enough; returns how much that was.
 
         Raises:
@@ -39,7 +39,7 @@ class Forgetful(Protocol):
         """
 
 
-class Rewriter(Protocol):
+class QueryRewriter(Protocol):
     """Words a follow-up question so that it can be understood without its thread."""
 
     async def rewrite(self, question: str, history: Sequence[Turn]) -> str:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from bot.core.models import Answer, AnswerState, Question
 from bot.core.plaintext import mend, shorten
-from bot.core.thread_ports import ThreadMemory
+from bot.core.thread_ports import ThreadMemoryPort
 from storage.errors import DatabaseUnavailable
 from storage.memory_models import NewTurn
 
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 class Threads:
     """Threads of doors where somebody waits for the answer; chats keep a turn together with its answer."""
 
-    def __init__(self, memory: ThreadMemory) -> None:
+    def __init__(self, memory: ThreadMemoryPort) -> None:
         self._memory = memory
 
     async def recall(self, question: Question, thread: str | None) -> Question:

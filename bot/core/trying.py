@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.core.announcing_ports import ChunkSource
+from bot.core.announcing_ports import ReceiptChunks
 from bot.core.models import AnswerState, Question
 from bot.core.ports import QuestionAnswering
 from bot.core.suggesting import suggest_questions
@@ -12,17 +12,17 @@ from storage.clock import utc_now
 from storage.models import Channel, Chunk
 from storage.notice_models import Notice
 
-OFFERED = 3
-TRIED = 6
+MAX_OFFERED = 3
+MAX_TRIED = 6
 """Questions asked for one document at most: each costs what a person's question costs."""
-READ = 12
+MAX_CHUNKS_READ = 12
 """Chunks looked at, evenly spread: the beginning of a long document is often a table of contents."""
 
 
-class QuestionTrial:
+class SuggestedQuestions:
     """Asks candidates in the document's own channel, as a person would."""
 
-    def __init__(self, answering: QuestionAnswering, chunks: ChunkSource) -> None:
+    def __init__(self, answering: QuestionAnswering, chunks: ReceiptChunks) -> None:
         self._answering = answering
         self._chunks = chunks
 
@@ -33,16 +33,16 @@ class QuestionTrial:
             storage.errors.InfrastructureError: the reading cannot be reached.
         """
         passed: list[str] = []
-        for text in suggest_questions(await self._sample(notice), notice.title, TRIED):
-            if len(passed) < OFFERED and await self._is_answered(channel, notice, text):
+        for text in suggest_questions(await self._sample(notice), notice.title, MAX_TRIED):
+            if len(passed) < MAX_OFFERED and await self._is_answered(channel, notice, text):
                 passed.append(text)
         return tuple(passed)
 
     async def _sample(self, notice: Notice) -> Sequence[Chunk]:
         if notice.reading_id is None:
             return []
-        step = max(1, notice.chunks // READ)
-        ordinals = range(0, notice.chunks, step)[:READ]
+        step = max(1, notice.chunks // MAX_CHUNKS_READ)
+        ordinals = range(0, notice.chunks, step)[:MAX_CHUNKS_READ]
         return await self._chunks.chunks_at([(notice.reading_id, ordinal) for ordinal in ordinals])
 
     async def _is_answered(self, channel: Channel, notice: Notice, text: str) -> bool:

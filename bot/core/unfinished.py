@@ -7,7 +7,7 @@ import re
 
 from bot.core.models import Claim
 from bot.core.prompting import MISSHAPEN, ReplyFormat, read_claim, read_marked_claims
-from bot.core.writing_ports import Tell
+from bot.core.writing_ports import OnClaim
 
 _OPENING = re.compile(r'\s*(?:```(?:json)?\s*)?\{\s*"found"\s*:\s*true\s*,\s*"claims"\s*:\s*\[')
 """What a model says before its first sentence; one that says it later is read at its end."""
@@ -15,24 +15,24 @@ _BETWEEN = re.compile(r"[\s,]*")
 _DECODER = json.JSONDecoder()
 
 
-class UnfinishedReply:
+class StreamedReply:
     """Collects a reply's pieces and tells each of its sentences, once."""
 
-    def __init__(self, reply_format: ReplyFormat, tell: Tell) -> None:
-        self._tell = tell
+    def __init__(self, reply_format: ReplyFormat, on_claim: OnClaim) -> None:
+        self._on_claim = on_claim
         self._read, self._end = _READERS[reply_format]
         self._text = ""
-        self._told = 0
+        self._emitted = 0
 
-    def hear(self, piece: str) -> None:
+    def feed(self, piece: str) -> None:
         """Take the next piece."""
         self._text += piece
         if self._end not in piece:
             return
         claims = self._read(self._text)
-        for claim in claims[self._told :]:
-            self._tell(claim)
-        self._told = max(self._told, len(claims))
+        for claim in claims[self._emitted :]:
+            self._on_claim(claim)
+        self._emitted = max(self._emitted, len(claims))
 
 
 def _complete_json(text: str) -> list[Claim]:

@@ -17,8 +17,8 @@ from bot.core.errors import ModelError
 from bot.core.function_words import FUNCTION_TERMS
 from bot.core.fusion import rank_order
 from bot.core.glossary import find_synonyms
-from bot.core.likeness import compared
-from bot.core.models import LeftOut, Passage, Question, Retrieval
+from bot.core.likeness import with_duplicates
+from bot.core.models import Passage, Question, Rejected, Retrieval
 from bot.core.ports import Retriever
 from storage.analyzer import analyze
 from storage.glossary_models import GlossaryEntry
@@ -30,14 +30,14 @@ _WORD = re.compile(r"\S+")
 _Key = tuple[str, int]
 
 
-class Glossaries(Protocol):
+class GlossaryPort(Protocol):
     """Knows what people call things."""
 
     async def entries(self, channel: Channel) -> Sequence[GlossaryEntry]:
         """The glossary of a channel as it is now; it never fails."""
 
 
-class Rewording(Protocol):
+class MultiQuery(Protocol):
     """Says a question in other words."""
 
     async def wordings(self, question: str) -> Sequence[str]:
@@ -48,7 +48,7 @@ class Rewording(Protocol):
         """
 
 
-class Rewords(StrEnum):
+class MultiQueryMode(StrEnum):
     """When a model rewords a question for the search."""
 
     NEVER = "never"
@@ -57,20 +57,20 @@ class Rewords(StrEnum):
     ALWAYS = "always"
 
 
-class WideningRetriever:
+class QueryExpansionRetriever:
     """Hands each wording of a question to another retriever."""
 
     def __init__(
         self,
         retriever: Retriever,
-        glossaries: Glossaries,
-        rewording: Rewording | None = None,
+        glossaries: GlossaryPort,
+        multi_query: MultiQuery | None = None,
         *,
-        rewords: Rewords = Rewords.NEVER,
+        rewords: MultiQueryMode = MultiQueryMode.NEVER,
     ) -> None:
         self._retriever = retriever
         self._glossaries = glossaries
-        self._rewording = rewording
+        self._multi_query = multi_query
         self._rewords = rewords
 
     async def retrieve(self, question: Question) -> Retrieval:
@@ -91,11 +91,13 @@ class WideningRetriever:
 
     async def _further(self, question: Question) -> Sequence[str]:
         """A model's wordings; none when it fails, for the question has words of its own."""
-        is_due = self._rewords is Rewords.ALWAYS or (self._rewords is Rewords.MISSED and question.is_wide)
-        if self._rewording is None or not is_due:
+        is_due = self._rewords is MultiQueryMode.ALWAYS or (
+            self._rewords is MultiQueryMode.MISSED and question.is_wide
+        )
+        if self._multi_query is None or not is_due:
             return ()
         try:
-            return await self._rewording.wordings(question.text)
+            return await self._multi_query.wordings(question.text)
         except ModelError as error:
             log.warning("question=%s is searched for in its own words: %s", question.id, type(error).__name__)
             return ()
@@ -116,14 +118,14 @@ def _merged(text: str, found: Sequence[Retrieval]) -> Retrieval:
     for passage in (passage for one in found for passage in one.passages):
         key = _key(passage)
         best[key] = _best_of(best[key], passage) if key in best else passage
-    told = list(compared(sorted(best.values(), key=rank_order)))
-    below = {_key(one.passage): one for retrieval in found for one in retrieval.left_out}
-    left_out = [one for key, one in below.items() if key not in best]
+    deduplicated = list(with_duplicates(sorted(best.values(), key=rank_order)))
+    below = {_key(one.passage): one for retrieval in found for one in retrieval.rejected}
+    rejected = [one for key, one in below.items() if key not in best]
     return Retrieval(
         question,
-        tuple(passage for passage, earlier in told if earlier is None),
+        tuple(passage for passage, earlier in deduplicated if earlier is None),
         first.figures,
-        left_out=(*(LeftOut(*one) for one in told if one[1]), *left_out),
+        rejected=(*(Rejected(*one) for one in deduplicated if one[1]), *rejected),
         not_live=sum(one.not_live for one in found),
         embedded=sum(one.embedded for one in found),
     )

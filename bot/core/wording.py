@@ -11,10 +11,12 @@ from collections.abc import Sequence
 
 def receipt_lead(live: int, failed: int) -> str:
     """Opens a receipt for several files."""
-    told = [f"{live} PDF{' is' if live == 1 else 's are'} new here and can be asked about."] if live else []
+    sentences = (
+        [f"{live} PDF{' is' if live == 1 else 's are'} new here and can be asked about."] if live else []
+    )
     if failed:
-        told.append(f"{failed} file{'' if failed == 1 else 's'} could not be read.")
-    return " ".join(told)
+        sentences.append(f"{failed} file{'' if failed == 1 else 's'} could not be read.")
+    return " ".join(sentences)
 
 
 FOLDERS_LEAD = "Something changed with the watched folders."

@@ -7,18 +7,18 @@ from typing import Protocol
 
 from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence
 
-Tell = Callable[[Claim], None]
+OnClaim = Callable[[Claim], None]
 """Told each sentence of a draft as soon as it and its quotes are complete."""
 
 
-class Answerer(Protocol):
+class QuoteAnswerer(Protocol):
     """Answers with the documents' own words."""
 
     async def draft(self, question: AnalyzedQuestion, evidence: Sequence[Evidence]) -> Draft:
         """A draft of quotes from numbered evidence."""
 
 
-class Author(Protocol):
+class Generator(Protocol):
     """Answers in words of its own, as a language model does."""
 
     async def draft(
@@ -28,7 +28,7 @@ class Author(Protocol):
         faults: Sequence[str] = (),
         *,
         stands: Sequence[str] = (),
-        tell: Tell | None = None,
+        on_claim: OnClaim | None = None,
     ) -> Draft:
         """Answer from numbered ``evidence`` alone.
 
@@ -44,7 +44,7 @@ class Author(Protocol):
         """
 
 
-class Onlooker(Protocol):
+class AnswerListener(Protocol):
     """Shows a person who waits how far their answer has come."""
 
     def show(self, text: str) -> None:

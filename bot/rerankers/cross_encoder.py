@@ -21,7 +21,7 @@ from tokenizers import Encoding, Tokenizer
 
 from bot.core.errors import RerankerError
 from bot.core.models import AnalyzedQuestion, Passage
-from bot.core.reranking import shown_text
+from bot.core.reranking import reranker_text
 from storage.bundled import MODEL, TOKENIZER
 from storage.embedder import session_options
 from storage.errors import EngineStartError
@@ -79,7 +79,7 @@ class CrossEncoder:
             RerankerError: the model failed on one of them.
         """
         loop = asyncio.get_running_loop()
-        texts = [shown_text(passage) for passage in passages]
+        texts = [reranker_text(passage) for passage in passages]
         try:
             pairs = await loop.run_in_executor(self._workers, self._encode, question.text, texts)
             order = sorted(range(len(pairs)), key=lambda at: len(pairs[at]))

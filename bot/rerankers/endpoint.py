@@ -11,7 +11,7 @@ import aiohttp
 
 from bot.core.errors import RerankerError
 from bot.core.models import AnalyzedQuestion, Passage
-from bot.core.reranking import shown_text
+from bot.core.reranking import reranker_text
 from storage.tokens import cut_tokens
 
 OTHER_FORM = (400, 415, 422)
@@ -20,7 +20,7 @@ OTHER_FORM = (400, 415, 422)
 _CHECK = "check FOOTNOTE_RERANK_URL, FOOTNOTE_RERANK_MODEL and FOOTNOTE_RERANK_KEY"
 
 
-class EndpointReranker:
+class ApiReranker:
     """Sends question and passages, and reads one score for each."""
 
     def __init__(self, session: aiohttp.ClientSession, url: str, *, model: str | None, tokens: int) -> None:
@@ -33,7 +33,7 @@ class EndpointReranker:
     @classmethod
     def connect(
         cls, url: str, api_key: str | None, *, model: str | None, seconds: float, tokens: int
-    ) -> EndpointReranker:
+    ) -> ApiReranker:
         """A reranker at an endpoint; nothing is sent yet. Needs a running loop.
 
         Args:
@@ -56,7 +56,7 @@ class EndpointReranker:
         Raises:
             RerankerError: it is down, late or refusing, or sent no such scores.
         """
-        texts = [cut_tokens(shown_text(passage), self._tokens) or " " for passage in passages]
+        texts = [cut_tokens(reranker_text(passage), self._tokens) or " " for passage in passages]
         try:
             reply = await self._ask(question.text, texts)
         except aiohttp.ClientResponseError as error:

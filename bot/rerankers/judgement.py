@@ -8,23 +8,23 @@ from typing import Any
 
 from bot.core.errors import ModelError, RerankerError
 from bot.core.models import AnalyzedQuestion, Passage
-from bot.core.reranking import shown_text
-from bot.model_calls import ModelCalls, ShortAsk, object_schema, prompt
+from bot.core.reranking import reranker_text
+from bot.model_calls import ModelCalls, ShortRequest, object_schema, prompt
 from storage.tokens import cut_tokens
 
 PASSAGE_TOKENS = 400
 """Of each passage that the model reads."""
 
-POINT_TOKENS, LEAST_TOKENS = 24, 32
+POINT_TOKENS, MIN_TOKENS = 24, 32
 """Of the reply, for each passage and around them."""
 
-MOST_POINTS = 10
+MAX_POINTS = 10
 
 _POINTS = object_schema({"passage": {"type": "integer"}, "points": {"type": "integer"}})
 _SCHEMA = object_schema({"points": {"type": "array", "items": _POINTS}})
 
 
-class ModelReranker:
+class LlmReranker:
     """Lets a language model judge."""
 
     def __init__(self, calls: ModelCalls, *, fence: Callable[[], str] = lambda: secrets.token_hex(8)) -> None:
@@ -39,17 +39,17 @@ class ModelReranker:
             RerankerError: the model failed, was late, or wrote no points.
         """
         fence = self._fence()
-        texts = [cut_tokens(shown_text(passage), PASSAGE_TOKENS) for passage in passages]
+        texts = [cut_tokens(reranker_text(passage), PASSAGE_TOKENS) for passage in passages]
         shown = [
             f"<passage {number} {fence}>\n{text}\n</passage {fence}>"
             for number, text in enumerate(texts, start=1)
         ]
-        ask = ShortAsk(
+        ask = ShortRequest(
             "rerank",
             prompt("rerank").format(fence=fence),
             "\n\n".join([*shown, f"Question: {question.text}"]),
             _SCHEMA,
-            LEAST_TOKENS + POINT_TOKENS * len(passages),
+            MIN_TOKENS + POINT_TOKENS * len(passages),
         )
         try:
             return await self._calls.ask(ask, lambda reply: _points(reply, len(passages)))
@@ -67,7 +67,7 @@ def _points(reply: Any, passages: int) -> list[float]:
     Raises:
         ValueError: there are none for any of them.
     """
-    given = {int(one["passage"]): min(max(float(one["points"]), 0.0), MOST_POINTS) for one in reply["points"]}
+    given = {int(one["passage"]): min(max(float(one["points"]), 0.0), MAX_POINTS) for one in reply["points"]}
     if not any(number in given for number in range(1, passages + 1)):
         raise ValueError("no passage has points")
     return [given.get(number, 0.0) for number in range(1, passages + 1)]

@@ -24,7 +24,7 @@ from bot.core.incoming import IncomingMessage
 from bot.settings import BotSettings
 from bot.slack.events import read_event
 from bot.slack.messenger import SlackMessenger, web_client
-from bot.slack.screening import screen
+from bot.slack.screening import read_signed_body
 from storage.errors import SettingsError
 
 Receive = Callable[[IncomingMessage], Awaitable[bool]]
@@ -62,7 +62,7 @@ class _Socket(Protocol):
     async def close(self) -> None: ...
 
 
-class SlackDoor:
+class SlackAdapter:
     """Both transports end in one Bolt app, and that in ``receive``.
 
     Bolt acknowledges before it works by default. Here it runs the listener first: Slack sees 200
@@ -121,7 +121,7 @@ class SlackDoor:
             log.warning("Slack cannot be reached yet: %s", type(error).__name__)
 
     async def _handle(self, request: web.Request) -> web.Response:
-        body = await screen(request, self._secret)
+        body = await read_signed_body(request, self._secret)
         headers: dict[str, str | Sequence[str]] = dict(request.headers)
         response = await self._app.async_dispatch(AsyncBoltRequest(body=body, headers=headers))
         return await to_aiohttp_response(response)

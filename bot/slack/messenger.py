@@ -21,8 +21,8 @@ from storage.models import Channel
 
 Json = dict[str, Any]
 
-TRIES = 3
-PATIENCE = 20.0
+MAX_TRIES = 3
+MAX_WAIT_SECONDS = 20.0
 """Longest wait that a rate limit may impose on us; beyond it the outbox comes back later."""
 PLACEHOLDER = "footnote_reply"
 ANNOUNCEMENT = "footnote_announcement"
@@ -75,7 +75,7 @@ class SlackMessenger:
 
     async def deliver(self, address: Json, message: Json, answer: Answer) -> None:
         """Write the answer over the placeholder."""
-        await self._write_over(address, message, render(answer, self._sources_shown), tries=TRIES)
+        await self._write_over(address, message, render(answer, self._sources_shown), tries=MAX_TRIES)
 
     async def _write_over(self, address: Json, message: Json, rendered: SlackMessage, *, tries: int) -> None:
         await _call(
@@ -126,7 +126,7 @@ def _metadata(address: Json) -> Json:
     return {"event_type": PLACEHOLDER, "event_payload": {"message_key": address["key"]}}
 
 
-async def _call(method: Callable[..., Awaitable[Any]], tries: int = TRIES, **arguments: Any) -> Any:
+async def _call(method: Callable[..., Awaitable[Any]], tries: int = MAX_TRIES, **arguments: Any) -> Any:
     """One call of the Web API, repeated only when Slack said that it did nothing but count.
 
     Raises:
@@ -138,7 +138,9 @@ async def _call(method: Callable[..., Awaitable[Any]], tries: int = TRIES, **arg
             return await method(**arguments)
         except SlackApiError as error:
             refusal = _refusal(error)
-            if not (tries_left and refusal.retry_after is not None and refusal.retry_after <= PATIENCE):
+            if not (
+                tries_left and refusal.retry_after is not None and refusal.retry_after <= MAX_WAIT_SECONDS
+            ):
                 raise refusal from error
             await asyncio.sleep(refusal.retry_after)
         except aiohttp.ClientConnectorError as error:

@@ -13,13 +13,13 @@ from urllib.parse import parse_qs
 
 from aiohttp import web
 
-LARGEST = 1 << 20
-DEEPEST = 40
+MAX_BODY_BYTES = 1 << 20
+MAX_JSON_DEPTH = 40
 WINDOW = 300
 """Seconds a signature is good for, as Slack documents it."""
 
 
-async def screen(request: web.Request, secret: str, clock: Callable[[], float] = time.time) -> str:
+async def read_signed_body(request: web.Request, secret: str, clock: Callable[[], float] = time.time) -> str:
     """The body of a request that Slack signed and that can be read.
 
     Raises:
@@ -27,11 +27,11 @@ async def screen(request: web.Request, secret: str, clock: Callable[[], float] =
         web.HTTPUnauthorized: unsigned, signed with another secret, or too long ago.
         web.HTTPBadRequest: signed, but not UTF-8, not an object, or nested too deeply.
     """
-    if (request.content_length or 0) > LARGEST:
-        raise web.HTTPRequestEntityTooLarge(LARGEST, request.content_length or 0)
+    if (request.content_length or 0) > MAX_BODY_BYTES:
+        raise web.HTTPRequestEntityTooLarge(MAX_BODY_BYTES, request.content_length or 0)
     body = await request.read()
-    if len(body) > LARGEST:
-        raise web.HTTPRequestEntityTooLarge(LARGEST, len(body))
+    if len(body) > MAX_BODY_BYTES:
+        raise web.HTTPRequestEntityTooLarge(MAX_BODY_BYTES, len(body))
     if not _is_signed(request, body, secret, clock()):
         raise web.HTTPUnauthorized
     return _readable(body, request.content_type)
@@ -54,7 +54,7 @@ def _readable(body: bytes, content_type: str) -> str:
         payload = _payload(text, content_type)
     except (ValueError, RecursionError):
         raise web.HTTPBadRequest from None
-    if not isinstance(payload, dict) or _is_deeper(payload, DEEPEST):
+    if not isinstance(payload, dict) or _is_deeper(payload, MAX_JSON_DEPTH):
         raise web.HTTPBadRequest
     return text
 

@@ -20,8 +20,8 @@ from bot.teams.service_urls import ServiceUrlCheck
 
 Json = dict[str, Any]
 
-TRIES = 4
-PATIENCE = 20.0
+MAX_TRIES = 4
+MAX_WAIT_SECONDS = 20.0
 RETRIED = {412, 429, 502, 504}
 """Statuses after which Microsoft asks bots to send again."""
 CLOSED = {403, 404}
@@ -146,7 +146,7 @@ class Connector:
         """
         return await self._send("POST", _url(address), activity)
 
-    async def put(self, address: Json, activity_id: str, activity: Json, *, tries: int = TRIES) -> None:
+    async def put(self, address: Json, activity_id: str, activity: Json, *, tries: int = MAX_TRIES) -> None:
         """Replace an activity that we posted.
 
         Raises:
@@ -160,7 +160,7 @@ class Connector:
             await self._session.close()
             self._session = None
 
-    async def _send(self, method: str, url: URL, activity: Json, tries: int = TRIES) -> str:
+    async def _send(self, method: str, url: URL, activity: Json, tries: int = MAX_TRIES) -> str:
         if not self._is_trusted(str(url.origin())):
             raise DeliveryError("a service URL that is not Microsoft's")
         for tries_left in reversed(range(tries)):
@@ -168,13 +168,13 @@ class Connector:
             if status < 300:
                 return str(reply.get("id") or "")
             wait = self._wait(tries_left) if retry_after is None else retry_after
-            if not tries_left or status not in RETRIED or wait > PATIENCE:
+            if not tries_left or status not in RETRIED or wait > MAX_WAIT_SECONDS:
                 raise _refusal(status, retry_after)
             await asyncio.sleep(wait)
         raise AssertionError("the last try returns or raises")
 
     def _wait(self, tries_left: int) -> float:
-        return float(self._pause * 2 ** (TRIES - 1 - tries_left) * random.uniform(0.5, 1.0))  # noqa: S311  # jitter, no secret
+        return float(self._pause * 2 ** (MAX_TRIES - 1 - tries_left) * random.uniform(0.5, 1.0))  # noqa: S311  # jitter, no secret
 
     async def _request(self, method: str, url: URL, activity: Json) -> tuple[int, float | None, Json]:
         session = self._open()

@@ -23,7 +23,7 @@ Receive = Callable[[IncomingMessage], Awaitable[bool]]
 """Commits a message for good; False when it was known already."""
 
 PATH = "/api/messages"
-LARGEST = 1 << 18
+MAX_BODY_BYTES = 1 << 18
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ def _credentials(settings: BotSettings) -> AppCredentials:
     return AppCredentials(settings.teams_app_id, settings.teams_app_password.get_secret_value(), tenant)
 
 
-class TeamsDoor:
+class TeamsAdapter:
     """One route; nothing of a request is read before its token was found good."""
 
     def __init__(
@@ -133,8 +133,8 @@ def _same_url(one: str, other: str) -> bool:
 async def _read_json(request: web.Request) -> Mapping[str, Any]:
     if request.content_type != "application/json":
         raise web.HTTPUnsupportedMediaType
-    if (request.content_length or 0) > LARGEST or len(body := await request.read()) > LARGEST:
-        raise web.HTTPRequestEntityTooLarge(LARGEST, request.content_length or 0)
+    if (request.content_length or 0) > MAX_BODY_BYTES or len(body := await request.read()) > MAX_BODY_BYTES:
+        raise web.HTTPRequestEntityTooLarge(MAX_BODY_BYTES, request.content_length or 0)
     try:
         activity = json.loads(body)
     except (ValueError, RecursionError):

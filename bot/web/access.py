@@ -15,7 +15,7 @@ from aiohttp.typedefs import Handler, Middleware
 
 from bot.core.errors import LinkEnded, LinkForged
 from bot.web.headers import EVERYWHERE, HTTPS_ONLY
-from bot.web.pages import Pages
+from bot.web.pages import Templates
 
 _log = logging.getLogger(__name__)
 _quiet_routes = {"healthz", "readyz", "static", "console_channel", "console_channels", "console_folders"}
@@ -48,7 +48,7 @@ async def log_access(request: web.Request, handler: Handler) -> web.StreamRespon
         _log.log(level, "%s %s %d %.0f ms", request.method, name, status, (time.monotonic() - started) * 1000)
 
 
-def answer_failures(pages: Pages) -> Middleware:
+def answer_failures(pages: Templates) -> Middleware:
     """A middleware that turns every failure into a page which tells nothing of what failed."""
 
     @web.middleware

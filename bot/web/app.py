@@ -16,9 +16,9 @@ from bot.web.access import add_headers, answer_failures, log_access
 from bot.web.console import Console
 from bot.web.folders import FolderPanel
 from bot.web.images import PageImages
-from bot.web.pages import Assets, Pages
-from bot.web.ports import PageRenderer, Stores
-from bot.web.source import Source
+from bot.web.pages import Assets, Templates
+from bot.web.ports import PageRendererPort, WebStores
+from bot.web.source import SourceArchive
 from bot.web.viewer import Viewer
 
 BODY_BYTES = 1024 * 1024
@@ -28,9 +28,9 @@ BODY_BYTES = 1024 * 1024
 def build_web(
     *,
     answering: QuestionAnswering,
-    stores: Stores,
+    stores: WebStores,
     links: Links,
-    renderer: PageRenderer,
+    renderer: PageRendererPort,
     settings: BotSettings,
     images_folder: Path,
     inbox: Path,
@@ -47,7 +47,7 @@ def build_web(
         extra_routes: routes beside ours.
     """
     assets = Assets()
-    pages = Pages(assets, settings.source_url, settings.link_days)
+    pages = Templates(assets, settings.source_url, settings.link_days)
     images = PageImages(images_folder, renderer, settings.page_images_mb * 1024 * 1024)
     app = web.Application(middlewares=[log_access, answer_failures(pages)], client_max_size=BODY_BYTES)
     app.on_response_prepare.append(add_headers(links.public_url))
@@ -93,5 +93,5 @@ def _common_routes(assets: Assets, ready: Callable[[], Awaitable[bool]]) -> list
         web.get("/readyz", tell_ready, name="readyz"),
         web.get("/static/{file}", assets.serve, name="static"),
         web.get("/favicon.ico", assets.serve_favicon, name="favicon"),
-        web.get("/source.tar.gz", Source().serve, name="source"),
+        web.get("/source.tar.gz", SourceArchive().serve, name="source"),
     ]

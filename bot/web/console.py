@@ -19,27 +19,27 @@ from bot.core.models import Answer, AnswerState, CitedPage, Question
 from bot.core.plaintext import without_marks
 from bot.core.ports import QuestionAnswering
 from bot.core.reply_words import reply_words
-from bot.core.showing import showing
+from bot.core.showing import live_updates
 from bot.core.sources import cited_pages
 from bot.core.threads import Threads
-from bot.core.writing_ports import Onlooker
+from bot.core.writing_ports import AnswerListener
 from bot.web import headers
 from bot.web.access import log_failure
 from bot.web.guard import require_own_page, require_this_machine
-from bot.web.pages import Pages
-from bot.web.ports import Stores
+from bot.web.pages import Templates
+from bot.web.ports import WebStores
 from storage.errors import UnknownChannel
 from storage.models import Channel, DocumentStatus, Platform
 from storage.notice_models import Notice
 from storage.progress import Progress, RungProgress
 
-LARGEST_ID = 999_999_999
-MOST_LISTED = 60
+MAX_ID = 999_999_999
+MAX_LISTED = 60
 """Documents of each kind; the others are counted."""
-MOST_RECEIPTS = 12
-MOST_SUGGESTIONS = 6
+MAX_RECEIPTS = 12
+MAX_SUGGESTIONS = 6
 LINES = "application/x-ndjson"
-LINES_PACE = 0.1
+LINES_INTERVAL_SECONDS = 0.1
 """Seconds between two beginnings of an answer."""
 
 
@@ -50,9 +50,9 @@ class Console:
         self,
         *,
         answering: QuestionAnswering,
-        stores: Stores,
+        stores: WebStores,
         links: Links,
-        pages: Pages,
+        pages: Templates,
         inbox: Path,
         question_chars: int,
     ) -> None:
@@ -96,7 +96,7 @@ class Console:
         """What one channel knows, and how far it has come."""
         require_this_machine(request)
         channel = await self._channel(int(request.match_info["id"]))
-        documents = await self._stores.catalog.recent(channel.id, MOST_LISTED)
+        documents = await self._stores.catalog.recent(channel.id, MAX_LISTED)
         progress = await self._stores.catalog.progress(channel.id)
         return _json(
             {
@@ -104,7 +104,7 @@ class Console:
                 "folder": str(self._inbox / channel.name),
                 "documents": [_document_view(document) for document in documents],
                 "progress": _progress_view(progress),
-                "suggestions": _suggestions(await self._stores.notices.recent(channel.id, MOST_RECEIPTS)),
+                "suggestions": _suggestions(await self._stores.notices.recent(channel.id, MAX_RECEIPTS)),
             }
         )
 
@@ -124,12 +124,12 @@ class Console:
         request: web.Request,
         question: Question,
         thread: str | None,
-        onlooker: Onlooker | None = None,
+        listener: AnswerListener | None = None,
     ) -> dict[str, Any]:
         """What the page shows; no text when that failed."""
         try:
             question = await self._threads.recall(question, thread)
-            answer = await self._answering.answer(question, onlooker)
+            answer = await self._answering.answer(question, listener)
             await self._threads.keep(question, thread, answer)
             return self._answer_view(answer)
         except Exception as error:  # the platform boundary: a person gets a sentence, the log the rest
@@ -149,7 +149,7 @@ class Console:
             text.encode()
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
             raise web.HTTPBadRequest from None
-        if not text or len(text) > self._question_chars or not 0 < channel_id <= LARGEST_ID:
+        if not text or len(text) > self._question_chars or not 0 < channel_id <= MAX_ID:
             raise web.HTTPBadRequest
         return channel_id, text, thread
 
@@ -237,7 +237,7 @@ def _suggestions(notices: Sequence[Notice]) -> list[dict[str, str]]:
     turns = zip_longest(*([(notice, text) for text in notice.questions or ()] for notice in asked))
     found = [one for turn in turns for one in turn if one is not None]
     return [{"question": text, "title": notice.title or notice.file} for notice, text in found][
-        :MOST_SUGGESTIONS
+        :MAX_SUGGESTIONS
     ]
 
 
@@ -264,7 +264,7 @@ def _rung_view(progress: RungProgress) -> dict[str, Any]:
 
 
 async def _send_lines(
-    request: web.Request, answer: Callable[[Onlooker], Awaitable[dict[str, Any]]]
+    request: web.Request, answer: Callable[[AnswerListener], Awaitable[dict[str, Any]]]
 ) -> web.StreamResponse:
     """Send a line of JSON for each beginning of an answer, and the answer as the last one."""
     response = web.StreamResponse(headers=headers.NO_STORE | {"Content-Type": LINES})
@@ -274,8 +274,10 @@ async def _send_lines(
         with suppress(ConnectionError):
             await response.write(f"{json.dumps(value)}\n".encode())
 
-    async with showing(lambda text: send({"beginning": without_marks(text)}), LINES_PACE) as onlooker:
-        view = await answer(onlooker)
+    async with live_updates(
+        lambda text: send({"beginning": without_marks(text)}), LINES_INTERVAL_SECONDS
+    ) as listener:
+        view = await answer(listener)
     await send(view)
     return response
 

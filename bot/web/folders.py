@@ -10,11 +10,11 @@ from aiohttp import web
 
 from bot.web import headers
 from bot.web.guard import require_own_page, require_this_machine
-from bot.web.ports import Stores
+from bot.web.ports import WebStores
 from storage.folder_status import FolderStatus
 from storage.models import Platform
 
-MOST_NAMED = 20
+MAX_NAMED = 20
 
 
 class FolderPanel:
@@ -23,7 +23,7 @@ class FolderPanel:
     Those of chat channels are known by their number alone: the console shows local channels only.
     """
 
-    def __init__(self, stores: Stores) -> None:
+    def __init__(self, stores: WebStores) -> None:
         self._stores = stores
 
     def routes(self) -> list[web.RouteDef]:
@@ -82,7 +82,7 @@ def _local_view(folder: FolderStatus, channel_id: int) -> Mapping[str, Any]:
         "files": folder.documents,
         "problem": folder.problem,
         "asked": [str(document) for document, _ in folder.asked],
-        "vanished": [file for _, file in folder.asked[:MOST_NAMED]],
+        "vanished": [file for _, file in folder.asked[:MAX_NAMED]],
     }
 
 

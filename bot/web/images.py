@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
-from bot.web.ports import PageRenderer
+from bot.web.ports import PageRendererPort
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class PageImages:
     Several processes may share the folder: a picture appears there in one step.
     """
 
-    def __init__(self, folder: Path, renderer: PageRenderer, limit_bytes: int) -> None:
+    def __init__(self, folder: Path, renderer: PageRendererPort, limit_bytes: int) -> None:
         self._folder = folder
         self._renderer = renderer
         self._limit = limit_bytes
@@ -46,8 +46,8 @@ class PageImages:
         name = f"{sha256}-{page}-{dpi}"
         try:
             async with self._drawing[name]:
-                kept = await asyncio.to_thread(self._kept, name)
-                return kept or await self._draw(name, blob, page, dpi)
+                cached = await asyncio.to_thread(self._cached, name)
+                return cached or await self._draw(name, blob, page, dpi)
         finally:
             self._drawing.pop(name, None)
 
@@ -57,7 +57,7 @@ class PageImages:
         await asyncio.to_thread(self._keep, name, image)
         return image
 
-    def _kept(self, name: str) -> PageImage | None:
+    def _cached(self, name: str) -> PageImage | None:
         """A picture from disk, marked as just looked at."""
         for path in self._folder.glob(f"{name}.*"):
             media_type, _ = mimetypes.guess_type(path.name)
@@ -78,7 +78,7 @@ class PageImages:
 
     def _make_room(self) -> None:
         """Remove the pictures not looked at for longest until the rest fits."""
-        pictures = sorted(self._folder.glob("[!.]*"), key=_last_look)
+        pictures = sorted(self._folder.glob("[!.]*"), key=_last_access)
         spare = sum(map(_size, pictures)) - self._limit
         for path in pictures:
             if spare <= 0:
@@ -87,7 +87,7 @@ class PageImages:
             path.unlink(missing_ok=True)
 
 
-def _last_look(path: Path) -> float:
+def _last_access(path: Path) -> float:
     return path.stat().st_mtime if path.exists() else 0.0
 
 

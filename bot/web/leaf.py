@@ -14,7 +14,7 @@ _BASELINE = 0.22
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class TextSpan:
     """A word of the invisible text layer, in points."""
 
     text: str
@@ -28,7 +28,7 @@ class TextLine:
 
     y: float
     size: float
-    spans: tuple[Span, ...]
+    spans: tuple[TextSpan, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Leaf:
+class PageView:
     """One page as the viewer shows it."""
 
     number: int
@@ -59,11 +59,11 @@ class Leaf:
     text: str
 
 
-def make_leaf(link: OpenLink, number: int, page: Page | None) -> Leaf:
+def make_page_view(link: OpenLink, number: int, page: Page | None) -> PageView:
     """The page ``number`` of the link's version; ``page`` is None when it was never read."""
     is_cited = number == link.claims.page
     label = page.label if page and page.label != str(number) else ""
-    return Leaf(
+    return PageView(
         number=number,
         pages=link.source.pages,
         label=label,
@@ -91,6 +91,6 @@ def _lines(page: Page) -> Iterable[TextLine]:
         yield TextLine(round(bottom - _BASELINE * height, 1), round(0.85 * height, 1), spans)
 
 
-def _span(page: Page, word: PlacedWord) -> Span:
+def _span(page: Page, word: PlacedWord) -> TextSpan:
     x0, x1 = word.box.x0 * page.width, word.box.x1 * page.width
-    return Span(page.text[word.start : word.end], round(x0, 1), round(max(0.1, x1 - x0), 1))
+    return TextSpan(page.text[word.start : word.end], round(x0, 1), round(max(0.1, x1 - x0), 1))

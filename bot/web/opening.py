@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from bot.core.errors import LinkEnded
 from bot.core.links import LinkClaims, Links
-from bot.web.ports import Stores
+from bot.web.ports import WebStores
 from storage.errors import UnknownChannel
 from storage.models import Channel, CitationRecord, VersionSource
 
@@ -20,7 +20,7 @@ class OpenLink:
     citation: CitationRecord
 
 
-async def open_link(token: str, links: Links, stores: Stores) -> OpenLink:
+async def open_link(token: str, links: Links, stores: WebStores) -> OpenLink:
     """Check a token against its signature, its channel, its document and its citation.
 
     Raises:
@@ -39,12 +39,12 @@ async def open_link(token: str, links: Links, stores: Stores) -> OpenLink:
     return OpenLink(claims, source, citation)
 
 
-async def _is_in_force(claims: LinkClaims, stores: Stores) -> bool:
+async def _is_in_force(claims: LinkClaims, stores: WebStores) -> bool:
     channel = await _channel(claims.channel_id, stores)
     return channel is not None and channel.epoch == claims.epoch
 
 
-async def _channel(channel_id: int, stores: Stores) -> Channel | None:
+async def _channel(channel_id: int, stores: WebStores) -> Channel | None:
     try:
         return await stores.channels.get(channel_id)
     except UnknownChannel:

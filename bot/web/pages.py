@@ -51,7 +51,7 @@ class Assets:
         return web.Response(body=self.read("favicon.svg"), content_type="image/svg+xml")
 
 
-class Pages:
+class Templates:
     """Renders the templates."""
 
     refusals = _REFUSALS

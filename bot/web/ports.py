@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Protocol
 from uuid import UUID
 
-from bot.core.thread_ports import ThreadMemory
+from bot.core.thread_ports import ThreadMemoryPort
 from storage.folder_status import FolderStatus
 from storage.models import Channel, CitationRecord, DocumentStatus, Page, Platform, VersionSource
 from storage.notice_models import Notice
 from storage.progress import Progress
 
 
-class Channels(Protocol):
+class ChannelsPort(Protocol):
     """Knows the channels."""
 
     async def get(self, channel_id: int) -> Channel:
@@ -29,7 +29,7 @@ class Channels(Protocol):
         """The channels, of one platform or of all."""
 
 
-class Catalog(Protocol):
+class CatalogPort(Protocol):
     """Knows the documents."""
 
     async def recent(self, channel_id: int, limit: int) -> Sequence[DocumentStatus]:
@@ -42,7 +42,7 @@ class Catalog(Protocol):
         """How far a channel, or all of them, has come."""
 
 
-class Folders(Protocol):
+class FoldersPort(Protocol):
     """Knows the watched places."""
 
     async def status(self) -> Sequence[FolderStatus]:
@@ -52,14 +52,14 @@ class Folders(Protocol):
         """Let the documents go that an admin was shown as vanished; returns how many."""
 
 
-class Notices(Protocol):
+class RecentNoticesPort(Protocol):
     """Knows what people were told."""
 
     async def recent(self, channel_id: int, limit: int) -> Sequence[Notice]:
         """The newest notices of a channel that are still true."""
 
 
-class Citations(Protocol):
+class CitationsPort(Protocol):
     """Keeps what was shown."""
 
     async def get(self, citation_id: int) -> CitationRecord | None:
@@ -73,7 +73,7 @@ class PageTexts(Protocol):
         """One page of a reading: its text, and where every word of it stands."""
 
 
-class Drawing(Protocol):
+class DrawnPage(Protocol):
     """A page drawn as a picture."""
 
     @property
@@ -83,10 +83,10 @@ class Drawing(Protocol):
     def media_type(self) -> str: ...
 
 
-class PageRenderer(Protocol):
+class PageRendererPort(Protocol):
     """Draws pages, in a limited child process."""
 
-    async def render(self, path: Path, page: int, dpi: int) -> Drawing:
+    async def render(self, path: Path, page: int, dpi: int) -> DrawnPage:
         """Draw one page.
 
         Raises:
@@ -103,14 +103,14 @@ class BlobPaths(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Stores:
+class WebStores:
     """The parts that a link is checked against and its page is shown from."""
 
-    channels: Channels
-    catalog: Catalog
-    citations: Citations
+    channels: ChannelsPort
+    catalog: CatalogPort
+    citations: CitationsPort
     readings: PageTexts
     blobs: BlobPaths
-    folders: Folders
-    notices: Notices
-    memory: ThreadMemory
+    folders: FoldersPort
+    notices: RecentNoticesPort
+    memory: ThreadMemoryPort

@@ -40,7 +40,7 @@ def _without_owner(entry: tarfile.TarInfo) -> tarfile.TarInfo:
     return entry
 
 
-class Source:
+class SourceArchive:
     """Serves the archive, packed at the first request."""
 
     def __init__(self) -> None:

@@ -15,10 +15,10 @@ from bot.core.errors import LinkEnded
 from bot.core.links import Links
 from bot.web import headers
 from bot.web.images import PageImages
-from bot.web.leaf import make_leaf
+from bot.web.leaf import make_page_view
 from bot.web.opening import OpenLink, open_link
-from bot.web.pages import Pages
-from bot.web.ports import Stores
+from bot.web.pages import Templates
+from bot.web.ports import WebStores
 from storage.errors import DocumentError, InfrastructureError
 from storage.metadata_models import self_description
 from storage.models import Page
@@ -30,7 +30,7 @@ SCALES = {"1": 132, "2": 220}
 class Viewer:
     """Serves what a link opens."""
 
-    def __init__(self, links: Links, stores: Stores, images: PageImages, pages: Pages) -> None:
+    def __init__(self, links: Links, stores: WebStores, images: PageImages, pages: Templates) -> None:
         self._links = links
         self._stores = stores
         self._images = images
@@ -80,7 +80,7 @@ class Viewer:
         return await open_link(request.match_info["token"], self._links, self._stores)
 
     async def _show(self, request: web.Request, link: OpenLink, number: int, root: str) -> web.Response:
-        leaf = make_leaf(link, number, await self._read(link, number))
+        leaf = make_page_view(link, number, await self._read(link, number))
         return self._pages.page(
             "viewer.html",
             headers.VIEWER,

@@ -8,14 +8,14 @@ from collections.abc import Iterable
 from pathlib import PurePosixPath
 from typing import Any
 
-from ingestion.work.side_process import SideProcesses
+from ingestion.work.side_process import ComputePool
 from storage.crash_points import reach
 from storage.errors import InfrastructureError, LostReading, UnknownTenant
 from storage.index.contract import FIGURE_FACET, Index, IndexedChunk, document_facet
 from storage.leases import pause
 from storage.models import Rung
-from storage.publication_work import PublicationClaim, PublicationWork
-from storage.purging import Purge
+from storage.publication_work import PublicationClaim, PublicationQueue
+from storage.purging import PurgeQueue
 from storage.readings import ReadingFiles
 from storage.vector_file import Vectors
 
@@ -30,13 +30,18 @@ class Publisher:
     """Carries out claimed publications and removals."""
 
     def __init__(
-        self, work: PublicationWork, purge: Purge, files: ReadingFiles, index: Index, side: SideProcesses
+        self,
+        work: PublicationQueue,
+        purge: PurgeQueue,
+        files: ReadingFiles,
+        index: Index,
+        compute_pool: ComputePool,
     ) -> None:
         self._work = work
         self._purge = purge
         self._files = files
         self._index = index
-        self._side = side
+        self._compute_pool = compute_pool
 
     async def claim_quick(self) -> PublicationClaim | None:
         """Take the next publication of a quick reading, if one waits."""
@@ -101,7 +106,7 @@ class Publisher:
             "chunks": claim.chunks,
             "title": f"{claim.title} {PurePosixPath(claim.file).stem}",
         }
-        analysed: list[list[Any]] = await self._side.run(job)
+        analysed: list[list[Any]] = await self._compute_pool.run(job)
         return analysed
 
     async def _write(self, claim: PublicationClaim, batch: list[list[Any]], vectors: Vectors | None) -> None:

@@ -17,14 +17,14 @@ from datetime import timedelta
 from uuid import UUID
 
 from ingestion.publish.verifying import Verifier
-from storage.blobs import Blobs, Kept
+from storage.blobs import Blobs, ShardEntry
 from storage.crash_points import reach
 from storage.errors import IndexUnavailable, InfrastructureError, UnknownTenant
 from storage.index.contract import Index
 from storage.models import TenantName
-from storage.publication_work import Published
+from storage.publication_work import ExpectedPublication
 from storage.readings import ReadingFiles
-from storage.reconciling import KeptReading, Reconciling, Shelves
+from storage.reconciling import ExpectedReading, Inventory, Shards
 
 HOUR = timedelta(hours=1)
 GHOSTS = 200
@@ -63,7 +63,7 @@ class Reconciler:
 
     def __init__(
         self,
-        sql: Reconciling,
+        sql: Inventory,
         verifier: Verifier,
         index: Index,
         blobs: Blobs,
@@ -83,7 +83,7 @@ class Reconciler:
         self._outages: int | None = None
         self._renewed: set[UUID] = set()
 
-    async def look(self) -> Repairs | None:
+    async def tick(self) -> Repairs | None:
         """Reconcile at the first look, after an outage and every hour; None when it is another one's turn.
 
         Raises:
@@ -92,12 +92,12 @@ class Reconciler:
         await self._index.ping()
         outages = self._index.outages
         await self.renew_damaged()
-        if not await self._sql.take_turn(self._lease, at_once=outages != self._outages):
+        if not await self._sql.acquire_lease(self._lease, is_wanted_now=outages != self._outages):
             return None
-        async with self._keeping_turn():
+        async with self._lease_kept():
             repairs = await self._reconcile()
         self._outages = outages
-        await self._sql.end_turn(HOUR)
+        await self._sql.release_lease(HOUR)
         return repairs
 
     async def run(self) -> Repairs | None:
@@ -107,29 +107,29 @@ class Reconciler:
             InfrastructureError: an engine is away.
         """
         self._outages = None
-        return await self.look()
+        return await self.tick()
 
     @asynccontextmanager
-    async def _keeping_turn(self) -> AsyncIterator[None]:
+    async def _lease_kept(self) -> AsyncIterator[None]:
         """Nobody else begins while we are at it; should we die, somebody does once the lease is over."""
-        heart = asyncio.create_task(self._keep_turn())
+        heart = asyncio.create_task(self._keep_lease())
         try:
             yield
         finally:
             heart.cancel()
 
-    async def _keep_turn(self) -> None:
+    async def _keep_lease(self) -> None:
         while True:
             await asyncio.sleep(self._lease.total_seconds() / 3)
             with suppress(InfrastructureError):
-                await self._sql.keep_turn(self._lease)
+                await self._sql.renew_lease(self._lease)
 
     async def _reconcile(self) -> Repairs:
         repairs, started = Repairs(), time.monotonic()
         await self._compare_index(repairs)
-        for shelves in await self._sql.slices():
-            await self._compare_blobs(shelves, repairs)
-            await self._compare_readings(shelves, repairs)
+        for shards in await self._sql.slices():
+            await self._compare_blobs(shards, repairs)
+            await self._compare_readings(shards, repairs)
         spent = round((time.monotonic() - started) * 1000)
         log = _log.warning if repairs else _log.info
         log("reconciled %s milliseconds=%d", repairs, spent)
@@ -161,7 +161,7 @@ class Reconciler:
         held = await self._held(tenant)
         for one in _lost(live, held):
             repairs.published_anew += await self._verifier.verify(one)
-        for stray in await self._sql.strays(held.keys()):
+        for stray in await self._sql.orphans(held.keys()):
             await self._index.remove(tenant, stray, held[stray] + GHOSTS)
             repairs.strays_removed += 1
 
@@ -192,19 +192,19 @@ class Reconciler:
         if not damaged:
             self._renewed.clear()
 
-    async def _compare_blobs(self, shelves: Shelves, repairs: Repairs) -> None:
+    async def _compare_blobs(self, shards: Shards, repairs: Repairs) -> None:
         """Asks what is wanted first: a blob that comes while the disk is listed is not missed there."""
-        wanted = await self._sql.wanted_blobs(shelves)
-        held = await asyncio.to_thread(self._blobs.listed, shelves)
+        wanted = await self._sql.wanted_blobs(shards)
+        held = await asyncio.to_thread(self._blobs.listed, shards)
         for sha256 in [one for one, size in wanted.items() if one not in held or held[one].size != size]:
             repairs.copied_again += await self._sql.lose_blob(sha256, self._blobs.remove)
         strays = [name for name, kept in held.items() if name not in wanted and self._is_old(kept)]
         if strays:
-            repairs.files_swept += await self._sql.drop_strays(strays, self._blobs.remove)
+            repairs.files_swept += await self._sql.drop_orphans(strays, self._blobs.remove)
 
-    async def _compare_readings(self, shelves: Shelves, repairs: Repairs) -> None:
-        held = await self._files.listed(shelves)
-        known, done = await self._sql.readings(shelves)
+    async def _compare_readings(self, shards: Shards, repairs: Repairs) -> None:
+        held = await self._files.listed(shards)
+        known, done = await self._sql.readings(shards)
         for one in done:
             if not await self._is_whole(one):
                 repairs.read_again += await self._sql.read_again(one.id)
@@ -213,7 +213,7 @@ class Reconciler:
             await self._files.remove_entry(name)
             repairs.files_swept += 1
 
-    async def _is_whole(self, one: KeptReading) -> bool:
+    async def _is_whole(self, one: ExpectedReading) -> bool:
         return await self._files.is_whole(
             one.id,
             pages=one.pages,
@@ -223,9 +223,9 @@ class Reconciler:
             has_sentences=one.has_sentences,
         )
 
-    def _is_old(self, kept: Kept) -> bool:
+    def _is_old(self, kept: ShardEntry) -> bool:
         return kept.seconds >= self._grace
 
 
-def _lost(live: list[Published], held: dict[UUID, int]) -> list[Published]:
+def _lost(live: list[ExpectedPublication], held: dict[UUID, int]) -> list[ExpectedPublication]:
     return [one for one in live if held.get(one.id, 0) != one.objects]

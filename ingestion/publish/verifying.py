@@ -11,11 +11,11 @@ import logging
 from storage.clock import steady_seconds
 from storage.errors import IncompletePublication, UnknownTenant
 from storage.index.contract import Index
-from storage.publication_work import PublicationWork, Published
+from storage.publication_work import ExpectedPublication, PublicationQueue
 
 RECENT = 200
 """Publications counted again, those that went live last."""
-LONGEST_SECONDS = 3600.0
+MAX_INTERVAL_SECONDS = 3600.0
 """They are counted this often in any case: another machine's server may be away unseen."""
 
 _log = logging.getLogger(__name__)
@@ -24,13 +24,13 @@ _log = logging.getLogger(__name__)
 class Verifier:
     """Compares what answers with what the index holds; every look but a due one costs a ping."""
 
-    def __init__(self, work: PublicationWork, index: Index) -> None:
+    def __init__(self, work: PublicationQueue, index: Index) -> None:
         self._work = work
         self._index = index
         self._outages = 0
         self._due_at = steady_seconds()
 
-    async def look(self) -> None:
+    async def tick(self) -> None:
         """Verify at the first look, after each outage, and when the last time is long ago.
 
         Raises:
@@ -42,9 +42,9 @@ class Verifier:
             return
         for publication in await self._work.newest_live(RECENT):
             await self.verify(publication)
-        self._outages, self._due_at = outages, steady_seconds() + LONGEST_SECONDS
+        self._outages, self._due_at = outages, steady_seconds() + MAX_INTERVAL_SECONDS
 
-    async def verify(self, one: Published) -> bool:
+    async def verify(self, one: ExpectedPublication) -> bool:
         """Count one publication; returns whether it was incomplete and is published anew.
 
         Raises:

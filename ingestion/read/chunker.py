@@ -12,9 +12,9 @@ from itertools import accumulate
 from math import ceil, inf
 
 from ingestion.read.arranging import Block
-from ingestion.read.sentences import Span, sentences
+from ingestion.read.sentences import PageSpan, sentences
 from ingestion.read.structure import Structure
-from ingestion.read.units import Unit, units_of
+from ingestion.read.units import ChunkUnit, units_of
 from storage.models import Chunk, Page
 from storage.pdf.models import ReadPdf
 from storage.tokens import count_tokens
@@ -65,12 +65,12 @@ def chunk_document(
     return ChunkedDocument(title, tuple(chunker.chunk(ordinal, part) for ordinal, part in enumerate(parts)))
 
 
-def _runs(units: Iterable[Unit]) -> Iterator[list[Unit]]:
+def _runs(units: Iterable[ChunkUnit]) -> Iterator[list[ChunkUnit]]:
     """Units that may share a chunk: one page, one top-level section, and one subsection unless small.
 
     Headings without a text of their own go with what follows them, and so does a small preamble.
     """
-    run: list[Unit] = []
+    run: list[ChunkUnit] = []
     for unit in units:
         if run and _parts(run, unit):
             yield run
@@ -80,7 +80,7 @@ def _runs(units: Iterable[Unit]) -> Iterator[list[Unit]]:
         yield run
 
 
-def _parts(run: list[Unit], unit: Unit) -> bool:
+def _parts(run: list[ChunkUnit], unit: ChunkUnit) -> bool:
     last = run[-1]
     if last.binds:
         return False
@@ -126,7 +126,7 @@ class _Chunker:
     maps: dict[int, WordMap] = field(default_factory=dict)
     """Page -> its words."""
 
-    def measured(self, units: Iterable[Unit]) -> Iterator[Unit]:
+    def measured(self, units: Iterable[ChunkUnit]) -> Iterator[ChunkUnit]:
         """Units with their sizes; one that is larger than a chunk comes in parts."""
         for unit in units:
             text = self._text(unit.spans)[0]
@@ -138,12 +138,14 @@ class _Chunker:
             else:
                 yield from self._cut(unit)
 
-    def _cut(self, unit: Unit) -> Iterator[Unit]:
+    def _cut(self, unit: ChunkUnit) -> Iterator[ChunkUnit]:
         """Halve a unit between two sentences, else two words, or an endless word, until its parts fit."""
         if unit.size <= 1:
             yield unit
             return
-        words = [Span(span.page, word.start, word.end) for span in unit.spans for word in self._words(span)]
+        words = [
+            PageSpan(span.page, word.start, word.end) for span in unit.spans for word in self._words(span)
+        ]
         if len(words) == 1:
             words = _halves(words[0])
         middle = self._seam(unit.spans, words)
@@ -151,9 +153,9 @@ class _Chunker:
             spans = _merged(half)
             text = self._text(spans)[0]
             size, tokens = self.measure.of(text), self.measure.tokens(text)
-            yield from self._cut(Unit(spans, unit.path, unit.is_heading, size=size, tokens=tokens))
+            yield from self._cut(ChunkUnit(spans, unit.path, unit.is_heading, size=size, tokens=tokens))
 
-    def _seam(self, spans: Iterable[Span], words: Sequence[Span]) -> int:
+    def _seam(self, spans: Iterable[PageSpan], words: Sequence[PageSpan]) -> int:
         """Number of the word before which to halve: a sentence's first, as near to the middle as can be."""
         begins = {
             (span.page, start)
@@ -164,7 +166,7 @@ class _Chunker:
         seams = (at for at, word in enumerate(words) if at and word[:2] in begins)
         return min(seams, key=lambda at: abs(at - middle), default=middle)
 
-    def split(self, run: list[Unit]) -> Iterator[list[Unit]]:
+    def split(self, run: list[ChunkUnit]) -> Iterator[list[ChunkUnit]]:
         """A run in as few and as equal parts as fit."""
         waiting = [run]
         while waiting:
@@ -176,12 +178,12 @@ class _Chunker:
             middle = _middle(units, ceil(total))
             waiting += (units[middle:], units[:middle])
 
-    def _size(self, units: list[Unit]) -> float:
+    def _size(self, units: list[ChunkUnit]) -> float:
         has_header = units[0].header is not None
         most_tokens = inf if has_header else sum(unit.tokens + TOKENS_OF_A_GAP for unit in units)
         return self.measure.of(self._text(_spans(units))[0], most_tokens)
 
-    def chunk(self, ordinal: int, units: list[Unit]) -> Chunk:
+    def chunk(self, ordinal: int, units: list[ChunkUnit]) -> Chunk:
         """The chunk of these units."""
         spans = _spans(units)
         text, offsets = self._text(spans)
@@ -198,7 +200,7 @@ class _Chunker:
             ordinal, text, self.measure.tokens(text), path, WordMap.joined(words), tuple(page_starts)
         )
 
-    def _text(self, spans: Sequence[Span]) -> tuple[str, list[int]]:
+    def _text(self, spans: Sequence[PageSpan]) -> tuple[str, list[int]]:
         """The spans' text, and where each begins in it; the page's own white space stands between."""
         parts: list[str] = []
         offsets: list[int] = []
@@ -212,14 +214,14 @@ class _Chunker:
             length, last = offsets[-1] + span.end - span.start, span
         return "".join(parts), offsets
 
-    def _words(self, span: Span, shift: int = 0) -> WordMap:
+    def _words(self, span: PageSpan, shift: int = 0) -> WordMap:
         """The words of a span; of an endless word that was cut, the part that lies in it."""
         if span.page not in self.maps:
             self.maps[span.page] = WordMap.of(self.pages[span.page].words)
         return self.maps[span.page].within(span.start, span.end, shift)
 
 
-def _middle(run: list[Unit], parts: int) -> int:
+def _middle(run: list[ChunkUnit], parts: int) -> int:
     """Where the first of ``parts`` equal parts ends, or the first half of many.
 
     A heading stays with what follows it, and so does what is bound; of nothing else, the last one does.
@@ -233,24 +235,24 @@ def _middle(run: list[Unit], parts: int) -> int:
     return next(bodies, max(1, end - 1))
 
 
-def _stays(unit: Unit) -> bool:
+def _stays(unit: ChunkUnit) -> bool:
     return unit.is_heading or unit.binds
 
 
-def _halves(word: Span) -> list[Span]:
+def _halves(word: PageSpan) -> list[PageSpan]:
     middle = (word.start + word.end) // 2
     return [word._replace(end=middle), word._replace(start=middle)]
 
 
-def _spans(units: Sequence[Unit]) -> list[Span]:
+def _spans(units: Sequence[ChunkUnit]) -> list[PageSpan]:
     """What the units say; a table that is cut begins with its header again."""
     header = units[0].header
     return [*([header] if header else []), *(span for unit in units for span in unit.spans)]
 
 
-def _merged(words: Iterable[Span]) -> list[Span]:
+def _merged(words: Iterable[PageSpan]) -> list[PageSpan]:
     """Words of one page put together to one span."""
-    spans: list[Span] = []
+    spans: list[PageSpan] = []
     for word in words:
         if spans and spans[-1].page == word.page:
             spans[-1] = spans[-1]._replace(end=word.end)

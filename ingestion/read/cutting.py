@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from ingestion.work.side_process import SideProcesses
+from ingestion.work.side_process import ComputePool
 from storage.embedding import Embedder
 from storage.models import Box
 from storage.readings import ReadingFiles
 
 
-class Cutter:
+class ChunkingClient:
     """Cuts chunks of at most ``chunk_tokens`` tokens that fit the embedder's window."""
 
     def __init__(
         self,
-        side: SideProcesses,
+        compute_pool: ComputePool,
         files: ReadingFiles,
         embedder: Embedder,
         chunk_tokens: int,
@@ -24,7 +24,7 @@ class Cutter:
         reads_pictures: bool,
     ) -> None:
         """``reads_pictures``: a PDF without text is not refused, for OCR is to read it."""
-        self._side = side
+        self._compute_pool = compute_pool
         self._files = files
         self._embedder = embedder
         self._chunk_tokens = chunk_tokens
@@ -58,12 +58,14 @@ class Cutter:
             **_lengths(layout, ocr or b""),
             "pictures": self._pictures(ocr),
         }
-        made: dict[str, Any] = await self._side.run(job, pages + layout + (ocr or b""))
+        made: dict[str, Any] = await self._compute_pool.run(job, pages + layout + (ocr or b""))
         return made
 
     async def find_crops(self, pages: bytes, layout: bytes, ocr: bytes) -> list[tuple[int, Box]]:
         """(page, box) of the figures whose words OCR should read; arguments and errors as of ``cut``."""
-        found = await self._side.run({"do": "find crops", **_lengths(layout, ocr)}, pages + layout + ocr)
+        found = await self._compute_pool.run(
+            {"do": "find crops", **_lengths(layout, ocr)}, pages + layout + ocr
+        )
         return [(page, Box(*box)) for page, box in found]
 
     def _pictures(self, ocr: bytes | None) -> str:

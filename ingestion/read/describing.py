@@ -16,11 +16,11 @@ from storage.models import Box
 from storage.pdf.models import RenderedPage
 
 DPI = 110
-MOST_FIGURES = 200
+MAX_FIGURES = 200
 """Figures of a PDF that a model is asked about."""
-MOST_FAILURES, REST_SECONDS = 3, 600.0
+MAX_FAILURES, REST_SECONDS = 3, 600.0
 """So many in a row, and the model is away: for so long nobody waits for it, whatever the document."""
-LONGEST_DESCRIPTION = 600
+MAX_DESCRIPTION_CHARS = 600
 """Characters."""
 
 Wait = Callable[[], Awaitable[object]]
@@ -44,7 +44,7 @@ class VisionModel(Protocol):
         """In a few sentences; None when it could not."""
 
 
-class Describer:
+class FigureDescriber:
     """Describes the figures of contents, one after the other."""
 
     def __init__(self, blobs: Blobs, renderer: Renderer, model: VisionModel) -> None:
@@ -54,17 +54,17 @@ class Describer:
         self._failures = 0
         self._rests_until = steady_seconds()
 
-    async def describe(self, sha256: str, figures: Sequence[Figure], wait_for_quiet: Wait) -> list[Figure]:
+    async def describe(self, sha256: str, figures: Sequence[Figure], wait_until_idle: Wait) -> list[Figure]:
         """The same figures, described as far as the model could; those that were stay as they are.
 
         Raises:
             EngineStartError, OSError: an engine or a disk is at fault.
         """
         path, described = self._blobs.path(sha256), list(figures)
-        for number, figure in enumerate(figures[:MOST_FIGURES]):
+        for number, figure in enumerate(figures[:MAX_FIGURES]):
             if figure.description or steady_seconds() < self._rests_until:
                 continue
-            await wait_for_quiet()
+            await wait_until_idle()
             described[number] = replace(figure, description=await self._ask(path, figure))
         return described
 
@@ -75,10 +75,10 @@ class Describer:
             return ""
         said = await self._model.describe(picture, figure.caption)
         self._note(is_well=bool(said))
-        return " ".join((said or "").split())[:LONGEST_DESCRIPTION]
+        return " ".join((said or "").split())[:MAX_DESCRIPTION_CHARS]
 
     def _note(self, *, is_well: bool) -> None:
         self._failures = 0 if is_well else self._failures + 1
-        if self._failures == MOST_FAILURES:
+        if self._failures == MAX_FAILURES:
             self._failures, self._rests_until = 0, steady_seconds() + REST_SECONDS
             _log.warning("the vision endpoint is left alone for %d s", REST_SECONDS)

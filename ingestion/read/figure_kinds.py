@@ -7,7 +7,7 @@ import re
 from storage.figure_models import FigureKind
 from storage.pdf.shapes import Shapes
 
-LEAST_BARS, LEAST_SLICES = 3, 3
+MIN_BARS, MIN_SLICES = 3, 3
 """Fewer rectangles or sectors may be anything."""
 
 SEVERAL_NUMBERS = 4
@@ -39,9 +39,9 @@ def kind_of(caption: str, text: str, shapes: Shapes) -> FigureKind:
     if named:
         return named[0] if len(named) == 1 else FigureKind.UNKNOWN
     drawn = {
-        FigureKind.BAR: shapes.bars >= LEAST_BARS,
+        FigureKind.BAR: shapes.bars >= MIN_BARS,
         FigureKind.LINE: shapes.lines > 0,
-        FigureKind.PIE: shapes.slices >= LEAST_SLICES,
+        FigureKind.PIE: shapes.slices >= MIN_SLICES,
     }
     seen = [kind for kind, is_drawn in drawn.items() if is_drawn]
     return seen[0] if len(seen) == 1 else FigureKind.UNKNOWN

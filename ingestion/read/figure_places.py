@@ -14,7 +14,7 @@ from storage.word_map import WordMap
 
 CONTEXT_WORDS = 60
 
-ELSEWHERE = 1.0
+OTHER_PAGE_DISTANCE = 1.0
 """Distance of what stands on another page: a page's height."""
 
 _PARAGRAPH = re.compile(r"[^\n]+(?:\n[^\n]+)*")
@@ -31,7 +31,7 @@ class _Sentence(NamedTuple):
     text: str
 
 
-class Surroundings:
+class FigureContext:
     """A document's chunks, asked about the figures among them."""
 
     def __init__(self, chunks: Sequence[Chunk]) -> None:
@@ -99,7 +99,7 @@ def _sentences(chunk: Chunk, page: int, own: Sequence[Box]) -> Iterator[_Sentenc
             if first is None or text.startswith("|"):
                 continue
             if first.page != page:
-                yield _Sentence(ELSEWHERE, start, text)
+                yield _Sentence(OTHER_PAGE_DISTANCE, start, text)
             elif not any(is_middle_in(first.box, box) for box in own):
                 yield _Sentence(_distance(first.box, own[0]), start, text)
 

@@ -14,7 +14,7 @@ from itertools import product
 
 from ingestion.read.arranging import ArrangedPdf, Block
 from ingestion.read.figure_kinds import holds_data, kind_of
-from ingestion.read.figure_places import Surroundings
+from ingestion.read.figure_places import FigureContext
 from ingestion.read.regions import is_middle_in
 from storage.figure_models import Figure
 from storage.models import Box, Chunk, Page, PlacedWord
@@ -28,13 +28,13 @@ CAPTION_POINTS, CAPTION_OVERLAP = 40.0, 0.5
 """How far above or below a caption stands at most, and the least share of the narrower of the two that is
 shared; one that says its number may begin at the margin, whatever the figure does."""
 
-LONGEST_CAPTION, LONGEST_TEXT = 300, 2000
+MAX_CAPTION_CHARS, MAX_TEXT_CHARS = 300, 2000
 """Characters."""
 
-MOST_ON_A_PAGE = 100
+MAX_PER_PAGE = 100
 """Boxes: a page of more is a pattern, and takes longer than it is worth."""
 
-FEW_WORDS = 4
+MAX_LABEL_WORDS = 4
 """A figure with fewer words of its own may hold more in its pixels."""
 
 LABEL = re.compile(
@@ -62,7 +62,7 @@ class Caption:
 
 
 @dataclass(frozen=True, slots=True)
-class Outline:
+class FigureOutline:
     """A figure before anybody knows its chunk."""
 
     page: Page
@@ -77,11 +77,11 @@ class Outline:
         return [word for word in inside if not (skipped and is_middle_in(word.box, skipped))]
 
 
-def outlines(arranged: ArrangedPdf) -> Iterator[Outline]:
+def outlines(arranged: ArrangedPdf) -> Iterator[FigureOutline]:
     """Every figure of a document, page after page."""
     pages = zip(arranged.pdf.pages, arranged.pdf.lines, arranged.blocks, strict=True)
     for page, lines, blocks in pages:
-        regions = arranged.figures.get(page.number, ())[:MOST_ON_A_PAGE]
+        regions = arranged.figures.get(page.number, ())[:MAX_PER_PAGE]
         if regions:
             yield from _merged(_captioned(page, regions, _captions(page, lines, blocks)))
 
@@ -92,7 +92,7 @@ def crops_for_ocr(arranged: ArrangedPdf) -> list[tuple[int, Box]]:
     return [
         (one.page.number, one.box)
         for one in outlines(arranged)
-        if one.page.number not in known and len(one.words()) < FEW_WORDS
+        if one.page.number not in known and len(one.words()) < MAX_LABEL_WORDS
     ]
 
 
@@ -106,21 +106,21 @@ def find_figures(
         chunks: those that it was cut into.
         crops: what OCR read in some of the figures.
     """
-    surroundings = Surroundings(chunks)
+    context = FigureContext(chunks)
     read = {(crop.number, crop.clip): crop.text for crop in crops}
-    found = (_figure(one, surroundings, read) for one in outlines(arranged))
+    found = (_figure(one, context, read) for one in outlines(arranged))
     return tuple(figure for figure in found if figure.said)
 
 
 def _figure(
-    outline: Outline, surroundings: Surroundings, read: Mapping[tuple[int, Box | None], str]
+    outline: FigureOutline, context: FigureContext, read: Mapping[tuple[int, Box | None], str]
 ) -> Figure:
     page, caption = outline.page, outline.caption
     within = read.get((page.number, outline.box), "") or _printed(page, outline.words())
-    text = " ".join(within.split())[:LONGEST_TEXT]
+    text = " ".join(within.split())[:MAX_TEXT_CHARS]
     name = caption.text if caption else _own_name(within)
     label = LABEL.match(name)
-    chunk = surroundings.chunk_of(page.number, outline.box, caption.box if caption else None)
+    chunk = context.chunk_of(page.number, outline.box, caption.box if caption else None)
     return Figure(
         page=page.number,
         box=outline.box,
@@ -129,7 +129,7 @@ def _figure(
         chunk=chunk.ordinal if chunk else None,
         heading_path=chunk.heading_path if chunk else (),
         caption=name,
-        context=surroundings.context(
+        context=context.context(
             chunk, page.number, [outline.box, *([caption.box] if caption else [])], label and label["number"]
         ),
         text=text,
@@ -165,10 +165,10 @@ def _captions(page: Page, lines: Sequence[Line], blocks: Sequence[Block]) -> lis
 def _shortened(text: str) -> str:
     """On one line, and cut between two words when a whole paragraph follows."""
     line = " ".join(text.split())
-    return line if len(line) <= LONGEST_CAPTION else line[:LONGEST_CAPTION].rsplit(" ", 1)[0]
+    return line if len(line) <= MAX_CAPTION_CHARS else line[:MAX_CAPTION_CHARS].rsplit(" ", 1)[0]
 
 
-def _captioned(page: Page, regions: Sequence[Region], captions: Sequence[Caption]) -> list[Outline]:
+def _captioned(page: Page, regions: Sequence[Region], captions: Sequence[Caption]) -> list[FigureOutline]:
     """Each caption goes to the nearest figure that has none yet."""
     gaps = sorted(
         (gap, number, which)
@@ -180,7 +180,7 @@ def _captioned(page: Page, regions: Sequence[Region], captions: Sequence[Caption
         if number not in given and which not in given.values():
             given[number] = which
     return [
-        Outline(page, region.box, region.shapes, captions[given[number]] if number in given else None)
+        FigureOutline(page, region.box, region.shapes, captions[given[number]] if number in given else None)
         for number, region in enumerate(regions)
     ]
 
@@ -194,20 +194,22 @@ def _caption_gap(page: Page, figure: Box, caption: Caption) -> float | None:
     return gap if shared > least and gap <= CAPTION_POINTS else None
 
 
-def _merged(parts: Sequence[Outline]) -> list[Outline]:
+def _merged(parts: Sequence[FigureOutline]) -> list[FigureOutline]:
     """Parts that touch, or nearly do, put together; two captions keep two figures apart."""
-    kept: list[Outline] = []
+    kept: list[FigureOutline] = []
     for part in parts:
         whole = part
         while near := next((one for one in kept if _is_one(one, whole)), None):
             kept.remove(near)
             shapes = Shapes(*(max(pair) for pair in zip(near.shapes, whole.shapes, strict=True)))
-            whole = Outline(part.page, union(near.box, whole.box), shapes, near.caption or whole.caption)
+            whole = FigureOutline(
+                part.page, union(near.box, whole.box), shapes, near.caption or whole.caption
+            )
         kept.append(whole)
     return kept
 
 
-def _is_one(one: Outline, other: Outline) -> bool:
+def _is_one(one: FigureOutline, other: FigureOutline) -> bool:
     if one.caption and other.caption:
         return False
     page, (a, b) = one.page, (one.box, other.box)

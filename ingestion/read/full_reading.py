@@ -11,8 +11,8 @@ from functools import partial
 import numpy as np
 
 from ingestion.read.describing import Describe
-from ingestion.read.looking import Look, Pace
-from ingestion.read.sentence_embedding import SentenceEmbedding
+from ingestion.read.looking import LayoutChunker, ReadingPacer
+from ingestion.read.sentence_embedding import SentenceEmbedder
 from storage.clock import steady_seconds
 from storage.crash_points import reach
 from storage.embedding import Embedder, Vectors
@@ -26,7 +26,7 @@ from storage.errors import (
 from storage.figure_models import Figure
 from storage.leases import pause
 from storage.models import Reading, Rung
-from storage.reading_work import Made, ReadingClaim, ReadingWork
+from storage.reading_work import ReadingClaim, ReadingQueue, ReadingResult
 from storage.readings import ReadingFiles
 from storage.vector_cache import VectorCache
 
@@ -38,21 +38,21 @@ class FullReader:
 
     def __init__(
         self,
-        work: ReadingWork,
+        work: ReadingQueue,
         files: ReadingFiles,
         embedder: Embedder,
         vectors: VectorCache,
-        look: Look,
+        layout_chunker: LayoutChunker,
         *,
         describe: Describe | None = None,
-        sentences: SentenceEmbedding | None = None,
+        sentences: SentenceEmbedder | None = None,
     ) -> None:
         """``describe``: asks a vision model what figures show; None: nobody is asked.
 
         ``sentences``: gives vectors to what can be quoted; None: it gets them when it is asked for.
         """
         self._work = work
-        self._look = look
+        self._layout_chunker = layout_chunker
         self._describe = describe
         self._sentences = sentences
         self._files = files
@@ -67,7 +67,7 @@ class FullReader:
             return None
         return await self._work.claim(Rung.FULL)
 
-    async def read(self, claim: ReadingClaim, wait_for_quiet: Callable[[], Awaitable[object]]) -> None:
+    async def read(self, claim: ReadingClaim, wait_until_idle: Callable[[], Awaitable[object]]) -> None:
         """Make the vectors of a content.
 
         Args:
@@ -82,11 +82,11 @@ class FullReader:
             raise BlobsUnavailable("the quick reading it starts from is gone")
         started, base = time.monotonic(), quick
         try:
-            base = await self._cut(claim, quick, wait_for_quiet)
-            figures = await self._figures(base, wait_for_quiet)
+            base = await self._cut(claim, quick, wait_until_idle)
+            figures = await self._figures(base, wait_until_idle)
             texts = await self._files.texts(base.id)
-            vectors = await self._embed([*texts, *(figure.said for figure in figures)], wait_for_quiet)
-            sentences = await self._sentences.embed(texts, wait_for_quiet) if self._sentences else []
+            vectors = await self._embed([*texts, *(figure.said for figure in figures)], wait_until_idle)
+            sentences = await self._sentences.embed(texts, wait_until_idle) if self._sentences else []
             await self._files.write_vectors(claim.id, base.id, vectors, figures, sentences)
         except LostReading as error:
             return await self._work.wait_for(claim, quick.id if base.id == claim.id else base.id, str(error))
@@ -103,11 +103,11 @@ class FullReader:
         }
         space = self._embedder.space
         await self._work.finish(
-            claim, Made(base.title, base.pages, base.chunks, details, base.figures, space)
+            claim, ReadingResult(base.title, base.pages, base.chunks, details, base.figures, space)
         )
 
     async def _cut(
-        self, claim: ReadingClaim, quick: Reading, wait_for_quiet: Callable[[], Awaitable[object]]
+        self, claim: ReadingClaim, quick: Reading, wait_until_idle: Callable[[], Awaitable[object]]
     ) -> Reading:
         """The reading that holds the chunks: its own, one alike, or the quick one when it cannot be bettered.
 
@@ -117,8 +117,8 @@ class FullReader:
         if claim.alike:
             return claim.alike
         try:
-            pace = Pace(wait_for_quiet, partial(self._work.note_pages, claim))
-            made = await self._look.cut(claim, quick, pace)
+            pace = ReadingPacer(wait_until_idle, partial(self._work.note_pages, claim))
+            made = await self._layout_chunker.cut(claim, quick, pace)
         except DocumentError as error:
             if isinstance(error, PasswordProtected) or not quick.chunks:
                 raise
@@ -130,11 +130,11 @@ class FullReader:
         return replace(quick, id=claim.id, **made)
 
     async def _figures(
-        self, base: Reading, wait_for_quiet: Callable[[], Awaitable[object]]
+        self, base: Reading, wait_until_idle: Callable[[], Awaitable[object]]
     ) -> Sequence[Figure]:
         """The figures, described where a vision model is asked."""
         figures = await self._files.figures(base.id) if base.figures else []
-        return await self._describe(base.sha256, figures, wait_for_quiet) if self._describe else figures
+        return await self._describe(base.sha256, figures, wait_until_idle) if self._describe else figures
 
     def _rest(self, error: EmbedderUnavailable) -> None:
         """What an embedder told one document holds for all: ten thousand would else ask it one by one."""
@@ -142,11 +142,11 @@ class FullReader:
         seconds = max(pause(self._failures).total_seconds(), error.retry_after)
         self._rests_until = max(self._rests_until, steady_seconds() + seconds)
 
-    async def _embed(self, texts: Sequence[str], wait_for_quiet: Callable[[], Awaitable[object]]) -> Vectors:
+    async def _embed(self, texts: Sequence[str], wait_until_idle: Callable[[], Awaitable[object]]) -> Vectors:
         """Batch by batch, so that documents take turns and quick work can come between."""
         batches = []
         for start in range(0, len(texts), self._embedder.batch):
-            await wait_for_quiet()
+            await wait_until_idle()
             batch = texts[start : start + self._embedder.batch]
             batches.append(await self._vectors.embed(self._embedder, batch))
             reach("after-vectors")

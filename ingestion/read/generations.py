@@ -27,12 +27,12 @@ def generations_of(settings: IngestionSettings, embedder: Embedder) -> Generatio
     terms = f"+{ANALYZER}"
     if settings.stop_at == "quick":
         return Generations(quick + terms, None)
-    cut = f"{quick}+{LAYOUT if settings.layout else 'fonts'}+{_sight(settings)}"
+    cut = f"{quick}+{LAYOUT if settings.layout else 'fonts'}+{_vision_id(settings)}"
     sentences = f"+{SPLITTER}" if settings.sentence_vectors else ""
     return Generations(quick + terms, cut + embedder.id + sentences + terms, cut)
 
 
-def _sight(settings: IngestionSettings) -> str:
+def _vision_id(settings: IngestionSettings) -> str:
     """Who describes figures: another model describes them anew, and nobody's are not those of one."""
     if not (settings.vision_url and settings.vision_model):
         return "blind+"

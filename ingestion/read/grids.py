@@ -17,17 +17,17 @@ WIDE_GAP, VERY_WIDE_GAP = 1.2, 3.0
 """Words of one cell seldom stand further from each other than this many times their height, and never."""
 NO_GAP = 0.4
 """Words nearer to each other than this go on, whatever column they are in."""
-LEAST_ROWS = 2
+MIN_ROWS = 2
 """In so many rows, and half of those that have words, a strip must part words to part columns."""
 
-MOST_SPANNING = 0.25
+MAX_SPANNING_SHARE = 0.25
 """Share of the rows that may span the strip, such as a remark over both columns."""
 
-MOST_WORDS = 1500
+MAX_WORDS = 1500
 """A column of more words than any printed page has is not parted: the time grows with their square."""
 
-MOST_DOTS = 0.25
-LONGEST_LABEL = 6
+MAX_DOTS_SHARE = 0.25
+MAX_LABEL_WORDS = 6
 """Words before the colon."""
 
 Cell = list[PlacedWord]
@@ -71,7 +71,7 @@ def _is_bold(row: Sequence[Cell], lines: Sequence[Line]) -> bool:
 def _is_contents(words: Sequence[PlacedWord], page: Page) -> bool:
     """A table of contents: dots lead to its page numbers."""
     dots = sum(not page.text[word.start : word.end].strip(".…·") for word in words)
-    return dots > MOST_DOTS * len(words)
+    return dots > MAX_DOTS_SHARE * len(words)
 
 
 def _filled(cells: Sequence[Sequence[Box | None]], words: Sequence[PlacedWord], aspect: float) -> Rows:
@@ -110,7 +110,7 @@ def _parted(rows: Rows, aspect: float) -> Rows:
     column = 0
     while column < len(rows[0]):
         cells = [row[column] for row in rows]
-        if sum(map(len, cells)) > MOST_WORDS:
+        if sum(map(len, cells)) > MAX_WORDS:
             column += 1
             continue
         gaps = [list(_gaps(cell, aspect, WIDE_GAP)) for cell in cells]
@@ -133,7 +133,7 @@ def _strip(cells: Sequence[Cell], gaps: Sequence[Sequence[Gap]]) -> float | None
         spanning = sum(
             not _parts(own, at) and _spans(cell, at) for cell, own in zip(cells, gaps, strict=True)
         )
-        if parted >= max(LEAST_ROWS, filled / 2) and spanning <= MOST_SPANNING * filled:
+        if parted >= max(MIN_ROWS, filled / 2) and spanning <= MAX_SPANNING_SHARE * filled:
             found[at] = x1 - x0
     return max(found, key=found.__getitem__, default=None)
 
@@ -217,7 +217,7 @@ def _holds_labels(rows: Rows, column: int, text: str) -> bool:
 
 
 def _label_and_value(cell: Cell, text: str) -> list[Cell]:
-    for number, word in enumerate(cell[:LONGEST_LABEL], start=1):
+    for number, word in enumerate(cell[:MAX_LABEL_WORDS], start=1):
         if text[word.end - 1] == ":":
             return [cell[:number], cell[number:]]
     return [cell, []]

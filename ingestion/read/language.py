@@ -13,19 +13,19 @@ from py3langid.langid import MODEL_FILE, LanguageIdentifier
 from storage.metadata_models import MetadataField
 from storage.pdf.models import ReadPdf
 
-LEAST_WORDS = 20
+MIN_WORDS = 20
 """Of a page: fewer may be names and numbers only."""
-MOST_LETTERS = 4000
-LEAST_SURE = 0.95
+MAX_LETTERS = 4000
+MIN_PROBABILITY = 0.95
 
 
 def read_language(pdf: ReadPdf) -> MetadataField | None:
     """The language of the first page with enough words, as an ISO 639-1 code; None when nothing is sure."""
-    page = next((one for one in pdf.pages if len(one.words) >= LEAST_WORDS), None)
+    page = next((one for one in pdf.pages if len(one.words) >= MIN_WORDS), None)
     if page is None:
         return None
-    code, probability = _identifier().classify(page.text[:MOST_LETTERS])
-    return MetadataField("language", str(code), page.number, ()) if probability >= LEAST_SURE else None
+    code, probability = _identifier().classify(page.text[:MAX_LETTERS])
+    return MetadataField("language", str(code), page.number, ()) if probability >= MIN_PROBABILITY else None
 
 
 @cache

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from ingestion.read.cutting import Cutter
+from ingestion.read.cutting import ChunkingClient
 from ingestion.read.describing import Renderer
 from storage.blobs import Blobs
 from storage.errors import DocumentError, PasswordProtected
@@ -18,7 +18,7 @@ from storage.reading_work import ReadingClaim
 BATCH = 10
 """Pages looked at in one go, some seconds of work: then whatever is more urgent comes first."""
 
-MOST_FAILURES = 10
+MAX_FAILURES = 10
 """Pages that may fail by themselves before the rest of a document is left alone."""
 
 _FIGURE = b'"figure"'
@@ -26,12 +26,12 @@ _FIGURE = b'"figure"'
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class ReadingPacer:
     """How a long reading keeps in step with all else."""
 
     wait: Callable[[], Awaitable[object]]
     """Returns when nothing more urgent runs."""
-    tell: Callable[[int], Awaitable[object]]
+    report: Callable[[int], Awaitable[object]]
     """So many pages were looked at so far."""
 
 
@@ -48,21 +48,27 @@ class PageViewer(Renderer, Protocol):
         """What is printed in a page's picture, or in a part of it, as ``wire`` reads it; as ``fetch``."""
 
 
-class Look:
+class LayoutChunker:
     """Makes the pages and chunks of a full reading."""
 
     def __init__(
-        self, blobs: Blobs, viewer: PageViewer, cutter: Cutter, *, looks: bool, ocr_pages: int
+        self,
+        blobs: Blobs,
+        viewer: PageViewer,
+        chunking_client: ChunkingClient,
+        *,
+        reads_layout: bool,
+        ocr_pages: int,
     ) -> None:
-        """``looks``: at the layout of pages; ``ocr_pages``: as many pictures of a PDF are read, 0: none."""
+        """``reads_layout``: whether the layout model runs; ``ocr_pages``: most pages of a PDF to read by OCR."""
         self._blobs = blobs
         self._viewer = viewer
-        self._cutter = cutter
-        self._looks = looks
+        self._chunking_client = chunking_client
+        self._reads_layout = reads_layout
         self._ocr_pages = ocr_pages
 
-    async def cut(self, claim: ReadingClaim, quick: Reading, pace: Pace) -> dict[str, Any] | None:
-        """Write the reading's pages and chunks, better than the quick one's; what ``Cutter.cut`` made.
+    async def cut(self, claim: ReadingClaim, quick: Reading, pace: ReadingPacer) -> dict[str, Any] | None:
+        """Write the reading's pages and chunks; what ``ChunkingClient.cut`` made.
 
         None: there is nothing to make better.
 
@@ -72,29 +78,29 @@ class Look:
         """
         path = self._blobs.path(claim.sha256)
         for_ocr = quick.details.get("pages_for_ocr", [])[: self._ocr_pages]
-        if not self._looks and not for_ocr:
+        if not self._reads_layout and not for_ocr:
             return None
-        layout = await self._layout(path, quick.pages, pace) if self._looks else b""
+        layout = await self._layout(path, quick.pages, pace) if self._reads_layout else b""
         ocr = await self._ocr(path, [(page, None) for page in for_ocr], pace)
         await pace.wait()
         pages = await self._viewer.fetch(path)
         left = self._ocr_pages - len(for_ocr)
         if left > 0 and _FIGURE in layout:
-            crops = await self._cutter.find_crops(pages, layout, ocr)
+            crops = await self._chunking_client.find_crops(pages, layout, ocr)
             ocr += await self._ocr(path, crops[:left], pace)
             await pace.wait()
-        return await self._cutter.cut(claim.id, pages, layout, ocr)
+        return await self._chunking_client.cut(claim.id, pages, layout, ocr)
 
-    async def _ocr(self, path: Path, pictures: Sequence[tuple[int, Box | None]], pace: Pace) -> bytes:
+    async def _ocr(self, path: Path, pictures: Sequence[tuple[int, Box | None]], pace: ReadingPacer) -> bytes:
         """What OCR reads on these pages, or in these boxes of them; what it cannot read goes without."""
         found: list[bytes] = []
         for page, clip in pictures:
             await pace.wait()
-            with _passed_over():
+            with _page_skipped():
                 found.append(await self._viewer.fetch_ocr(path, page, clip))
         return b"".join(found)
 
-    async def _layout(self, path: Path, count: int, pace: Pace) -> bytes:
+    async def _layout(self, path: Path, count: int, pace: ReadingPacer) -> bytes:
         """The layout of all pages, batch after batch.
 
         A batch that a page ends is tried once more page by page, for one page in a thousand takes all
@@ -103,28 +109,28 @@ class Look:
         found: list[bytes] = []
         failures = 0
         for first, last in _ranges(1, count, BATCH):
-            batch = await self._look(path, first, last, pace)
-            await pace.tell(last)
+            batch = await self._read_layout(path, first, last, pace)
+            await pace.report(last)
             if batch is not None:
                 found.append(batch)
                 continue
             for page in range(first, last + 1):
-                if failures == MOST_FAILURES:
+                if failures == MAX_FAILURES:
                     return b"".join(found)
-                alone = await self._look(path, page, page, pace)
+                alone = await self._read_layout(path, page, page, pace)
                 failures += alone is None
                 found.append(alone or b"")
         return b"".join(found)
 
-    async def _look(self, path: Path, first: int, last: int, pace: Pace) -> bytes | None:
+    async def _read_layout(self, path: Path, first: int, last: int, pace: ReadingPacer) -> bytes | None:
         await pace.wait()
-        with _passed_over():
+        with _page_skipped():
             return await self._viewer.lay_out(path, first, last)
         return None
 
 
 @contextmanager
-def _passed_over() -> Iterator[None]:
+def _page_skipped() -> Iterator[None]:
     """What a page cannot give is done without; a password opens all pages or none."""
     try:
         yield

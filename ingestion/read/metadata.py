@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ingestion.read import dates, values
 from ingestion.read.labels import IGNORED, Labelled, labelled, name_of
 from ingestion.read.language import read_language
-from ingestion.read.metadata_rules import Found, checked, chosen
+from ingestion.read.metadata_rules import MetadataCandidate, checked, chosen
 from ingestion.read.outline import EDGE
 from storage.geometry import rectangles
 from storage.metadata_models import MetadataField
@@ -82,7 +82,7 @@ def _head(pdf: ReadPdf) -> list[_Row]:
     return head
 
 
-def _in_block(head: Sequence[_Row]) -> Iterator[Found]:
+def _in_block(head: Sequence[_Row]) -> Iterator[MetadataCandidate]:
     """Labelled values: behind their labels, in the cell beside them, or in the row under them."""
     for number, row in enumerate(head):
         below = head[number + 1 :]
@@ -94,7 +94,7 @@ def _in_block(head: Sequence[_Row]) -> Iterator[Found]:
         yield from _beside(row)
 
 
-def _table(row: _Row, below: Sequence[_Row]) -> list[Found]:
+def _table(row: _Row, below: Sequence[_Row]) -> list[MetadataCandidate]:
     """Values under a row of nothing but labels."""
     heads, cells = row.cells(), below[0].cells() if below else []
     names = [name_of(head) for head, _, _ in heads]
@@ -102,21 +102,22 @@ def _table(row: _Row, below: Sequence[_Row]) -> list[Found]:
         return []
     pairs = zip(names, cells, strict=True)
     return [
-        Found(name or IGNORED, text, row.page, start, end, LABEL_WEIGHT) for name, (text, start, end) in pairs
+        MetadataCandidate(name or IGNORED, text, row.page, start, end, LABEL_WEIGHT)
+        for name, (text, start, end) in pairs
     ]
 
 
-def _beside(row: _Row) -> Iterator[Found]:
+def _beside(row: _Row) -> Iterator[MetadataCandidate]:
     """A cell that is a label without a colon, and the cell after it."""
     for (head, _, _), (text, start, end) in pairwise(row.cells()):
         name = None if head.endswith(":") else name_of(head)
         if name is not None and name_of(text) is None:
-            yield Found(name, text, row.page, start, end, LABEL_WEIGHT)
+            yield MetadataCandidate(name, text, row.page, start, end, LABEL_WEIGHT)
 
 
-def _running(pdf: ReadPdf) -> Iterator[Found]:
+def _running(pdf: ReadPdf) -> Iterator[MetadataCandidate]:
     """Labelled values of the lines at the edges of most pages after the first one."""
-    found: dict[tuple[str, str], list[Found]] = {}
+    found: dict[tuple[str, str], list[MetadataCandidate]] = {}
     for row in (row for number in range(1, len(pdf.pages)) for row in _rows(pdf, number)):
         if row.line.box.y1 < EDGE or row.line.box.y0 > 1 - EDGE:
             for one in labelled(row.text):
@@ -125,7 +126,7 @@ def _running(pdf: ReadPdf) -> Iterator[Found]:
     return (ones[0] for ones in found.values() if len(ones) >= least)
 
 
-def _found(row: _Row, one: Labelled, weight: int, below: Iterable[_Row]) -> Found:
+def _found(row: _Row, one: Labelled, weight: int, below: Iterable[_Row]) -> MetadataCandidate:
     """A labelled value; a title may go on in the lines under it."""
     end, value = row.line.start + one.end, one.value
     for more in below if one.name == "title" else ():
@@ -136,7 +137,9 @@ def _found(row: _Row, one: Labelled, weight: int, below: Iterable[_Row]) -> Foun
         ):
             break
         end, value = more.line.end, _joined(value, more.text)
-    return Found(one.name, " ".join(value.split()), row.page, row.line.start + one.start, end, weight)
+    return MetadataCandidate(
+        one.name, " ".join(value.split()), row.page, row.line.start + one.start, end, weight
+    )
 
 
 def _joined(text: str, more: str) -> str:
@@ -145,7 +148,7 @@ def _joined(text: str, more: str) -> str:
     return text[:-1] + more if is_cut else f"{text} {more}"
 
 
-def _shapes(head: Sequence[_Row]) -> Iterator[Found]:
+def _shapes(head: Sequence[_Row]) -> Iterator[MetadataCandidate]:
     """What needs no label: an SOP's number, ``IT Department``, the kind of document."""
     for row in head:
         for one in values.shaped_ids(row.text):
@@ -158,11 +161,11 @@ def _shapes(head: Sequence[_Row]) -> Iterator[Found]:
                 yield _part(row, "document_type", kind.group(), start + kind.start())
 
 
-def _part(row: _Row, name: str, value: str, start: int) -> Found:
-    return Found(name, value, row.page, start, start + len(value), SHAPE_WEIGHT)
+def _part(row: _Row, name: str, value: str, start: int) -> MetadataCandidate:
+    return MetadataCandidate(name, value, row.page, start, start + len(value), SHAPE_WEIGHT)
 
 
-def _letterhead(head: Sequence[_Row], labels: Iterable[Found]) -> list[Found]:
+def _letterhead(head: Sequence[_Row], labels: Iterable[MetadataCandidate]) -> list[MetadataCandidate]:
     """The organisation above everything that is labelled; its name may fill two lines."""
     first = min((one.start for one in labels if one.page == 0), default=None)
     lines = [row for row in head if first is None or row.line.end < first][:4]
@@ -174,11 +177,11 @@ def _letterhead(head: Sequence[_Row], labels: Iterable[Found]) -> list[Found]:
             f"{row.text.strip()} {below.text.strip()}" if below and row.line.size == below.line.size else ""
         )
         if values.is_organisation(both):
-            return [Found("organisation", both, 0, row.line.start, below.line.end, SHAPE_WEIGHT)]
+            return [MetadataCandidate("organisation", both, 0, row.line.start, below.line.end, SHAPE_WEIGHT)]
     return []
 
 
-def _field(pdf: ReadPdf, one: Found, is_day_first: bool | None) -> MetadataField:
+def _field(pdf: ReadPdf, one: MetadataCandidate, is_day_first: bool | None) -> MetadataField:
     """As it is shown."""
     page = pdf.pages[one.page]
     boxes = rectangles(page.words, one.start, one.end).get(page.number, [])

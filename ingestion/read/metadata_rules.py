@@ -10,10 +10,10 @@ from typing import NamedTuple
 from ingestion.read import dates, values
 from ingestion.read.labels import IGNORED, NUMBER
 
-LONGEST_VALUE = 120
+MAX_VALUE_CHARS = 120
 
 
-class Found(NamedTuple):
+class MetadataCandidate(NamedTuple):
     """A value where it stands: text[start:end] of page ``page`` (from 0)."""
 
     name: str
@@ -24,7 +24,7 @@ class Found(NamedTuple):
     weight: int
 
 
-def checked(raw: Found, *, is_procedure: bool) -> Iterator[Found]:
+def checked(raw: MetadataCandidate, *, is_procedure: bool) -> Iterator[MetadataCandidate]:
     """What of a value may be shown: nothing of a template's leftover, and of a number no version.
 
     Args:
@@ -32,47 +32,53 @@ def checked(raw: Found, *, is_procedure: bool) -> Iterator[Found]:
         is_procedure: the document says that it is one, so that its number is an SOP's.
     """
     name = "sop_id" if raw.name == NUMBER and is_procedure else raw.name
-    if name not in (IGNORED, NUMBER) and not values.is_nothing(raw.value) and len(raw.value) <= LONGEST_VALUE:
+    if (
+        name not in (IGNORED, NUMBER)
+        and not values.is_nothing(raw.value)
+        and len(raw.value) <= MAX_VALUE_CHARS
+    ):
         yield from _CHECKS.get(name, _text)(raw._replace(name=name))
 
 
-def _text(raw: Found) -> Iterator[Found]:
+def _text(raw: MetadataCandidate) -> Iterator[MetadataCandidate]:
     if any(char.isalpha() for char in raw.value):
         yield raw
 
 
-def _date(raw: Found) -> Iterator[Found]:
+def _date(raw: MetadataCandidate) -> Iterator[MetadataCandidate]:
     if printed := dates.find_date(raw.value):
         yield raw._replace(value=printed.text, end=raw.start + len(printed.text))
 
 
-def _version(raw: Found) -> Iterator[Found]:
+def _version(raw: MetadataCandidate) -> Iterator[MetadataCandidate]:
     if (version := values.find_version(raw.value)) and dates.find_date(raw.value) is None:
-        yield _part(raw, version, "version")
+        yield _sub_value(raw, version, "version")
 
 
-def _id(raw: Found) -> Iterator[Found]:
+def _id(raw: MetadataCandidate) -> Iterator[MetadataCandidate]:
     found = values.find_id(raw.value)
     if found is None or dates.find_date(raw.value) is not None:
         return
     yield raw._replace(value=raw.value[: found.end()], end=raw.start + found.end())
     if version := values.find_version_behind(raw.value, found.end()):
-        yield _part(raw, version, "version", name="version")
+        yield _sub_value(raw, version, "version", name="version")
 
 
 _CHECKS = {"sop_id": _id, "version": _version, "effective": _date, "last_updated": _date}
 
 
-def _part(raw: Found, found: re.Match[str], group: str, *, name: str | None = None) -> Found:
+def _sub_value(
+    raw: MetadataCandidate, found: re.Match[str], group: str, *, name: str | None = None
+) -> MetadataCandidate:
     start, end = found.span(group)
     return raw._replace(
         name=name or raw.name, value=found[group], start=raw.start + start, end=raw.start + end
     )
 
 
-def chosen(found: Iterable[Found]) -> dict[str, Found]:
+def chosen(found: Iterable[MetadataCandidate]) -> dict[str, MetadataCandidate]:
     """The value of each field with the most weight; none where two have the same."""
-    by_name: dict[str, list[Found]] = {}
+    by_name: dict[str, list[MetadataCandidate]] = {}
     for one in found:
         by_name.setdefault(one.name, []).append(one)
     best_ones = {}

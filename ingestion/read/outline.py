@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 from storage.pdf.models import Line, ReadPdf
 
-LARGER = 1.15
+MIN_SIZE_RATIO = 1.15
 """A line this many times the body's size is a heading."""
 
-LONGEST_HEADING = 120
-LONGEST_TITLE_LINES = 3
+MAX_HEADING_CHARS = 120
+MAX_TITLE_LINES = 3
 
 EDGE = 0.12
 """Share of the page's height at its top and bottom where running lines stand."""
@@ -38,7 +38,7 @@ class Rank(NamedTuple):
     depth: int
 
 
-class Outline:
+class HeadingDetector:
     """What the fonts and places of a document's lines say about it."""
 
     def __init__(self, pdf: ReadPdf) -> None:
@@ -79,11 +79,11 @@ class Outline:
         following = [line for line, _ in own if line.start >= largest.start]
         same = takewhile(lambda line: line.size == largest.size, following)
         texts = [text[line.start : line.end] for line in same]
-        return " ".join(" ".join(texts[:LONGEST_TITLE_LINES]).split())
+        return " ".join(" ".join(texts[:MAX_TITLE_LINES]).split())
 
     def is_large(self, line: Line) -> bool:
         """Whether it is printed larger than the body of the document."""
-        return line.size >= self._body * LARGER
+        return line.size >= self._body * MIN_SIZE_RATIO
 
     def rank_of_heading(self, text: str, line: Line) -> Rank | None:
         """The rank of a line that is known as a heading; None when its text could be none."""
@@ -100,7 +100,7 @@ class Outline:
 
 def _could_be_heading(text: str) -> bool:
     letters = sum(map(str.isalpha, text))
-    return letters >= 3 and len(text) <= LONGEST_HEADING and not is_row(text) and not _LEADER.search(text)
+    return letters >= 3 and len(text) <= MAX_HEADING_CHARS and not is_row(text) and not _LEADER.search(text)
 
 
 def is_row(text: str) -> bool:

@@ -8,13 +8,13 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Protocol
 
-from ingestion.read.cutting import Cutter
+from ingestion.read.cutting import ChunkingClient
 from storage.blobs import Blobs
 from storage.crash_points import reach
 from storage.errors import DocumentError, InfrastructureError, PasswordProtected, ReaderKilled
 from storage.leases import pause
 from storage.models import Rung
-from storage.reading_work import Made, ReadingClaim, ReadingWork
+from storage.reading_work import ReadingClaim, ReadingQueue, ReadingResult
 
 _FAULT = "This file runs into a fault of this program ({})."
 _log = logging.getLogger(__name__)
@@ -32,15 +32,15 @@ class QuickReader:
 
     def __init__(
         self,
-        work: ReadingWork,
+        work: ReadingQueue,
         blobs: Blobs,
         pdf: PdfReader,
-        cutter: Cutter,
+        chunking_client: ChunkingClient,
     ) -> None:
         self._work = work
         self._blobs = blobs
         self._pdf = pdf
-        self._cutter = cutter
+        self._chunking_client = chunking_client
 
     async def claim_quick(self) -> ReadingClaim | None:
         """Take the next quick reading, if one waits."""
@@ -58,10 +58,10 @@ class QuickReader:
         started = time.monotonic()
         pages = await self._pdf.fetch(self._blobs.path(claim.sha256))
         reach("after-parse")
-        made = await self._cutter.cut(claim.id, pages)
+        made = await self._chunking_client.cut(claim.id, pages)
         reach("after-reading-file")
         details = {"milliseconds": _milliseconds(started), **made["details"]}
-        await self._work.finish(claim, Made(made["title"], made["pages"], made["chunks"], details))
+        await self._work.finish(claim, ReadingResult(made["title"], made["pages"], made["chunks"], details))
 
     async def fail(self, claim: ReadingClaim, error: Exception) -> None:
         """A step ended with an error: the engines' faults never count against the file, all others do."""

@@ -9,16 +9,16 @@ from collections import Counter
 from collections.abc import Container, Iterator, Sequence
 from statistics import median
 
-from ingestion.read.outline import LARGER
+from ingestion.read.outline import MIN_SIZE_RATIO
 from storage.models import Box, Page
 from storage.pdf.models import BlockKind, Layout, Line, Region
 
-LARGEST_FIGURE_SHARE = 0.4
+MAX_FIGURE_SHARE = 0.4
 """What is called a figure and holds more of the page's words than this is text on a background."""
 
-SMALLEST_FIGURE, SHORTEST_SIDE, LARGEST_LOGO, LOGO_EDGE = 0.015, 0.05, 0.06, 0.1
+MIN_FIGURE, MIN_SIDE, MAX_LOGO, LOGO_EDGE = 0.015, 0.05, 0.06, 0.1
 """Shares of the page, and of its sides: pictures that say something, and logos at the first page's edges."""
-LEAST_REPEATED, REPEATED_SHARE = 3, 0.2
+MIN_REPEATED, REPEATED_SHARE = 3, 0.2
 """Pages at whose same place a picture stands that is a logo."""
 
 
@@ -30,7 +30,7 @@ def repeated_figures(layout: Layout) -> frozenset[Box]:
         for region in regions
         if region.kind is BlockKind.FIGURE
     )
-    least = max(LEAST_REPEATED, REPEATED_SHARE * len(layout.pages))
+    least = max(MIN_REPEATED, REPEATED_SHARE * len(layout.pages))
     return frozenset(place for place, count in places.items() if count >= least)
 
 
@@ -42,7 +42,7 @@ def corrected(
     page: Page, lines: Sequence[Line], regions: Sequence[Region], repeated: Container[Box] = ()
 ) -> list[Region]:
     """The regions of a page, in reading order; ``repeated`` are the document's own ornaments."""
-    most = LARGEST_FIGURE_SHARE * len(page.words)
+    most = MAX_FIGURE_SHARE * len(page.words)
     boxes = [word.box for word in page.words]
     found: list[Region] = []
     for region in regions:
@@ -59,9 +59,9 @@ def corrected(
 def _is_decoration(page: Page, figure: Box, repeated: Container[Box]) -> bool:
     """A logo or an ornament: tiny, at the same place of other pages, or small at the first page's edge."""
     width, height = figure.x1 - figure.x0, figure.y1 - figure.y0
-    is_small = width * height < SMALLEST_FIGURE or min(width, height) < SHORTEST_SIDE
+    is_small = width * height < MIN_FIGURE or min(width, height) < MIN_SIDE
     is_at_edge = figure.y0 < LOGO_EDGE or figure.y1 > 1 - LOGO_EDGE
-    is_logo = page.number == 1 and is_at_edge and width * height < LARGEST_LOGO
+    is_logo = page.number == 1 and is_at_edge and width * height < MAX_LOGO
     return is_small or is_logo or _roughly(figure) in repeated
 
 
@@ -86,7 +86,7 @@ def _headings(lines: Sequence[Line]) -> list[Line]:
     """Bold lines, larger than the table's others, with nothing beside them."""
     if not lines:
         return []
-    size = median(line.size for line in lines) * LARGER
+    size = median(line.size for line in lines) * MIN_SIZE_RATIO
     large = [line for line in lines if line.is_bold and line.size >= size]
     return [line for line in large if not any(_is_beside(line, other) for other in lines)]
 

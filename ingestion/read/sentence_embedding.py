@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from storage.brief_vectors import BriefVectors, shorten
+from storage.brief_vectors import Int8Vectors, quantize
 from storage.crash_points import reach
 from storage.embedding import Embedder
 from storage.quotables import quotables
-from storage.sentence_vectors import SentenceVectors, Span
+from storage.sentence_vectors import ChunkSentenceVectors, TextRange
 from storage.vector_cache import VectorCache
 
-BATCHES_AT_ONCE = 4
+BATCH_CONCURRENCY = 4
 """A sentence costs about a quarter of a chunk: so many batches of them are asked for in one go."""
 
 
@@ -23,24 +23,24 @@ class _Split:
     """A chunk's text and where the parts of it stand that may be quoted."""
 
     text: str
-    spans: tuple[Span, ...]
+    spans: tuple[TextRange, ...]
 
     @property
     def parts(self) -> list[str]:
         return [self.text[start:end] for start, end in self.spans]
 
 
-class SentenceEmbedding:
+class SentenceEmbedder:
     """Embeds in the space of one embedder; a kill loses nothing that the cache took."""
 
     def __init__(self, embedder: Embedder, cache: VectorCache) -> None:
         self._embedder = embedder
         self._cache = cache
-        self._at_once = BATCHES_AT_ONCE * embedder.batch
+        self._batch_size = BATCH_CONCURRENCY * embedder.batch
 
     async def embed(
-        self, texts: Sequence[str], wait_for_quiet: Callable[[], Awaitable[object]]
-    ) -> list[SentenceVectors]:
+        self, texts: Sequence[str], wait_until_idle: Callable[[], Awaitable[object]]
+    ) -> list[ChunkSentenceVectors]:
         """The vectors of every chunk's quotable parts, in the order of the chunks.
 
         Args:
@@ -51,26 +51,26 @@ class SentenceEmbedding:
             EmbedderUnavailable: the embedder's own machine fails.
             DatabaseUnavailable: the database does.
         """
-        found: list[SentenceVectors] = []
-        for portion in _portions(texts, self._at_once):
-            vectors = await self._vectors([part for one in portion for part in one.parts], wait_for_quiet)
+        found: list[ChunkSentenceVectors] = []
+        for portion in _portions(texts, self._batch_size):
+            vectors = await self._vectors([part for one in portion for part in one.parts], wait_until_idle)
             start = 0
             for one in portion:
                 some = vectors[start : start + len(one.spans)]
-                found.append(SentenceVectors.of(self._embedder.space, one.text, one.spans, some))
+                found.append(ChunkSentenceVectors.of(self._embedder.space, one.text, one.spans, some))
                 start += len(one.spans)
         return found
 
     async def _vectors(
-        self, parts: Sequence[str], wait_for_quiet: Callable[[], Awaitable[object]]
-    ) -> BriefVectors:
+        self, parts: Sequence[str], wait_until_idle: Callable[[], Awaitable[object]]
+    ) -> Int8Vectors:
         """Some at a time, so that what is more urgent can come between."""
         made = [np.zeros((0, self._embedder.dimensions), np.float32)]
-        for start in range(0, len(parts), self._at_once):
-            await wait_for_quiet()
-            made.append(await self._cache.embed(self._embedder, parts[start : start + self._at_once]))
+        for start in range(0, len(parts), self._batch_size):
+            await wait_until_idle()
+            made.append(await self._cache.embed(self._embedder, parts[start : start + self._batch_size]))
             reach("after-vectors")
-        return shorten(np.concatenate(made))
+        return quantize(np.concatenate(made))
 
 
 def _portions(texts: Sequence[str], most: int) -> Iterator[list[_Split]]:

@@ -20,7 +20,7 @@ _ABBREVIATION = re.compile(
 )
 
 
-class Span(NamedTuple):
+class PageSpan(NamedTuple):
     """A range of the text of one page (counted from 0)."""
 
     page: int
@@ -28,7 +28,7 @@ class Span(NamedTuple):
     end: int
 
 
-class Piece(NamedTuple):
+class Segment(NamedTuple):
     """A range of a page's text that should stay whole."""
 
     start: int
@@ -39,13 +39,13 @@ class Piece(NamedTuple):
     """A table row: it never goes on elsewhere."""
     binds: bool = False
     """It stays with the piece after it."""
-    header: Span | None = None
+    header: PageSpan | None = None
     """Of a table row: what names its columns, repeated where the table is cut."""
     is_aside: bool = False
     """A caption, a footnote or a word in a figure: the text around it goes on without it."""
 
 
-def pieces(text: str, lines: Iterable[tuple[Line, Rank | None]]) -> Iterator[Piece]:
+def segments_of(text: str, lines: Iterable[tuple[Line, Rank | None]]) -> Iterator[Segment]:
     """The pieces of a page in order; every character of the lines is in exactly one of them."""
     for paragraph in _paragraphs(text, lines):
         is_whole = paragraph.rank or paragraph.is_row or _ITEM.match(text, paragraph.start)
@@ -53,16 +53,16 @@ def pieces(text: str, lines: Iterable[tuple[Line, Rank | None]]) -> Iterator[Pie
             yield paragraph
         else:
             yield from (
-                Piece(start, end, None, False)
+                Segment(start, end, None, False)
                 for start, end in sentences(text, paragraph.start, paragraph.end)
             )
 
 
-def _paragraphs(text: str, lines: Iterable[tuple[Line, Rank | None]]) -> Iterator[Piece]:
+def _paragraphs(text: str, lines: Iterable[tuple[Line, Rank | None]]) -> Iterator[Segment]:
     """Lines put together until one begins something new."""
-    whole: Piece | None = None
+    whole: Segment | None = None
     for line, rank in lines:
-        new = Piece(line.start, line.end, rank, is_row(text[line.start : line.end]))
+        new = Segment(line.start, line.end, rank, is_row(text[line.start : line.end]))
         if whole and _goes_on(text, whole, new):
             whole = whole._replace(end=new.end)
             continue
@@ -73,7 +73,7 @@ def _paragraphs(text: str, lines: Iterable[tuple[Line, Rank | None]]) -> Iterato
         yield whole
 
 
-def _goes_on(text: str, whole: Piece, new: Piece) -> bool:
+def _goes_on(text: str, whole: Segment, new: Segment) -> bool:
     """The new line continues the paragraph, or the heading, before it."""
     gap = text[whole.end : new.start]
     if gap.strip() or "\n\n" in gap or whole.is_row or new.is_row:

@@ -10,14 +10,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from ingestion.read.arranging import Block
-from ingestion.read.outline import Outline, Rank
-from ingestion.read.sentences import Piece, Span, pieces
+from ingestion.read.outline import HeadingDetector, Rank
+from ingestion.read.sentences import PageSpan, Segment, segments_of
 from storage.pdf.models import BlockKind, Line, ReadPdf
 
 _WARNING = re.compile(r"\W*(?:warning|caution|danger|important|attention|notice|note)\b", re.IGNORECASE)
 _PAGE_NUMBER = re.compile(r"(?:page|seite|p\.)?\s*[\divxl]+(?:\s*(?:of|/|von|de)\s*\d+)?", re.IGNORECASE)
 
-LONGEST_HEADING_LINES = 3
+MAX_HEADING_LINES = 3
 
 _BODY = {BlockKind.TEXT, BlockKind.ITEM}
 _ASIDES = {BlockKind.FIGURE, BlockKind.CAPTION, BlockKind.FOOTNOTE}
@@ -31,13 +31,13 @@ class Structure:
         """``blocks``: those of each page, as ``arranging.py`` finds them; none where only fonts speak."""
         self._pdf = pdf
         self._blocks = blocks or [()] * len(pdf.pages)
-        self._outline = Outline(pdf)
+        self._outline = HeadingDetector(pdf)
 
     def title(self, file: str) -> str:
         """The PDF's own title when it is sane, else the largest heading of page 1, else the file's name."""
         return self._outline.title(file)
 
-    def pieces(self, page: int) -> Iterator[Piece]:
+    def pieces(self, page: int) -> Iterator[Segment]:
         """The pieces of a page (from 0), each with what it is bound to."""
         found = list(self._of_blocks(page) if self._blocks[page] else self._of_lines(page))
         text = self._pdf.pages[page].text
@@ -46,10 +46,10 @@ class Structure:
             before = found[number - 1] if number else None
             yield piece._replace(binds=piece.binds or _binds(text, before, piece, after))
 
-    def _of_lines(self, page: int) -> Iterator[Piece]:
-        return pieces(self._pdf.pages[page].text, self._outline.lines(page))
+    def _of_lines(self, page: int) -> Iterator[Segment]:
+        return segments_of(self._pdf.pages[page].text, self._outline.lines(page))
 
-    def _of_blocks(self, page: int) -> Iterator[Piece]:
+    def _of_blocks(self, page: int) -> Iterator[Segment]:
         text, lines = self._pdf.pages[page].text, self._pdf.lines[page]
         kept = {line.start: rank for line, rank in self._outline.lines(page)}
         blocks = [block for block in self._blocks[page] if not _is_page_number(block, text)]
@@ -60,7 +60,7 @@ class Structure:
                 continue
             is_aside = block.kind in _ASIDES
             stays = block.kind is BlockKind.CAPTION and _stands_before_its_own(blocks, number)
-            for piece in pieces(text, self._ranked(block, own, kept, text)):
+            for piece in segments_of(text, self._ranked(block, own, kept, text)):
                 yield piece._replace(is_aside=is_aside, binds=stays)
 
     def _ranked(
@@ -71,22 +71,22 @@ class Structure:
         if block.kind is BlockKind.HEADING:
             ranks = [self._outline.rank_of_heading(text[line.start : line.end], line) for line in lines]
         elif block.is_seen:
-            is_heading = block.kind in _BODY and len(lines) <= LONGEST_HEADING_LINES and all(ranks)
+            is_heading = block.kind in _BODY and len(lines) <= MAX_HEADING_LINES and all(ranks)
             ranks = ranks if is_heading and text[block.end - 1] not in ".:" else [None] * len(lines)
         return zip(lines, ranks, strict=True)
 
-    def _rows(self, page: int, table: Block, *, is_first: bool) -> Iterator[Piece]:
+    def _rows(self, page: int, table: Block, *, is_first: bool) -> Iterator[Segment]:
         """The rows of a table, each with the header that names its columns, be it on an earlier page."""
         header = self._continued(page, table) if is_first else None
         names = table.has_header and header is None
         for number, (start, end) in enumerate(table.rows):
             if number == 0 and names:
-                header = Span(page, start, end)
-                yield Piece(start, end, None, is_row=True, binds=True)
+                header = PageSpan(page, start, end)
+                yield Segment(start, end, None, is_row=True, binds=True)
             else:
-                yield Piece(start, end, None, is_row=True, header=header)
+                yield Segment(start, end, None, is_row=True, header=header)
 
-    def _continued(self, page: int, table: Block) -> Span | None:
+    def _continued(self, page: int, table: Block) -> PageSpan | None:
         """The header of the table that ends the page before, when this one goes on with it."""
         before = self._last_block(page - 1) if page else None
         if before is None or before.kind is not BlockKind.TABLE or before.columns != table.columns:
@@ -95,7 +95,7 @@ class Structure:
         texts = self._pdf.pages[page - 1].text[start:end], self._pdf.pages[page].text[slice(*table.rows[0])]
         if not before.has_header or texts[0] == texts[1]:
             return None
-        return Span(page - 1, start, end)
+        return PageSpan(page - 1, start, end)
 
     def _last_block(self, page: int) -> Block | None:
         seen = [one for one in self._blocks[page] if one.kind not in {BlockKind.RUNNING, BlockKind.FOOTNOTE}]
@@ -113,7 +113,7 @@ def _stands_before_its_own(blocks: Sequence[Block], number: int) -> bool:
     return after is not None and after.kind in {BlockKind.TABLE, BlockKind.FIGURE}
 
 
-def _binds(text: str, before: Piece | None, piece: Piece, after: Piece | None) -> bool:
+def _binds(text: str, before: Segment | None, piece: Segment, after: Segment | None) -> bool:
     """Whether a piece stays with the one after it."""
     if after is None or after.rank:
         return False

@@ -6,36 +6,36 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ingestion.read.outline import Rank
-from ingestion.read.sentences import Piece, Span, is_open
+from ingestion.read.sentences import PageSpan, Segment, is_open
 from ingestion.read.structure import Structure
 from storage.models import Page
 from storage.pdf.models import ReadPdf
 
 
 @dataclass(slots=True)
-class Unit:
+class ChunkUnit:
     """What is packed whole: a sentence, a step, a row, a heading; in two spans when a page cuts it."""
 
-    spans: list[Span]
+    spans: list[PageSpan]
     path: tuple[str, ...]
     is_heading: bool
     is_open: bool = False
     binds: bool = False
     """It stays with the unit after it."""
     is_aside: bool = False
-    header: Span | None = None
+    header: PageSpan | None = None
     """Of a table row: the row that names its columns, repeated where a chunk begins with this one."""
     size: float = 0.0
     """Share of the largest allowed chunk that it fills, by the scarcer of the two units."""
     tokens: int = 0
 
 
-def units_of(pdf: ReadPdf, structure: Structure, title: str) -> list[Unit]:
+def units_of(pdf: ReadPdf, structure: Structure, title: str) -> list[ChunkUnit]:
     """What a document is packed from, in reading order; a sentence that a page's end cuts is one."""
     return _joined(_headed(pdf, structure, title), pdf.pages)
 
 
-def _headed(pdf: ReadPdf, structure: Structure, title: str) -> Iterator[Unit]:
+def _headed(pdf: ReadPdf, structure: Structure, title: str) -> Iterator[ChunkUnit]:
     """Every piece of the document under the headings it stands under; the title is none of them."""
     open_headings: list[tuple[Rank, str]] = []
     for number, page in enumerate(pdf.pages):
@@ -48,10 +48,10 @@ def _headed(pdf: ReadPdf, structure: Structure, title: str) -> Iterator[Unit]:
             yield _unit(piece, number, path, text)
 
 
-def _unit(piece: Piece, page: int, path: tuple[str, ...], text: str) -> Unit:
+def _unit(piece: Segment, page: int, path: tuple[str, ...], text: str) -> ChunkUnit:
     is_heading = piece.rank is not None
-    return Unit(
-        [Span(page, piece.start, piece.end)],
+    return ChunkUnit(
+        [PageSpan(page, piece.start, piece.end)],
         path,
         is_heading,
         is_open=not is_heading and not piece.is_row and not piece.is_aside and is_open(text),
@@ -61,10 +61,10 @@ def _unit(piece: Piece, page: int, path: tuple[str, ...], text: str) -> Unit:
     )
 
 
-def _joined(units: Iterable[Unit], pages: Sequence[Page]) -> list[Unit]:
+def _joined(units: Iterable[ChunkUnit], pages: Sequence[Page]) -> list[ChunkUnit]:
     """Put together again the sentences that a page's end cuts, whatever stands at the foot of the page."""
-    found: list[Unit] = []
-    last: Unit | None = None
+    found: list[ChunkUnit] = []
+    last: ChunkUnit | None = None
     for unit in units:
         if last and _continues(last, unit, pages):
             last.spans += unit.spans
@@ -76,7 +76,7 @@ def _joined(units: Iterable[Unit], pages: Sequence[Page]) -> list[Unit]:
     return found
 
 
-def _continues(last: Unit, unit: Unit, pages: Sequence[Page]) -> bool:
+def _continues(last: ChunkUnit, unit: ChunkUnit, pages: Sequence[Page]) -> bool:
     page, start, _ = unit.spans[0]
     is_next_page = page == last.spans[-1].page + 1
     is_body = not unit.is_heading and not unit.is_aside and unit.header is None

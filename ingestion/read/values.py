@@ -36,7 +36,7 @@ _KIND = re.compile(
     r"|training documentation)$",
     re.IGNORECASE,
 )
-LONGEST_PREFIX = 30
+MAX_PREFIX_CHARS = 30
 """Characters of a title that may stand before the kind of document it ends with."""
 _ORGANISATION = re.compile(
     r"\b(?:laborator(?:y|ies)|university|college|institute|inc\.?|ltd\.?|llc|gmbh|ag|corp(?:oration)?\.?|company"
@@ -88,7 +88,7 @@ def find_department(text: str) -> re.Match[str] | None:
 def find_kind(text: str) -> re.Match[str] | None:
     """The kind of document that a cell names, alone or at the end of a title."""
     found = _KIND.search(text)
-    return found if found and found.start() <= LONGEST_PREFIX else None
+    return found if found and found.start() <= MAX_PREFIX_CHARS else None
 
 
 def is_procedure(text: str) -> bool:

@@ -18,7 +18,7 @@ from storage.pdf.models import RenderedPage
 
 SECONDS = 60.0
 """One description, sending included."""
-MOST_TOKENS = 200
+MAX_TOKENS = 200
 
 INSTRUCTIONS = (
     "Say in at most three plain sentences what this figure of a document shows: what kind it is, what it is "
@@ -57,7 +57,7 @@ class VisionEndpoint:
         async with AsyncOpenAI(api_key=self._api_key, base_url=self._url, max_retries=0) as client:
             send: Any = client.chat.completions.create
             reply: object = await send(
-                model=self._model, messages=messages, temperature=0, max_tokens=MOST_TOKENS
+                model=self._model, messages=messages, temperature=0, max_tokens=MAX_TOKENS
             )
         return reply
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from ingestion.sources.local import LocalSource
-from ingestion.sources.port import Look, Scan, SeenFile, Source
+from ingestion.sources.port import FileStat, Scan, ScannedFile, Source
 from ingestion.sources.protocols import open_share
 from ingestion.sources.settings import ShareSettings
 from storage.settings import load
 
-__all__ = ["Look", "Scan", "SeenFile", "Source", "open_source"]
+__all__ = ["FileStat", "Scan", "ScannedFile", "Source", "open_source"]
 
 
 def open_source(location: str, *, follows_link: bool = True) -> Source:

@@ -21,7 +21,7 @@ _PASSWORD = re.compile(r"://[^/]*:[^/]*@|://.*:.*@")
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class ShareAddress:
     """A URL in its parts."""
 
     protocol: str
@@ -44,7 +44,7 @@ class Address:
         return "/".join([f"{self.protocol}://{user}{self.server}", *self.parts])
 
 
-def read_address(url: str) -> Address:
+def read_address(url: str) -> ShareAddress:
     """Take a URL apart.
 
     Raises:
@@ -66,7 +66,7 @@ def read_address(url: str) -> Address:
     return _take_apart(protocol, url)
 
 
-def _take_apart(protocol: str, url: str) -> Address:
+def _take_apart(protocol: str, url: str) -> ShareAddress:
     try:
         split = urlsplit(url)
         host, port = split.hostname, split.port
@@ -78,4 +78,4 @@ def _take_apart(protocol: str, url: str) -> Address:
     parts = tuple(path.split("/")) if path else ()
     if not all(part not in ("", ".", "..") for part in parts):
         raise SettingsError("The URL of a folder holds //, /./ or /../: write the plain path.")
-    return Address(protocol, host, port, split.username, parts)
+    return ShareAddress(protocol, host, port, split.username, parts)

@@ -7,25 +7,25 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from ingestion.sources.names import safe_name
-from ingestion.sources.port import Look, Scan, SeenFile
+from ingestion.sources.port import FileStat, Scan, ScannedFile
 
 EXAMPLES = 3
 
 
-class Findings:
+class ScanReport:
     """The files of one scan while it runs."""
 
     def __init__(self) -> None:
-        self._files: dict[str, SeenFile] = {}
+        self._files: dict[str, ScannedFile] = {}
         self._problems: dict[str, list[str]] = {}
         self._is_gone = False
         self._linked: list[str] = []
         self._unusable: list[str] = []
 
-    def add(self, parts: tuple[str, ...], look: Look, links: int = 1) -> None:
+    def add(self, parts: tuple[str, ...], file_stat: FileStat, links: int = 1) -> None:
         """A PDF, and how many names of the file system lead to it."""
         name = safe_name(parts)
-        self._files[name] = SeenFile(name, parts, look)
+        self._files[name] = ScannedFile(name, parts, file_stat)
         if links > 1:
             self._linked.append(name)
 

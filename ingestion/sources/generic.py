@@ -10,8 +10,8 @@ from typing import Any
 import fsspec
 from fsspec.spec import AbstractFileSystem
 
-from ingestion.sources.port import Look
-from ingestion.sources.share import Entry, Missing, Parts, Stream, Trouble, plain_trouble
+from ingestion.sources.port import FileStat
+from ingestion.sources.share import Parts, ShareEntry, ShareError, ShareFileMissing, Stream, plain_share_error
 
 TAGS = ("ETag", "etag", "md5Hash", "content_md5", "generation", "checksum", "version", "id")
 TIMES = ("LastModified", "last_modified", "modified", "mtime", "updated", "modifiedTime", "modify")
@@ -31,7 +31,7 @@ class FsspecShare:
         system, root = fsspec.core.url_to_fs(url, skip_instance_cache=True, use_listings_cache=False)
         return cls(system, root)
 
-    def list(self, folder: Parts) -> Iterator[Entry]:
+    def list(self, folder: Parts) -> Iterator[ShareEntry]:
         """One folder's files and folders."""
         self._system.invalidate_cache()
         path = self._path(folder)
@@ -40,28 +40,28 @@ class FsspecShare:
             if info["name"].rstrip("/").lstrip("/") == path.lstrip("/"):
                 continue  # some stores list the folder itself
             if info["type"] == "directory":
-                yield Entry((*folder, name), None)
+                yield ShareEntry((*folder, name), None)
             elif info["type"] == "file":
-                yield Entry((*folder, name), _look(info))
+                yield ShareEntry((*folder, name), _file_stat(info))
 
-    def look(self, file: Parts) -> Look:
+    def stat(self, file: Parts) -> FileStat:
         """One file."""
         self._system.invalidate_cache()
         info = self._system.info(self._path(file))
         if info["type"] != "file":
-            raise Missing("There is no such file.")
-        return _look(info)
+            raise ShareFileMissing("There is no such file.")
+        return _file_stat(info)
 
     @contextmanager
-    def open(self, file: Parts, look: Look, start: int) -> Iterator[Stream]:
+    def open(self, file: Parts, file_stat: FileStat, start: int) -> Iterator[Stream]:
         """The file's bytes."""
         with self._system.open(self._path(file), "rb") as stream:
             stream.seek(start)
             yield stream
 
-    def trouble(self, error: Exception) -> Trouble:
+    def as_share_error(self, error: Exception) -> ShareError:
         """What an error means, as far as it is one of Python's own."""
-        return plain_trouble(error)
+        return plain_share_error(error)
 
     def close(self) -> None:
         """fsspec closes what it opened with its last reference."""
@@ -70,10 +70,10 @@ class FsspecShare:
         return "/".join([self._root, *parts])
 
 
-def _look(info: dict[str, Any]) -> Look:
+def _file_stat(info: dict[str, Any]) -> FileStat:
     tag = next((str(info[key]) for key in TAGS if info.get(key)), "")
     time = next((info[key] for key in TIMES if info.get(key)), 0)
-    return Look(int(info.get("size") or 0), _nanoseconds(time), 0, 0, tag)
+    return FileStat(int(info.get("size") or 0), _nanoseconds(time), 0, 0, tag)
 
 
 def _nanoseconds(time: object) -> int:

@@ -6,10 +6,10 @@ import os
 from pathlib import Path
 from stat import S_ISREG
 
-from ingestion.sources.findings import Findings
+from ingestion.sources.findings import ScanReport
 from ingestion.sources.names import is_foreign_folder, safe_name, why_passed_over
-from ingestion.sources.patience import Beat
-from ingestion.sources.port import Look, Scan
+from ingestion.sources.patience import Heartbeat
+from ingestion.sources.port import FileStat, Scan
 from ingestion.sources.share import Parts
 
 _GONE = "The folder is missing: is its disk or share connected?"
@@ -17,7 +17,7 @@ _MISSING = "A part of the folder is missing: is its disk or share connected?"
 _UNMOUNTED = "A disk or share that was connected inside the folder is gone: connect it again."
 
 
-def scan(root: Path, devices: dict[Parts, int], beat: Beat) -> Scan:
+def scan(root: Path, devices: dict[Parts, int], heartbeat: Heartbeat) -> Scan:
     """See every PDF below ``root``; symlinks, pipes, devices and temporary files are passed over.
 
     Blocks: call it in a thread. Never raises for what it finds; a folder that cannot be listed
@@ -29,38 +29,38 @@ def scan(root: Path, devices: dict[Parts, int], beat: Beat) -> Scan:
             connected inside the folder and goes away leaves an empty folder, or none.
         beat: called with every folder.
     """
-    findings = Findings()
+    report = ScanReport()
     folders: list[Parts] = [()]
     found: dict[Parts, int] = {}
     while folders:
         parts = folders.pop()
         try:
             found[parts] = root.joinpath(*parts).stat(follow_symlinks=not parts).st_dev
-            folders += _list(root, parts, findings)
+            folders += _list(root, parts, report)
         except FileNotFoundError:
-            findings.add_problem(_MISSING, parts) if parts else findings.add_absence(_GONE)
+            report.add_problem(_MISSING, parts) if parts else report.add_absence(_GONE)
         except OSError as error:
             what = "A part of the folder" if parts else "The folder"
-            findings.add_problem(f"{what} cannot be listed: {error.strerror}.", parts)
-        beat()
+            report.add_problem(f"{what} cannot be listed: {error.strerror}.", parts)
+        heartbeat()
     unmounted = _unmounted(devices, found)
     for parts in unmounted:
-        findings.add_problem(_UNMOUNTED, parts)
+        report.add_problem(_UNMOUNTED, parts)
     if not unmounted:
         devices.update(found)
-    return findings.scan()
+    return report.scan()
 
 
 def scan_file(root: Path, name: str) -> Scan:
     """See one file that lies directly in ``root``, without a look at what lies beside it; as ``scan``."""
-    findings = Findings()
+    report = ScanReport()
     try:
-        _see(root.joinpath(name).lstat(), (name,), findings)
+        _see(root.joinpath(name).lstat(), (name,), report)
     except FileNotFoundError:
         return Scan()
     except OSError as error:
-        findings.add_problem(f"The file cannot be looked at: {error.strerror}.")
-    return findings.scan()
+        report.add_problem(f"The file cannot be looked at: {error.strerror}.")
+    return report.scan()
 
 
 def first_level(root: Path) -> tuple[list[str], list[str]]:
@@ -75,8 +75,8 @@ def first_level(root: Path) -> tuple[list[str], list[str]]:
     return folders, [safe_name((entry.name,)) for entry in listed if _is_pdf(entry)]
 
 
-def _list(root: Path, parts: Parts, findings: Findings) -> list[Parts]:
-    """Put one folder's PDFs into ``findings`` and return the folders in it."""
+def _list(root: Path, parts: Parts, report: ScanReport) -> list[Parts]:
+    """Put one folder's PDFs into ``report`` and return the folders in it."""
     deeper = []
     with os.scandir(root.joinpath(*parts)) as entries:
         for entry in entries:
@@ -84,23 +84,23 @@ def _list(root: Path, parts: Parts, findings: Findings) -> list[Parts]:
             if _is_folder(entry):
                 deeper.append(inside)
             elif _is_pdf(entry):
-                _look_at(entry, inside, findings)
+                _stat_entry(entry, inside, report)
     return deeper
 
 
-def _look_at(entry: os.DirEntry[str], parts: Parts, findings: Findings) -> None:
+def _stat_entry(entry: os.DirEntry[str], parts: Parts, report: ScanReport) -> None:
     """One file of a folder; what keeps it from being seen hides nothing beside it."""
     try:
-        _see(entry.stat(follow_symlinks=False), parts, findings)
+        _see(entry.stat(follow_symlinks=False), parts, report)
     except FileNotFoundError:
         return  # it went between two calls
     except OSError as error:
-        findings.add_problem(f"A file of the folder cannot be looked at: {error.strerror}.", parts)
+        report.add_problem(f"A file of the folder cannot be looked at: {error.strerror}.", parts)
 
 
-def _see(status: os.stat_result, parts: Parts, findings: Findings) -> None:
+def _see(status: os.stat_result, parts: Parts, report: ScanReport) -> None:
     if S_ISREG(status.st_mode):
-        findings.add(parts, Look.of(status), links=status.st_nlink)
+        report.add(parts, FileStat.of(status), links=status.st_nlink)
 
 
 def _unmounted(before: dict[Parts, int], now: dict[Parts, int]) -> list[Parts]:

@@ -9,11 +9,11 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from ingestion.errors import NotAFile, Unreadable
+from ingestion.errors import FileUnreadable, NotAFile
 from ingestion.sources.listing import scan, scan_file
 from ingestion.sources.opening import copy, open_beneath
-from ingestion.sources.patience import MOUNT_SECONDS, Beat, Patience, Unanswered
-from ingestion.sources.port import Scan, SeenFile
+from ingestion.sources.patience import MOUNT_SECONDS, Heartbeat, ShareTimeout, Watchdog
+from ingestion.sources.port import Scan, ScannedFile
 from ingestion.sources.unreadable import UnreadableFiles
 from storage.errors import BlobsUnavailable
 from storage.mounts import may_hang
@@ -38,9 +38,9 @@ class LocalSource:
         self.location = location
         self._root = Path(location)
         self._follows_link = follows_link
-        self._kernel = Patience(MOUNT_SECONDS)
+        self._kernel = Watchdog(MOUNT_SECONDS)
         self.is_remote = self._is_share()
-        self._patience = Patience(seconds)
+        self._watchdog = Watchdog(seconds)
         self._unreadable = UnreadableFiles()
         self._devices: dict[tuple[str, ...], int] = {}
 
@@ -49,32 +49,32 @@ class LocalSource:
         self.is_remote = self._is_share()
         try:
             return self._remembered(self._call(self._scan))
-        except Unanswered as error:
+        except ShareTimeout as error:
             return Scan(problem=str(error))
 
     def scan_file(self, name: str) -> Scan:
         """See one file that lies directly in it."""
         try:
-            return self._remembered(self._call(lambda _beat: scan_file(self._root, name)))
-        except Unanswered as error:
+            return self._remembered(self._call(lambda _heartbeat: scan_file(self._root, name)))
+        except ShareTimeout as error:
             return Scan(problem=str(error))
 
-    def tail(self, seen: SeenFile, size: int) -> bytes:
+    def tail(self, seen: ScannedFile, size: int) -> bytes:
         """The last bytes of a file."""
         try:
-            return self._call(lambda _beat: _tail(*self._way_to(seen), size))
-        except (NotAFile, Unanswered, OSError):
+            return self._call(lambda _heartbeat: _tail(*self._way_to(seen), size))
+        except (NotAFile, ShareTimeout, OSError):
             return b""
 
-    def copy(self, seen: SeenFile, target: Path, max_bytes: int) -> str:
+    def copy(self, seen: ScannedFile, target: Path, max_bytes: int) -> str:
         """Copy a file while hashing it."""
-        bare = replace(seen, look=seen.look._replace(tag=""))
+        bare = replace(seen, stat=seen.stat._replace(tag=""))
         try:
             sha256 = self._call(partial(copy, *self._way_to(bare), target, max_bytes))
-        except Unreadable:
+        except FileUnreadable:
             self._unreadable.add(seen.parts)
             raise
-        except Unanswered as error:
+        except ShareTimeout as error:
             raise BlobsUnavailable(str(error)) from error
         self._unreadable.remove(seen.parts)
         return sha256
@@ -85,39 +85,39 @@ class LocalSource:
     def _is_share(self) -> bool:
         """Whether it lies on a share; one that does not even say so lies on a share that hangs."""
         try:
-            return self._kernel.call(lambda _beat: may_hang(self._root))
-        except Unanswered:
+            return self._kernel.call(lambda _heartbeat: may_hang(self._root))
+        except ShareTimeout:
             return True
 
-    def _scan(self, beat: Beat) -> Scan:
+    def _scan(self, heartbeat: Heartbeat) -> Scan:
         if not self._follows_link and self._root.is_symlink():
             return Scan(problem=_LINK)
-        return scan(self._root, self._devices, beat)
+        return scan(self._root, self._devices, heartbeat)
 
     def _remembered(self, scan: Scan) -> Scan:
         """A scan in which what could not be read looks new again after a while."""
         for file, seen in scan.files.items():
-            if (look := self._unreadable.shown(seen.parts, seen.look)) != seen.look:
-                scan.files[file] = replace(seen, look=look)
+            if (file_stat := self._unreadable.shown(seen.parts, seen.stat)) != seen.stat:
+                scan.files[file] = replace(seen, stat=file_stat)
         return scan
 
-    def _way_to(self, seen: SeenFile) -> tuple[Path, SeenFile]:
+    def _way_to(self, seen: ScannedFile) -> tuple[Path, ScannedFile]:
         """(a folder to start in, the file below it): from there on, no link is followed."""
         if self._follows_link:
             return self._root, seen
         return self._root.parent, replace(seen, parts=(self._root.name, *seen.parts))
 
-    def _call(self, work: Callable[[Beat], T]) -> T:
-        return self._patience.call(work) if self.is_remote else work(_nothing)
+    def _call(self, work: Callable[[Heartbeat], T]) -> T:
+        return self._watchdog.call(work) if self.is_remote else work(_nothing)
 
 
 def _nothing() -> None:
     """The beat of calls that nobody watches."""
 
 
-def _tail(root: Path, seen: SeenFile, size: int) -> bytes:
+def _tail(root: Path, seen: ScannedFile, size: int) -> bytes:
     descriptor = open_beneath(root, seen.parts)
     try:
-        return os.pread(descriptor, size, max(0, seen.look.size - size))
+        return os.pread(descriptor, size, max(0, seen.stat.size - size))
     finally:
         os.close(descriptor)

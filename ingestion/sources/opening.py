@@ -8,9 +8,9 @@ import os
 from pathlib import Path
 from stat import S_ISREG
 
-from ingestion.errors import NotAFile, NotSettled, Refused, Unreadable
-from ingestion.sources.patience import Beat
-from ingestion.sources.port import Look, SeenFile
+from ingestion.errors import FileChanged, FileRefused, FileUnreadable, NotAFile
+from ingestion.sources.patience import Heartbeat
+from ingestion.sources.port import FileStat, ScannedFile
 from storage.errors import BlobsUnavailable
 
 BLOCK_BYTES = MEGABYTE = 1 << 20
@@ -52,21 +52,23 @@ def _open(root: Path, parts: tuple[str, ...]) -> int:
         os.close(folder)
 
 
-def refuse_large(seen: SeenFile, max_bytes: int) -> None:
+def refuse_large(seen: ScannedFile, max_bytes: int) -> None:
     """Refuse a file by its size alone.
 
     Raises:
         Refused: it is too large.
     """
-    if seen.look.size > max_bytes:
-        size, limit = (f"{count / MEGABYTE:,.0f} MB" for count in (seen.look.size, max_bytes))
-        raise Refused(f"This file has {size}, the limit is {limit}: split it, or raise FOOTNOTE_MAX_FILE_MB.")
+    if seen.stat.size > max_bytes:
+        size, limit = (f"{count / MEGABYTE:,.0f} MB" for count in (seen.stat.size, max_bytes))
+        raise FileRefused(
+            f"This file has {size}, the limit is {limit}: split it, or raise FOOTNOTE_MAX_FILE_MB."
+        )
 
 
-def copy(root: Path, seen: SeenFile, target: Path, max_bytes: int, beat: Beat) -> str:
+def copy(root: Path, seen: ScannedFile, target: Path, max_bytes: int, heartbeat: Heartbeat) -> str:
     """Copy a file through one descriptor while hashing it; returns the sha256 as hex digits.
 
-    Blocks: call it in a thread; ``beat`` is called with every block.
+    Blocks: call it in a thread; ``heartbeat`` is called with every block.
 
     Raises:
         NotAFile: there is no such regular file any more.
@@ -78,28 +80,28 @@ def copy(root: Path, seen: SeenFile, target: Path, max_bytes: int, beat: Beat) -
     try:
         descriptor = open_beneath(root, seen.parts)
     except OSError as error:
-        raise _meaning(error) from error
+        raise _as_ingestion_error(error) from error
     try:
-        return _copy_unchanged(descriptor, seen.look, target, beat)
+        return _copy_unchanged(descriptor, seen.stat, target, heartbeat)
     except OSError as error:
         raise BlobsUnavailable(f"a file could not be copied: {error.strerror}") from error
     finally:
         os.close(descriptor)
 
 
-def _copy_unchanged(descriptor: int, look: Look, target: Path, beat: Beat) -> str:
-    """Copy between two looks at the same descriptor that must both equal ``look``."""
-    if Look.of(os.fstat(descriptor)) != look:
-        raise NotSettled
+def _copy_unchanged(descriptor: int, file_stat: FileStat, target: Path, heartbeat: Heartbeat) -> str:
+    """Copy between two looks at the same descriptor that must both equal ``file_stat``."""
+    if FileStat.of(os.fstat(descriptor)) != file_stat:
+        raise FileChanged
     digest, size = hashlib.sha256(), 0
     with target.open("wb") as copied:
-        while size <= look.size and (block := _read(descriptor)):  # it may grow without end
-            beat()
+        while size <= file_stat.size and (block := _read(descriptor)):  # it may grow without end
+            heartbeat()
             size += len(block)
             digest.update(block)
             copied.write(block)
-    if Look.of(os.fstat(descriptor)) != look:
-        raise NotSettled
+    if FileStat.of(os.fstat(descriptor)) != file_stat:
+        raise FileChanged
     return digest.hexdigest()
 
 
@@ -107,15 +109,15 @@ def _read(descriptor: int) -> bytes:
     try:
         return os.read(descriptor, BLOCK_BYTES)
     except OSError as error:
-        raise _meaning(error) from error
+        raise _as_ingestion_error(error) from error
 
 
-def _meaning(error: OSError) -> Exception:
+def _as_ingestion_error(error: OSError) -> Exception:
     """Whether the file or the whole place cannot be read."""
     if isinstance(error, PermissionError):
-        return Unreadable("This file may not be read: give the service permission to read it.")
+        return FileUnreadable("This file may not be read: give the service permission to read it.")
     if error.errno in DAMAGES:
-        return Unreadable(
+        return FileUnreadable(
             f"This file could not be read ({error.strerror}): check its disk, or put the file there anew. "
             "It is tried again every ten minutes."
         )

@@ -12,23 +12,23 @@ from typing import Generic, NoReturn, TypeVar
 from ingestion.errors import IngestionError
 
 T = TypeVar("T")
-Beat = Callable[[], None]
-"""To be called whenever something moved; raises ``GivenUp`` when nobody waits any more."""
+Heartbeat = Callable[[], None]
+"""To be called whenever something moved; raises ``CallAbandoned`` when nobody waits any more."""
 
 
 MOUNT_SECONDS = 2.0
 """How long the kernel may take to say where a path leads; on a share that hangs it never does."""
 
 
-class Unanswered(IngestionError):
+class ShareTimeout(IngestionError):
     """The place did not answer in time; the message is a sentence for an admin."""
 
 
-class GivenUp(IngestionError):
+class CallAbandoned(IngestionError):
     """Nobody waits for this call any more: end it."""
 
 
-class Patience:
+class Watchdog:
     """Lets one call at a time reach a place, and waits as long as something moves.
 
     A call that hangs keeps its thread until the kernel or the SDK lets go of it; until then further
@@ -40,7 +40,7 @@ class Patience:
         self._seconds = seconds
         self._free = threading.Lock()
 
-    def call(self, work: Callable[[Beat], T]) -> T:
+    def call(self, work: Callable[[Heartbeat], T]) -> T:
         """Do ``work`` and return its result, or raise its error; blocks.
 
         Raises:
@@ -50,13 +50,13 @@ class Patience:
             raise self._unanswered()
         call = _Call(work)
         threading.Thread(target=call.run, args=(self._free,), name="source", daemon=True).start()
-        while not call.done.wait(max(0.0, self._seconds - call.silence())):
-            if call.silence() >= self._seconds:
+        while not call.done.wait(max(0.0, self._seconds - call.idle_seconds())):
+            if call.idle_seconds() >= self._seconds:
                 call.is_given_up = True
                 raise self._unanswered()
         return call.result()
 
-    def call_later(self, work: Callable[[Beat], object]) -> None:
+    def call_later(self, work: Callable[[Heartbeat], object]) -> None:
         """Do ``work`` once the call before it has ended, or had its time; returns at once."""
 
         def wait() -> None:
@@ -65,8 +65,8 @@ class Patience:
 
         threading.Thread(target=wait, name="farewell", daemon=True).start()
 
-    def _unanswered(self) -> Unanswered:
-        return Unanswered(
+    def _unanswered(self) -> ShareTimeout:
+        return ShareTimeout(
             f"It did not answer for {self._seconds:g} s: is its server up, and the way to it? "
             "Nothing is deleted meanwhile, and we ask again by ourselves."
         )
@@ -75,21 +75,21 @@ class Patience:
 class _Call(Generic[T]):
     """One piece of work in its thread."""
 
-    def __init__(self, work: Callable[[Beat], T]) -> None:
+    def __init__(self, work: Callable[[Heartbeat], T]) -> None:
         self.done = threading.Event()
         self.is_given_up = False
         self._work = work
         self._moved = time.monotonic()
         self._outcome: Callable[[], T]
 
-    def silence(self) -> float:
+    def idle_seconds(self) -> float:
         """Seconds since something moved."""
         return time.monotonic() - self._moved
 
     def run(self, free: threading.Lock) -> None:
         """Do the work, then let the next one in."""
         try:
-            result = self._work(self._beat)
+            result = self._work(self._heartbeat)
             self._outcome = lambda: result
         except Exception as error:
             self._outcome = _raiser(error)
@@ -101,9 +101,9 @@ class _Call(Generic[T]):
         """What the work returned or raised."""
         return self._outcome()
 
-    def _beat(self) -> None:
+    def _heartbeat(self) -> None:
         if self.is_given_up:
-            raise GivenUp
+            raise CallAbandoned
         self._moved = time.monotonic()
 
 
@@ -117,6 +117,6 @@ def _raiser(error: Exception) -> Callable[[], NoReturn]:
 def real_path(path: str) -> str:
     """Where a path leads, links followed; as it is spelled when the kernel does not say so in time."""
     try:
-        return Patience(MOUNT_SECONDS).call(lambda _beat: os.path.realpath(path))
-    except Unanswered:
+        return Watchdog(MOUNT_SECONDS).call(lambda _heartbeat: os.path.realpath(path))
+    except ShareTimeout:
         return os.path.abspath(path)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 
-class Look(NamedTuple):
+class FileStat(NamedTuple):
     """What a file looks like from outside; two equal looks mean the same bytes."""
 
     size: int
@@ -23,27 +23,27 @@ class Look(NamedTuple):
     """What the store itself says about the content (an ETag and the like), where it says anything."""
 
     @classmethod
-    def of(cls, status: os.stat_result) -> Look:
+    def of(cls, status: os.stat_result) -> FileStat:
         """The look in a file's status."""
         return cls(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
 
 
 @dataclass(frozen=True, slots=True)
-class SeenFile:
+class ScannedFile:
     """A PDF as a scan saw it."""
 
     file: str
     """Path inside the folder with ``/``, safe to store and show; no two files share one."""
     parts: tuple[str, ...]
     """The same path as the place spells it."""
-    look: Look
+    stat: FileStat
 
 
 @dataclass(frozen=True, slots=True)
 class Scan:
     """Everything one scan saw."""
 
-    files: dict[str, SeenFile] = field(default_factory=dict)
+    files: dict[str, ScannedFile] = field(default_factory=dict)
     problem: str | None = None
     """Why the scan is not complete, as a sentence; None when it is."""
     remarks: tuple[str, ...] = ()
@@ -54,7 +54,7 @@ class Scan:
     """The place itself is not there: its disk is away, or somebody removed it."""
 
     @property
-    def told(self) -> str | None:
+    def problem_text(self) -> str | None:
         """The problem as an admin is told it."""
         return f"{self.problem} See {self.where}." if self.problem and self.where else self.problem
 
@@ -73,10 +73,10 @@ class Source(Protocol):
     def scan_file(self, name: str) -> Scan:
         """See one file that lies directly in it, or nothing; as ``scan``."""
 
-    def tail(self, seen: SeenFile, size: int) -> bytes:
+    def tail(self, seen: ScannedFile, size: int) -> bytes:
         """The last ``size`` bytes of a file, or fewer; none when it cannot be read now."""
 
-    def copy(self, seen: SeenFile, target: Path, max_bytes: int) -> str:
+    def copy(self, seen: ScannedFile, target: Path, max_bytes: int) -> str:
         """Copy a file while hashing it; returns the sha256 as hex digits.
 
         Raises:

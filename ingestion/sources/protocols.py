@@ -10,7 +10,7 @@ from ipaddress import ip_address
 
 from fsspec.registry import get_filesystem_class, known_implementations
 
-from ingestion.sources.address import Address, read_address
+from ingestion.sources.address import ShareAddress, read_address
 from ingestion.sources.generic import FsspecShare
 from ingestion.sources.remote import RemoteSource
 from ingestion.sources.settings import ShareSettings
@@ -46,7 +46,7 @@ def open_share(url: str, settings: ShareSettings) -> RemoteSource:
     return RemoteSource(str(address), connect, settings.share_timeout)
 
 
-def _own(address: Address, settings: ShareSettings) -> Callable[[], Share]:
+def _own(address: ShareAddress, settings: ShareSettings) -> Callable[[], Share]:
     """The connection of a protocol that has a module of ours."""
     package, module = OWN[address.protocol]
     if find_spec(package) is None:
@@ -65,7 +65,7 @@ def _own(address: Address, settings: ShareSettings) -> Callable[[], Share]:
     return connect
 
 
-def _check_openness(address: Address, settings: ShareSettings) -> None:
+def _check_openness(address: ShareAddress, settings: ShareSettings) -> None:
     """Refuse to send a password where anybody on the way can read it."""
     account = settings.account(address)
     if (account.password or account.token) and not _is_here(address.host):
@@ -81,7 +81,7 @@ def _is_here(host: str) -> bool:
         return False
 
 
-def _generic(address: Address) -> Callable[[], Share]:
+def _generic(address: ShareAddress) -> Callable[[], Share]:
     """The connection of any other protocol whose fsspec package is installed."""
     if address.protocol not in known_implementations or address.protocol in NO_PLACES:
         raise SettingsError(

@@ -12,47 +12,47 @@ import s3fs
 from botocore import exceptions
 from fsspec.asyn import sync
 
-from ingestion.sources.address import Address
-from ingestion.sources.port import Look
+from ingestion.sources.address import ShareAddress
+from ingestion.sources.port import FileStat
 from ingestion.sources.settings import ShareSettings, secret
 from ingestion.sources.share import (
     BUSY,
     SILENT,
     UNREACHABLE,
-    Busy,
-    Entry,
-    Forbidden,
-    Meanings,
+    ErrorTable,
     Parts,
+    ShareEntry,
+    ShareError,
+    ShareFileBusy,
+    ShareForbidden,
     Stream,
-    Trouble,
-    trouble_by_type,
+    share_error_by_type,
     wrong_account,
 )
 
 ACCOUNT = "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
 _NO_ACCOUNT = f"S3 wants an account: set {ACCOUNT} (or FOOTNOTE_SHARE_ACCOUNTS)."
 _NO_RIGHT = f"S3 does not let us read this: check {ACCOUNT}, and its right to list and to read."
-_BY_CODE: dict[str, Callable[[], Trouble]] = {
+_BY_CODE: dict[str, Callable[[], ShareError]] = {
     "InvalidAccessKeyId": partial(wrong_account, ACCOUNT),
     "SignatureDoesNotMatch": partial(wrong_account, ACCOUNT),
     "ExpiredToken": partial(wrong_account, ACCOUNT),
     "InvalidToken": partial(wrong_account, ACCOUNT),
-    "NoSuchBucket": partial(Trouble, "There is no such bucket: is its name right?"),
-    "PreconditionFailed": partial(Busy, BUSY),
-    "412": partial(Busy, BUSY),
-    "InvalidRange": partial(Busy, BUSY),
-    "416": partial(Busy, BUSY),
+    "NoSuchBucket": partial(ShareError, "There is no such bucket: is its name right?"),
+    "PreconditionFailed": partial(ShareFileBusy, BUSY),
+    "412": partial(ShareFileBusy, BUSY),
+    "InvalidRange": partial(ShareFileBusy, BUSY),
+    "416": partial(ShareFileBusy, BUSY),
 }
-_BY_TYPE: Meanings = (
-    ((exceptions.NoCredentialsError, exceptions.PartialCredentialsError), partial(Trouble, _NO_ACCOUNT)),
-    ((PermissionError,), partial(Forbidden, _NO_RIGHT)),
-    ((exceptions.ReadTimeoutError, exceptions.ConnectTimeoutError), partial(Trouble, SILENT)),
-    ((exceptions.HTTPClientError,), partial(Trouble, UNREACHABLE)),
+_BY_TYPE: ErrorTable = (
+    ((exceptions.NoCredentialsError, exceptions.PartialCredentialsError), partial(ShareError, _NO_ACCOUNT)),
+    ((PermissionError,), partial(ShareForbidden, _NO_RIGHT)),
+    ((exceptions.ReadTimeoutError, exceptions.ConnectTimeoutError), partial(ShareError, SILENT)),
+    ((exceptions.HTTPClientError,), partial(ShareError, UNREACHABLE)),
 )
 
 
-def connect(address: Address, settings: ShareSettings) -> S3Share:
+def connect(address: ShareAddress, settings: ShareSettings) -> S3Share:
     """Prepare a client for ``s3://bucket/prefix``; nothing is asked yet."""
     account = settings.account(address)
     store = s3fs.S3FileSystem(
@@ -81,7 +81,7 @@ class S3Share:
         self._bucket = bucket
         self._prefix = prefix
 
-    def list(self, folder: Parts) -> Iterator[Entry]:
+    def list(self, folder: Parts) -> Iterator[ShareEntry]:
         """All objects, page by page; keys that end in ``/`` stand for folders and are none."""
         more: dict[str, str] = {}
         while True:
@@ -89,27 +89,27 @@ class S3Share:
             for found in page.get("Contents", ()):
                 key = found["Key"][len(self._prefix) :]
                 if key and not key.endswith("/"):
-                    look = _look(found["Size"], found["LastModified"], found["ETag"])
-                    yield Entry(tuple(key.split("/")), look)
+                    file_stat = _file_stat(found["Size"], found["LastModified"], found["ETag"])
+                    yield ShareEntry(tuple(key.split("/")), file_stat)
             if not page.get("IsTruncated"):
                 return
             more = {"ContinuationToken": page["NextContinuationToken"]}
 
-    def look(self, file: Parts) -> Look:
+    def stat(self, file: Parts) -> FileStat:
         """One object."""
         head = self._call("head_object", Key=self._key(file))
-        return _look(head["ContentLength"], head["LastModified"], head["ETag"])
+        return _file_stat(head["ContentLength"], head["LastModified"], head["ETag"])
 
     @contextmanager
-    def open(self, file: Parts, look: Look, start: int) -> Iterator[Stream]:
+    def open(self, file: Parts, file_stat: FileStat, start: int) -> Iterator[Stream]:
         """The bytes of exactly the object that looks like this."""
-        found = self._call("get_object", Key=self._key(file), IfMatch=look.tag, Range=f"bytes={start}-")
+        found = self._call("get_object", Key=self._key(file), IfMatch=file_stat.tag, Range=f"bytes={start}-")
         with _Body(self._store, found["Body"]) as body:
             yield body
 
-    def trouble(self, error: Exception) -> Trouble:
+    def as_share_error(self, error: Exception) -> ShareError:
         """What an error of s3fs or botocore means."""
-        return _trouble(error)
+        return _share_error(error)
 
     def close(self) -> None:
         """Let go of the client; its connections close with it."""
@@ -142,15 +142,15 @@ class _Body:
         self._body.close()
 
 
-def _look(size: int, modified: datetime, tag: str) -> Look:
+def _file_stat(size: int, modified: datetime, tag: str) -> FileStat:
     """Whole seconds: listings may be finer than what is said of a single object."""
-    return Look(size, int(modified.timestamp()) * 10**9, 0, 0, tag)
+    return FileStat(size, int(modified.timestamp()) * 10**9, 0, 0, tag)
 
 
-def _trouble(error: Exception) -> Trouble:
+def _share_error(error: Exception) -> ShareError:
     if (make := _BY_CODE.get(_code(error))) is not None:
         return make()
-    return trouble_by_type(error, _BY_TYPE)
+    return share_error_by_type(error, _BY_TYPE)
 
 
 def _code(error: Exception) -> str:

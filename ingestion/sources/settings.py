@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
-from ingestion.sources.address import Address
+from ingestion.sources.address import ShareAddress
 from storage.settings import FootnoteSettings
 
 
@@ -60,7 +60,7 @@ class ShareSettings(FootnoteSettings):
         description="As JSON: server or bucket -> {user, password, token, key, endpoint} of its own.",
     )
 
-    def account(self, address: Address) -> ShareAccount:
+    def account(self, address: ShareAddress) -> ShareAccount:
         """The account meant for this server, or bucket, alone; else the one of its protocol."""
         if (own := self.share_accounts.get(address.server)) is not None:
             return own

@@ -15,17 +15,17 @@ from stat import S_ISDIR, S_ISREG
 import paramiko
 from paramiko.sftp import CMD_CLOSE, CMD_OPENDIR, CMD_READDIR, CMD_REALPATH
 
-from ingestion.sources.address import Address
-from ingestion.sources.port import Look
+from ingestion.sources.address import ShareAddress
+from ingestion.sources.port import FileStat
 from ingestion.sources.settings import ShareSettings, secret
 from ingestion.sources.share import (
-    Entry,
-    Meanings,
-    Missing,
+    ErrorTable,
     Parts,
+    ShareEntry,
+    ShareError,
+    ShareFileMissing,
     Stream,
-    Trouble,
-    trouble_by_type,
+    share_error_by_type,
     wrong_account,
 )
 
@@ -39,10 +39,10 @@ _UNKNOWN_KEY = (
     "ssh-keyscan SERVER >> ~/.ssh/known_hosts."
 )
 _BROKE_OFF = "The SFTP server broke off, or speaks another language: is it up, and the port right?"
-_BY_TYPE: Meanings = (
-    ((paramiko.BadHostKeyException,), partial(Trouble, _OTHER_KEY)),
+_BY_TYPE: ErrorTable = (
+    ((paramiko.BadHostKeyException,), partial(ShareError, _OTHER_KEY)),
     ((paramiko.AuthenticationException, paramiko.PasswordRequiredException), partial(wrong_account, ACCOUNT)),
-    ((paramiko.SSHException,), partial(Trouble, _BROKE_OFF)),
+    ((paramiko.SSHException,), partial(ShareError, _BROKE_OFF)),
 )
 
 
@@ -71,7 +71,7 @@ class _Files(paramiko.SFTPClient):  # type: ignore[misc]  # paramiko has no type
         return found
 
 
-def connect(address: Address, settings: ShareSettings) -> SftpShare:
+def connect(address: ShareAddress, settings: ShareSettings) -> SftpShare:
     """Log in for ``sftp://[user@]server[:port]/path``, to a server whose key we know.
 
     Raises:
@@ -86,7 +86,7 @@ def connect(address: Address, settings: ShareSettings) -> SftpShare:
         files.get_channel().settimeout(settings.share_timeout)
     except Exception as error:
         client.close()
-        raise _trouble(error) from error
+        raise _share_error(error) from error
     return SftpShare(client, files, os.fsencode("/".join(["", *address.parts])))
 
 
@@ -98,40 +98,40 @@ class SftpShare:
         self._files = files
         self._root = root
 
-    def list(self, folder: Parts) -> Iterator[Entry]:
+    def list(self, folder: Parts) -> Iterator[ShareEntry]:
         """One folder's files and folders."""
         for name, status in self._files.entries(self._path(folder) or b"/"):
             parts, mode = (*folder, os.fsdecode(name)), status.st_mode or 0
             if name in (b".", b".."):
                 continue
             if S_ISDIR(mode):
-                yield Entry(parts, None)
+                yield ShareEntry(parts, None)
             elif S_ISREG(mode):
-                yield Entry(parts, _look(status))
+                yield ShareEntry(parts, _file_stat(status))
 
-    def look(self, file: Parts) -> Look:
+    def stat(self, file: Parts) -> FileStat:
         """One regular file that no link leads to."""
         path = self._path(file)
         status = self._files.lstat(path)
         if not S_ISREG(status.st_mode or 0):
-            raise Missing("There is no such file.")
+            raise ShareFileMissing("There is no such file.")
         if self._files.real_path(path) != self._real_root() + self._below(file):
-            raise Missing("A link leads to this file.")
-        return _look(status)
+            raise ShareFileMissing("A link leads to this file.")
+        return _file_stat(status)
 
     @contextmanager
-    def open(self, file: Parts, look: Look, start: int) -> Iterator[Stream]:
+    def open(self, file: Parts, file_stat: FileStat, start: int) -> Iterator[Stream]:
         """The file's bytes, many requests on their way at a time."""
         with self._files.open(self._path(file), "rb") as stream:
             if start:
                 stream.seek(start)
             else:
-                stream.prefetch(look.size, max_concurrent_requests=64)
+                stream.prefetch(file_stat.size, max_concurrent_requests=64)
             yield stream
 
-    def trouble(self, error: Exception) -> Trouble:
+    def as_share_error(self, error: Exception) -> ShareError:
         """What an error of paramiko means."""
-        return _trouble(error)
+        return _share_error(error)
 
     def close(self) -> None:
         """Hang up."""
@@ -149,7 +149,7 @@ class SftpShare:
         return b"".join(b"/" + os.fsencode(part) for part in parts)
 
 
-def _log_in(client: paramiko.SSHClient, address: Address, settings: ShareSettings) -> None:
+def _log_in(client: paramiko.SSHClient, address: ShareAddress, settings: ShareSettings) -> None:
     account = settings.account(address)
     key = account.key
     client.connect(
@@ -167,11 +167,11 @@ def _log_in(client: paramiko.SSHClient, address: Address, settings: ShareSetting
     )
 
 
-def _look(status: paramiko.SFTPAttributes) -> Look:
-    return Look(status.st_size or 0, (status.st_mtime or 0) * 10**9, 0, 0)
+def _file_stat(status: paramiko.SFTPAttributes) -> FileStat:
+    return FileStat(status.st_size or 0, (status.st_mtime or 0) * 10**9, 0, 0)
 
 
-def _trouble(error: Exception) -> Trouble:
+def _share_error(error: Exception) -> ShareError:
     if isinstance(error, paramiko.SSHException) and "not found in known_hosts" in str(error):
-        return Trouble(_UNKNOWN_KEY)
-    return trouble_by_type(error, _BY_TYPE)
+        return ShareError(_UNKNOWN_KEY)
+    return share_error_by_type(error, _BY_TYPE)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
-from ingestion.sources.port import Look
+from ingestion.sources.port import FileStat
 
 Parts = tuple[str, ...]
 """A path below the folder, name by name."""
@@ -21,31 +21,31 @@ _MISSING = (errno.ENOENT, errno.ENOTDIR)
 _FORBIDDEN = (errno.EACCES, errno.EPERM)
 
 
-class Trouble(Exception):
+class ShareError(Exception):
     """Something did not work; the message is a sentence for an admin, without names or secrets."""
 
 
-class Missing(Trouble):
+class ShareFileMissing(ShareError):
     """There is no such file or folder."""
 
 
-class Forbidden(Trouble):
+class ShareForbidden(ShareError):
     """It is there, but we may not read it."""
 
 
-class Busy(Trouble):
+class ShareFileBusy(ShareError):
     """Somebody else is at work on the file."""
 
 
-Meanings = Sequence[tuple[tuple[type[Exception], ...], Callable[[], Trouble]]]
+ErrorTable = Sequence[tuple[tuple[type[Exception], ...], Callable[[], ShareError]]]
 """Errors of an SDK, and what they mean."""
 
 
-class Entry(NamedTuple):
+class ShareEntry(NamedTuple):
     """A file or folder on a share; links, pipes and devices are none."""
 
     parts: Parts
-    look: Look | None
+    stat: FileStat | None
     """None for a folder."""
 
 
@@ -59,44 +59,46 @@ class Stream(Protocol):
 class Share(Protocol):
     """A folder on another machine, connected; nothing of it ever writes there.
 
-    Every method may raise ``Trouble``, or whatever its SDK raises: ``trouble`` says what that means.
+    Every method may raise ``ShareError``, or whatever its SDK raises: ``trouble`` says what that means.
     """
 
-    def list(self, folder: Parts) -> Iterator[Entry]:
+    def list(self, folder: Parts) -> Iterator[ShareEntry]:
         """What lies in a folder; a store without folders lists all files at its root."""
 
-    def look(self, file: Parts) -> Look:
+    def stat(self, file: Parts) -> FileStat:
         """One file as ``list`` shows it, asked anew."""
 
-    def open(self, file: Parts, look: Look, start: int) -> AbstractContextManager[Stream]:
+    def open(self, file: Parts, file_stat: FileStat, start: int) -> AbstractContextManager[Stream]:
         """The bytes of a file that looks like this, from ``start`` on."""
 
-    def trouble(self, error: Exception) -> Trouble:
+    def as_share_error(self, error: Exception) -> ShareError:
         """What an error of the methods above means."""
 
     def close(self) -> None:
         """Let go of the connection."""
 
 
-def plain_trouble(error: Exception) -> Trouble:
+def plain_share_error(error: Exception) -> ShareError:
     """What an error means whatever the protocol."""
     number = error.errno if isinstance(error, OSError) else None
     if isinstance(error, FileNotFoundError) or number in _MISSING:
-        return Missing(MISSING)
+        return ShareFileMissing(MISSING)
     if isinstance(error, PermissionError) or number in _FORBIDDEN:
-        return Forbidden(FORBIDDEN)
+        return ShareForbidden(FORBIDDEN)
     if isinstance(error, TimeoutError):
-        return Trouble(SILENT)
+        return ShareError(SILENT)
     if isinstance(error, OSError | EOFError):
-        return Trouble(UNREACHABLE)
-    return Trouble(f"The server answered in a way we do not understand ({type(error).__name__}).")
+        return ShareError(UNREACHABLE)
+    return ShareError(f"The server answered in a way we do not understand ({type(error).__name__}).")
 
 
-def trouble_by_type(error: Exception, table: Meanings) -> Trouble:
+def share_error_by_type(error: Exception, table: ErrorTable) -> ShareError:
     """What an error means by the first row of a protocol's table that fits, else whatever the protocol."""
-    return next((make() for kinds, make in table if isinstance(error, kinds)), None) or plain_trouble(error)
+    return next((make() for kinds, make in table if isinstance(error, kinds)), None) or plain_share_error(
+        error
+    )
 
 
-def wrong_account(variables: str) -> Trouble:
+def wrong_account(variables: str) -> ShareError:
     """The sentence for credentials that a server does not take."""
-    return Trouble(f"The server does not let us in: check {variables} (or FOOTNOTE_SHARE_ACCOUNTS).")
+    return ShareError(f"The server does not let us in: check {variables} (or FOOTNOTE_SHARE_ACCOUNTS).")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from ingestion.sources.port import Look
+from ingestion.sources.port import FileStat
 
 RETRY_SECONDS = 600.0
 """After that long a file that could not be read is tried again."""
@@ -27,8 +27,10 @@ class UnreadableFiles:
         """A file could be read."""
         self._since.pop(parts, None)
 
-    def shown(self, parts: tuple[str, ...], look: Look) -> Look:
+    def shown(self, parts: tuple[str, ...], file_stat: FileStat) -> FileStat:
         """The look to remember a file by: soon after its first failure and then now and then another one."""
         if (since := self._since.get(parts)) is None:
-            return look
-        return look._replace(tag=f"{look.tag} try {int((self._clock() - since) / RETRY_SECONDS) + 2}")
+            return file_stat
+        return file_stat._replace(
+            tag=f"{file_stat.tag} try {int((self._clock() - since) / RETRY_SECONDS) + 2}"
+        )

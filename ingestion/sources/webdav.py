@@ -21,8 +21,8 @@ from webdav4.client import (
 )
 from webdav4.multistatus import Response
 
-from ingestion.sources.address import Address
-from ingestion.sources.port import Look
+from ingestion.sources.address import ShareAddress
+from ingestion.sources.port import FileStat
 from ingestion.sources.settings import ShareAccount, ShareSettings, secret
 from ingestion.sources.share import (
     BUSY,
@@ -30,37 +30,37 @@ from ingestion.sources.share import (
     MISSING,
     SILENT,
     UNREACHABLE,
-    Busy,
-    Entry,
-    Forbidden,
-    Meanings,
-    Missing,
+    ErrorTable,
     Parts,
+    ShareEntry,
+    ShareError,
+    ShareFileBusy,
+    ShareFileMissing,
+    ShareForbidden,
     Stream,
-    Trouble,
-    trouble_by_type,
+    share_error_by_type,
     wrong_account,
 )
 
 ACCOUNT = "FOOTNOTE_WEBDAV_USER and FOOTNOTE_WEBDAV_PASSWORD, or FOOTNOTE_WEBDAV_TOKEN"
 _STATUS = "The WebDAV server answered with status {}: is the address right, and the server well?"
-_BY_STATUS: dict[int, Callable[[], Trouble]] = {
+_BY_STATUS: dict[int, Callable[[], ShareError]] = {
     401: partial(wrong_account, ACCOUNT),
-    403: partial(Forbidden, FORBIDDEN),
-    404: partial(Missing, MISSING),
-    416: partial(Busy, BUSY),
-    423: partial(Busy, BUSY),
+    403: partial(ShareForbidden, FORBIDDEN),
+    404: partial(ShareFileMissing, MISSING),
+    416: partial(ShareFileBusy, BUSY),
+    423: partial(ShareFileBusy, BUSY),
 }
-_BY_TYPE: Meanings = (
-    ((ForbiddenOperation,), partial(Forbidden, FORBIDDEN)),
-    ((ResourceNotFound, IsAResourceError), partial(Missing, MISSING)),
-    ((ResourceLocked,), partial(Busy, BUSY)),
-    ((httpx.TimeoutException,), partial(Trouble, SILENT)),
-    ((httpx.TransportError,), partial(Trouble, UNREACHABLE)),
+_BY_TYPE: ErrorTable = (
+    ((ForbiddenOperation,), partial(ShareForbidden, FORBIDDEN)),
+    ((ResourceNotFound, IsAResourceError), partial(ShareFileMissing, MISSING)),
+    ((ResourceLocked,), partial(ShareFileBusy, BUSY)),
+    ((httpx.TimeoutException,), partial(ShareError, SILENT)),
+    ((httpx.TransportError,), partial(ShareError, UNREACHABLE)),
 )
 
 
-def connect(address: Address, settings: ShareSettings) -> WebdavShare:
+def connect(address: ShareAddress, settings: ShareSettings) -> WebdavShare:
     """Prepare a client for ``webdavs://server[:port]/path``, or ``webdav://`` without TLS."""
     account = settings.account(address)
     scheme = "https" if address.protocol == "webdavs" else "http"
@@ -82,24 +82,24 @@ class WebdavShare:
         self._client = client
         self._root = root
 
-    def list(self, folder: Parts) -> Iterator[Entry]:
+    def list(self, folder: Parts) -> Iterator[ShareEntry]:
         """One folder's files and folders."""
         for found in self._propfind(folder, "1"):
             parts, is_folder = _parts(found, self._root), found.properties.resource_type == "directory"
             if parts == folder and not is_folder:
-                raise Missing(MISSING)
+                raise ShareFileMissing(MISSING)
             if parts and parts[:-1] == folder:
-                yield Entry(parts, None if is_folder else _look(found))
+                yield ShareEntry(parts, None if is_folder else _file_stat(found))
 
-    def look(self, file: Parts) -> Look:
+    def stat(self, file: Parts) -> FileStat:
         """One file."""
         for found in self._propfind(file, "0"):
             if found.properties.resource_type != "directory":
-                return _look(found)
-        raise Missing("There is no such file.")
+                return _file_stat(found)
+        raise ShareFileMissing("There is no such file.")
 
     @contextmanager
-    def open(self, file: Parts, look: Look, start: int) -> Iterator[Stream]:
+    def open(self, file: Parts, file_stat: FileStat, start: int) -> Iterator[Stream]:
         """The file's bytes, as they are stored."""
         headers = {"Accept-Encoding": "identity", **({"Range": f"bytes={start}-"} if start else {})}
         with self._client.http.stream("GET", f"/{self._path(file)}", headers=headers) as response:
@@ -107,9 +107,9 @@ class WebdavShare:
                 raise httpx.HTTPStatusError("", request=response.request, response=response)
             yield _Body(response, start if response.status_code == httpx.codes.OK else 0)
 
-    def trouble(self, error: Exception) -> Trouble:
+    def as_share_error(self, error: Exception) -> ShareError:
         """What an error of webdav4 or httpx means."""
-        return _trouble(error)
+        return _share_error(error)
 
     def close(self) -> None:
         """Close the connections."""
@@ -141,7 +141,7 @@ class _Body:
         return block
 
 
-def _login(address: Address, account: ShareAccount) -> tuple[str, str] | None:
+def _login(address: ShareAddress, account: ShareAccount) -> tuple[str, str] | None:
     user = address.user or account.user
     return (user, secret(account.password) or "") if user and not account.token else None
 
@@ -156,17 +156,17 @@ def _parts(found: Response, root: str) -> Parts | None:
     return tuple(path[len(root) :].lstrip("/").split("/"))
 
 
-def _look(found: Response) -> Look:
+def _file_stat(found: Response) -> FileStat:
     known = found.properties
     modified = int(known.modified.timestamp()) * 10**9 if known.modified else 0
-    return Look(known.content_length or 0, modified, 0, 0, known.etag or "")
+    return FileStat(known.content_length or 0, modified, 0, 0, known.etag or "")
 
 
-def _trouble(error: Exception) -> Trouble:
+def _share_error(error: Exception) -> ShareError:
     status = _status(error)
     if (make := _BY_STATUS.get(status or 0)) is not None:
         return make()
-    return trouble_by_type(error, _BY_TYPE) if status is None else Trouble(_STATUS.format(status))
+    return share_error_by_type(error, _BY_TYPE) if status is None else ShareError(_STATUS.format(status))
 
 
 def _status(error: Exception) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from ingestion.sources.port import SeenFile
+from ingestion.sources.port import ScannedFile
 from ingestion.watch.known import KnownFolder
 
 _Links = dict[str | int, str | int]
@@ -15,8 +15,8 @@ PORTION_BYTES = 16 << 20
 
 
 def group(
-    arriving: Mapping[str, SeenFile], present: Mapping[str, SeenFile], folders: Iterable[KnownFolder]
-) -> list[list[SeenFile]]:
+    arriving: Mapping[str, ScannedFile], present: Mapping[str, ScannedFile], folders: Iterable[KnownFolder]
+) -> list[list[ScannedFile]]:
     """Put together what has to be judged together; sizes tell who can be whose new name.
 
     Args:
@@ -31,34 +31,34 @@ def group(
         if file in arriving:
             _join(links, file, size)
     for file, seen in arriving.items():
-        if seen.look.size in sizes:
-            _join(links, file, seen.look.size)
-    groups: dict[str | int, list[SeenFile]] = {}
+        if seen.stat.size in sizes:
+            _join(links, file, seen.stat.size)
+    groups: dict[str | int, list[ScannedFile]] = {}
     for file, seen in arriving.items():
         groups.setdefault(_root(links, file), []).append(seen)
     return list(groups.values())
 
 
 def _vacated(
-    arriving: Mapping[str, SeenFile], present: Mapping[str, SeenFile], folders: Iterable[KnownFolder]
+    arriving: Mapping[str, ScannedFile], present: Mapping[str, ScannedFile], folders: Iterable[KnownFolder]
 ) -> Iterator[tuple[str, int]]:
     """(file, size as it was stored) of every document whose file is away or looks different now."""
     for folder in folders if arriving else ():
         for file, known in folder.documents.items():
-            if known.look is not None and (file in arriving or file not in present):
-                yield file, known.look.size
+            if known.stat is not None and (file in arriving or file not in present):
+                yield file, known.stat.size
 
 
-def portions(groups: Sequence[list[SeenFile]]) -> Iterator[list[list[SeenFile]]]:
+def batches_of(groups: Sequence[list[ScannedFile]]) -> Iterator[list[list[ScannedFile]]]:
     """Groups to be stored in one transaction: a few small ones, or a single large one."""
-    portion: list[list[SeenFile]] = []
+    portion: list[list[ScannedFile]] = []
     files = size = 0
     for members in groups:
         files += len(members)
-        size += sum(seen.look.size for seen in members)
+        size += sum(seen.stat.size for seen in members)
         if portion and (files > PORTION_FILES or size > PORTION_BYTES):
             yield portion
-            portion, files, size = [], len(members), sum(seen.look.size for seen in members)
+            portion, files, size = [], len(members), sum(seen.stat.size for seen in members)
         portion.append(members)
     if portion:
         yield portion

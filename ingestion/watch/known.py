@@ -6,23 +6,23 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 from uuid import UUID
 
-from ingestion.sources.port import Look, SeenFile
-from storage.arrivals import Stored
+from ingestion.sources.port import FileStat, ScannedFile
+from storage.arrivals import StoredArrival
 from storage.folders import Folder, Folders, KnownDocument
 
 
-class Known(NamedTuple):
+class KnownFile(NamedTuple):
     """A document and how its file looked when it was last stored or refused."""
 
     document: UUID
-    look: Look | None
+    stat: FileStat | None
     is_untried: bool = False
     """Refused before we came, when a limit or our rights may have been others; or lost since."""
 
     @classmethod
-    def of(cls, row: KnownDocument) -> Known:
+    def of(cls, row: KnownDocument) -> KnownFile:
         """As SQL has it."""
-        return cls(row.id, Look(**row.look) if row.look else None, row.is_refused)
+        return cls(row.id, FileStat(**row.look) if row.look else None, row.is_refused)
 
 
 class KnownFolder:
@@ -33,10 +33,10 @@ class KnownFolder:
         self.owner = folders.owner
         """Under which name the place is leased to us; None when it is not."""
         self._folders = folders
-        self._documents: dict[str, Known] | None = None
+        self._documents: dict[str, KnownFile] | None = None
 
     @property
-    def documents(self) -> Mapping[str, Known]:
+    def documents(self) -> Mapping[str, KnownFile]:
         """The documents as of the last load and what was noted since."""
         return self._documents or {}
 
@@ -48,21 +48,21 @@ class KnownFolder:
         """
         if self._documents is None:
             rows = await self._folders.documents(self.folder.id)
-            self._documents = {file: Known.of(row) for file, row in rows.items()}
+            self._documents = {file: KnownFile.of(row) for file, row in rows.items()}
 
     def forget(self) -> None:
         """Ask SQL at the next load."""
         self._documents = None
 
-    def is_unchanged(self, seen: SeenFile) -> bool:
+    def is_unchanged(self, seen: ScannedFile) -> bool:
         """Whether a file looks as it did when it was last stored or refused."""
         known = self.documents.get(seen.file)
-        return known is not None and known.look == seen.look and not known.is_untried
+        return known is not None and known.stat == seen.stat and not known.is_untried
 
-    def note(self, stored: Iterable[Stored], seen: Mapping[str, SeenFile]) -> None:
+    def note(self, stored: Iterable[StoredArrival], seen: Mapping[str, ScannedFile]) -> None:
         """Remember what was stored just now; after a move SQL must be asked, for a name was left."""
         for one in stored:
             if one.outcome in ("renamed", "back"):
                 self.forget()
             if self._documents is not None:
-                self._documents[one.file] = Known(one.document, seen[one.file].look)
+                self._documents[one.file] = KnownFile(one.document, seen[one.file].stat)

@@ -9,9 +9,9 @@ from ingestion.settings import IngestionSettings
 from ingestion.sources import open_source
 from ingestion.watch.intake import Intake
 from ingestion.watch.watching import PlaceWatch, WatchedFolder
-from ingestion.wish.mapped import Wanted
-from ingestion.work.aside import run_aside
-from ingestion.work.schedule import Schedule
+from ingestion.wish.mapped import WatchTarget
+from ingestion.work.aside import run_in_thread
+from ingestion.work.schedule import Scheduler
 from storage.clock import steady_seconds
 from storage.errors import DatabaseUnavailable
 from storage.folder_leases import FolderLeases
@@ -21,7 +21,7 @@ REST_FACTOR = 10
 """A place that takes long to scan rests this many times as long: scanning never takes over a tenth."""
 
 
-class Place:
+class WatchedPlace:
     """One location, the folders that it feeds, and when it is looked at."""
 
     def __init__(self, location: str, folders: Folders, intake: Intake, settings: IngestionSettings) -> None:
@@ -32,7 +32,7 @@ class Place:
         self._folders = folders
         self._intake = intake
         self._settings = settings
-        self._fed: dict[int, tuple[Wanted, WatchedFolder]] = {}
+        self._fed: dict[int, tuple[WatchTarget, WatchedFolder]] = {}
         self._every: float | None = None
         self._watch: PlaceWatch | None = None
         self._not_before = 0.0
@@ -42,21 +42,21 @@ class Place:
         """Whether an admin wants nobody to look at it now."""
         return not self._active()
 
-    def feed(self, wanted: Sequence[Wanted]) -> None:
+    def feed(self, targets: Sequence[WatchTarget]) -> None:
         """Feed these folders from the next look on, each as its wish says."""
-        fed: dict[int, tuple[Wanted, WatchedFolder]] = {}
-        for one in wanted:
+        fed: dict[int, tuple[WatchTarget, WatchedFolder]] = {}
+        for one in targets:
             before = self._fed.get(one.folder.id)
             fed[one.folder.id] = (
-                before if before and before[0].wish == one.wish else (one, self._watched(one))
+                before if before and before[0].entry == one.entry else (one, self._watched(one))
             )
-        self._every = min((one.wish.every for one in wanted if one.wish.every is not None), default=None)
+        self._every = min((one.entry.every for one in targets if one.entry.every is not None), default=None)
         self.tick_seconds = self._every or self._settings.scan_seconds
         self._fed = fed
         if self._watch is not None:
             self._watch.feed(self._active())
 
-    async def look(self) -> bool:
+    async def tick(self) -> bool:
         """Look at the place if it is time; returns whether anything was taken.
 
         Raises:
@@ -65,12 +65,14 @@ class Place:
         if self.is_paused or steady_seconds() < self._not_before:
             return False
         if self._watch is None:
-            source = await run_aside(lambda: open_source(self.location, follows_link=not self._is_in_inbox()))
+            source = await run_in_thread(
+                lambda: open_source(self.location, follows_link=not self._is_in_inbox())
+            )
             self._watch = PlaceWatch(source, self._intake, self._settings)
             self._watch.feed(self._active())
         begun = steady_seconds()
         try:
-            return await self._watch.look()
+            return await self._watch.tick()
         finally:
             self._rest(begun, self._watch)
 
@@ -82,10 +84,10 @@ class Place:
         usual = self._settings.share_scan_seconds if self._watch.is_remote else self._settings.scan_seconds
         return max(usual, REST_FACTOR * self._watch.scan_seconds)
 
-    def look_afresh(self) -> None:
+    def invalidate(self) -> None:
         """Believe nothing that was remembered of SQL."""
         if self._watch is not None:
-            self._watch.look_afresh()
+            self._watch.invalidate()
 
     def close(self) -> None:
         """Let go of what was opened."""
@@ -104,20 +106,20 @@ class Place:
         return any(one.folder.origin == "inbox" for one, _ in self._fed.values())
 
     def _active(self) -> list[WatchedFolder]:
-        return [watched for one, watched in self._fed.values() if not one.wish.is_paused]
+        return [watched for one, watched in self._fed.values() if not one.entry.is_paused]
 
-    def _watched(self, one: Wanted) -> WatchedFolder:
-        share = one.wish.ask_from_share or self._settings.ask_before_deleting_share
+    def _watched(self, one: WatchTarget) -> WatchedFolder:
+        share = one.entry.ask_from_share or self._settings.ask_before_deleting_share
         return WatchedFolder(one.folder, self._folders, share, away_seconds=self._settings.settle_seconds)
 
 
-class Places:
+class WatchedPlaces:
     """All places that are watched now."""
 
     def __init__(
         self,
-        make_place: Callable[[str], Place],
-        schedule: Schedule,
+        make_place: Callable[[str], WatchedPlace],
+        schedule: Scheduler,
         leases: FolderLeases,
         on_taken: Callable[[], None],
     ) -> None:
@@ -126,17 +128,17 @@ class Places:
         self._schedule = schedule
         self._leases = leases
         self._on_taken = on_taken
-        self._places: dict[str, tuple[str, Place]] = {}
+        self._places: dict[str, tuple[str, WatchedPlace]] = {}
         schedule.every(leases.seconds / 3, "folder leases", leases.renew)
 
-    async def arrange(self, wanted: Iterable[Wanted]) -> None:
+    async def set_targets(self, targets: Iterable[WatchTarget]) -> None:
         """Watch exactly this from now on.
 
         Raises:
             DatabaseUnavailable: the database does not work.
         """
-        by_location: dict[str, list[Wanted]] = {}
-        for one in wanted:
+        by_location: dict[str, list[WatchTarget]] = {}
+        for one in targets:
             by_location.setdefault(one.folder.location, []).append(one)
         for location in self._places.keys() - by_location.keys():
             name, place = self._places.pop(location)
@@ -146,10 +148,10 @@ class Places:
         for location, folders in by_location.items():
             self._feed(location, folders)
 
-    def look_afresh(self) -> None:
+    def invalidate(self) -> None:
         """Ask SQL again at the next look at each place: somebody else has changed it."""
         for _, place in self._places.values():
-            place.look_afresh()
+            place.invalidate()
 
     async def close(self) -> None:
         """Watch nothing any more; leases that cannot be given back run out by themselves."""
@@ -158,24 +160,24 @@ class Places:
         with suppress(DatabaseUnavailable):
             await self._leases.release()
 
-    def _feed(self, location: str, wanted: Sequence[Wanted]) -> None:
+    def _feed(self, location: str, targets: Sequence[WatchTarget]) -> None:
         known = self._places.get(location)
-        name, place = known or (f"folder {wanted[0].folder.id}", self._make_place(location))
+        name, place = known or (f"folder {targets[0].folder.id}", self._make_place(location))
         before = place.tick_seconds
-        place.feed(wanted)
+        place.feed(targets)
         self._places[location] = (name, place)
         if place.tick_seconds != before:
-            self._schedule.every(place.tick_seconds, name, lambda: self._look(place, name))
+            self._schedule.every(place.tick_seconds, name, lambda: self._tick(place, name))
 
-    async def _look(self, place: Place, name: str) -> None:
+    async def _tick(self, place: WatchedPlace, name: str) -> None:
         """One tick of a place: only the process that holds its lease looks at it."""
         if place.is_paused:
             return
         if not self._leases.holds(place.location):
             if not await self._leases.take(place.location):
                 return
-            place.look_afresh()
-        if await place.look():
+            place.invalidate()
+        if await place.tick():
             self._on_taken()
         if (seconds := place.soon) is not None:
-            self._schedule.hasten(name, seconds)
+            self._schedule.bring_forward(name, seconds)

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ingestion.sources import Look, Scan, SeenFile, open_source
+from ingestion.sources import FileStat, Scan, ScannedFile, open_source
 from ingestion.sources.listing import first_level
-from ingestion.watch.known import Known
+from ingestion.watch.known import KnownFile
 from ingestion.wish.mapping import read_map
-from ingestion.wish.mapping_checks import Wish
+from ingestion.wish.mapping_checks import FolderMapEntry
 from storage.channels import is_folder_name, named_tenant
 from storage.folder_status import FolderStatus
 from storage.folders import Folders
@@ -56,8 +56,10 @@ class Previewer:
         """What ``footnote ingest PATH --channel`` would do."""
         resolved = await asyncio.to_thread(path.resolve)
         if not await asyncio.to_thread(resolved.is_file):
-            return await self._preview(Wish(str(resolved), channel), is_watched=False)
-        return await self._preview(Wish(str(resolved.parent), channel), is_watched=False, only=resolved.name)
+            return await self._preview(FolderMapEntry(str(resolved), channel), is_watched=False)
+        return await self._preview(
+            FolderMapEntry(str(resolved.parent), channel), is_watched=False, only=resolved.name
+        )
 
     async def root(self, root: Path, *, is_watched: bool = False) -> list[Preview]:
         """What ``footnote ingest ROOT`` would do, or a look at an inbox.
@@ -68,7 +70,7 @@ class Previewer:
         resolved = await asyncio.to_thread(root.resolve)
         names, _ = await asyncio.to_thread(first_level, resolved)
         return [
-            await self._preview(Wish(str(resolved / name), name), is_watched=is_watched)
+            await self._preview(FolderMapEntry(str(resolved / name), name), is_watched=is_watched)
             for name in names
             if is_folder_name(name)
         ]
@@ -84,13 +86,13 @@ class Previewer:
         if not await asyncio.to_thread(folder_map.exists):
             return previews
         data = await asyncio.to_thread(folder_map.read_bytes)
-        wishes = await asyncio.to_thread(read_map, data, folder_map.parent, inbox)
-        previews += [await self._preview(wish, is_watched=True) for wish in wishes if not wish.is_paused]
-        return previews + await self._unmapped(wishes)
+        entries = await asyncio.to_thread(read_map, data, folder_map.parent, inbox)
+        previews += [await self._preview(entry, is_watched=True) for entry in entries if not entry.is_paused]
+        return previews + await self._unmapped(entries)
 
-    async def _unmapped(self, wishes: list[Wish]) -> list[Preview]:
+    async def _unmapped(self, entries: list[FolderMapEntry]) -> list[Preview]:
         """Folders that the map names no longer: that edit was the admin's word."""
-        wanted = {(wish.location, str(named_tenant(wish.channel))) for wish in wishes}
+        wanted = {(entry.location, str(named_tenant(entry.channel))) for entry in entries}
         return [
             Preview(
                 status.location,
@@ -102,39 +104,39 @@ class Previewer:
             if status.watched and status.origin == "map" and (status.location, status.channel) not in wanted
         ]
 
-    async def _preview(self, wish: Wish, *, is_watched: bool, only: str | None = None) -> Preview:
-        scan = await asyncio.to_thread(_look, wish.location, only)
-        tenant = str(named_tenant(wish.channel))
+    async def _preview(self, entry: FolderMapEntry, *, is_watched: bool, only: str | None = None) -> Preview:
+        scan = await asyncio.to_thread(_scan_location, entry.location, only)
+        tenant = str(named_tenant(entry.channel))
         here = [one for one in await self._folders.status() if one.channel == tenant]
-        known = await self._known(here, wish.location)
-        return self._compare(wish, scan, known, here, is_watched=is_watched, sees_all=only is None)
+        known = await self._known(here, entry.location)
+        return self._compare(entry, scan, known, here, is_watched=is_watched, sees_all=only is None)
 
-    async def _known(self, here: list[FolderStatus], location: str) -> dict[str, Known]:
+    async def _known(self, here: list[FolderStatus], location: str) -> dict[str, KnownFile]:
         folder = next((one for one in here if one.location == location), None)
         rows = await self._folders.documents(folder.id) if folder else {}
-        return {file: Known.of(row) for file, row in rows.items()}
+        return {file: KnownFile.of(row) for file, row in rows.items()}
 
     def _compare(
         self,
-        wish: Wish,
+        entry: FolderMapEntry,
         scan: Scan,
-        known: Mapping[str, Known],
+        known: Mapping[str, KnownFile],
         here: list[FolderStatus],
         *,
         is_watched: bool,
         sees_all: bool,
     ) -> Preview:
         changed = [
-            seen for file, seen in scan.files.items() if file not in known or known[file].look != seen.look
+            seen for file, seen in scan.files.items() if file not in known or known[file].stat != seen.stat
         ]
-        refused = {seen.file for seen in changed if seen.look.size > self._max_bytes}
+        refused = {seen.file for seen in changed if seen.stat.size > self._max_bytes}
         missing = known.keys() - scan.files.keys() if sees_all and scan.problem is None else set()
         renamed = dict(_renames(missing, [seen for seen in changed if seen.file not in known], known))
         vanished = sorted(missing - renamed.keys())
-        most = (wish.ask_from_share or self._ask_from_share) * sum(one.documents for one in here)
+        most = (entry.ask_from_share or self._ask_from_share) * sum(one.documents for one in here)
         return Preview(
-            wish.location,
-            wish.channel,
+            entry.location,
+            entry.channel,
             scan.problem,
             new=_names(changed, known, but={*refused, *renamed.values()}),
             replaced=tuple(sorted(s.file for s in changed if s.file in known and s.file not in refused)),
@@ -148,7 +150,7 @@ class Previewer:
         )
 
 
-def _look(location: str, only: str | None) -> Scan:
+def _scan_location(location: str, only: str | None) -> Scan:
     source = open_source(location)
     try:
         return source.scan() if only is None else source.scan_file(only)
@@ -156,21 +158,21 @@ def _look(location: str, only: str | None) -> Scan:
         source.close()
 
 
-def _names(changed: list[SeenFile], known: Mapping[str, Known], *, but: set[str]) -> tuple[str, ...]:
+def _names(changed: list[ScannedFile], known: Mapping[str, KnownFile], *, but: set[str]) -> tuple[str, ...]:
     return tuple(sorted(seen.file for seen in changed if seen.file not in known and seen.file not in but))
 
 
 def _renames(
-    missing: set[str], arrived: list[SeenFile], known: Mapping[str, Known]
+    missing: set[str], arrived: list[ScannedFile], known: Mapping[str, KnownFile]
 ) -> Iterator[tuple[str, str]]:
     """(old name, new name) of missing files that a new one looks like in all but the time of its renaming."""
-    by_face = {_face(look): file for file in missing if (look := known[file].look) is not None}
+    by_face = {_face(file_stat): file for file in missing if (file_stat := known[file].stat) is not None}
     for seen in arrived:
-        old = by_face.pop(_face(seen.look), None)
+        old = by_face.pop(_face(seen.stat), None)
         if old is not None:
             yield old, seen.file
 
 
-def _face(look: Look) -> tuple[int, int, int, str]:
+def _face(file_stat: FileStat) -> tuple[int, int, int, str]:
     """What a rename leaves as it is."""
-    return look.size, look.modified_ns, look.inode, look.tag
+    return file_stat.size, file_stat.modified_ns, file_stat.inode, file_stat.tag

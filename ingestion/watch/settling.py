@@ -7,25 +7,25 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from ingestion.settings import IngestionSettings
-from ingestion.sources.port import Look, SeenFile, Source
+from ingestion.sources.port import FileStat, ScannedFile, Source
 from storage.clock import steady_seconds
 
 TAIL_BYTES = 2048
 """Readers find ``%%EOF`` in the last 1,024 bytes; some writers append a little more."""
-CUT_OFF_FACTOR = 6
+TRUNCATED_FACTOR = 6
 """How much longer a file on a share rests when it looks cut off: an upload may stall for a while."""
 
 
 @dataclass(slots=True)
-class _Rest:
+class _StableSince:
     """Since when a file has looked like this, and whether its end was there."""
 
-    look: Look
+    stat: FileStat
     since: float
     ends_well: bool | None = None
 
 
-class Settling:
+class StabilityCheck:
     """Remembers how long each file of one source has looked the same."""
 
     def __init__(
@@ -54,13 +54,15 @@ class Settling:
         self._rest_seconds = rest_seconds
         self._trusts_age = trusts_age and not source.is_remote
         self._clock = clock
-        self._rests: dict[str, _Rest] = {}
+        self._stable_since: dict[str, _StableSince] = {}
 
-    def is_settled(self, seen: SeenFile) -> bool:
+    def is_settled(self, seen: ScannedFile) -> bool:
         """Whether the file may be taken as this look shows it; blocks for one small read at most."""
-        rest = self._rests.get(seen.file)
-        if rest is None or rest.look != seen.look:
-            rest = self._rests[seen.file] = _Rest(seen.look, self._clock() - self._age(seen.look))
+        rest = self._stable_since.get(seen.file)
+        if rest is None or rest.stat != seen.stat:
+            rest = self._stable_since[seen.file] = _StableSince(
+                seen.stat, self._clock() - self._age(seen.stat)
+            )
         rested = self._clock() - rest.since
         if rested < self._settle_seconds:
             return False
@@ -70,25 +72,27 @@ class Settling:
             rest.ends_well = b"%%EOF" in self.source.tail(seen, TAIL_BYTES)
         return rest.ends_well
 
-    def start_again(self, seen: SeenFile) -> None:
+    def restart(self, seen: ScannedFile) -> None:
         """The file changed under our hands: its rest begins anew."""
-        self._rests.pop(seen.file, None)
+        self._stable_since.pop(seen.file, None)
 
     def keep(self, files: Collection[str]) -> None:
         """Forget every file but these."""
-        for file in self._rests.keys() - set(files):
-            del self._rests[file]
+        for file in self._stable_since.keys() - set(files):
+            del self._stable_since[file]
 
-    def _age(self, look: Look) -> float:
+    def _age(self, file_stat: FileStat) -> float:
         """Seconds the file is known to have rested before we saw it."""
         if not self._trusts_age:
             return 0.0
-        return max(0.0, time.time() - max(look.modified_ns, look.changed_ns) / 1e9)
+        return max(0.0, time.time() - max(file_stat.modified_ns, file_stat.changed_ns) / 1e9)
 
 
-def settling_of(source: Source, settings: IngestionSettings, *, trusts_age: bool = False) -> Settling:
+def stability_check_of(
+    source: Source, settings: IngestionSettings, *, trusts_age: bool = False
+) -> StabilityCheck:
     """How files of this source settle: on a network share every one of them rests longer."""
     rest = max(settings.rest_seconds, settings.settle_seconds)
     if source.is_remote:
-        return Settling(source, rest, CUT_OFF_FACTOR * rest)
-    return Settling(source, settings.settle_seconds, rest, trusts_age=trusts_age)
+        return StabilityCheck(source, rest, TRUNCATED_FACTOR * rest)
+    return StabilityCheck(source, settings.settle_seconds, rest, trusts_age=trusts_age)

@@ -15,28 +15,28 @@ from ingestion.sources import open_source
 from ingestion.sources.names import safe_name, why_passed_over
 from ingestion.watch.intake import Intake
 from ingestion.watch.known import KnownFolder
-from ingestion.watch.settling import Settling, settling_of
+from ingestion.watch.settling import StabilityCheck, stability_check_of
 from storage.database import Database
 from storage.errors import BlobsUnavailable, SettingsError
 from storage.folders import Folder, Folders
 from storage.models import Channel, Rung
 from storage.planning import Generations
 from storage.progress import Progress, in_folder, measure_progress
-from storage.standing import Standing, standings
+from storage.standing import IngestStatus, ingest_statuses
 
-LOOK_SECONDS = 0.25
-PAUSE_PER_LOOK = 4
+SCAN_SECONDS = 0.25
+PAUSE_PER_SCAN = 4
 """Times as long as a look took until the next one: 10,000 documents take a second, which reading needs."""
 
 
 @dataclass(slots=True)
-class Batch:
+class IngestBatch:
     """Files of one folder on their way into one channel."""
 
     folder: Folder
     only: str | None
     """Name of the one file of the folder that is meant, or None for all."""
-    settling: Settling
+    stability: StabilityCheck
     documents: set[UUID] = field(default_factory=set)
     unfinished: int = 0
     """Files that are still being written, as of the last look."""
@@ -44,7 +44,7 @@ class Batch:
     """Those of them that are new, and so nobody's document yet."""
 
 
-class SingleRun:
+class BatchIngest:
     """Takes batches of files and waits until they have come as far as was asked."""
 
     def __init__(
@@ -61,7 +61,7 @@ class SingleRun:
         self._generations = generations
         self._settings = settings
 
-    async def batch(self, path: Path, channel: Channel) -> Batch:
+    async def batch(self, path: Path, channel: Channel) -> IngestBatch:
         """A folder, or a single file of one, that is to go into a channel.
 
         Raises:
@@ -69,15 +69,17 @@ class SingleRun:
         """
         root, only = await asyncio.to_thread(_place, path)
         folder = await self._folders.ensure(channel.id, str(root), watched=False)
-        return Batch(folder, only, settling_of(open_source(str(root)), self._settings, trusts_age=True))
+        return IngestBatch(
+            folder, only, stability_check_of(open_source(str(root)), self._settings, trusts_age=True)
+        )
 
     async def finish(
         self,
-        batches: list[Batch],
+        batches: list[IngestBatch],
         wait: Rung,
         on_progress: Callable[[Progress], None],
         wake: Callable[[], None],
-    ) -> list[Standing]:
+    ) -> list[IngestStatus]:
         """Take every file and return how each stands once all have reached ``wait`` or never will.
 
         Raises:
@@ -90,21 +92,21 @@ class SingleRun:
                     await self._take(batch)
                     wake()
             is_first, began = False, time.monotonic()
-            found = [one for batch in batches for one in await self._standings(batch)]
+            found = [one for batch in batches for one in await self._statuses(batch)]
             on_progress(await self._progress(batches))
             if not any(batch.unfinished for batch in batches) and all(one.has_reached(wait) for one in found):
                 return found
-            await asyncio.sleep(max(LOOK_SECONDS, PAUSE_PER_LOOK * (time.monotonic() - began)))
+            await asyncio.sleep(max(SCAN_SECONDS, PAUSE_PER_SCAN * (time.monotonic() - began)))
 
-    async def _take(self, batch: Batch) -> None:
-        source = batch.settling.source
-        look = source.scan if batch.only is None else partial(source.scan_file, batch.only)
-        seen = await asyncio.to_thread(look)
+    async def _take(self, batch: IngestBatch) -> None:
+        source = batch.stability.source
+        scan = source.scan if batch.only is None else partial(source.scan_file, batch.only)
+        seen = await asyncio.to_thread(scan)
         if seen.problem is not None:
             raise BlobsUnavailable(seen.problem)
         known = KnownFolder(batch.folder, self._folders)
         await known.load()
-        taken = await self._intake.take_settled([known], seen, batch.settling, sees_all=batch.only is None)
+        taken = await self._intake.take_settled([known], seen, batch.stability, sees_all=batch.only is None)
         documents = taken.documents.get(batch.folder.id, {})
         unchanged = seen.files.keys() - documents.keys() - taken.unfinished.keys()
         await known.load()
@@ -112,7 +114,7 @@ class SingleRun:
         batch.unfinished = len(taken.unfinished)
         batch.arriving = sum(file not in known.documents for file in taken.unfinished)
 
-    async def _progress(self, batches: list[Batch]) -> Progress:
+    async def _progress(self, batches: list[IngestBatch]) -> Progress:
         scopes = [in_folder(batch.folder.id, batch.only) for batch in batches]
         async with self._database.snapshot() as session:
             progress = await measure_progress(
@@ -120,8 +122,8 @@ class SingleRun:
             )
         return progress.with_arriving(sum(batch.arriving for batch in batches))
 
-    async def _standings(self, batch: Batch) -> list[Standing]:
-        found = await standings(self._database, batch.folder.id, self._generations)
+    async def _statuses(self, batch: IngestBatch) -> list[IngestStatus]:
+        found = await ingest_statuses(self._database, batch.folder.id, self._generations)
         return [one for one in found if one.document in batch.documents]
 
 

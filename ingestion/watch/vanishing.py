@@ -9,14 +9,14 @@ from uuid import UUID
 from ingestion.sources.port import Scan
 from ingestion.watch.known import KnownFolder
 from storage.clock import steady_seconds
-from storage.folders import Folders, Question
+from storage.folders import DeletionApproval, Folders
 
-PATIENCE_SECONDS = 30.0
+AWAY_SECONDS = 30.0
 """How long a disappearance that still goes on is watched before it is judged as far as it got."""
 _log = logging.getLogger(__name__)
 
 
-class Vanishing:
+class DeletionPolicy:
     """What the complete looks at one folder missed."""
 
     def __init__(
@@ -74,7 +74,7 @@ class Vanishing:
         missing = self._known.documents.keys() - scan.files.keys()
         is_growing = bool(missing - self._missed.keys())
         twice = self._note(missing, is_growing)
-        question = await self._folders.question(self._known.folder.id)
+        question = await self._folders.deletion_approval(self._known.folder.id)
         if twice:
             self._known.forget()
             await self._known.load()
@@ -98,7 +98,7 @@ class Vanishing:
         Raises:
             DatabaseUnavailable: the database does not work.
         """
-        question = await self._folders.question(self._known.folder.id)
+        question = await self._folders.deletion_approval(self._known.folder.id)
         if question.approved:
             self._known.forget()
             await self._known.load()
@@ -119,14 +119,14 @@ class Vanishing:
             file for file in missing & self._missed.keys() if now - self._missed[file] >= self._away_seconds
         }
         self._missed = {file: self._missed.get(file, now) for file in missing}
-        return set() if is_growing and now - self._since < PATIENCE_SECONDS else away
+        return set() if is_growing and now - self._since < AWAY_SECONDS else away
 
     def _may_come(self, file: str, arriving: Collection[int]) -> bool:
         """Whether a missing document may yet turn out to be one of the arriving files."""
-        look = self._known.documents[file].look
-        return look is not None and look.size in arriving
+        file_stat = self._known.documents[file].stat
+        return file_stat is not None and file_stat.size in arriving
 
-    async def _questionable(self, gone: Mapping[UUID, str], question: Question) -> frozenset[UUID]:
+    async def _questionable(self, gone: Mapping[UUID, str], question: DeletionApproval) -> frozenset[UUID]:
         """Those of the gone that need a word: all that have none yet, or else what was asked before."""
         open_ones = frozenset(gone.keys() - question.approved)
         if not open_ones:

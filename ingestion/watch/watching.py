@@ -7,11 +7,11 @@ import time
 from collections.abc import Collection, Iterable
 
 from ingestion.settings import REMEMBERED_SECONDS, IngestionSettings
-from ingestion.sources import Scan, SeenFile, Source
+from ingestion.sources import Scan, ScannedFile, Source
 from ingestion.watch.intake import Intake
 from ingestion.watch.known import KnownFolder
-from ingestion.watch.settling import settling_of
-from ingestion.watch.vanishing import Vanishing
+from ingestion.watch.settling import stability_check_of
+from ingestion.watch.vanishing import DeletionPolicy
 from ingestion.work.aside import run_for
 from storage.clock import steady_seconds
 from storage.folders import Folder, Folders
@@ -30,36 +30,36 @@ class WatchedFolder:
         A file is gone when it was away for ``away_seconds``.
         """
         self.known = KnownFolder(folder, folders)
-        self._vanishing = Vanishing(self.known, folders, ask_from_share, away_seconds=away_seconds)
+        self._deletion_policy = DeletionPolicy(self.known, folders, ask_from_share, away_seconds=away_seconds)
         self._folders = folders
         self._problem: str | None = folder.problem
 
     @property
     def is_settled(self) -> bool:
         """Whether SQL holds nothing that the next equal look could change."""
-        return self._problem is None and self._vanishing.is_settled
+        return self._problem is None and self._deletion_policy.is_settled
 
     @property
     def is_waiting(self) -> bool:
         """Whether the next look will decide about files that the last one missed."""
-        return self._problem is None and self._vanishing.is_waiting
+        return self._problem is None and self._deletion_policy.is_waiting
 
-    async def finish_look(self, scan: Scan, arriving: Collection[int]) -> None:
+    async def finish_scan(self, scan: Scan, arriving: Collection[int]) -> None:
         """Delete what is surely gone, and write down what keeps the folder from being trusted.
 
         Raises:
             DatabaseUnavailable: the database does not work.
         """
-        told, problem = (self._problem, self._vanishing.asked), scan.told
+        before_scan, problem = (self._problem, self._deletion_policy.asked), scan.problem_text
         if scan.problem is None or scan.is_gone:
             await self.known.load()
         if scan.problem is None:
-            problem = await self._vanishing.judge(scan, arriving)
+            problem = await self._deletion_policy.judge(scan, arriving)
         elif scan.is_gone:
-            problem = await self._vanishing.judge_absence(scan.problem)
-        if (problem, self._vanishing.asked) == told:
+            problem = await self._deletion_policy.judge_absence(scan.problem)
+        if (problem, self._deletion_policy.asked) == before_scan:
             return
-        await self._folders.report(self.known.folder.id, problem, self._vanishing.asked)
+        await self._folders.report(self.known.folder.id, problem, self._deletion_policy.asked)
         if problem is not None and problem != self._problem:
             _log.warning("folder=%d %s", self.known.folder.id, scan.problem or problem)
         elif problem is None and self._problem is not None:
@@ -80,27 +80,27 @@ class PlaceWatch:
         self._source = source
         self._intake = intake
         self._settings = settings
-        self._settling = settling_of(source, settings)
+        self._stability = stability_check_of(source, settings)
         self._folders: list[WatchedFolder] = []
-        self._settled_as: dict[str, SeenFile] | None = None
+        self._settled_as: dict[str, ScannedFile] | None = None
         self._loaded_at = 0.0
-        self._afresh = 0
+        self._invalidations = 0
         """How often all that was remembered became void: also while a look is on its way."""
 
     def feed(self, folders: Iterable[WatchedFolder]) -> None:
         """Feed these folders from the next look on, and no others."""
         self._folders = list(folders)
-        self.look_afresh()
+        self.invalidate()
 
-    def look_afresh(self) -> None:
+    def invalidate(self) -> None:
         """Believe nothing that was remembered: the next look asks SQL."""
         self._settled_as = None
-        self._afresh += 1
+        self._invalidations += 1
         self._loaded_at = steady_seconds()
         for folder in self._folders:
             folder.known.forget()
 
-    async def look(self) -> bool:
+    async def tick(self) -> bool:
         """Make SQL equal to the place as far as that is safe; returns whether anything was taken.
 
         A place that looks as after the last complete look costs one scan and nothing else.
@@ -109,28 +109,28 @@ class PlaceWatch:
             InfrastructureError: the database, or one of the disks, does not work.
         """
         if steady_seconds() - self._loaded_at > REMEMBERED_SECONDS:
-            self.look_afresh()
+            self.invalidate()
         begun = time.monotonic()
         scan = await run_for(self._source, self._source.scan)
         self.scan_seconds = time.monotonic() - begun
         if self._source.is_remote != self.is_remote:
             self.is_remote = self._source.is_remote
-            self._settling = settling_of(self._source, self._settings)
+            self._stability = stability_check_of(self._source, self._settings)
         is_settled = scan.problem is None and all(folder.is_settled for folder in self._folders)
         if is_settled and scan.files == self._settled_as:
             return False
         self._settled_as = None
-        begun, folders = self._afresh, self._folders
+        begun, folders = self._invalidations, self._folders
         for folder in folders:
             await folder.known.load()
         known = [folder.known for folder in folders]
-        taken = await self._intake.take_settled(known, scan, self._settling, sees_all=True)
-        arriving = {seen.look.size for seen in taken.unfinished.values()}
+        taken = await self._intake.take_settled(known, scan, self._stability, sees_all=True)
+        arriving = {seen.stat.size for seen in taken.unfinished.values()}
         for folder in folders:
             if folder in self._folders:  # else it was paused or unmapped while files were copied
-                await folder.finish_look(scan, arriving)
+                await folder.finish_scan(scan, arriving)
         self.is_waiting = bool(arriving) or any(folder.is_waiting for folder in folders)
-        if scan.problem is None and not arriving and self._afresh == begun:
+        if scan.problem is None and not arriving and self._invalidations == begun:
             self._settled_as = scan.files
         return any(taken.documents.values())
 

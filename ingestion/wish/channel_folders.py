@@ -9,8 +9,8 @@ from pathlib import Path
 
 from ingestion.settings import REMEMBERED_SECONDS
 from ingestion.sources.listing import first_level
-from ingestion.sources.patience import Patience, Unanswered
-from ingestion.work.aside import run_aside
+from ingestion.sources.patience import ShareTimeout, Watchdog
+from ingestion.work.aside import run_in_thread
 from storage.channels import Channels
 from storage.clock import steady_seconds
 from storage.errors import UnknownChannel
@@ -18,7 +18,7 @@ from storage.folder_leases import FolderLeases
 from storage.folders import Folder, Folders
 from storage.models import Channel
 
-SILENT_SECONDS = 20.0
+TIMEOUT_SECONDS = 20.0
 """How long an inbox may take to be listed: it may lie on a share, and shares hang."""
 _LEFT_BEHIND = (
     "The inbox is elsewhere now, where the channel has a folder of this name too: nobody looks into this "
@@ -39,7 +39,7 @@ class WatchedInbox:
         """Name -> its folder; None when no channel can have the name."""
         self._loose: list[str] = []
         self._is_well = True
-        self._patience = Patience(SILENT_SECONDS)
+        self._watchdog = Watchdog(TIMEOUT_SECONDS)
         self._asked_at = steady_seconds()
 
     async def known(self) -> list[Folder]:
@@ -80,8 +80,10 @@ class WatchedInbox:
         A folder is forgotten when somebody removed it and nothing in it answers any more.
         """
         try:
-            names, loose = await run_aside(lambda: self._patience.call(lambda _beat: first_level(self._root)))
-        except Unanswered as error:
+            names, loose = await run_in_thread(
+                lambda: self._watchdog.call(lambda _heartbeat: first_level(self._root))
+            )
+        except ShareTimeout as error:
             self._say(f"the inbox cannot be listed. {error}", is_well=False)
             return [], set()
         except OSError as error:

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from ingestion.wish.mapping import InvalidMap, Mistake, read_map
-from ingestion.wish.mapping_checks import Wish
-from ingestion.work.aside import run_aside
+from ingestion.wish.mapping import FolderMapMistake, InvalidFolderMap, read_map
+from ingestion.wish.mapping_checks import FolderMapEntry
+from ingestion.work.aside import run_in_thread
 from storage.channels import Channels
 from storage.folders import Folder, Folders
 
@@ -19,11 +19,11 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WatchTarget:
     """A folder that is to be watched, and how."""
 
     folder: Folder
-    wish: Wish
+    entry: FolderMapEntry
 
 
 class _Saved(NamedTuple):
@@ -36,7 +36,7 @@ class _Saved(NamedTuple):
     data: bytes
 
 
-class MappedFolders:
+class FolderMap:
     """The folder map as it is in force."""
 
     def __init__(self, path: Path, inbox: Path, channels: Channels, folders: Folders) -> None:
@@ -47,9 +47,9 @@ class MappedFolders:
         self._folders = folders
         self._in_force: _Saved | None = None
         self._last: _Saved | None = None
-        self.wanted: list[Wanted] = []
+        self.targets: list[WatchTarget] = []
         """What the map asks for."""
-        self.mistakes: list[Mistake] = []
+        self.mistakes: list[FolderMapMistake] = []
         """Why the file as it is now is not in force."""
 
     async def begin(self) -> None:
@@ -59,9 +59,9 @@ class MappedFolders:
             DatabaseUnavailable: the database does not work.
         """
         known = await self._folders.watched(origin="map")
-        self.wanted = [Wanted(one, Wish(one.location, "")) for one in known]
+        self.targets = [WatchTarget(one, FolderMapEntry(one.location, "")) for one in known]
         with suppress(OSError):
-            self._last = await run_aside(self._read)
+            self._last = await run_in_thread(self._read)
         await self.follow()
         if self._in_force is None:
             await self._recall()
@@ -73,27 +73,27 @@ class MappedFolders:
             DatabaseUnavailable: the database does not work; the next look tries again.
         """
         try:
-            saved, before = await run_aside(self._read), self._last
+            saved, before = await run_in_thread(self._read), self._last
             self._last = saved
             if saved != before or saved == self._in_force:
                 return False
-            wishes = await run_aside(lambda: self._wishes(saved.data))
+            entries = await run_in_thread(lambda: self._entries(saved.data))
         except OSError as error:
-            self._say([Mistake(1, f"the file cannot be read: {error.strerror}")])
+            self._say([FolderMapMistake(1, f"the file cannot be read: {error.strerror}")])
             return False
-        except InvalidMap as invalid:
+        except InvalidFolderMap as invalid:
             self._say(invalid.mistakes)
             return False
         await self._folders.keep_map(saved.data.decode())
-        await self._put_in_force(wishes)
+        await self._put_in_force(entries)
         self._in_force, self.mistakes = saved, []
         return True
 
     async def _recall(self) -> None:
         """Put the last map that was valid in force again, with its pauses, rhythms and shares."""
         kept = (await self._folders.kept_map() or "").encode()
-        with suppress(InvalidMap):
-            await self._put_in_force(await run_aside(lambda: self._wishes(kept)))
+        with suppress(InvalidFolderMap):
+            await self._put_in_force(await run_in_thread(lambda: self._entries(kept)))
 
     def _read(self) -> _Saved:
         """The file as it is now; empty when there is none."""
@@ -103,33 +103,33 @@ class MappedFolders:
         except FileNotFoundError:
             return _Saved(0, b"")
 
-    def _wishes(self, data: bytes) -> list[Wish]:
-        if not data.strip() and self.wanted:
+    def _entries(self, data: bytes) -> list[FolderMapEntry]:
+        if not data.strip() and self.targets:
             sentence = (
                 "the file is gone or empty, so all stays as it was; to unmap all, leave a comment in it"
             )
-            raise InvalidMap([Mistake(1, sentence)])
+            raise InvalidFolderMap([FolderMapMistake(1, sentence)])
         return read_map(data, self._path.parent, self._inbox)
 
-    async def _put_in_force(self, wishes: list[Wish]) -> None:
-        wanted = []
-        for wish in wishes:
-            channel = await self._channels.ensure_named(wish.channel, wish.name)
+    async def _put_in_force(self, entries: list[FolderMapEntry]) -> None:
+        targets = []
+        for entry in entries:
+            channel = await self._channels.ensure_named(entry.channel, entry.name)
             folder = await self._folders.ensure(
-                channel.id, wish.location, watched=True, origin="map", passwords=wish.passwords
+                channel.id, entry.location, watched=True, origin="map", passwords=entry.passwords
             )
-            wanted.append(Wanted(folder, wish))
+            targets.append(WatchTarget(folder, entry))
         before = {one.id for one in await self._folders.watched(origin="map")}
-        known = {one.folder.id for one in self.wanted}
-        self.wanted = wanted
-        for one in wanted:
+        known = {one.folder.id for one in self.targets}
+        self.targets = targets
+        for one in targets:
             if one.folder.id not in known:
                 _log.info("folder=%d is mapped to channel=%d", one.folder.id, one.folder.channel_id)
-        for unmapped in sorted(before - {one.folder.id for one in wanted}):
+        for unmapped in sorted(before - {one.folder.id for one in targets}):
             deleted = await self._folders.unmap([unmapped])
             _log.info("folder=%d is mapped no longer; %d documents deleted", unmapped, deleted)
 
-    def _say(self, mistakes: list[Mistake]) -> None:
+    def _say(self, mistakes: list[FolderMapMistake]) -> None:
         if mistakes != self.mistakes:
             lines = ", ".join(str(one.line) for one in mistakes)
             _log.warning(

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from ingestion.wish.mapping_checks import Wish, faults, resolve_location
+from ingestion.wish.mapping_checks import FolderMapEntry, faults, resolve_location
 from storage.toml_lines import KeyPath, Lines, NotToml, read_toml
 
 MAP_NAME = "folders.toml"
-MOST_PASSWORDS = 50
+MAX_PASSWORDS = 50
 """Of one folder: each costs a hundredth of a second for every page of a locked PDF that is drawn."""
 _WORDS = {
     "extra_forbidden": "is not known here; check its spelling",
@@ -24,7 +24,7 @@ _WORDS = {
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Mistake:
+class FolderMapMistake:
     """Something in the file that has to be put right."""
 
     line: int
@@ -34,10 +34,10 @@ class Mistake:
         return f"{MAP_NAME}:{self.line}: {self.sentence}"
 
 
-class InvalidMap(Exception):
+class InvalidFolderMap(Exception):
     """The file says nothing that could be followed; ``mistakes`` says why."""
 
-    def __init__(self, mistakes: list[Mistake]) -> None:
+    def __init__(self, mistakes: list[FolderMapMistake]) -> None:
         super().__init__("\n".join(map(str, mistakes)))
         self.mistakes = sorted(mistakes)
 
@@ -53,7 +53,7 @@ class _Place(_Table):
     every: float | None = Field(None, ge=0.2, le=86_400)
     pause: bool = False
     ask_before_deleting_share: float | None = Field(None, gt=0, le=1)
-    passwords: list[str] = Field([], max_length=MOST_PASSWORDS)
+    passwords: list[str] = Field([], max_length=MAX_PASSWORDS)
 
 
 class _Folder(_Place):
@@ -72,7 +72,7 @@ class _Map(_Table):
     library: dict[str, _Library] = {}
 
 
-def check_map(path: Path, inbox: Path | None = None) -> list[Mistake]:
+def check_map(path: Path, inbox: Path | None = None) -> list[FolderMapMistake]:
     """Everything that is wrong in a map, by line; nothing is watched, written or asked over a network.
 
     Args:
@@ -81,16 +81,16 @@ def check_map(path: Path, inbox: Path | None = None) -> list[Mistake]:
     """
     try:
         read_map(path.read_bytes(), path.parent, inbox or path.parent / "inbox")
-    except InvalidMap as invalid:
+    except InvalidFolderMap as invalid:
         return invalid.mistakes
     except FileNotFoundError:
         return []
     except OSError as error:
-        return [Mistake(1, f"the file cannot be read: {error.strerror}")]
+        return [FolderMapMistake(1, f"the file cannot be read: {error.strerror}")]
     return []
 
 
-def read_map(data: bytes, home: Path, inbox: Path) -> list[Wish]:
+def read_map(data: bytes, home: Path, inbox: Path) -> list[FolderMapEntry]:
     """What a map asks for: one wish for each folder and channel.
 
     Args:
@@ -104,39 +104,42 @@ def read_map(data: bytes, home: Path, inbox: Path) -> list[Wish]:
     try:
         values, lines = read_toml(data)
     except NotToml as error:
-        raise InvalidMap([Mistake(error.line, error.sentence)]) from None
+        raise InvalidFolderMap([FolderMapMistake(error.line, error.sentence)]) from None
     try:
         asked = _Map.model_validate(values)
     except ValidationError as error:
-        raise InvalidMap(
+        raise InvalidFolderMap(
             [_mistake(lines, one["loc"], one["type"], one["msg"]) for one in error.errors()]
         ) from None
-    wishes = list(_wishes(asked, home))
-    found = [Mistake(lines.of(key), sentence) for key, sentence in faults(wishes, asked.names, home, inbox)]
+    entries = list(_entries(asked, home))
+    found = [
+        FolderMapMistake(lines.of(key), sentence)
+        for key, sentence in faults(entries, asked.names, home, inbox)
+    ]
     if found:
-        raise InvalidMap(found)
-    return wishes
+        raise InvalidFolderMap(found)
+    return entries
 
 
-def _mistake(lines: Lines, key: KeyPath, kind: str, message: str) -> Mistake:
+def _mistake(lines: Lines, key: KeyPath, kind: str, message: str) -> FolderMapMistake:
     name = next((part for part in reversed(key) if isinstance(part, str)), "this")
     words = _WORDS.get(kind) or message[0].lower() + message[1:]
-    return Mistake(lines.of(key), f"{name}: {words}" if kind not in _WORDS else f"{name} {words}")
+    return FolderMapMistake(lines.of(key), f"{name}: {words}" if kind not in _WORDS else f"{name} {words}")
 
 
-def _wishes(asked: _Map, home: Path) -> Iterator[Wish]:
+def _entries(asked: _Map, home: Path) -> Iterator[FolderMapEntry]:
     for index, folder in enumerate(asked.folder):
         name = folder.name or asked.names.get(folder.channel)
-        yield _wish(folder, folder.channel, name, home, ("folder", index))
+        yield _entry(folder, folder.channel, name, home, ("folder", index))
     for title, library in asked.library.items():
         for channel in library.channels:
             for index, place in enumerate(library.folder):
                 key: KeyPath = ("library", title, "folder", index)
-                yield _wish(place, channel, asked.names.get(channel), home, key)
+                yield _entry(place, channel, asked.names.get(channel), home, key)
 
 
-def _wish(place: _Place, channel: str, name: str | None, home: Path, key: KeyPath) -> Wish:
-    return Wish(
+def _entry(place: _Place, channel: str, name: str | None, home: Path, key: KeyPath) -> FolderMapEntry:
+    return FolderMapEntry(
         location=resolve_location(place.location, home),
         channel=channel,
         name=name,

@@ -21,7 +21,7 @@ _CHAT = ("sl_", "ms_")
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class FolderMapEntry:
     """One folder that is to feed one channel."""
 
     location: str
@@ -65,24 +65,26 @@ def resolve_location(location: str, home: Path) -> str:
     return os.path.normpath(home / Path(location).expanduser())
 
 
-def faults(wishes: Sequence[Wish], names: Mapping[str, str], home: Path, inbox: Path) -> Iterator[Fault]:
+def faults(
+    entries: Sequence[FolderMapEntry], names: Mapping[str, str], home: Path, inbox: Path
+) -> Iterator[Fault]:
     """Everything that is wrong with these wishes together."""
     for channel in names:
         yield from _channel_faults(("names", channel), channel, names[channel])
     roots: dict[KeyPath, _Root] = {}
-    for wish in wishes:
-        yield from _channel_faults(wish.key, wish.channel, wish.name)
-        if wish.key in roots:
+    for entry in entries:
+        yield from _channel_faults(entry.key, entry.channel, entry.name)
+        if entry.key in roots:
             continue
-        yield from _password_faults(wish)
-        sentence = _location_fault(wish.location)
+        yield from _password_faults(entry)
+        sentence = _location_fault(entry.location)
         if sentence is not None:
-            yield (*wish.key, "location"), sentence
+            yield (*entry.key, "location"), sentence
         else:
-            roots[wish.key] = _root(wish.location)
-    yield from _name_faults(wishes, names)
-    yield from _doubles(wishes)
-    yield from _nested(wishes, roots)
+            roots[entry.key] = _root(entry.location)
+    yield from _name_faults(entries, names)
+    yield from _doubles(entries)
+    yield from _nested(entries, roots)
     yield from _around_home(roots, home, inbox)
 
 
@@ -97,11 +99,11 @@ def _location_fault(location: str) -> str | None:
     return None
 
 
-def _password_faults(wish: Wish) -> Iterator[Fault]:
+def _password_faults(entry: FolderMapEntry) -> Iterator[Fault]:
     """Every sentence once, and none with what was written: it may be a password."""
-    for sentence in dict.fromkeys(map(fault_of, wish.passwords)):
+    for sentence in dict.fromkeys(map(fault_of, entry.passwords)):
         if sentence is not None:
-            yield (*wish.key, "passwords"), f"passwords: {sentence}"
+            yield (*entry.key, "passwords"), f"passwords: {sentence}"
 
 
 def _channel_faults(key: KeyPath, channel: str, name: str | None) -> Iterator[Fault]:
@@ -121,30 +123,30 @@ def _channel_faults(key: KeyPath, channel: str, name: str | None) -> Iterator[Fa
         yield where, f"channel {channel!r} is a local one and cannot be called otherwise: leave its name out"
 
 
-def _name_faults(wishes: Sequence[Wish], names: Mapping[str, str]) -> Iterator[Fault]:
+def _name_faults(entries: Sequence[FolderMapEntry], names: Mapping[str, str]) -> Iterator[Fault]:
     called = dict(names)
-    for wish in wishes:
-        if wish.name is not None and called.setdefault(wish.channel, wish.name) != wish.name:
+    for entry in entries:
+        if entry.name is not None and called.setdefault(entry.channel, entry.name) != entry.name:
             yield (
-                (*wish.key, "name"),
-                f"channel {wish.channel!r} is called {called[wish.channel]!r} elsewhere: choose one name",
+                (*entry.key, "name"),
+                f"channel {entry.channel!r} is called {called[entry.channel]!r} elsewhere: choose one name",
             )
 
 
-def _doubles(wishes: Sequence[Wish]) -> Iterator[Fault]:
+def _doubles(entries: Sequence[FolderMapEntry]) -> Iterator[Fault]:
     seen = set()
-    for wish in wishes:
-        if (wish.location, wish.channel) in seen:
+    for entry in entries:
+        if (entry.location, entry.channel) in seen:
             yield (
-                (*wish.key, "location"),
-                f"this folder feeds {wish.channel!r} already: take one of the two away",
+                (*entry.key, "location"),
+                f"this folder feeds {entry.channel!r} already: take one of the two away",
             )
-        seen.add((wish.location, wish.channel))
+        seen.add((entry.location, entry.channel))
 
 
-def _nested(wishes: Sequence[Wish], roots: Mapping[KeyPath, _Root]) -> Iterator[Fault]:
+def _nested(entries: Sequence[FolderMapEntry], roots: Mapping[KeyPath, _Root]) -> Iterator[Fault]:
     """Folders inside one another, and one folder in two spellings; sorted, an outer one comes first."""
-    spelled = {wish.key: wish.location for wish in wishes if wish.key in roots}
+    spelled = {entry.key: entry.location for entry in entries if entry.key in roots}
     ordered = sorted(spelled, key=lambda key: roots[key])
     around: list[KeyPath] = []
     for key in ordered:

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ingestion.wish.channel_folders import WatchedInbox
-from ingestion.wish.mapped import MappedFolders, Wanted
-from ingestion.wish.mapping_checks import Wish
+from ingestion.wish.mapped import FolderMap, WatchTarget
+from ingestion.wish.mapping_checks import FolderMapEntry
 from storage.folders import Folder
 
 
-class Wishes:
+class WatchList:
     """What the admins want, as of the last look at the inbox and the map."""
 
-    def __init__(self, inbox: WatchedInbox, mapped: MappedFolders | None) -> None:
+    def __init__(self, inbox: WatchedInbox, mapped: FolderMap | None) -> None:
         """Follow an inbox and, where there is one, a map."""
         self._inbox = inbox
         self._mapped = mapped
-        self._in_inbox: list[Wanted] = []
+        self._in_inbox: list[WatchTarget] = []
 
-    async def begin(self) -> list[Wanted]:
+    async def begin(self) -> list[WatchTarget]:
         """What is wanted at the start.
 
         Raises:
@@ -33,7 +33,7 @@ class Wishes:
             await self._mapped.begin()
         return self._all()
 
-    async def follow(self) -> list[Wanted] | None:
+    async def follow(self) -> list[WatchTarget] | None:
         """What is wanted now; None when nothing has changed.
 
         Raises:
@@ -45,10 +45,10 @@ class Wishes:
         has_changed = self._mapped is not None and await self._mapped.follow()
         return self._all() if new or forgotten or has_changed else None
 
-    def _all(self) -> list[Wanted]:
-        return self._in_inbox + (self._mapped.wanted if self._mapped else [])
+    def _all(self) -> list[WatchTarget]:
+        return self._in_inbox + (self._mapped.targets if self._mapped else [])
 
 
-def _plainly(folders: Iterable[Folder]) -> list[Wanted]:
+def _plainly(folders: Iterable[Folder]) -> list[WatchTarget]:
     """Folders of the inbox, watched as the settings say."""
-    return [Wanted(folder, Wish(folder.location, "")) for folder in folders]
+    return [WatchTarget(folder, FolderMapEntry(folder.location, "")) for folder in folders]

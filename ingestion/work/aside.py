@@ -12,7 +12,7 @@ from ingestion.sources.port import Source
 T = TypeVar("T")
 
 
-async def run_aside(job: Callable[[], T]) -> T:
+async def run_in_thread(job: Callable[[], T]) -> T:
     """The result of ``job``, run in a thread that nobody waits for when the process ends."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
@@ -41,5 +41,5 @@ async def run_aside(job: Callable[[], T]) -> T:
 async def run_for(source: Source, job: Callable[[], T]) -> T:
     """Run a job of this source: a local disk's in the shared pool, a share's in a thread of its own."""
     if source.is_remote:
-        return await run_aside(job)
+        return await run_in_thread(job)
     return await asyncio.to_thread(job)

@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 logging.getLogger("apscheduler").setLevel(logging.ERROR)
 
 
-class Rhythm(BaseTrigger):
+class JitteredInterval(BaseTrigger):
     """Fires now and then, each time counted from now.
 
     APScheduler's own interval counts from the tick before, one interval at a time: for a clock that was put
@@ -46,7 +46,7 @@ class Rhythm(BaseTrigger):
         return now + timedelta(seconds=self._seconds * (1 + JITTER_SHARE))
 
 
-class Schedule:
+class Scheduler:
     """Repeating ticks in memory: missed ones are made up for by a single one, none overlaps itself."""
 
     def __init__(self) -> None:
@@ -59,20 +59,20 @@ class Schedule:
     def start(self) -> None:
         """Begin ticking."""
         self._scheduler.start()
-        self._heed_the_clock()
+        self._on_clock_jump()
 
     def every(self, seconds: float, name: str, tick: Callable[[], Awaitable[object]]) -> None:
         """Call ``tick`` now and then every ``seconds`` seconds, a little spread by chance."""
         self._scheduler.add_job(
             self._guard,
-            Rhythm(seconds),
+            JitteredInterval(seconds),
             args=(name, tick),
             id=name,
             next_run_time=utc_now(),
             replace_existing=True,
         )
 
-    def hasten(self, name: str, seconds: float) -> None:
+    def bring_forward(self, name: str, seconds: float) -> None:
         """Let the next tick of this name come in so many seconds, unless it comes sooner anyway."""
         soon, job = utc_now() + timedelta(seconds=seconds), self._scheduler.get_job(name)
         if job is not None and job.next_run_time > soon:
@@ -93,13 +93,13 @@ class Schedule:
             await asyncio.wait(self._running, timeout=STOP_SECONDS)
         self._scheduler.shutdown(wait=False)
 
-    def _heed_the_clock(self) -> None:
+    def _on_clock_jump(self) -> None:
         """Tick at once after the time of day, which APScheduler goes by, was put back."""
         now = utc_now()
         for job in self._scheduler.get_jobs():
             if job.next_run_time > job.trigger.latest(now):
                 job.modify(next_run_time=now)
-        self._clock = asyncio.get_running_loop().call_later(CLOCK_SECONDS, self._heed_the_clock)
+        self._clock = asyncio.get_running_loop().call_later(CLOCK_SECONDS, self._on_clock_jump)
 
     async def _guard(self, name: str, tick: Callable[[], Awaitable[object]]) -> None:
         """One tick; whatever goes wrong in it, the next one comes."""

@@ -16,7 +16,7 @@ from typing import Any
 from storage import errors
 from storage.errors import DocumentError, EngineStartError, ReaderKilled
 
-LONGEST_ANSWER = 256 * 1024 * 1024
+MAX_ANSWER_BYTES = 256 * 1024 * 1024
 SECONDS = 900
 """Wall clock that a job may take; a dense document of 5,000 pages takes a twentieth."""
 
@@ -27,11 +27,11 @@ READY = b"ready\n"
 PROGRAM = "ingestion.side_program"
 
 _FAULT = "This file runs into a fault of this program ({})."
-_KEPT = ("PATH", "LANG", "TMPDIR")
+_INHERITED_VARIABLES = ("PATH", "LANG", "TMPDIR")
 """What a side process sees of our environment: none of our secrets."""
 
 
-class SideProcesses:
+class ComputePool:
     """At most so many side processes; each is started when it is first needed, and does one job at a time."""
 
     def __init__(self, most: int, program: str = PROGRAM) -> None:
@@ -51,7 +51,7 @@ class SideProcesses:
             process = self._idle.pop() if self._idle else await _start(self._program)
             try:
                 async with asyncio.timeout(SECONDS):
-                    told = await _ask(process, {**job, "bytes": len(data)}, data)
+                    reply = await _ask(process, {**job, "bytes": len(data)}, data)
             except TimeoutError:
                 await _end(process)
                 raise ReaderKilled("the file takes too long to be cut into chunks; split it") from None
@@ -59,7 +59,7 @@ class SideProcesses:
                 await _end(process)
                 raise
             self._idle.append(process)
-        return _checked(told)
+        return _checked(reply)
 
     async def aclose(self) -> None:
         """End the processes that have nothing to do; a later job starts new ones."""
@@ -84,11 +84,11 @@ async def _start(program: str) -> asyncio.subprocess.Process:
 
 
 async def _spawn(program: str) -> asyncio.subprocess.Process:
-    environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    environment = {name: os.environ[name] for name in _INHERITED_VARIABLES if name in os.environ}
     try:
         return await asyncio.create_subprocess_exec(
             sys.executable, "-I", "-m", program, str(os.getpid()),
-            env=environment, limit=LONGEST_ANSWER,
+            env=environment, limit=MAX_ANSWER_BYTES,
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
             start_new_session=True,  # a Ctrl-C is for its owner, who ends it
         )  # fmt: skip
@@ -105,8 +105,8 @@ async def _ask(process: asyncio.subprocess.Process, job: dict[str, Any], data: b
     line = await process.stdout.readline()
     if not line:
         raise ReaderKilled("the system stopped the reader, most likely for want of memory; free some memory")
-    told: dict[str, Any] = json.loads(line)
-    return told
+    reply: dict[str, Any] = json.loads(line)
+    return reply
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
@@ -115,10 +115,10 @@ async def _end(process: asyncio.subprocess.Process) -> None:
     await process.communicate()
 
 
-def _checked(told: dict[str, Any]) -> Any:
+def _checked(reply: dict[str, Any]) -> Any:
     """What a job made, or the error it ended with."""
-    if "error" in told:
-        raise getattr(errors, told["error"])(told["message"])
-    if "fault" in told:
-        raise DocumentError(_FAULT.format(told["fault"]))
-    return told["done"]
+    if "error" in reply:
+        raise getattr(errors, reply["error"])(reply["message"])
+    if "fault" in reply:
+        raise DocumentError(_FAULT.format(reply["fault"]))
+    return reply["done"]

@@ -18,12 +18,12 @@ from uuid import UUID
 from storage.errors import IndexUnavailable, UnknownTenant
 from storage.index import bm25, tenant_rows
 from storage.index.contract import Filters, Hit, IndexedChunk, Vector, require_complete
-from storage.index.frequencies import Frequencies
-from storage.index.matrices import Matrices
+from storage.index.frequencies import TermFrequencies
+from storage.index.matrices import VectorMatrices
 from storage.index.tenant_file import TenantFiles, translated
 from storage.models import TenantName
 
-WRITTEN_AT_ONCE = 500
+WRITE_BATCH_SIZE = 500
 EXAMINED_WITHIN = 120.0
 """Seconds for the file of a large tenant on a slow disk."""
 
@@ -49,8 +49,8 @@ class EmbeddedIndex:
         self._files = TenantFiles(folder.absolute(), timeout, first_space)
         self._patient_files = TenantFiles(folder.absolute(), EXAMINED_WITHIN, first_space)
         self._timeout = timeout
-        self._matrices = Matrices()
-        self._frequencies = Frequencies()
+        self._matrices = VectorMatrices()
+        self._frequencies = TermFrequencies()
         self._threads = ThreadPoolExecutor(max_workers=4, thread_name_prefix="index")
 
     async def tenants(self) -> set[TenantName]:
@@ -67,8 +67,8 @@ class EmbeddedIndex:
 
     async def write(self, tenant: TenantName, chunks: Sequence[IndexedChunk]) -> None:
         """Store chunks; one that is there already is replaced."""
-        for start in range(0, len(chunks), WRITTEN_AT_ONCE):
-            await self._change(tenant, tenant_rows.write, chunks[start : start + WRITTEN_AT_ONCE])
+        for start in range(0, len(chunks), WRITE_BATCH_SIZE):
+            await self._change(tenant, tenant_rows.write, chunks[start : start + WRITE_BATCH_SIZE])
 
     async def seal(
         self, tenant: TenantName, publication: UUID, *, chunks: int, vectors: int, space: str | None = None
@@ -78,7 +78,7 @@ class EmbeddedIndex:
         Raises:
             IncompletePublication: fewer chunks or vectors than given.
         """
-        found = await self._look(tenant, tenant_rows.count, publication, space)
+        found = await self._read(tenant, tenant_rows.count, publication, space)
         require_complete(publication, chunks=(found[0], chunks), vectors=(found[1], vectors))
 
     async def find_by_words(
@@ -121,7 +121,7 @@ class EmbeddedIndex:
 
     async def publications(self, tenant: TenantName) -> dict[UUID, int]:
         """All publications the tenant holds, with their number of chunks."""
-        return await self._look(tenant, tenant_rows.publications)
+        return await self._read(tenant, tenant_rows.publications)
 
     async def drop_tenant(self, tenant: TenantName) -> None:
         """Remove a tenant and all it holds."""
@@ -155,18 +155,18 @@ class EmbeddedIndex:
         """End the threads; none of them works past its deadline."""
         await asyncio.to_thread(self._threads.shutdown)
 
-    async def _look(
+    async def _read(
         self,
         tenant: TenantName,
         work: Callable[Concatenate[sqlite3.Connection, P], T],
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T:
-        def look() -> T:
+        def read() -> T:
             with self._files.reading(tenant) as connection:
                 return work(connection, *args, **kwargs)
 
-        return await self._in_thread(look)
+        return await self._in_thread(read)
 
     async def _answer(
         self,

@@ -11,19 +11,19 @@ from collections import OrderedDict
 from collections.abc import Collection
 
 from storage.index import tenant_rows
-from storage.index.matrices import State
+from storage.index.matrices import TenantFileState
 
-KEPT = 64
+CACHE_SIZE = 64
 """Tenants."""
-TERMS_KEPT = 5000
+TERM_CACHE_SIZE = 5000
 """Of one tenant."""
 
 
-class Frequencies:
+class TermFrequencies:
     """The counts of one process; several processes share a file, so each question compares its state."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[str, tuple[State, dict[str, int]]] = OrderedDict()
+        self._known: OrderedDict[str, tuple[TenantFileState, dict[str, int]]] = OrderedDict()
         self._lock = threading.Lock()
 
     def of(
@@ -39,11 +39,11 @@ class Frequencies:
         self._keep(tenant, state, known | counted)
         return chunks, known | counted
 
-    def _keep(self, tenant: str, state: State, counts: dict[str, int]) -> None:
+    def _keep(self, tenant: str, state: TenantFileState, counts: dict[str, int]) -> None:
         with self._lock:
             kept_state, kept = self._known.get(tenant, (state, {}))
-            is_usable = kept_state == state and len(kept) < TERMS_KEPT
+            is_usable = kept_state == state and len(kept) < TERM_CACHE_SIZE
             self._known[tenant] = (state, kept | counts if is_usable else counts)
             self._known.move_to_end(tenant)
-            while len(self._known) > KEPT:
+            while len(self._known) > CACHE_SIZE:
                 self._known.popitem(last=False)

@@ -18,16 +18,16 @@ from storage.errors import IndexUnavailable, UnknownTenant
 from storage.index.contract import Filters, Hit, Index, PendingVector
 from storage.models import Channel, LivePublication
 
-MOST_HIDDEN = 1000
+MAX_HIDDEN = 1000
 """Above so many hidden publications no filter is sent: hits are asked for in plenty instead."""
 GHOST_AFTER = 3
 """A publication that falls so often, hidden at none of these times, is no flip but a ghost: it went
 from live to hidden at most once, and is removed only after a grace longer than any question."""
-MOST_ASKED = 10_000
-MOST_ROUNDS = 30
+MAX_LIMIT = 10_000
+MAX_ROUNDS = 30
 
 
-class LiveSet(Protocol):
+class LivePublicationLookup(Protocol):
     """What SQL knows of publications; the catalog is one."""
 
     async def has_live(self, channel_id: int) -> bool:
@@ -41,7 +41,7 @@ class LiveSet(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchHits:
     """Hits of live publications only, each leg best first."""
 
     words: list[Hit] = field(default_factory=list)
@@ -54,7 +54,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _IndexQuery:
     """One question to the index, asked as often as needed."""
 
     channel: Channel
@@ -80,13 +80,13 @@ class _Round:
         """Whether hits that are not live took places that live ones may deserve."""
         return any(len(leg) >= asked and len(self._shown(leg)) < limit for leg in self.legs)
 
-    def found(self, limit: int, space: str) -> Found:
+    def found(self, limit: int, space: str) -> SearchHits:
         """The live hits of a question in this space."""
         words, vectors = (self._shown(leg)[:limit] for leg in self.legs)
         shown = {hit.publication for hit in (*words, *vectors)}
         words_only = frozenset(one for one in shown if self.live[one].space != space)
         not_live = sum(hit.publication not in self.live for leg in self.legs for hit in leg)
-        return Found(words, vectors, {one: self.live[one] for one in shown}, words_only, not_live)
+        return SearchHits(words, vectors, {one: self.live[one] for one in shown}, words_only, not_live)
 
     def _shown(self, leg: list[Hit]) -> list[Hit]:
         return [hit for hit in leg if hit.publication in self.live]
@@ -95,7 +95,7 @@ class _Round:
 class LiveIndex:
     """An index seen through the live set, by an embedder's questions."""
 
-    def __init__(self, index: Index, live_set: LiveSet, space: str) -> None:
+    def __init__(self, index: Index, live_set: LivePublicationLookup, space: str) -> None:
         """``space`` is where the vectors of all questions lie."""
         self._index = index
         self._live_set = live_set
@@ -108,7 +108,7 @@ class LiveIndex:
         vector: PendingVector | None,
         groups: tuple[frozenset[str], ...] = (),
         limit: int = 50,
-    ) -> Found:
+    ) -> SearchHits:
         """The best ``limit`` live chunks by words, and by vector when one is given.
 
         Words are looked for while the vector is made; what its making raises comes out here. A channel
@@ -119,14 +119,14 @@ class LiveIndex:
                 it lost the tenant of a channel that has documents.
         """
         if not all(groups):
-            return Found()
-        asked = _Asked(channel, terms, vector, groups, limit)
+            return SearchHits()
+        asked = _IndexQuery(channel, terms, vector, groups, limit)
         try:
             return await self._find(asked)
         except UnknownTenant as error:
             if await self._live_set.has_live(channel.id):
                 raise IndexUnavailable("the index lost the channel's tenant") from error
-            return Found()
+            return SearchHits()
 
     async def document_frequencies(
         self, channel: Channel, terms: Collection[str]
@@ -137,24 +137,24 @@ class LiveIndex:
         except UnknownTenant:
             return 0, dict.fromkeys(terms, 0)
 
-    async def _find(self, asked: _Asked) -> Found:
+    async def _find(self, asked: _IndexQuery) -> SearchHits:
         falls: Counter[UUID] = Counter()
         wanted = asked.limit
-        for _ in range(MOST_ROUNDS):
+        for _ in range(MAX_ROUNDS):
             result = await self._ask(asked, wanted)
             fallen = result.fallen()
             falls.update(fallen)
             if any(falls[one] < GHOST_AFTER for one in fallen):
                 continue
-            if not result.is_short(wanted, asked.limit) or wanted >= MOST_ASKED:
+            if not result.is_short(wanted, asked.limit) or wanted >= MAX_LIMIT:
                 return result.found(asked.limit, self._space)
-            wanted = min(2 * wanted, MOST_ASKED)
+            wanted = min(2 * wanted, MAX_LIMIT)
         raise IndexUnavailable("the channel's documents change faster than the index answers")
 
-    async def _ask(self, asked: _Asked, limit: int) -> _Round:
+    async def _ask(self, asked: _IndexQuery, limit: int) -> _Round:
         """Ask both legs between two looks at SQL: the hidden before, the live after."""
         hidden = await self._live_set.hidden(asked.channel.id)
-        filters = Filters(asked.groups, hidden if len(hidden) <= MOST_HIDDEN else frozenset())
+        filters = Filters(asked.groups, hidden if len(hidden) <= MAX_HIDDEN else frozenset())
         tenant = asked.channel.tenant
         words, vectors = await asyncio.gather(
             self._index.find_by_words(tenant, asked.terms, filters, limit),
@@ -163,7 +163,7 @@ class LiveIndex:
         ids = {hit.publication for hit in (*words, *vectors)}
         return _Round(hidden, (words, vectors), await self._live_set.live(asked.channel.id, ids))
 
-    async def _by_vector(self, asked: _Asked, filters: Filters, limit: int) -> list[Hit]:
+    async def _by_vector(self, asked: _IndexQuery, filters: Filters, limit: int) -> list[Hit]:
         if asked.vector is None:
             return []
         vector = await asked.vector

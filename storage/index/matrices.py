@@ -15,11 +15,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-KEPT = 64
+CACHE_SIZE = 64
 """Matrices that are kept; 10,000 vectors of 384 numbers take 15 MB."""
 
 
-class State(NamedTuple):
+class TenantFileState(NamedTuple):
     """What of a tenant's file decides which vectors it holds."""
 
     file: int
@@ -29,10 +29,10 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Matrix:
+class VectorMatrix:
     """Unit vectors, and the ids of the chunks they belong to, in ascending order."""
 
-    state: State
+    state: TenantFileState
     ids: NDArray[np.int64]
     vectors: NDArray[np.float32]
 
@@ -50,14 +50,16 @@ class Matrix:
         return [(int(self.ids[row]), float(scores[row])) for row in rows]
 
 
-class Matrices:
+class VectorMatrices:
     """The matrices of one process, least recently used ones let go."""
 
     def __init__(self) -> None:
-        self._matrices: OrderedDict[tuple[str, str], Matrix] = OrderedDict()
+        self._matrices: OrderedDict[tuple[str, str], VectorMatrix] = OrderedDict()
         self._lock = threading.Lock()
 
-    def of(self, tenant: str, space: str, connection: sqlite3.Connection, state: State) -> Matrix:
+    def of(
+        self, tenant: str, space: str, connection: sqlite3.Connection, state: TenantFileState
+    ) -> VectorMatrix:
         """A space's matrix for ``state``, read from the tenant's file inside the caller's transaction."""
         key = (tenant, space)
         with self._lock:
@@ -67,22 +69,24 @@ class Matrices:
         with self._lock:
             self._matrices[key] = known
             self._matrices.move_to_end(key)
-            while len(self._matrices) > KEPT:
+            while len(self._matrices) > CACHE_SIZE:
                 self._matrices.popitem(last=False)
         return known
 
 
-def _bring_up(known: Matrix | None, connection: sqlite3.Connection, space: str, state: State) -> Matrix:
+def _bring_up(
+    known: VectorMatrix | None, connection: sqlite3.Connection, space: str, state: TenantFileState
+) -> VectorMatrix:
     """Append what was added since ``known``; load everything when anything was removed."""
     if known is None or known.state[:2] != state[:2] or known.state.last_id > state.last_id:
         ids, vectors = _load(connection, space, 0)
-        return Matrix(state, ids, vectors)
+        return VectorMatrix(state, ids, vectors)
     ids, vectors = _load(connection, space, known.state.last_id)
     if not ids.size:
-        return Matrix(state, known.ids, known.vectors)
+        return VectorMatrix(state, known.ids, known.vectors)
     if not known.ids.size:
-        return Matrix(state, ids, vectors)
-    return Matrix(state, np.concatenate((known.ids, ids)), np.concatenate((known.vectors, vectors)))
+        return VectorMatrix(state, ids, vectors)
+    return VectorMatrix(state, np.concatenate((known.ids, ids)), np.concatenate((known.vectors, vectors)))
 
 
 def _load(

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from storage.index.contract import Filters, Hit, IndexedChunk, Vector
-from storage.index.matrices import State
+from storage.index.matrices import TenantFileState
 from storage.index.tenant_damage import DamagedFile, checksum, only_row, require_sound_pages
 
-REMOVED_AT_ONCE = 2000
+REMOVE_BATCH_SIZE = 2000
 
 PASSES = """
     +{id} NOT IN (
@@ -68,7 +68,7 @@ def _insert(connection: sqlite3.Connection, chunk: IndexedChunk) -> None:
 def remove_some(connection: sqlite3.Connection, publication: UUID) -> bool:
     """Remove a slice of a publication's chunks; False when none was left."""
     some = "SELECT id FROM chunk WHERE publication = ? LIMIT ?"
-    ids = connection.execute(some, (str(publication), REMOVED_AT_ONCE)).fetchall()
+    ids = connection.execute(some, (str(publication), REMOVE_BATCH_SIZE)).fetchall()
     _remove(connection, ids)
     return bool(ids)
 
@@ -126,9 +126,9 @@ def document_frequencies(
     return chunks, {term: known.get(term, 0) for term in terms}
 
 
-def read_state(connection: sqlite3.Connection) -> State:
+def read_state(connection: sqlite3.Connection) -> TenantFileState:
     """What decides which vectors the file holds."""
-    return State(*only_row(connection, "SELECT file, removals, last_id FROM state"))
+    return TenantFileState(*only_row(connection, "SELECT file, removals, last_id FROM state"))
 
 
 def allowed_ids(connection: sqlite3.Connection, filters: Filters) -> NDArray[np.int64] | None:

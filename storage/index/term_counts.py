@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 from storage.models import TenantName
 
-KEPT = 50_000
+CACHE_SIZE = 50_000
 DRIFT = 0.02
 """Share by which a tenant may grow or shrink before its counts are taken again; idf hardly moves."""
 
@@ -24,6 +24,6 @@ class TermCounts:
 
     def keep(self, tenant: TenantName, chunks: int, counted: Mapping[str, int]) -> None:
         """Remember what was counted when the tenant held ``chunks`` chunks."""
-        if len(self._counts) > KEPT:
+        if len(self._counts) > CACHE_SIZE:
             self._counts.clear()
         self._counts.update({(tenant, term): (chunks, count) for term, count in counted.items()})

@@ -9,9 +9,9 @@ from weaviate.collections import CollectionAsync
 
 from storage.index.weaviate_collection import of_publication
 
-COUNTED_AT_ONCE = 2000
+COUNT_BATCH_SIZE = 2000
 """Chunks counted by one query: a server returns 10,000 hits at most."""
-LOOKED_AT_ONCE = 100
+PROBE_BATCH_SIZE = 100
 SPARE = 5
 """Hits asked for beyond the number expected, so that too many show as well."""
 
@@ -20,7 +20,7 @@ Shard = CollectionAsync[Any, Any]
 
 def windows_of(chunks: int) -> list[range]:
     """The ordinals of a publication in pieces that can be counted; one piece at least."""
-    return [range(start, start + COUNTED_AT_ONCE) for start in range(0, max(chunks, 1), COUNTED_AT_ONCE)]
+    return [range(start, start + COUNT_BATCH_SIZE) for start in range(0, max(chunks, 1), COUNT_BATCH_SIZE)]
 
 
 async def count_vectors(shard: Shard, publication: UUID, window: range, name: str) -> int:
@@ -40,10 +40,10 @@ async def count_vectors(shard: Shard, publication: UUID, window: range, name: st
 
 async def _any_vector(shard: Shard, publication: UUID, window: range, name: str) -> list[float] | None:
     """A vector to search with: any of them finds all of them."""
-    for start in range(0, len(window), LOOKED_AT_ONCE):
+    for start in range(0, len(window), PROBE_BATCH_SIZE):
         page = await shard.query.fetch_objects(
             filters=of_publication(publication, window),
-            limit=LOOKED_AT_ONCE,
+            limit=PROBE_BATCH_SIZE,
             offset=start,
             include_vector=[name],
             return_properties=[],
@@ -51,6 +51,6 @@ async def _any_vector(shard: Shard, publication: UUID, window: range, name: str)
         for found in page.objects:
             if name in found.vector:
                 return [float(value) for value in found.vector[name]]  # type: ignore[arg-type] # one vector, not many
-        if len(page.objects) < LOOKED_AT_ONCE:
+        if len(page.objects) < PROBE_BATCH_SIZE:
             break
     return None

@@ -39,10 +39,10 @@ from storage.index.weaviate_counting import Shard, count_vectors, windows_of
 from storage.index.weaviate_spaces import VectorSpaces
 from storage.models import TenantName
 
-WRITTEN_AT_ONCE = 500
-READ_AT_ONCE = 1000
-DELETED_AT_ONCE = 16
-SHARDS_KEPT = 1000
+WRITE_BATCH_SIZE = 500
+READ_BATCH_SIZE = 1000
+DELETE_CONCURRENCY = 16
+SHARD_CACHE_SIZE = 1000
 FIRST = UUID(int=0)
 
 _NOBODY = TenantName("lo_" + 52 * "a")
@@ -71,7 +71,7 @@ class WeaviateIndex:
         self._collection: Shard = client.collections.use(COLLECTION)
         self._spaces = VectorSpaces(self._collection, first_space)
         self._counts = TermCounts()
-        self._with_tenant = lru_cache(SHARDS_KEPT)(self._collection.with_tenant)
+        self._with_tenant = lru_cache(SHARD_CACHE_SIZE)(self._collection.with_tenant)
 
     @classmethod
     async def connect(
@@ -122,8 +122,8 @@ class WeaviateIndex:
         """Store chunks; one that is there already is replaced."""
         name = _checked(tenant)
         names = {chunk.space: await self._vector_name(chunk.space) for chunk in chunks}
-        for start in range(0, len(chunks), WRITTEN_AT_ONCE):
-            batch = chunks[start : start + WRITTEN_AT_ONCE]
+        for start in range(0, len(chunks), WRITE_BATCH_SIZE):
+            batch = chunks[start : start + WRITE_BATCH_SIZE]
             await self._insert(name, [as_object(name, chunk, names[chunk.space]) for chunk in batch])
 
     async def _vector_name(self, space: str | None) -> str | None:
@@ -233,8 +233,8 @@ class WeaviateIndex:
         shard = self._shard(tenant)
         while (await self._call(shard.data.delete_many(where=of_publication(publication)))).successful:
             pass
-        for start in range(0, chunks, DELETED_AT_ONCE):
-            ordinals = range(start, min(start + DELETED_AT_ONCE, chunks))
+        for start in range(0, chunks, DELETE_CONCURRENCY):
+            ordinals = range(start, min(start + DELETE_CONCURRENCY, chunks))
             ids = [object_id(tenant, publication, ordinal) for ordinal in ordinals]
             await asyncio.gather(*(self._call(shard.data.delete_by_id(one)) for one in ids))
 
@@ -245,7 +245,7 @@ class WeaviateIndex:
         while after is not None:
             page = await self._call(
                 self._shard(tenant).query.fetch_objects(
-                    limit=READ_AT_ONCE, after=after, return_properties=["publication"]
+                    limit=READ_BATCH_SIZE, after=after, return_properties=["publication"]
                 )
             )
             for one in page.objects:

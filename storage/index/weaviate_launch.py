@@ -14,7 +14,7 @@ import sys
 PR_SET_PDEATHSIG = 1
 
 
-def die_with(parent: int) -> None:
+def terminate_with_parent(parent: int) -> None:
     """Have the kernel send SIGTERM when the parent dies, however it dies (Linux only).
 
     Elsewhere a child outlives a killed parent until the next start ends it by the state file.
@@ -28,7 +28,7 @@ def die_with(parent: int) -> None:
 def main(arguments: list[str]) -> None:
     """Become the server."""
     parent, *command = arguments
-    die_with(int(parent))
+    terminate_with_parent(int(parent))
     os.execv(command[0], command)  # noqa: S606 - no shell, and the whole point
 
 

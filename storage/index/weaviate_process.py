@@ -21,7 +21,7 @@ HOST = "127.0.0.1"
 NODE = "footnote"
 """Raft keeps the node's name in the data folder: another name would leave the node joining for ever."""
 _LAUNCHER = Path(__file__).with_name("weaviate_launch.py")
-_SMALLEST_MEMORY = 1 << 30
+_MIN_MEMORY = 1 << 30
 
 
 def default_binary() -> Path:
@@ -46,7 +46,7 @@ def require_binary(binary: Path | None) -> Path:
 
 
 @dataclass(frozen=True, slots=True)
-class Ports:
+class ServerPorts:
     """Where the child listens. The cluster's data port and gRPC listen on every interface."""
 
     rest: int
@@ -58,41 +58,41 @@ class Ports:
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class ServerIdentity:
     """What every command that shares a home needs to know of the child; kept with mode 0600."""
 
-    ports: Ports
+    ports: ServerPorts
     api_key: str
     cluster_password: str
     pid: int | None = None
     born: str | None = None
     """When the process started, as the kernel counts: a pid alone may be somebody else's by now."""
 
-    def of_process(self, pid: int) -> Identity:
+    def of_process(self, pid: int) -> ServerIdentity:
         """The same server, run by process ``pid`` from now on."""
-        return replace(self, pid=pid, born=born_at(pid))
+        return replace(self, pid=pid, born=process_start_time(pid))
 
     def is_alive(self) -> bool:
         """Whether the process of this identity still runs."""
-        return self.pid is not None and self.born is not None and born_at(self.pid) == self.born
+        return self.pid is not None and self.born is not None and process_start_time(self.pid) == self.born
 
 
-def new_identity() -> Identity:
+def new_identity() -> ServerIdentity:
     """Random credentials and free ports."""
-    return Identity(free_ports(), secrets.token_urlsafe(32), secrets.token_urlsafe(32))
+    return ServerIdentity(free_ports(), secrets.token_urlsafe(32), secrets.token_urlsafe(32))
 
 
-def on_free_ports(identity: Identity) -> Identity:
+def on_free_ports(identity: ServerIdentity) -> ServerIdentity:
     """The identity on its own ports, as long as nobody else took one of them."""
     return identity if are_free(identity.ports) else replace(identity, ports=free_ports())
 
 
-def free_ports() -> Ports:
+def free_ports() -> ServerPorts:
     """Six ports that nobody listens on."""
     with ExitStack() as held:
         gossip, data = _hold_neighbours(held)
         raft, raft_rpc = _hold_neighbours(held)
-        return Ports(_hold(held, 0), _hold(held, 0), gossip, data, raft, raft_rpc)
+        return ServerPorts(_hold(held, 0), _hold(held, 0), gossip, data, raft, raft_rpc)
 
 
 def _hold_neighbours(held: ExitStack) -> tuple[int, int]:
@@ -103,7 +103,7 @@ def _hold_neighbours(held: ExitStack) -> tuple[int, int]:
             return first, _hold(held, first + 1)
 
 
-def are_free(ports: Ports) -> bool:
+def are_free(ports: ServerPorts) -> bool:
     """Whether all of the ports can be listened on."""
     with ExitStack() as held:
         try:
@@ -123,22 +123,22 @@ def _hold(held: ExitStack, port: int) -> int:
     return bound
 
 
-def born_at(pid: int) -> str | None:
+def process_start_time(pid: int) -> str | None:
     """When a process started, as text that no other process of this pid shares; None when it is gone."""
     with suppress(OSError):
         status = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
         state, *fields = status.rpartition(")")[2].split()
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
         return None if state in ("Z", "X") else f"{boot} {fields[18]}"
-    return _born_by_ps(pid) if sys.platform != "linux" else None
+    return _start_time_by_ps(pid) if sys.platform != "linux" else None
 
 
-def _born_by_ps(pid: int) -> str | None:
+def _start_time_by_ps(pid: int) -> str | None:
     with os.popen(f"ps -o lstart= -p {int(pid)}") as listed:  # noqa: S605 - a number and nothing else
         return listed.read().strip() or None
 
 
-async def spawn(binary: Path, data: Path, log: Path, identity: Identity) -> asyncio.subprocess.Process:
+async def spawn(binary: Path, data: Path, log: Path, identity: ServerIdentity) -> asyncio.subprocess.Process:
     """Start the server; what it says goes to ``log``.
 
     Call it from the main thread: on Linux the child dies with the thread that started it.
@@ -169,7 +169,7 @@ async def spawn(binary: Path, data: Path, log: Path, identity: Identity) -> asyn
         os.close(descriptor)
 
 
-def environment(data: Path, identity: Identity) -> dict[str, str]:
+def environment(data: Path, identity: ServerIdentity) -> dict[str, str]:
     """All the child is told; nothing of our own environment, which holds secrets, reaches it."""
     ports = identity.ports
     return {
@@ -205,27 +205,27 @@ def environment(data: Path, identity: Identity) -> dict[str, str]:
 
 def memory_limit() -> int:
     """A quarter of the machine's memory, 1 GiB at least: Weaviate cleans up harder near it, in bytes."""
-    return max(_SMALLEST_MEMORY, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4)
+    return max(_MIN_MEMORY, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4)
 
 
-async def end(identity: Identity, patience: float) -> None:
+async def end(identity: ServerIdentity, timeout_seconds: float) -> None:
     """End the process of an identity: ask first, then kill; nothing happens when it is not ours."""
     for sent in (signal.SIGTERM, signal.SIGKILL):
         if not identity.is_alive() or identity.pid is None:
             return
         with suppress(ProcessLookupError):
             os.kill(identity.pid, sent)
-        await _wait_for_end(identity, patience)
+        await _wait_for_end(identity, timeout_seconds)
 
 
-async def _wait_for_end(identity: Identity, patience: float) -> None:
+async def _wait_for_end(identity: ServerIdentity, timeout_seconds: float) -> None:
     with suppress(TimeoutError):
-        async with asyncio.timeout(patience):
+        async with asyncio.timeout(timeout_seconds):
             while identity.is_alive():  # noqa: ASYNC110 - nobody tells us when a foreign process ends
                 await asyncio.sleep(0.05)
 
 
-async def is_ready(ports: Ports) -> bool:
+async def is_ready(ports: ServerPorts) -> bool:
     """Whether the server takes requests on REST and gRPC."""
     try:
         async with asyncio.timeout(2):

@@ -20,8 +20,8 @@ from pathlib import Path
 from storage.errors import EngineStartError
 from storage.index.weaviate_process import (
     HOST,
-    Identity,
-    Ports,
+    ServerIdentity,
+    ServerPorts,
     end,
     is_ready,
     new_identity,
@@ -32,10 +32,10 @@ from storage.index.weaviate_process import (
 
 START_SECONDS = 60.0
 STOP_SECONDS = 60.0
-LOOK_SECONDS = 0.2
+CHECK_SECONDS = 0.2
 STEADY_SECONDS = 60.0
 """A child that lived longer is started again at once; one that did not, after longer and longer rests."""
-LONGEST_REST = 60.0
+MAX_REST_SECONDS = 60.0
 
 _log = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ class WeaviateServer:
     def __init__(self, home: Path, binary: Path | None) -> None:
         self._folder = home.absolute() / "weaviate"
         self._binary = binary
-        self._identity: Identity | None = None
+        self._identity: ServerIdentity | None = None
         self._process: asyncio.subprocess.Process | None = None
         self._lock: int | None = None
         self._watching: asyncio.Task[None] | None = None
@@ -109,7 +109,7 @@ class WeaviateServer:
         self._unlock()
 
     @property
-    def identity(self) -> Identity:
+    def identity(self) -> ServerIdentity:
         """Ports, keys and process of the server.
 
         Raises:
@@ -126,7 +126,7 @@ class WeaviateServer:
                 while not self._take_lock():
                     if await self._attach():
                         return
-                    await asyncio.sleep(LOOK_SECONDS)
+                    await asyncio.sleep(CHECK_SECONDS)
         except TimeoutError:
             raise EngineStartError(
                 f"another command starts the Weaviate of {self._folder}, and it is not ready after "
@@ -153,7 +153,7 @@ class WeaviateServer:
         write_identity(self._folder, self._identity)
         await self._wait_until_ready(self._process, self._identity.ports)
 
-    async def _wait_until_ready(self, process: asyncio.subprocess.Process, ports: Ports) -> None:
+    async def _wait_until_ready(self, process: asyncio.subprocess.Process, ports: ServerPorts) -> None:
         try:
             async with asyncio.timeout(START_SECONDS):
                 while not await is_ready(ports):
@@ -162,7 +162,7 @@ class WeaviateServer:
                             f"Weaviate ended with status {process.returncode} while it started; "
                             f"{self._last_words()}"
                         )
-                    await asyncio.sleep(LOOK_SECONDS)
+                    await asyncio.sleep(CHECK_SECONDS)
         except TimeoutError:
             await _stop(process)
             raise EngineStartError(
@@ -175,7 +175,11 @@ class WeaviateServer:
         while True:
             since = time.monotonic()
             await self._wait_until_gone()
-            rest = 0.0 if time.monotonic() - since > STEADY_SECONDS else min(max(1.0, 2 * rest), LONGEST_REST)
+            rest = (
+                0.0
+                if time.monotonic() - since > STEADY_SECONDS
+                else min(max(1.0, 2 * rest), MAX_REST_SECONDS)
+            )
             self.problem = f"Weaviate (process {self.pid}) ended under us; {self._last_words()}"
             _log.error("%s; starting again in %g s", self.problem, rest)
             await asyncio.sleep(rest)
@@ -185,7 +189,7 @@ class WeaviateServer:
         if self._process:
             await self._process.wait()
         while self.identity.is_alive():  # noqa: ASYNC110 - nobody tells us when another's child ends
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(CHECK_SECONDS)
 
     async def _begin_again(self) -> None:
         rest = 1.0
@@ -196,7 +200,7 @@ class WeaviateServer:
                 self.problem = str(error)
                 _log.error("%s; trying again in %g s", error, rest)
                 await asyncio.sleep(rest)
-                rest = min(2 * rest, LONGEST_REST)
+                rest = min(2 * rest, MAX_REST_SECONDS)
             else:
                 self.problem = None
                 _log.info("Weaviate is back as process %s", self.pid)
@@ -252,15 +256,15 @@ async def _stop(process: asyncio.subprocess.Process) -> None:
         await process.wait()
 
 
-def read_identity(folder: Path) -> Identity | None:
+def read_identity(folder: Path) -> ServerIdentity | None:
     """The identity that a start left in the folder; None when there is none that can be read."""
     with suppress(OSError, ValueError, TypeError, KeyError):
         kept = json.loads((folder / "server.json").read_text(encoding="utf-8"))
-        return Identity(**{**kept, "ports": Ports(**kept["ports"])})
+        return ServerIdentity(**{**kept, "ports": ServerPorts(**kept["ports"])})
     return None
 
 
-def write_identity(folder: Path, identity: Identity) -> None:
+def write_identity(folder: Path, identity: ServerIdentity) -> None:
     """Keep the identity for other commands of this user, and of nobody else."""
     draft = folder / "server.json.new"
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

@@ -12,7 +12,7 @@ from weaviate.exceptions import WeaviateBaseError
 FIRST_VECTOR = "text"
 """The vector that every collection begins with, from when spaces had no names yet."""
 
-MOST_TRIES = 5
+MAX_TRIES = 5
 
 
 def vector_config(name: str) -> Any:
@@ -49,7 +49,7 @@ class VectorSpaces:
         Adding reads the collection's settings and writes them back, so another process that adds a
         vector at the same time may win: look, and add again.
         """
-        for _ in range(MOST_TRIES):
+        for _ in range(MAX_TRIES):
             if await self.has(space):
                 return
             with suppress(WeaviateBaseError):

@@ -28,7 +28,7 @@ SHAPE = {
 """Table -> index -> number of rows, then rows per value of its first column, of its first two, ..."""
 
 
-def tell_shape(connection: Connection) -> None:
+def write_planner_statistics(connection: Connection) -> None:
     """Write the statistics; run again by every migration that changes one of these indexes."""
     if connection.dialect.name != "sqlite":
         return

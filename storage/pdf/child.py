@@ -17,12 +17,12 @@ from storage.pdf.opening import (
     page_count,
     to_line,
 )
-from storage.pdf.placing import Matrix
+from storage.pdf.placing import PageTransform
 from storage.pdf.text import PageText, read_page
 from storage.pdf.titles import sane_title
 from storage.word_map import SCALE
 
-LONGEST_SIDE = 3000
+MAX_SIDE = 3000
 """Most pixels of a drawn page's longer side."""
 
 LARGE_PNG = 400_000
@@ -31,7 +31,7 @@ LARGE_PNG = 400_000
 FEW_WORDS = 12
 """What a stamp or a running title has at most: a scan may carry so much text of its own."""
 
-LEAST_OUTLINES, LEAST_PICTURE = 40, 2000.0
+MIN_OUTLINES, MIN_PICTURE_AREA = 40, 2000.0
 """Fewer lines and fills are a frame, a smaller picture (in square points) is a logo or a bullet."""
 
 READING_NICENESS = 10
@@ -90,7 +90,7 @@ def _page(document: pymupdf.Document, index: int, has_labels: bool, compounds: s
             raise
         return {"number": index + 1, "label": "", "size": [0, 0], "text": "", "words": "", "lines": [],
                 "hidden": 0, "unread": True}  # fmt: skip
-    told = {
+    values = {
         "number": index + 1,
         "label": sane_label(label),
         "size": [round(width, 2), round(height, 2)],
@@ -100,10 +100,10 @@ def _page(document: pymupdf.Document, index: int, has_labels: bool, compounds: s
         "hidden": text.hidden,
     }
     if text.unmapped:
-        told["unmapped"] = text.unmapped
+        values["unmapped"] = text.unmapped
     if len(text.words) < FEW_WORDS and _has_ink(page, text):
-        told["ink"] = True
-    return told
+        values["ink"] = True
+    return values
 
 
 def _has_ink(page: pymupdf.Page, text: PageText) -> bool:
@@ -122,7 +122,7 @@ def _has_ink(page: pymupdf.Page, text: PageText) -> bool:
     if text.text:
         return bool(largest >= half)
     outlines = sum(kind in ("fill-path", "stroke-path") for kind, _ in drawn)
-    return bool(text.unmapped) or largest >= min(LEAST_PICTURE, half) or outlines >= LEAST_OUTLINES
+    return bool(text.unmapped) or largest >= min(MIN_PICTURE_AREA, half) or outlines >= MIN_OUTLINES
 
 
 def sane_label(label: str) -> str:
@@ -132,7 +132,7 @@ def sane_label(label: str) -> str:
 
 def _text(page: pymupdf.Page, compounds: set[str]) -> PageText:
     printed = page.get_textpage(flags=_FLAGS)
-    text = read_page(printed.extractRAWDICT(), page.number + 1, _displayed(page), _Paper(page), compounds)
+    text = read_page(printed.extractRAWDICT(), page.number + 1, _displayed(page), _PageInk(page), compounds)
     text.hidden += _words_outside(page, printed.extractText())
     return text
 
@@ -146,26 +146,26 @@ def _words_outside(page: pymupdf.Page, printed: str) -> int:
     return (Counter(written.split()) - Counter(printed.split())).total()
 
 
-def _displayed(page: pymupdf.Page) -> Matrix:
+def _displayed(page: pymupdf.Page) -> PageTransform:
     """Unrotated page space -> SCALE-ths of the page as shown."""
     rect, turn = page.rect, page.rotation_matrix
     across, down = SCALE / (rect.width or 1), SCALE / (rect.height or 1)
-    return Matrix(
+    return PageTransform(
         turn.a * across, turn.b * down, turn.c * across, turn.d * down,
         (turn.e - rect.x0) * across, (turn.f - rect.y0) * down,
     )  # fmt: skip
 
 
-class _Paper:
+class _PageInk:
     """The page's own ink, drawn small and only when a text looks hidden."""
 
     ZOOM = 0.5
-    LONGEST_SIDE = 1000
+    MAX_SIDE = 1000
 
     def __init__(self, page: pymupdf.Page) -> None:
         self._page = page
         self._picture: pymupdf.Pixmap | None = None
-        self._zoom = min(self.ZOOM, self.LONGEST_SIDE / max(page.rect.width, page.rect.height, 1))
+        self._zoom = min(self.ZOOM, self.MAX_SIDE / max(page.rect.width, page.rect.height, 1))
 
     def is_white(self, box: tuple[float, float, float, float]) -> bool:
         """Most of the box is white: ink of neighbours and of text it hides behind does not count."""
@@ -192,7 +192,7 @@ def _draw(job: dict[str, Any], document: pymupdf.Document) -> Iterator[bytes]:
         raise Fault("NoPages", f"the PDF has {count} pages and no page {number}")
     try:
         page = document[number - 1]
-        zoom = min(job["dpi"] / 72, LONGEST_SIDE / max(page.rect.width, page.rect.height, 1))
+        zoom = min(job["dpi"] / 72, MAX_SIDE / max(page.rect.width, page.rect.height, 1))
         x0, y0, x1, y1 = job.get("clip") or (0, 0, 1, 1)
         width, height = page.rect.width, page.rect.height
         part = pymupdf.Rect(x0 * width, y0 * height, x1 * width, y1 * height)

@@ -100,7 +100,7 @@ def _refuse_sockets() -> bool:
     return bool(_libc.prctl(_PR_SET_SECCOMP, 2, ctypes.byref(program), 0, 0) == 0)
 
 
-def die_with(parent: int) -> None:
+def terminate_with_parent(parent: int) -> None:
     """End this process when its parent ends, however that ends; the parent has a single thread."""
     if hasattr(_libc, "prctl"):
         _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)

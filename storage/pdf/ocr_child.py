@@ -21,11 +21,11 @@ from storage.pdf.opening import (
     page_count,
     to_line,
 )
-from storage.pdf.placing import Matrix
+from storage.pdf.placing import PageTransform
 from storage.pdf.text import PageText, write
 from storage.word_map import SCALE
 
-DPI, LONGEST_SIDE, SHORTEST_SIDE = 150, 3000, 64
+DPI, MAX_SIDE, MIN_SIDE = 150, 3000, 64
 """How a page is drawn for reading: more dots cost time and show the models no more letters."""
 
 WHOLE = (0, 0, SCALE, SCALE)
@@ -73,7 +73,7 @@ def _read(job: dict[str, Any], document: pymupdf.Document) -> Iterator[bytes]:
     page = PageText(number)
     height, width = picture.shape[:2]
     across, down = (clip[2] - clip[0]) / width, (clip[3] - clip[1]) / height
-    write(rows_of(lines, dpi), Matrix(across, 0, 0, down, clip[0], clip[1]), set(), page)
+    write(rows_of(lines, dpi), PageTransform(across, 0, 0, down, clip[0], clip[1]), set(), page)
     letters = sum(len(text) for line in lines for text, _ in line.words)
     sure = sum(line.score * len(text) for line in lines for text, _ in line.words)
     yield to_line(
@@ -101,7 +101,7 @@ def _drawn(document: pymupdf.Document, number: int, clip: Sequence[int]) -> tupl
         page = document[number - 1]
         part = _rect_of(page, clip)
         long, short = max(part.width, part.height, 1), max(1, min(part.width, part.height))
-        zoom = min(max(DPI / 72, SHORTEST_SIDE / short), LONGEST_SIDE / long)
+        zoom = min(max(DPI / 72, MIN_SIDE / short), MAX_SIDE / long)
         drawn = page.get_pixmap(
             matrix=pymupdf.Matrix(zoom, zoom), clip=part, colorspace=pymupdf.csRGB, alpha=False
         )

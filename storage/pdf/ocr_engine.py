@@ -24,10 +24,10 @@ from storage.pdf.ocr_ink import Picture, word_spans
 Quad = NDArray[np.float32]
 """Four corners (x, y) as its reader sees them: top left, top right, bottom right, bottom left."""
 
-LEAST_SCORE = 0.6
+MIN_SCORE = 0.6
 """What is read with less certainty is a stamp, a pattern or an unknown script more often than words."""
 
-DETECTION_DPI, LONGEST_DETECTED = 110, 2000
+DETECTION_DPI, MAX_DETECTION_SIDE = 110, 2000
 """Lines are found in a smaller picture than they are read in: a third of the time, half of the memory."""
 
 TALL = 1.5
@@ -45,7 +45,7 @@ _PARAMETERS = {
     "EngineConfig.onnxruntime.intra_op_num_threads": 1,
     "EngineConfig.onnxruntime.inter_op_num_threads": 1,
     "Det.limit_type": "max",
-    "Det.limit_side_len": LONGEST_DETECTED,
+    "Det.limit_side_len": MAX_DETECTION_SIDE,
     "Rec.rec_batch_num": 1,  # a batch is padded to its longest line, which costs time and memory
 }
 _MODELS = {
@@ -99,16 +99,16 @@ class OcrEngine:
         upright = self._turn(picture, quads)
         crops = [_crop(picture, quad) for quad in upright]
         read = self._ocr.text_rec(TextRecInput(img=crops, return_word_box=True))
-        told = zip(upright, crops, read.txts, read.scores, read.word_results, strict=True)
+        results = zip(upright, crops, read.txts, read.scores, read.word_results, strict=True)
         return [
             SeenLine(tuple(_words(text, about, quad, crop)), quad, float(score))
-            for quad, crop, text, score, about in told
-            if score >= LEAST_SCORE and text.strip()
+            for quad, crop, text, score, about in results
+            if score >= MIN_SCORE and text.strip()
         ]
 
     def _find(self, picture: Picture, dpi: float) -> list[Quad]:
         """Where text is, each corner list beginning at the picture's top left."""
-        scale = min(1.0, DETECTION_DPI / dpi, LONGEST_DETECTED / max(picture.shape))
+        scale = min(1.0, DETECTION_DPI / dpi, MAX_DETECTION_SIDE / max(picture.shape))
         small = cv2.resize(picture, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
         boxes = self._ocr.text_det(small).boxes
         return [] if boxes is None else [_straightened(np.asarray(box) / scale) for box in boxes]

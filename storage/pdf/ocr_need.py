@@ -10,20 +10,20 @@ from dataclasses import replace
 from storage.models import Page
 from storage.pdf.models import OcrPage, ReadPdf
 
-LEAST_GLYPHS = 30
+MIN_GLYPHS = 30
 """Characters without a name that a page may have: bullets, arrows and signs of symbol fonts."""
 
-MOST_UNMAPPED = 0.25
+MAX_UNMAPPED_SHARE = 0.25
 """Share of a page's characters without a name from which on its text is unusable."""
 
-LEAST_LETTERS = 200
+MIN_LETTERS = 200
 """Fewer Latin letters say nothing about the language they are in."""
 
-LEAST_COMMON = 0.15
+MIN_COMMON_SHARE = 0.15
 """Share of pairs of letters that are common: 0.36 and more in texts of a dozen languages, 0.17 in a list of
 abbreviated parts, 0.10 and less where all letters are shifted along the alphabet."""
 
-MANY_MORE = 2
+MIN_GAIN = 2
 """OCR has to find so many times the words of a page that has a few of its own, or they stay."""
 
 _PAIRS = frozenset(
@@ -51,13 +51,13 @@ def is_garbled(text: str, unmapped: int) -> bool:
         unmapped: characters without a name, which ``text`` may lack.
     """
     named = sum(not (char.isspace() or unicodedata.category(char) == "Co") for char in text)
-    if unmapped >= LEAST_GLYPHS and unmapped > MOST_UNMAPPED * (named + unmapped):
+    if unmapped >= MIN_GLYPHS and unmapped > MAX_UNMAPPED_SHARE * (named + unmapped):
         return True
     words = _LATIN.findall(_without_accents(text.lower()))
-    if sum(map(len, words)) < LEAST_LETTERS:
+    if sum(map(len, words)) < MIN_LETTERS:
         return False
     pairs = [word[at : at + 2] for word in words for at in range(len(word) - 1)]
-    return sum(pair in _PAIRS for pair in pairs) < LEAST_COMMON * len(pairs)
+    return sum(pair in _PAIRS for pair in pairs) < MIN_COMMON_SHARE * len(pairs)
 
 
 def _without_accents(text: str) -> str:
@@ -91,7 +91,7 @@ def with_ocr(pdf: ReadPdf, read: Iterable[OcrPage]) -> ReadPdf:
 
 
 def _is_better(read: OcrPage, own: Page, unmapped: int) -> bool:
-    return len(read.words) > MANY_MORE * len(own.words) or is_garbled(own.text, unmapped)
+    return len(read.words) > MIN_GAIN * len(own.words) or is_garbled(own.text, unmapped)
 
 
 def _with_text(page: Page, read: OcrPage | None) -> Page:

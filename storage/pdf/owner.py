@@ -15,10 +15,10 @@ from typing import Any
 from storage.errors import EngineStartError, ReaderKilled
 
 START_SECONDS = 60
-PATIENCE = 3
+TIMEOUT_FACTOR = 3
 """Wall clock to computing time of a job: a file is not to blame for a busy machine."""
 
-LARGEST_RESULT = 256 * 1024 * 1024
+MAX_RESULT_BYTES = 256 * 1024 * 1024
 """A child that writes more than this is stopped: 5,000 dense pages are two fifths of it.
 
 Who receives it holds it twice for a moment, and cutting it into chunks takes nine times as much.
@@ -34,11 +34,11 @@ _CLEAN = {
 """The parent's whole environment: none of ours, and so none of our secrets."""
 
 
-class ParentEnded(EngineStartError):
+class ForkServerEnded(EngineStartError):
     """The parent program ended while it was at work; a new one can be started."""
 
 
-class Parent:
+class ForkServerClient:
     """A running parent program; it ends when this object closes its socket, or this process ends."""
 
     def __init__(self, process: asyncio.subprocess.Process, control: socket.socket) -> None:
@@ -52,7 +52,7 @@ class Parent:
         """Most bytes of memory that the child which ended last has held; 0 before the first."""
 
     @classmethod
-    async def start(cls, kind: str) -> Parent:
+    async def start(cls, kind: str) -> ForkServerClient:
         """Start one of ``parent.KINDS``, preloaded and without network, files and rights.
 
         Raises:
@@ -68,10 +68,10 @@ class Parent:
             )  # fmt: skip
         ours.setblocking(False)
         parent = cls(process, ours)
-        asyncio.get_running_loop().add_reader(ours, parent._hear)
+        asyncio.get_running_loop().add_reader(ours, parent._on_message)
         try:
             await asyncio.wait_for(asyncio.shield(parent._ready), START_SECONDS)
-        except (TimeoutError, ParentEnded) as error:
+        except (TimeoutError, ForkServerEnded) as error:
             raise EngineStartError(f"the PDF process did not start: {await parent._last_words()}") from error
         finally:
             if not parent._ready.done() or parent._ready.exception():
@@ -97,7 +97,7 @@ class Parent:
             ReaderKilled: the child hit a limit or crashed.
             ParentEnded: the parent program ended meanwhile.
         """
-        number, wait = next(self._numbers), PATIENCE * job["seconds"]
+        number, wait = next(self._numbers), TIMEOUT_FACTOR * job["seconds"]
         end = self._ends[number] = asyncio.get_running_loop().create_future()
         result, sink = os.pipe()
         secret = () if passwords is None else (passwords,)
@@ -119,7 +119,7 @@ class Parent:
         try:
             socket.send_fds(self._control, [json.dumps(message).encode()], files)
         except OSError as error:
-            raise ParentEnded("the PDF process has ended; it is started again") from error
+            raise ForkServerEnded("the PDF process has ended; it is started again") from error
 
     def _forget(self, number: int) -> None:
         """Stop the child if it still runs: its result is not wanted any more."""
@@ -129,7 +129,7 @@ class Parent:
             if self.is_alive:
                 self._send({"do": "stop", "number": number})
 
-    def _hear(self) -> None:
+    def _on_message(self) -> None:
         try:
             message = self._control.recv(4096)
         except OSError:
@@ -137,13 +137,13 @@ class Parent:
         if not message:
             self._end()
             return
-        told = json.loads(message)
-        if "ready" in told:
-            self._ready.set_result(told["ready"])
+        event = json.loads(message)
+        if "ready" in event:
+            self._ready.set_result(event["ready"])
             return
-        self.latest_peak = told["peak"]
-        if (end := self._ends.get(told["ended"])) and not end.done():
-            end.set_result(told["status"])
+        self.latest_peak = event["peak"]
+        if (end := self._ends.get(event["ended"])) and not end.done():
+            end.set_result(event["status"])
 
     def _end(self) -> None:
         self.is_alive = False
@@ -151,7 +151,7 @@ class Parent:
         futures: list[asyncio.Future[Any]] = [self._ready, *self._ends.values()]
         for waiting in futures:
             if not waiting.done():
-                waiting.set_exception(ParentEnded("the PDF process has ended; it is started again"))
+                waiting.set_exception(ForkServerEnded("the PDF process has ended; it is started again"))
 
     async def _last_words(self) -> str:
         """The last line of its error output: the name of what is missing, as a rule."""
@@ -179,7 +179,7 @@ async def _drain(written: FileIO) -> bytes:
     try:
         while piece := await reader.read(1 << 20):
             data += piece
-            if len(data) > LARGEST_RESULT:
+            if len(data) > MAX_RESULT_BYTES:
                 raise ReaderKilled("the file holds more text than can be kept; split it")
     finally:
         transport.close()

@@ -33,15 +33,15 @@ KINDS = {
 
 Perform = Callable[[dict[str, Any], int, int], None]
 
-LARGEST_JOB = 4096
-MOST_FILES = 4096
+MAX_JOB_BYTES = 4096
+MAX_FILES = 4096
 
 NEW_OBJECTS = 50_000
 """Objects that Python makes before it looks for cycles: a page has some 10,000 and hardly a cycle, so
 looking as often as it does by itself takes a third of a reading's time."""
 
 
-class Parent:
+class ForkServer:
     """Forks children, stops them when told so, and tells how each ended."""
 
     def __init__(self, owner: socket.socket, perform: Perform) -> None:
@@ -57,13 +57,13 @@ class Parent:
         while True:
             for handle, _ in self._poll.poll():
                 if handle != self._owner.fileno():
-                    self._tell_end(handle)
+                    self._send_end(handle)
                 elif not self._take():
                     return
 
     def _take(self) -> bool:
         """One message of the owner's; False when it is gone."""
-        message, files, _, _ = socket.recv_fds(self._owner, LARGEST_JOB, 3)
+        message, files, _, _ = socket.recv_fds(self._owner, MAX_JOB_BYTES, 3)
         if not message:
             return False
         job = json.loads(message)
@@ -89,13 +89,13 @@ class Parent:
             if other == number:
                 signal.pidfd_send_signal(handle, signal.SIGKILL)
 
-    def _tell_end(self, handle: int) -> None:
+    def _send_end(self, handle: int) -> None:
         pid, number = self._children.pop(handle)
         self._poll.unregister(handle)
         os.close(handle)
         _, status, usage = os.wait4(pid, 0)
-        told = {"ended": number, "status": status, "peak": usage.ru_maxrss * 1024}
-        self._owner.send(json.dumps(told).encode())
+        event = {"ended": number, "status": status, "peak": usage.ru_maxrss * 1024}
+        self._owner.send(json.dumps(event).encode())
 
 
 def _be_child(parent: int, perform: Perform, job: dict[str, Any], files: tuple[int, ...]) -> None:
@@ -103,7 +103,7 @@ def _be_child(parent: int, perform: Perform, job: dict[str, Any], files: tuple[i
     status = 1
     source, out, *passwords = files
     try:
-        limits.die_with(parent)
+        limits.terminate_with_parent(parent)
         _close_all_but(*files)
         limits.limit(job["memory"], job["seconds"])
         perform({**job, "passwords": next(iter(passwords), None)}, source, out)
@@ -118,7 +118,7 @@ def _close_all_but(*kept: int) -> None:
     for file in sorted(kept):
         os.closerange(first, file)
         first = file + 1
-    os.closerange(first, MOST_FILES)
+    os.closerange(first, MAX_FILES)
 
 
 def main() -> None:
@@ -134,7 +134,7 @@ def main() -> None:
     gc.freeze()
     gc.set_threshold(NEW_OBJECTS, 10, 10)
     owner.send(json.dumps({"ready": state}).encode())
-    Parent(owner, work.perform).serve()
+    ForkServer(owner, work.perform).serve()
 
 
 if __name__ == "__main__":

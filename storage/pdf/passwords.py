@@ -48,7 +48,7 @@ class Keyring(Protocol):
 
 
 @contextmanager
-def handed_over(passwords: tuple[SecretStr, ...]) -> Iterator[int]:
+def password_file(passwords: tuple[SecretStr, ...]) -> Iterator[int]:
     """A file in memory that a child reads them from.
 
     They never stand in a job: the program that forks all children would remember them, and with it

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from storage.word_map import SCALE, WIDTH, WordMap
 
 
-class Matrix(NamedTuple):
+class PageTransform(NamedTuple):
     """Maps MuPDF's unrotated page space to SCALE-ths of the displayed page."""
 
     a: float

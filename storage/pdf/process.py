@@ -11,13 +11,13 @@ from storage.errors import NotAPdf, PasswordProtected, TooLarge
 from storage.models import Box
 from storage.pdf import wire
 from storage.pdf.models import OcrPage, ReadPdf, RenderedPage
-from storage.pdf.passwords import Keyring, Passwords, handed_over
-from storage.pdf.program import Program
+from storage.pdf.passwords import Keyring, Passwords, password_file
+from storage.pdf.program import ForkServerPool
 from storage.settings import StorageSettings
 from storage.word_map import SCALE
 
 MEGABYTE = 1024 * 1024
-LEAST_DPI, MOST_DPI = 36, 300
+MIN_DPI, MAX_DPI = 36, 300
 IDLE_SECONDS = 300
 """Programs that hold models are closed after so long without work: they take 220 and 270 MB."""
 
@@ -48,12 +48,12 @@ class PdfProcess:
         self._settings = settings
         self._keyring = keyring
         self._readers = asyncio.Semaphore(readers)
-        self._lookers = asyncio.Semaphore(readers)
+        self._layout_slots = asyncio.Semaphore(readers)
         self._renderers = asyncio.Semaphore(renderers)
         self._ocr_readers = asyncio.Semaphore(settings.ocr_workers)
-        self._text = Program("text")
-        self._layout = Program("layout", idle_seconds=IDLE_SECONDS)
-        self._ocr = Program("ocr", idle_seconds=IDLE_SECONDS)
+        self._text = ForkServerPool("text")
+        self._layout = ForkServerPool("layout", idle_seconds=IDLE_SECONDS)
+        self._ocr = ForkServerPool("ocr", idle_seconds=IDLE_SECONDS)
 
     @property
     def pid(self) -> int | None:
@@ -104,7 +104,7 @@ class PdfProcess:
         """
         job = {"do": "lay out", "first": first, "last": last, "memory": LAYOUT_MEMORY}
         seconds = LAYOUT_SECONDS + (last - first + 1) * LAYOUT_PAGE_SECONDS
-        async with self._lookers:
+        async with self._layout_slots:
             return wire.whole_batch(await self._with_file(self._layout, {**job, "seconds": seconds}, path))
 
     async def render(self, path: Path, page: int, dpi: int, clip: Box | None = None) -> RenderedPage:
@@ -115,7 +115,7 @@ class PdfProcess:
         Raises:
             DocumentError, EngineStartError, OSError: as ``read``.
         """
-        job = {"do": "render", "page": page, "dpi": max(LEAST_DPI, min(dpi, MOST_DPI)), "clip": clip}
+        job = {"do": "render", "page": page, "dpi": max(MIN_DPI, min(dpi, MAX_DPI)), "clip": clip}
         async with self._renderers:
             data = await self._run(job, path, self._settings.render_seconds)
         return wire.picture(data)
@@ -151,7 +151,7 @@ class PdfProcess:
         limited = {**job, "memory": self._settings.read_memory_mb * MEGABYTE, "seconds": seconds}
         return await self._with_file(self._text, limited, path)
 
-    async def _with_file(self, program: Program, job: dict[str, Any], path: Path) -> bytes:
+    async def _with_file(self, program: ForkServerPool, job: dict[str, Any], path: Path) -> bytes:
         source = await asyncio.to_thread(self._open, path)
         try:
             data = await program.run(job, source)
@@ -159,13 +159,13 @@ class PdfProcess:
         finally:
             os.close(source)
 
-    async def _unlock(self, program: Program, job: dict[str, Any], source: int, sha256: str) -> bytes:
+    async def _unlock(self, program: ForkServerPool, job: dict[str, Any], source: int, sha256: str) -> bytes:
         """The same job for a child that may try the passwords of this content."""
         passwords = await self._keyring.passwords_of(sha256) if self._keyring else Passwords()
         if self._keyring is None or not passwords.found:
             raise PasswordProtected(passwords.refusal)
         os.lseek(source, 0, os.SEEK_SET)
-        with handed_over(passwords.found) as secret:
+        with password_file(passwords.found) as secret:
             data = await program.run(job, source, secret)
         if wire.is_locked(data):
             self._keyring.note_wrong(sha256, passwords)

@@ -7,12 +7,12 @@ import logging
 import os
 from typing import Any
 
-from storage.pdf.owner import Parent, ParentEnded
+from storage.pdf.owner import ForkServerClient, ForkServerEnded
 
 _log = logging.getLogger(__name__)
 
 
-class Program:
+class ForkServerPool:
     """Starts the parent program of a kind when it is first needed, and again whenever it has ended.
 
     Args:
@@ -24,7 +24,7 @@ class Program:
         self._kind = kind
         self._idle_seconds = idle_seconds
         self._starting = asyncio.Lock()
-        self._parent: Parent | None = None
+        self._parent: ForkServerClient | None = None
         self._jobs = 0
         self._timer: asyncio.TimerHandle | None = None
         self._closing: asyncio.Task[None] | None = None
@@ -58,7 +58,7 @@ class Program:
         try:
             try:
                 return await (await self._alive()).run(job, source, passwords)
-            except ParentEnded:
+            except ForkServerEnded:
                 _log.warning("the PDF process ended and is started again")
                 os.lseek(source, 0, os.SEEK_SET)
                 return await (await self._alive()).run(job, source, passwords)
@@ -66,13 +66,13 @@ class Program:
             self._jobs -= 1
             self._begin_rest()
 
-    async def _alive(self) -> Parent:
+    async def _alive(self) -> ForkServerClient:
         async with self._starting:
             if self._parent and self._parent.is_alive:
                 return self._parent
             if self._parent:
                 await self._parent.aclose()
-            self._parent = await Parent.start(self._kind)
+            self._parent = await ForkServerClient.start(self._kind)
             _warn(self._parent.isolation)
             return self._parent
 

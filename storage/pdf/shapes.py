@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 Rect = tuple[float, float, float, float]
 Point = tuple[float, float]
 
-LEAST_SIDE = 2.0
+MIN_SIDE = 2.0
 """Points; what is thinner is a rule."""
 NEAR = 1.5
 """Points between two places that are meant to be one."""
-LEAST_STEPS = 3
+MIN_STEPS = 3
 """Pieces of a line that shows data: fewer are an axis, a bracket or an arrow."""
 LINE_WIDTH, LINE_HEIGHT = 0.3, 0.03
 """Shares of the figure that such a line spans."""
@@ -62,7 +62,7 @@ def _rectangles(drawing: dict[str, Any]) -> Iterator[Rect]:
     boxes = [item[1] for item in items if item[0] == "re"]
     if not boxes and items and all(item[0] == "l" and _is_straight(*item[1:3]) for item in items):
         boxes = [drawing["rect"]]
-    yield from (box for box in boxes if box[2] - box[0] >= LEAST_SIDE and box[3] - box[1] >= LEAST_SIDE)
+    yield from (box for box in boxes if box[2] - box[0] >= MIN_SIDE and box[3] - box[1] >= MIN_SIDE)
 
 
 def _is_straight(start: Point, end: Point) -> bool:
@@ -112,7 +112,7 @@ def _shows_data(run: Sequence[Point], figure: Rect) -> bool:
     xs, ys = [x for x, _ in run], [y for _, y in run]
     is_wide = max(xs) - min(xs) >= LINE_WIDTH * (figure[2] - figure[0])
     is_high = max(ys) - min(ys) >= LINE_HEIGHT * (figure[3] - figure[1])
-    return len(run) > LEAST_STEPS and is_wide and is_high
+    return len(run) > MIN_STEPS and is_wide and is_high
 
 
 def _slices(filled: Iterable[dict[str, Any]]) -> int:

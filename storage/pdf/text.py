@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any, Protocol
 
-from storage.pdf.placing import Matrix, placed
+from storage.pdf.placing import PageTransform, placed
 from storage.word_map import WordMap
 
-SMALLEST_SIZE = 1.0
+MIN_FONT_SIZE = 1.0
 """Text smaller than this many points is read by nobody."""
 
-LEAST_ALPHA = 13
+MIN_ALPHA = 13
 """Text with less opacity than this (of 255) is seen by nobody."""
 
 _WORD = re.compile(r"[^\s\ufffd]+")  # a glyph that the font maps to nothing is no text
@@ -42,7 +42,7 @@ _CLEANED = str.maketrans(
 )
 
 
-class Paper(Protocol):
+class PageInk(Protocol):
     """What has to be asked of the page itself, and only when a text looks hidden."""
 
     def is_white(self, box: tuple[float, float, float, float]) -> bool:
@@ -83,7 +83,7 @@ class Row:
 
 
 def read_page(
-    raw: dict[str, Any], number: int, matrix: Matrix, paper: Paper, compounds: set[str]
+    raw: dict[str, Any], number: int, matrix: PageTransform, ink: PageInk, compounds: set[str]
 ) -> PageText:
     """Text of page ``number`` in file order.
 
@@ -92,7 +92,7 @@ def read_page(
     far in this document, added to here) does not hold it, else with it: ``SOP-IT-`` + ``04``.
     """
     page = PageText(number)
-    rows = list(_rows(raw, paper, page))
+    rows = list(_rows(raw, ink, page))
     for row in rows:
         for word in row.words[:-1]:
             if "-" in word[0]:
@@ -101,12 +101,12 @@ def read_page(
     return page
 
 
-def _rows(raw: dict[str, Any], paper: Paper, page: PageText) -> Iterator[Row]:
+def _rows(raw: dict[str, Any], ink: PageInk, page: PageText) -> Iterator[Row]:
     """Rows in file order; lines that stand beside each other become one."""
     row: Row | None = None
     for number, block in enumerate(raw["blocks"]):
         for line in block.get("lines", ()):
-            new = _row(line, number, paper, page)
+            new = _row(line, number, ink, page)
             if not new.words:
                 continue
             if row and _is_beside(row, new):
@@ -134,7 +134,7 @@ def _extend(row: Row, new: Row) -> None:
         row.sizes[size] = row.sizes.get(size, 0) + count
 
 
-def _row(line: dict[str, Any], block: int, paper: Paper, page: PageText) -> Row:
+def _row(line: dict[str, Any], block: int, ink: PageInk, page: PageText) -> Row:
     """One of MuPDF's lines; words go on from span to span unless a space stands between."""
     across, down = line["dir"]
     row = Row(block, is_level=across > 0 and abs(down) < 0.01)
@@ -142,7 +142,7 @@ def _row(line: dict[str, Any], block: int, paper: Paper, page: PageText) -> Row:
     for span in line["spans"]:
         chars = span["chars"]
         text = "".join([char["c"] for char in chars])
-        if _is_hidden(span, paper):
+        if _is_hidden(span, ink):
             page.hidden += len(text.split())
             is_open = False
             continue
@@ -187,20 +187,20 @@ def _join(word: list[Any], more: list[Any]) -> None:
     word[1:] = [*map(min, word[1:3], more[1:3]), *map(max, word[3:], more[3:])]
 
 
-def _is_hidden(span: dict[str, Any], paper: Paper) -> bool:
+def _is_hidden(span: dict[str, Any], ink: PageInk) -> bool:
     """Nobody can see this text: tiny, transparent or invisible, or white on white."""
-    if span["size"] < SMALLEST_SIZE:
+    if span["size"] < MIN_FONT_SIZE:
         return True
-    if span["alpha"] < LEAST_ALPHA:
-        return not paper.is_scan()
+    if span["alpha"] < MIN_ALPHA:
+        return not ink.is_scan()
     color = span["color"]
     is_pale = min(color >> 16 & 255, color >> 8 & 255, color & 255) >= 0xF0
-    return is_pale and paper.is_white(span["bbox"])
+    return is_pale and ink.is_white(span["bbox"])
 
 
-def write(rows: list[Row], matrix: Matrix, compounds: set[str], page: PageText) -> None:
+def write(rows: list[Row], matrix: PageTransform, compounds: set[str], page: PageText) -> None:
     """Lay the rows out as the text of ``page`` and note where each word and line begins and ends."""
-    script = _Script(page)
+    script = _TextWriter(page)
     for row, following in zip_longest(rows, rows[1:]):
         cut = _cut_word(row, following, compounds)
         if cut == "drop":
@@ -214,7 +214,7 @@ def write(rows: list[Row], matrix: Matrix, compounds: set[str], page: PageText) 
 
 
 @dataclass(slots=True)
-class _Script:
+class _TextWriter:
     """A page's text as it grows, row by row."""
 
     page: PageText
@@ -226,7 +226,7 @@ class _Script:
     gap: str = ""
     """What stands before the next word."""
 
-    def add(self, row: Row, matrix: Matrix) -> bool:
+    def add(self, row: Row, matrix: PageTransform) -> bool:
         """Write a row; returns whether anything was left of it to write."""
         first, line = len(self.words), len(self.page.lines) // 8
         for index, word in enumerate(row.words):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-LONGEST_TITLE = 200
+MAX_TITLE_CHARS = 200
 
 _JUNK = re.compile(
     r"""(?ix)
@@ -29,4 +29,4 @@ def sane_title(raw: str | None) -> str:
     letters = sum(char.isalpha() for char in title)
     if letters < 3 or _JUNK.fullmatch(title):
         return ""
-    return title[:LONGEST_TITLE].rstrip()
+    return title[:MAX_TITLE_CHARS].rstrip()

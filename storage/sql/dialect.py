@@ -25,7 +25,7 @@ class Dialect(Protocol):
     async def migrate(self) -> None:
         """Bring the schema up to date, while no other process does."""
 
-    def transaction(self, *, alone: bool) -> AbstractAsyncContextManager[AsyncSession]:
+    def transaction(self, *, exclusive: bool) -> AbstractAsyncContextManager[AsyncSession]:
         """A session whose work is durable when the context has ended without an error."""
 
     def snapshot(self) -> AbstractAsyncContextManager[AsyncSession]:
@@ -38,13 +38,13 @@ class Dialect(Protocol):
         """Finish what is being committed and let go of every connection."""
 
 
-class Turns:
+class WriterQueue:
     """One task at a time, in the order they came."""
 
-    def __init__(self, patience: float = QUEUE_SECONDS) -> None:
-        """Wait for a turn for at most ``patience`` seconds."""
+    def __init__(self, timeout_seconds: float = QUEUE_SECONDS) -> None:
+        """Wait for a turn for at most ``timeout_seconds`` seconds."""
         self._lock = asyncio.Lock()
-        self._patience = patience
+        self._timeout_seconds = timeout_seconds
 
     @asynccontextmanager
     async def turn(self, *, must_come: bool = False) -> AsyncIterator[None]:
@@ -54,7 +54,7 @@ class Turns:
             DatabaseUnavailable: others took too long.
         """
         try:
-            async with asyncio.timeout(None if must_come else self._patience):
+            async with asyncio.timeout(None if must_come else self._timeout_seconds):
                 await self._lock.acquire()
         except TimeoutError:
             raise DatabaseUnavailable("too much work is waiting for the database") from None

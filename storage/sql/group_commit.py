@@ -14,15 +14,15 @@ from sqlalchemy import ExceptionContext, event
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, AsyncSession
 
-from storage.sql.dialect import QUEUE_SECONDS, Turns
-from storage.sql.steady import to_the_end
+from storage.sql.dialect import QUEUE_SECONDS, WriterQueue
+from storage.sql.steady import run_to_completion
 
-MOST_MEMBERS = 64
-LONGEST_SECONDS = 0.05
+MAX_MEMBERS = 64
+MAX_SECONDS = 0.05
 """How old a group may be when another transaction joins it: the first one waits for all of them."""
 
 
-class Group:
+class CommitGroup:
     """Transactions on one connection that will be committed together."""
 
     def __init__(self, connection: AsyncConnection) -> None:
@@ -32,12 +32,12 @@ class Group:
         self.settled = asyncio.Event()
         self.failure: BaseException | None = None
         """Why nothing of it was kept."""
-        self._full_at = time.monotonic() + LONGEST_SECONDS
+        self._full_at = time.monotonic() + MAX_SECONDS
 
     @property
     def is_full(self) -> bool:
         """Whether the next transaction has to begin another group."""
-        return self.members >= MOST_MEMBERS or time.monotonic() > self._full_at
+        return self.members >= MAX_MEMBERS or time.monotonic() > self._full_at
 
     @property
     def is_whole(self) -> bool:
@@ -51,14 +51,14 @@ class Group:
 class GroupCommit:
     """The only writer of a process."""
 
-    def __init__(self, engine: AsyncEngine, patience: float = QUEUE_SECONDS) -> None:
+    def __init__(self, engine: AsyncEngine, timeout_seconds: float = QUEUE_SECONDS) -> None:
         """Write through an engine of steady connections whose transactions begin with BEGIN IMMEDIATE.
 
-        Whoever waits longer than ``patience`` seconds for a turn gives up.
+        Whoever waits longer than ``timeout_seconds`` seconds for a turn gives up.
         """
         self._engine = engine
-        self._turns = Turns(patience)
-        self._group: Group | None = None
+        self._turns = WriterQueue(timeout_seconds)
+        self._group: CommitGroup | None = None
         self._closers: set[asyncio.Task[None]] = set()
         event.listen(engine.sync_engine, "handle_error", self._note)
 
@@ -90,12 +90,12 @@ class GroupCommit:
         await asyncio.gather(*self._closers, return_exceptions=True)
         await self._engine.dispose()
 
-    async def _join(self) -> Group:
+    async def _join(self) -> CommitGroup:
         """The group to write into; a new one is closed after all those who are waiting by now."""
         if self._group is not None and self._group.is_full:
             await self._commit()
         if self._group is None:
-            self._group = Group(await to_the_end(self._begin()))
+            self._group = CommitGroup(await run_to_completion(self._begin()))
             closer = asyncio.create_task(self._close(self._group))
             self._closers.add(closer)
             closer.add_done_callback(self._closers.discard)
@@ -111,7 +111,7 @@ class GroupCommit:
             raise
         return connection
 
-    async def _close(self, group: Group) -> None:
+    async def _close(self, group: CommitGroup) -> None:
         """Turns go by arrival, so this one comes after everybody who waited when the group began.
 
         However long one of them takes: without the commit its members would wait for ever.
@@ -123,9 +123,9 @@ class GroupCommit:
     async def _commit(self) -> None:
         if self._group is not None:
             group, self._group = self._group, None
-            await to_the_end(_settle(group))
+            await run_to_completion(_settle(group))
 
-    async def _undo(self, session: AsyncSession, group: Group) -> None:
+    async def _undo(self, session: AsyncSession, group: CommitGroup) -> None:
         """Take back what one transaction wrote; a group that cannot be kept without it is lost."""
         try:
             await session.rollback()
@@ -140,7 +140,7 @@ class GroupCommit:
             self._group.failure = context.sqlalchemy_exception
 
 
-async def _settle(group: Group) -> None:
+async def _settle(group: CommitGroup) -> None:
     """Commit a group and tell its members; one that failed is rolled back by closing its connection."""
     try:
         if group.failure is None:

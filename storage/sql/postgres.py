@@ -15,7 +15,7 @@ from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, create_async_engine
 
 from storage.errors import SettingsError
-from storage.sql.dialect import QUEUE_SECONDS, READERS, Turns, migrate
+from storage.sql.dialect import QUEUE_SECONDS, READERS, WriterQueue, migrate
 
 ALONE = 0x666F6F746E6F7465
 """The advisory lock of whoever is alone among writers: "footnote" in ASCII."""
@@ -82,7 +82,7 @@ class PostgresDialect:
             )
         self._url = url.set(drivername="postgresql+psycopg")
         self._busy_seconds = busy_seconds
-        self._turns = Turns()
+        self._turns = WriterQueue()
         self._writers = self._engine(WRITERS)
         self._readers = self._engine(
             READERS, isolation_level="REPEATABLE READ", execution_options={"postgresql_readonly": True}
@@ -95,12 +95,12 @@ class PostgresDialect:
         await migrate(engine)
 
     @asynccontextmanager
-    async def transaction(self, *, alone: bool) -> AsyncIterator[AsyncSession]:
+    async def transaction(self, *, exclusive: bool) -> AsyncIterator[AsyncSession]:
         """Every statement sees what was committed before it, which for one that is alone stays true."""
         # The turn comes first: tasks of this process that wait for the lock must not use up its connections.
-        async with self._turns.turn() if alone else nullcontext():
+        async with self._turns.turn() if exclusive else nullcontext():
             async with AsyncSession(self._writers, expire_on_commit=False) as session, session.begin():
-                if alone:
+                if exclusive:
                     await session.execute(_LOCK)
                 yield session
 

@@ -61,7 +61,7 @@ class SqliteDialect:
         await migrate(self._engine(foreign_keys="OFF"))
 
     @asynccontextmanager
-    async def transaction(self, *, alone: bool) -> AsyncIterator[AsyncSession]:
+    async def transaction(self, *, exclusive: bool) -> AsyncIterator[AsyncSession]:
         """Alone in any case: SQLite knows no row locks."""
         async with self._writer.transaction() as session:
             yield session

@@ -14,7 +14,7 @@ import aiosqlite
 T = TypeVar("T")
 
 
-class SteadyConnection(aiosqlite.Connection):
+class UncancelledConnection(aiosqlite.Connection):
     """Every statement runs to its end, even when its task is cancelled meanwhile.
 
     SQLAlchemy throws a connection away when a statement is broken off, and with it the work of all
@@ -24,7 +24,7 @@ class SteadyConnection(aiosqlite.Connection):
     async def _execute(self, fn: Any, *args: Any, **kwargs: Any) -> Any:
         if self._is_quick(fn, args):
             return fn(*args, **kwargs)
-        return await to_the_end(super()._execute(fn, *args, **kwargs))  # type: ignore[no-untyped-call]
+        return await run_to_completion(super()._execute(fn, *args, **kwargs))  # type: ignore[no-untyped-call]
 
     def _is_quick(self, fn: Any, args: Sequence[Any]) -> bool:
         """Whether it touches no disk, and so is not worth a way to the connection's thread and back.
@@ -48,12 +48,12 @@ async def connect(file: Path, busy_seconds: float) -> aiosqlite.Connection:
     opened = partial(
         sqlite3.connect, file, isolation_level=None, timeout=busy_seconds, check_same_thread=False
     )
-    connection = SteadyConnection(opened, iter_chunk_size=64)
+    connection = UncancelledConnection(opened, iter_chunk_size=64)
     connection._thread.daemon = True  # as SQLAlchemy has it: a forgotten connection must not hold the exit up
     return await connection
 
 
-async def to_the_end(step: Coroutine[Any, Any, T]) -> T:
+async def run_to_completion(step: Coroutine[Any, Any, T]) -> T:
     """What a step returns; a cancellation that comes meanwhile is felt where the task waits next."""
     running = asyncio.ensure_future(step)
     is_cancelled = False

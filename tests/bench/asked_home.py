@@ -21,7 +21,7 @@ from sqlalchemy import select, update
 from sqlmodel import col
 
 from bot.core.answering import Answering
-from bot.engines import Settings, Storage, open_embedder, open_index, open_pdf_process, open_storage
+from bot.engines import Settings, Stores, open_embedder, open_index, open_pdf_process, open_stores
 from bot.service import build_answering, build_ingestion, make_links
 from bot.settings import BotSettings
 from ingestion.settings import IngestionSettings
@@ -59,7 +59,7 @@ class AskedHome:
     """An open home."""
 
     path: Path
-    storage: Storage
+    storage: Stores
     embedder: Embedder
     index: Index
     answering: Answering
@@ -132,7 +132,7 @@ async def open_home(path: Path, weaviate_url: str | None) -> AsyncIterator[Asked
         IngestionSettings(layout=False, ocr=False),
     )
     async with (
-        open_storage(settings) as storage,
+        open_stores(settings) as storage,
         open_embedder(storage) as embedder,
         open_index(storage) as index,
         build_answering(storage, embedder, index, make_links(settings)) as answering,

@@ -14,7 +14,7 @@ from corpus import PAGES, pdfs
 from figures import Figure
 from raw_reading import raw_seconds
 
-from ingestion.work.side_process import SideProcesses
+from ingestion.work.side_process import ComputePool
 from storage.bundled import TOKENIZER, bundled
 from storage.pdf.process import PdfProcess
 from storage.settings import StorageSettings
@@ -29,7 +29,7 @@ def bench_read(work: Path) -> list[Figure]:
 
 async def _bench(work: Path) -> list[Figure]:
     files = pdfs(2 * CORES, PAGES)
-    pdf, side = PdfProcess(StorageSettings(), readers=CORES), SideProcesses(CORES)
+    pdf, side = PdfProcess(StorageSettings(), readers=CORES), ComputePool(CORES)
     ratios, ours, raws = [], [], []
     try:
         await _read(pdf, side, files[:CORES], work)  # the processes have started
@@ -47,7 +47,7 @@ async def _bench(work: Path) -> list[Figure]:
     ]  # fmt: skip
 
 
-async def _read(pdf: PdfProcess, side: SideProcesses, files: Sequence[Path], work: Path) -> float:
+async def _read(pdf: PdfProcess, side: ComputePool, files: Sequence[Path], work: Path) -> float:
     async def read(file: Path) -> None:
         job = {
             "do": "cut", "root": str(work / "read"), "reading": str(uuid4()), "limit": 400,

@@ -9,9 +9,9 @@ import pytest
 from bot.core.answer_json import answer_from_json, answer_to_json
 from bot.core.models import (
     Answer,
+    AnswerFigure,
     AnswerState,
     Citation,
-    Figure,
     Milliseconds,
     NearestPage,
     Passage,
@@ -27,7 +27,7 @@ FULL = Answer(
         Citation(1, "Backup", "it/SOP.pdf", 2, "Backups run daily", (BOX, BOX), "http://127.0.0.1/v/a"),
         Citation(2, "Backup", "it/SOP.pdf", 1, "full on Sundays", (), "http://127.0.0.1/v/b"),
     ),
-    figures=(Figure("it/SOP.pdf", 2, "Rotation", BOX, "http://127.0.0.1/v/c"),),
+    figures=(AnswerFigure("it/SOP.pdf", 2, "Rotation", BOX, "http://127.0.0.1/v/c"),),
     nearest=NearestPage("it/SOP.pdf", 1, "http://127.0.0.1/v/d"),
     unread=(UnreadFile("locked.pdf", "needs a password"),),
     milliseconds=Milliseconds(3, 40, 43),

@@ -18,13 +18,13 @@ from bot.core.errors import DeliveryError, DeliveryUnclear
 from bot.core.incoming import IncomingMessage
 from bot.core.languages import Language
 from bot.core.models import Answer, AnswerState, Question
-from bot.core.writing_ports import Onlooker
+from bot.core.writing_ports import AnswerListener
 from storage.channels import Channels
 from storage.clock import utc_now
 from storage.database import Database
 from storage.errors import IndexUnavailable, LeaseLost
 from storage.inbox import Inbox
-from storage.memory import Memory
+from storage.memory import ThreadMemory
 from storage.models import ChannelKey, Platform
 from storage.tables import InboxRow
 from storage.turn_table import TurnRow
@@ -111,14 +111,14 @@ class Answers:
         self.beginning = ""
         """Shown before the gate."""
 
-    async def answer(self, question: Question, onlooker: Onlooker | None = None) -> Answer:
+    async def answer(self, question: Question, listener: AnswerListener | None = None) -> Answer:
         """The answer, once the gate is open."""
         self.asked.append(question)
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
         try:
-            if self.beginning and onlooker:
-                onlooker.show(self.beginning)
+            if self.beginning and listener:
+                listener.show(self.beginning)
                 await asyncio.sleep(0.1)
             await self.gate.wait()
         finally:
@@ -132,7 +132,7 @@ class World:
     def __init__(self, database: Database) -> None:
         self.database = database
         self.inbox = Fallible(Inbox(database))
-        self.memory = Fallible(Memory(database, 30))
+        self.memory = Fallible(ThreadMemory(database, 30))
         self.chat = Chat()
         self.messenger = Fallible(self.chat)
         self.answers = Answers()
@@ -141,7 +141,7 @@ class World:
 
     def worker(self, **options: Any) -> Conversation:
         """A worker that is not running yet."""
-        fast = {"at_once": 4, "poll_seconds": 0.05, "lease_seconds": 60, **options}
+        fast = {"concurrency": 4, "poll_seconds": 0.05, "lease_seconds": 60, **options}
         channels = Channels(self.database)
         return Conversation(self.inbox, channels, self.answering, self.memory, self.messengers, **fast)
 
@@ -468,7 +468,7 @@ async def test_what_cannot_even_be_refused_politely_is_ended(world: World) -> No
 async def test_only_so_many_questions_are_answered_at_once(world: World) -> None:
     """Six questions and two slots: never more than two at once, and all are answered."""
     world.answers.gate.clear()
-    async with world.running(at_once=2) as worker:
+    async with world.running(concurrency=2) as worker:
         for number in range(6):
             await worker.receive(message(f"e{number}"))
         await reach(lambda: world.answers.at_once == 2)

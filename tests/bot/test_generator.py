@@ -24,7 +24,7 @@ from bot.core.errors import ModelError, ModelReplyUnusable, ModelUnavailable
 from bot.core.exchange import Usage
 from bot.core.models import Draft, Evidence
 from bot.core.prompting import REPLY_SCHEMA, ReplyFormat, read_reply
-from bot.generator import ModelAnswerer
+from bot.generator import ModelGenerator
 
 EVIDENCE = make_evidence(make_passage(BACKUPS))
 QUESTION = ask("When do backups run?", BACKUPS)
@@ -45,7 +45,7 @@ async def draft(
     key: str = "k",
     tokens: int = 800,
 ) -> Draft:
-    connected = ModelAnswerer.connect(key, url, model="smollm2", seconds=seconds, tokens=tokens)
+    connected = ModelGenerator.connect(key, url, model="smollm2", seconds=seconds, tokens=tokens)
     async with aclosing(connected) as answerer:
         return await answerer.draft(QUESTION, evidence)
 
@@ -152,7 +152,7 @@ async def test_an_endpoint_without_schemas_gets_marked_lines() -> None:
         await writer.drain()
 
     async with byte_server(old) as url:
-        async with aclosing(ModelAnswerer.connect("k", url, model="m")) as answerer:
+        async with aclosing(ModelGenerator.connect("k", url, model="m")) as answerer:
             for _ in range(2):
                 read = await answerer.draft(QUESTION, EVIDENCE)
                 assert verify(read, EVIDENCE).text == "At 2 AM. [1]"

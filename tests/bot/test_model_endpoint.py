@@ -29,23 +29,25 @@ from model_server import (
 
 from bot.core.errors import ModelError, ModelReplyUnusable, ModelUnavailable
 from bot.core.exchange import Usage
-from bot.model_endpoint import Ask, ModelEndpoint, Reply, SchemaRefused, in_time
+from bot.model_endpoint import ChatModel, ChatRequest, Reply, SchemaRefused, in_time
 
 TEXT = "Backups run daily at 2:00 AM."
-PLAIN = Ask("Be brief.", "When do backups run?", 60)
-STRICT = Ask("Be brief.", "When do backups run?", 60, {"type": "object"})
+PLAIN = ChatRequest("Be brief.", "When do backups run?", 60)
+STRICT = ChatRequest("Be brief.", "When do backups run?", 60, {"type": "object"})
 BAD_REQUEST = response(b"{}", status="400 Bad Request")
 
 
-async def heard_from(url: str, ask: Ask = PLAIN, *, seconds: float = 10.0) -> tuple[Reply, list[str]]:
+async def heard_from(url: str, ask: ChatRequest = PLAIN, *, seconds: float = 10.0) -> tuple[Reply, list[str]]:
     """A streamed reply with its pieces."""
     pieces: list[str] = []
-    async with aclosing(ModelEndpoint.connect("k", url, model="m", seconds=seconds)) as endpoint:
+    async with aclosing(ChatModel.connect("k", url, model="m", seconds=seconds)) as endpoint:
         async with in_time(seconds):
             return await endpoint.reply(ask, pieces.append), pieces
 
 
-async def heard(handle: Handler, ask: Ask = PLAIN, *, seconds: float = 10.0) -> tuple[Reply, list[str]]:
+async def heard(
+    handle: Handler, ask: ChatRequest = PLAIN, *, seconds: float = 10.0
+) -> tuple[Reply, list[str]]:
     """The same from an endpoint that does this."""
     async with byte_server(handle) as url:
         return await heard_from(url, ask, seconds=seconds)
@@ -64,7 +66,7 @@ async def test_a_whole_reply_is_counted_too() -> None:
     async with byte_server(
         in_turn(response(completion(TEXT, usage=USAGE)), response(completion(TEXT)))
     ) as url:
-        async with aclosing(ModelEndpoint.connect("k", url, model="m", seconds=5)) as endpoint:
+        async with aclosing(ChatModel.connect("k", url, model="m", seconds=5)) as endpoint:
             assert await endpoint.reply(PLAIN) == Reply(TEXT, Usage(120, 30))
             assert await endpoint.reply(PLAIN) == Reply(TEXT, None)
 
@@ -132,7 +134,7 @@ async def test_an_endpoint_that_sends_no_stream_is_asked_for_the_whole_reply() -
         await writer.drain()
 
     async with byte_server(handle) as url:
-        async with aclosing(ModelEndpoint.connect("k", url, model="m", seconds=5)) as endpoint:
+        async with aclosing(ChatModel.connect("k", url, model="m", seconds=5)) as endpoint:
             for _ in range(2):
                 pieces: list[str] = []
                 assert (await endpoint.reply(PLAIN, pieces.append)).text == TEXT
@@ -150,7 +152,7 @@ async def test_an_endpoint_that_refuses_to_count_streams_is_not_asked_to() -> No
         await writer.drain()
 
     async with byte_server(handle) as url:
-        async with aclosing(ModelEndpoint.connect("k", url, model="m", seconds=5)) as endpoint:
+        async with aclosing(ChatModel.connect("k", url, model="m", seconds=5)) as endpoint:
             for _ in range(2):
                 assert (await endpoint.reply(STRICT, lambda _: None)).text == TEXT
     assert ["stream_options" in request for request in requests] == [True, False, False]
@@ -230,12 +232,12 @@ async def test_a_foreign_servers_stream_is_read_and_counted(llmock: LLMock) -> N
 @pytest.mark.engine("llm")
 async def test_a_real_server_streams_and_counts(language_model: LanguageModel) -> None:
     """llama.cpp's own server: pieces, usage, an end; one cut by its limit is no reply."""
-    connected = ModelEndpoint.connect(language_model.key, language_model.url, model="smollm2", seconds=100)
+    connected = ChatModel.connect(language_model.key, language_model.url, model="smollm2", seconds=100)
     async with aclosing(connected) as endpoint:
         pieces: list[str] = []
-        reply = await endpoint.reply(Ask("Reply with the word yes.", "Say yes.", 60), pieces.append)
+        reply = await endpoint.reply(ChatRequest("Reply with the word yes.", "Say yes.", 60), pieces.append)
         assert "".join(pieces) == reply.text
         assert reply.usage is not None
         assert reply.usage.prompt > 10
         with pytest.raises(ModelReplyUnusable, match="ended by length"):
-            await endpoint.reply(Ask("Count to a thousand.", "Begin.", 2), pieces.append)
+            await endpoint.reply(ChatRequest("Count to a thousand.", "Begin.", 2), pieces.append)

@@ -30,15 +30,15 @@ from core_fakes import (
 from model_server import Handler, byte_server, completion, response, stream
 
 from bot.core.answering import Answering
-from bot.core.citation_desk import CitationDesk
+from bot.core.citation_desk import CitationService
 from bot.core.extractive import ExtractiveAnswerer
 from bot.core.gate import EvidenceGate
 from bot.core.models import Answer, Passage, Question
 from bot.core.retriever import HybridRetriever
 from bot.core.rewriting import ModelRewriter
-from bot.core.widening import WideningRetriever
-from bot.core.writing import Writing
-from bot.generator import ModelAnswerer
+from bot.core.widening import QueryExpansionRetriever
+from bot.core.writing import AnswerWriter
+from bot.generator import ModelGenerator
 from storage.glossary_models import GlossaryEntry
 from storage.index.contract import PendingVector, document_facet
 from storage.memory_models import Turn
@@ -156,16 +156,16 @@ async def ask(path: str, boxes: str) -> tuple[Answer, list[bytes]]:
     register = Register([_status(file) for file in sorted({one.publication.file for one in EVERYTHING})])
     requests: list[bytes] = []
     async with byte_server(recording(requests, replies)) as url:
-        async with aclosing(ModelAnswerer.connect("k", url, model="m")) as model:
+        async with aclosing(ModelGenerator.connect("k", url, model="m")) as model:
             answering = Answering(
-                retriever=WideningRetriever(HybridRetriever(shelf, HashEmbedder()), Book()),
-                writing=Writing(ExtractiveAnswerer(HashEmbedder()), [model]),
+                retriever=QueryExpansionRetriever(HybridRetriever(shelf, HashEmbedder()), Book()),
+                writing=AnswerWriter(ExtractiveAnswerer(HashEmbedder()), [model]),
                 rewriter=ModelRewriter(model),
                 gate=EvidenceGate(least_likeness=0.2),
                 chunks=shelf,
                 figures=shelf,
                 documents=register,
-                desk=CitationDesk(register, register),
+                citations=CitationService(register, register),
                 passages_read=1 if passages is PAIR else 8,
                 expansion_tokens=100 if passages is PAIR else 0,
             )

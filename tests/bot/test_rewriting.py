@@ -17,7 +17,7 @@ from bot.core.exchange import collected_calls
 from bot.core.follow_ups import FollowUps
 from bot.core.models import Question
 from bot.core.rewriting import ModelRewriter, is_faithful
-from bot.generator import ModelAnswerer
+from bot.generator import ModelGenerator
 from storage.memory_models import Turn
 
 FIRST = "How many vacation days do employees get?"
@@ -25,13 +25,13 @@ HISTORY = (Turn(FIRST, FIRST, "25 a year."),)
 
 
 @asynccontextmanager
-async def model_at(url: str, key: str = "none", name: str = "m") -> AsyncIterator[ModelAnswerer]:
+async def model_at(url: str, key: str = "none", name: str = "m") -> AsyncIterator[ModelGenerator]:
     """A model at an endpoint."""
-    async with aclosing(ModelAnswerer.connect(key, url, model=name)) as model:
+    async with aclosing(ModelGenerator.connect(key, url, model=name)) as model:
         yield model
 
 
-async def reword(model: ModelAnswerer) -> str:
+async def reword(model: ModelGenerator) -> str:
     """How a follow-up is searched for with this model."""
     question = Question("q", "and for contractors?", make_channel(), ASKED_AT, history=HISTORY)
     return (await FollowUps(Register(), ModelRewriter(model)).understand(question)).text

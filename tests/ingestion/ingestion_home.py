@@ -89,7 +89,7 @@ class Home:
             channels=self.channels,
             passwords=self.passwords,
             vision=vision,
-            side=lasting_side(),
+            compute_pool=lasting_side(),
         )
         self.ingestions.append(made)
         return made
@@ -115,7 +115,7 @@ class Home:
         folder = await Folders(self.database).ensure(where.id, str(path.parent), watched=True, origin="inbox")
         temporary, sha256 = self.blobs.new_temporary(), hashlib.sha256(data).hexdigest()
         temporary.write_bytes(data)
-        look = open_source(str(path.parent)).scan().files[file].look._asdict()
+        look = open_source(str(path.parent)).scan().files[file].stat._asdict()
         keep = partial(self.blobs.adopt, temporary, sha256)
         await arrivals.store(folder, [Arrival(file, look, sha256, len(data), keep)], None)
 

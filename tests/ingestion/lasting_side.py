@@ -8,12 +8,12 @@ import threading
 from functools import cache
 from typing import Any
 
-from ingestion.work.side_process import SideProcesses
+from ingestion.work.side_process import ComputePool
 
 MOST = 2
 
 
-class LastingSide(SideProcesses):
+class LastingSide(ComputePool):
     """Side processes that outlive the ingestions, the homes and the loops that they work for."""
 
     def __init__(self) -> None:
@@ -24,7 +24,7 @@ class LastingSide(SideProcesses):
         atexit.register(self._end)
 
     async def run(self, job: dict[str, Any], data: bytes = b"") -> Any:
-        """As ``SideProcesses.run``; whoever is cancelled cancels the job."""
+        """As ``ComputePool.run``; whoever is cancelled cancels the job."""
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(super().run(job, data), self._loop))
 
     async def aclose(self) -> None:

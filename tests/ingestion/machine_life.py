@@ -40,7 +40,7 @@ class HandSchedule:
         """Remember a tick."""
         self._ticks[name] = tick
 
-    def hasten(self, name: str, seconds: float) -> None:
+    def bring_forward(self, name: str, seconds: float) -> None:
         """Whoever holds the clock decides when it is time."""
 
     def drop(self, name: str) -> None:
@@ -96,7 +96,7 @@ class Life:
             index=home.index,
             channels=home.channels,
             passwords=FolderPasswords(home.database),
-            side=lasting_side(),
+            compute_pool=lasting_side(),
             make_schedule=lambda: self._schedule,
             make_worker=self._employ,
         )
@@ -113,7 +113,7 @@ class Life:
         """Stop in good order."""
         await self._ingestion.stop()
 
-    async def look(self) -> None:
+    async def tick(self) -> None:
         """Follow the map and look at every place."""
         for name in ("folder leases", "inbox", "folder "):
             await self._schedule.tick(name)
@@ -139,7 +139,7 @@ class Life:
         """Go on until a crash point is reached; returns whether it was."""
         arm(where, _crash)
         try:
-            await self.look()
+            await self.tick()
             await self.work()
             await self.tend()
             await self.reconcile()

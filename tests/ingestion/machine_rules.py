@@ -44,7 +44,7 @@ class FolderMachine(People):
         self._pass(seconds=seconds)
         if self.lives:
             life = self._life(which)
-            self._judged(life, life.look())
+            self._judged(life, life.tick())
 
     @rule(which=ANY)
     def work(self, which: int) -> None:
@@ -185,7 +185,7 @@ class FolderMachine(People):
     def _settle_a_little(self) -> None:
         self._pass(seconds=40)
         for life in self.lives:
-            self._judged(life, life.look())
+            self._judged(life, life.tick())
             self._run(life.work())
         self._observe()
 
@@ -238,7 +238,7 @@ class FolderMachine(People):
 
     def _go_on(self, life: Life, seconds: float) -> None:
         self._pass(seconds=seconds)
-        self._judged(life, life.look())
+        self._judged(life, life.tick())
         self._run(life.work())
 
     def _start(self, generation: int) -> None:

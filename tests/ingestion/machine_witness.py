@@ -13,14 +13,14 @@ from sqlalchemy import select
 from waiting import ready
 
 from storage.analyzer import analyze
-from storage.blobs import SHELVES
+from storage.blobs import SHARDS
 from storage.embedding import Embedder
 from storage.errors import StorageError, UnknownChannel, UnknownTenant
 from storage.index.contract import Hit
-from storage.index.live import Found, LiveIndex
+from storage.index.live import LiveIndex, SearchHits
 from storage.models import Channel, LivePublication, TenantName
-from storage.publication_work import Published
-from storage.reconciling import Reconciling
+from storage.publication_work import ExpectedPublication
+from storage.reconciling import Inventory
 from storage.tables import DocumentRow, FolderRow, PublicationRow, ReadingRow, VersionRow
 
 MOST_CHUNKS = 200
@@ -70,7 +70,7 @@ class Witness:
             found |= _answers(name, await self.find(channel, word))
         return found
 
-    async def find(self, channel: Channel, word: str, embedder: Embedder | None = None) -> Found:
+    async def find(self, channel: Channel, word: str, embedder: Embedder | None = None) -> SearchHits:
         """As a question is answered: by words, and by vector too when its embedder is given."""
         vector = None if embedder is None else ready((await embedder.aembed([word]))[0].tolist())
         space = "none" if embedder is None else embedder.space
@@ -123,8 +123,8 @@ class Witness:
         async with self._home.database.snapshot() as session:
             blobs = set(await session.scalars(wanted))
             readings = {str(one) for one in await session.scalars(select(ReadingRow.id))}
-        held = self._home.blobs.listed(SHELVES).keys()
-        left = (await self._home.files.listed(SHELVES)).keys() - readings
+        held = self._home.blobs.listed(SHARDS).keys()
+        left = (await self._home.files.listed(SHARDS)).keys() - readings
         return [f"blob {one} lies there for nobody, or is missing" for one in blobs ^ held] + [
             f"the files of reading {one} lie there for nobody" for one in left
         ]
@@ -153,7 +153,7 @@ class Witness:
 
     async def compare_with_index(self) -> list[str]:
         """Where the index differs from SQL: missing, incomplete, too many, or without vectors."""
-        sql, faults = Reconciling(self._home.database), []
+        sql, faults = Inventory(self._home.database), []
         for tenant, channel_id in (await sql.tenants()).items():
             try:
                 held = await self._home.real_index.publications(tenant)
@@ -168,7 +168,7 @@ class Witness:
             faults += [f"{one} is a stray" for one in held.keys() - {one.id for one in live} - kept]
         return faults
 
-    async def _lacks(self, one: Published) -> str | None:
+    async def _lacks(self, one: ExpectedPublication) -> str | None:
         """What the index has lost of a publication, vectors included."""
         index = self._home.real_index
         try:
@@ -196,7 +196,7 @@ class Witness:
         return [one for one in set(documents) if documents.count(one) > 1]
 
 
-def _answers(channel: str, found: Found) -> dict[UUID, Answer]:
+def _answers(channel: str, found: SearchHits) -> dict[UUID, Answer]:
     """By document; half a document, or two contents of one, is a fault at any time."""
     hits: defaultdict[UUID, list[Hit]] = defaultdict(list)
     for hit in found.words:

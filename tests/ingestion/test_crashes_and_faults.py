@@ -13,8 +13,8 @@ from storage.errors import EngineStartError, ReaderKilled
 from storage.leases import Leases
 from storage.models import Rung
 from storage.planning import Generations, plan
-from storage.publication_work import PublicationWork
-from storage.reading_work import MOST_ATTEMPTS, MOST_DEATHS, ReadingWork
+from storage.publication_work import PublicationQueue
+from storage.reading_work import MAX_ATTEMPTS, MAX_CRASHES, ReadingQueue
 from storage.tables import PublicationRow, ReadingRow
 
 LEAVE = pdf("Leave\nEmployees get twenty five days of marzipan leave a year.")
@@ -44,7 +44,7 @@ def generations(home: Home) -> Generations:
 async def test_a_reading_whose_worker_died_is_taken_over(home: Home) -> None:
     """Shows that an abandoned lease runs out, and that the lost try counts."""
     await home.store("hr", "leave.pdf", LEAVE)
-    dead = ReadingWork(home.database, Leases(home.database, "dead", 0.5), generations(home))
+    dead = ReadingQueue(home.database, Leases(home.database, "dead", 0.5), generations(home))
     assert await dead.claim(Rung.QUICK) is not None
     await home.serve(stop_at="quick")
     await home.until_found("hr", "marzipan", "leave.pdf")
@@ -62,7 +62,7 @@ async def test_a_publication_whose_worker_died_is_published_under_a_new_id(home:
     (before,) = await home.rows(PublicationRow)
     async with home.database.transaction() as session:
         await session.execute(update(PublicationRow).values(next_attempt_at=None))
-    dead = PublicationWork(home.database, Leases(home.database, "dead", 0.5))
+    dead = PublicationQueue(home.database, Leases(home.database, "dead", 0.5))
     claim = await dead.claim(Rung.QUICK)
     assert claim is not None
     assert claim.id == before.id
@@ -77,8 +77,8 @@ async def test_a_publication_whose_worker_died_is_published_under_a_new_id(home:
 async def test_a_file_that_kills_its_whole_process_ten_times_is_left_alone(home: Home) -> None:
     """Shows that tries are counted before the file is opened."""
     await home.store("hr", "leave.pdf", LEAVE)
-    dying = ReadingWork(home.database, Leases(home.database, "dying", 0.05), generations(home))
-    for _ in range(MOST_DEATHS):
+    dying = ReadingQueue(home.database, Leases(home.database, "dying", 0.05), generations(home))
+    for _ in range(MAX_CRASHES):
         assert await dying.claim(Rung.QUICK) is not None
         await asyncio.sleep(0.1)
     await home.serve(stop_at="quick")
@@ -114,8 +114,8 @@ async def test_a_files_own_fault_is_tried_three_times(home: Home) -> None:
 async def test_deaths_of_the_process_leave_a_file_all_its_tries(home: Home) -> None:
     """Shows that a machine which went down while it read a file does not use up what faults are forgiven."""
     await home.store("hr", "leave.pdf", LEAVE)
-    dying = ReadingWork(home.database, Leases(home.database, "dying", 0.05), generations(home))
-    for _ in range(MOST_ATTEMPTS):
+    dying = ReadingQueue(home.database, Leases(home.database, "dying", 0.05), generations(home))
+    for _ in range(MAX_ATTEMPTS):
         assert await dying.claim(Rung.QUICK) is not None
         await asyncio.sleep(0.1)
     reader = StubbornReader(home, [ReaderKilled("The system stopped the reader.")] * 2)

@@ -11,10 +11,10 @@ from paper import pdf
 
 from ingestion.settings import IngestionSettings
 from ingestion.sources.local import LocalSource
-from ingestion.sources.port import Look, Scan, SeenFile
+from ingestion.sources.port import FileStat, Scan, ScannedFile
 from ingestion.watch.intake import Intake
 from ingestion.watch.known import KnownFolder
-from ingestion.watch.vanishing import PATIENCE_SECONDS, Vanishing
+from ingestion.watch.vanishing import AWAY_SECONDS, DeletionPolicy
 from ingestion.watch.watching import PlaceWatch, WatchedFolder
 from storage.arrivals import Arrivals
 from storage.folder_leases import FolderLeases
@@ -206,7 +206,7 @@ async def test_an_unreadable_subfolder_stops_deletions_and_no_arrivals(home: Hom
 
 
 async def _has_looked(watch: PlaceWatch, folders: Folders, folder: Folder, documents: int) -> bool:
-    await watch.look()
+    await watch.tick()
     return len(await folders.documents(folder.id)) == documents
 
 
@@ -222,7 +222,7 @@ class Clock:
 
 def scan_of(*files: str) -> Scan:
     """A complete look that saw these files."""
-    return Scan({file: SeenFile(file, (file,), Look(1, 0, 0, 0)) for file in files})
+    return Scan({file: ScannedFile(file, (file,), FileStat(1, 0, 0, 0)) for file in files})
 
 
 @pytest.fixture
@@ -238,7 +238,7 @@ async def folder(home: Home) -> Folder:
     return made
 
 
-async def judge(vanishing: Vanishing, known: KnownFolder, *files: int) -> str | None:
+async def judge(vanishing: DeletionPolicy, known: KnownFolder, *files: int) -> str | None:
     """One complete look that saw these files."""
     await known.load()
     return await vanishing.judge(scan_of(*(f"{number}.pdf" for number in files)), ())
@@ -248,7 +248,7 @@ async def test_a_disappearance_that_goes_on_is_judged_when_it_is_over(home: Home
     """Shows that a folder that empties file by file is one large loss, not many small ones."""
     folders, clock = Folders(home.database), Clock()
     known = KnownFolder(folder, folders)
-    vanishing = Vanishing(known, folders, 0.5, clock, away_seconds=0)
+    vanishing = DeletionPolicy(known, folders, 0.5, clock, away_seconds=0)
     for left in range(9, 2, -1):
         assert await judge(vanishing, known, *range(left)) is None
         clock.now += 1
@@ -260,7 +260,7 @@ async def test_a_name_that_is_empty_for_a_moment_loses_no_document(home: Home, f
     """Shows that quick looks delete nothing while a program saves, and that a longer absence counts."""
     folders, clock = Folders(home.database), Clock()
     known = KnownFolder(folder, folders)
-    vanishing = Vanishing(known, folders, 0.5, clock, away_seconds=1)
+    vanishing = DeletionPolicy(known, folders, 0.5, clock, away_seconds=1)
     for seconds in (0.0, 0.4, 0.4):
         clock.now += seconds
         await judge(vanishing, known, *range(9))
@@ -274,9 +274,9 @@ async def test_a_disappearance_without_end_is_judged_all_the_same(home: Home, fo
     """Shows that a folder where something goes at every look does not keep everything for ever."""
     folders, clock = Folders(home.database), Clock()
     known = KnownFolder(folder, folders)
-    vanishing = Vanishing(known, folders, 0.5, clock, away_seconds=0)
+    vanishing = DeletionPolicy(known, folders, 0.5, clock, away_seconds=0)
     await judge(vanishing, known, *range(9))
-    clock.now += PATIENCE_SECONDS + 1
+    clock.now += AWAY_SECONDS + 1
     await judge(vanishing, known, *range(8))
     assert len([row for row in await home.rows(DocumentRow) if row.state == "deleted"]) == 1
 
@@ -295,11 +295,11 @@ async def test_a_slow_loss_without_end_is_asked_about_before_more_than_the_share
     """Shows that a mirror which empties the folder for minutes takes no more than may go without a word."""
     folders, clock = Folders(home.database), Clock()
     known = KnownFolder(folder, folders)
-    vanishing = Vanishing(known, folders, 0.5, clock, away_seconds=0)
+    vanishing = DeletionPolicy(known, folders, 0.5, clock, away_seconds=0)
     told = []
     for left in range(9, 1, -1):
         told.append(await judge(vanishing, known, *range(left)))
-        clock.now += PATIENCE_SECONDS
+        clock.now += AWAY_SECONDS
     assert len([row for row in await home.rows(DocumentRow) if row.state == "deleted"]) == 5
     assert "2 of 5" in (told[-1] or "")
 
@@ -315,7 +315,7 @@ async def test_a_word_about_files_that_came_back_is_used_up_though_nobody_looked
     }
     await folders.report(folder.id, "3 files vanished", lost)
     assert await folders.approve(folder.id) == 3
-    vanishing = Vanishing(known, folders, 0.2, away_seconds=0)
+    vanishing = DeletionPolicy(known, folders, 0.2, away_seconds=0)
     assert await judge(vanishing, known, *range(10)) is None
     for _ in range(2):
         problem = await judge(vanishing, known, 0, *range(4, 10))
@@ -334,7 +334,7 @@ async def test_a_question_stays_open_through_a_restart_and_nobody_is_told_twice(
     )
     source = LocalSource(before.location)
     for scan in (Scan(problem="The disk is away."), source.scan(), source.scan(), source.scan()):
-        await watch.finish_look(scan, ())
+        await watch.finish_scan(scan, ())
         (row,) = await home.rows(FolderRow)
         assert row.asked == before.asked
     assert row.problem == before.problem

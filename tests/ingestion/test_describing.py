@@ -18,7 +18,7 @@ from ingestion_home import Home
 from PIL import Image
 from term_embedder import TermEmbedder
 
-from ingestion.read.describing import MOST_FAILURES, REST_SECONDS, Describer
+from ingestion.read.describing import MAX_FAILURES, REST_SECONDS, FigureDescriber
 from ingestion.read.generations import generations_of
 from ingestion.read.vision_endpoint import VisionEndpoint
 from ingestion.settings import IngestionSettings
@@ -124,7 +124,7 @@ async def described(home: Home, model: Moody, figures: Sequence[Figure]) -> list
     async def at_once() -> None:
         pass
 
-    found = await Describer(home.blobs, Painter(), model).describe("ab" * 32, figures, at_once)
+    found = await FigureDescriber(home.blobs, Painter(), model).describe("ab" * 32, figures, at_once)
     return [one.description for one in found]
 
 
@@ -134,7 +134,7 @@ async def test_what_cannot_be_drawn_or_said_goes_without_and_a_model_that_is_awa
     """A description that is there already is not asked for again."""
     figures = [FIGURE, replace(FIGURE, page=2), replace(FIGURE, description="Known."), FIGURE]
     assert await described(home, Moody("One.", "Two."), figures) == ["One.", "", "Known.", "Two."]
-    away = Moody(*[None] * MOST_FAILURES)
+    away = Moody(*[None] * MAX_FAILURES)
     assert await described(home, away, [FIGURE] * 9) == [""] * 9
     assert away.said == []
 
@@ -145,8 +145,8 @@ async def test_a_model_that_is_away_is_left_alone_by_the_next_documents_too(home
     async def at_once() -> None:
         pass
 
-    model = Moody(*[None] * MOST_FAILURES, "Back.")
-    describer = Describer(home.blobs, Painter(), model)
+    model = Moody(*[None] * MAX_FAILURES, "Back.")
+    describer = FigureDescriber(home.blobs, Painter(), model)
     await describer.describe("ab" * 32, [FIGURE] * 9, at_once)
     assert (await describer.describe("cd" * 32, [FIGURE], at_once))[0].description == ""
     with time_passed(timedelta(seconds=REST_SECONDS)):

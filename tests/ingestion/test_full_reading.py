@@ -12,22 +12,22 @@ from paper import pdf, table_pdf
 from pictures import picture_pdf
 from term_embedder import TermEmbedder
 
-from ingestion.read.cutting import Cutter
+from ingestion.read.cutting import ChunkingClient
 from ingestion.read.full_reading import FullReader
 from ingestion.read.generations import generations_of
-from ingestion.read.looking import Look
-from ingestion.read.sentence_embedding import BATCHES_AT_ONCE
+from ingestion.read.looking import LayoutChunker
+from ingestion.read.sentence_embedding import BATCH_CONCURRENCY
 from ingestion.settings import IngestionSettings
 from storage.clock import time_passed
 from storage.embedding import Vectors
 from storage.errors import EmbedderUnavailable, ReaderKilled
-from storage.kept_sentences import KeptSentences
+from storage.kept_sentences import SentenceVectorStore
 from storage.leases import Leases
-from storage.mended_readings import MendedReadings
+from storage.mended_readings import RepairingReadings
 from storage.models import Rung
 from storage.pdf.process import PdfProcess
 from storage.quotables import quotables
-from storage.reading_work import ReadingWork
+from storage.reading_work import ReadingQueue
 from storage.tables import ReadingRow
 from storage.vector_cache import VectorCache
 
@@ -40,7 +40,7 @@ class TiredEmbedder(TermEmbedder):
         raise EmbedderUnavailable("the embeddings endpoint has had enough", retry_after=600)
 
 
-class Unneeded(Cutter):
+class Unneeded(ChunkingClient):
     """Never asked."""
 
     def __init__(self) -> None:
@@ -58,9 +58,9 @@ async def test_what_an_endpoint_tells_one_document_holds_for_all(home: Home) -> 
         home.drop(f"hr/{number}.pdf", pdf(f"Leave\nThere are {number} kinds of marzipan leave."))
     await home.ingest(home.inbox / "hr", "hr", Rung.QUICK)
     generations = generations_of(IngestionSettings(layout=False), home.embedder)
-    work = ReadingWork(home.database, Leases(home.database, "me", 60), generations)
-    look = Look(home.blobs, home.pdf, Unneeded(), looks=False, ocr_pages=0)
-    reader = FullReader(work, home.files, home.embedder, VectorCache(home.database), look)
+    work = ReadingQueue(home.database, Leases(home.database, "me", 60), generations)
+    layout_chunker = LayoutChunker(home.blobs, home.pdf, Unneeded(), reads_layout=False, ocr_pages=0)
+    reader = FullReader(work, home.files, home.embedder, VectorCache(home.database), layout_chunker)
     claim = await reader.claim()
     assert claim is not None
     with pytest.raises(EmbedderUnavailable):
@@ -183,7 +183,7 @@ async def test_what_can_be_quoted_gets_its_vectors_from_the_full_reading(home: H
     await home.serve()
     live = await home.until_found("hr", "marzipan", "leave.pdf", Rung.FULL, 60)
     (chunk,) = await home.files.chunks(live.reading_id)
-    looked_up = KeptSentences(MendedReadings(home.files, home.database), embedder.space)
+    looked_up = SentenceVectorStore(RepairingReadings(home.files, home.database), embedder.space)
     (found,) = await looked_up.vectors([(live.reading_id, 0, chunk.text)])
     parts = [(one.start, one.end) for one in quotables(chunk.text)]
     assert list(found) == parts
@@ -222,7 +222,7 @@ async def test_a_reading_that_broke_off_among_its_sentences_goes_on_there(home: 
     await home.serve()
 
     async def is_tired() -> bool:
-        return embedder.left is not None and embedder.left < BATCHES_AT_ONCE * embedder.batch
+        return embedder.left is not None and embedder.left < BATCH_CONCURRENCY * embedder.batch
 
     await home.until(is_tired)
     embedder.left = None

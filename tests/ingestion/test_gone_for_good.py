@@ -160,15 +160,15 @@ async def test_a_word_about_some_files_never_covers_a_place_that_is_gone(home: H
         )
     watched, away = WatchedFolder(folder, folders, 0.5, away_seconds=0), LocalSource(folder.location).scan()
     assert away.is_gone
-    await watched.finish_look(away, ())
+    await watched.finish_scan(away, ())
     some = [one.id for one in (await folders.documents(folder.id)).values()][:2]
     assert await folders.approve(folder.id, some) == 2
-    await watched.finish_look(away, ())
+    await watched.finish_scan(away, ())
     assert await states(home) == {"present"}
     await folders.approve(folder.id)
-    await watched.finish_look(Scan(problem="The server did not answer."), ())
+    await watched.finish_scan(Scan(problem="The server did not answer."), ())
     assert await states(home) == {"present"}
-    await watched.finish_look(away, ())
+    await watched.finish_scan(away, ())
     assert await states(home) == {"deleted"}
 
 
@@ -180,7 +180,7 @@ async def test_the_part_of_a_folder_that_cannot_be_listed_is_named_to_admins_and
     folder = await folders.ensure(channel.id, "/srv/hr", watched=True, origin="map")
     scan = Scan(problem="A part of the folder cannot be listed: Permission denied.", where='"wages"')
     with caplog.at_level(logging.INFO):
-        await WatchedFolder(folder, folders, 0.5, away_seconds=0).finish_look(scan, ())
+        await WatchedFolder(folder, folders, 0.5, away_seconds=0).finish_scan(scan, ())
     told = 'A part of the folder cannot be listed: Permission denied. See "wages".'
     assert (await folders.status())[0].problem == told
     assert [one.text for one in await home.rows(NoticeRow)] == [told]

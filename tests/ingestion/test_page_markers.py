@@ -13,7 +13,7 @@ from ingestion_home import Home
 from paper import pdf
 from printed import BODY, HEADING, Row, read_pdf
 
-from bot.core.markers import SPACING, marked, places
+from bot.core.markers import SPACING, page_marker_offsets, with_page_markers
 from ingestion.read.chunker import chunk_document
 from storage.models import Chunk, Rung
 from storage.tables import ReadingRow
@@ -56,7 +56,7 @@ FILES = {
 
 def shown_pages(chunk: Chunk) -> list[tuple[int, str]]:
     """(page, text) of what follows each marker."""
-    shown = marked(chunk.text, chunk.page_starts)
+    shown = with_page_markers(chunk.text, chunk.page_starts)
     before, *parts = MARKER.split(shown)
     assert before == ""
     return [(int(number), text) for number, text in zip(parts[::2], parts[1::2], strict=True)]
@@ -109,7 +109,9 @@ def test_markers_of_any_document_are_where_its_pages_and_sentences_begin(
 def _cut_no_unit(chunk: Chunk) -> None:
     """But one that is too long by itself, or that goes on over a page."""
     page_starts = {start for start, _ in chunk.page_starts}
-    inner = [start for start, _ in places(chunk.text, chunk.page_starts) if start not in page_starts]
+    inner = [
+        start for start, _ in page_marker_offsets(chunk.text, chunk.page_starts) if start not in page_starts
+    ]
     for unit in split_units(chunk.text):
         if any(unit.start < start < unit.end for start in inner):
-            assert len(MARKER.findall(marked(chunk.text[unit.start : unit.end], ((0, 1),)))) > 1
+            assert len(MARKER.findall(with_page_markers(chunk.text[unit.start : unit.end], ((0, 1),)))) > 1

@@ -17,15 +17,15 @@ from sqlalchemy.engine import Engine
 
 from ingestion.settings import IngestionSettings
 from ingestion.sources.local import LocalSource
-from ingestion.sources.port import Scan, SeenFile
+from ingestion.sources.port import Scan, ScannedFile
 from ingestion.watch.intake import Intake
-from ingestion.watch.places import Place, Places
+from ingestion.watch.places import WatchedPlace, WatchedPlaces
 from ingestion.watch.watching import PlaceWatch, WatchedFolder
-from ingestion.wish.mapped import Wanted
-from ingestion.wish.mapping_checks import Wish
+from ingestion.wish.mapped import WatchTarget
+from ingestion.wish.mapping_checks import FolderMapEntry
 from ingestion.work.aside import run_for
 from ingestion.work.lease_owner import is_surely_dead, own_name
-from ingestion.work.schedule import Schedule
+from ingestion.work.schedule import Scheduler
 from storage.arrivals import Arrivals
 from storage.folder_leases import FolderLeases
 from storage.folders import Folder, Folders
@@ -53,10 +53,10 @@ async def test_a_quiet_scan_asks_the_database_nothing(home: Home, tmp_path: Path
     watch.feed([WatchedFolder(folder, Folders(home.database), 0.5, away_seconds=0)])
 
     async def is_taken() -> bool:
-        return await watch.look()
+        return await watch.tick()
 
     await home.until(is_taken)
-    await watch.look()
+    await watch.tick()
     statements: list[str] = []
 
     def note(_: object, __: object, statement: str, *rest: object) -> None:
@@ -65,7 +65,7 @@ async def test_a_quiet_scan_asks_the_database_nothing(home: Home, tmp_path: Path
     event.listen(Engine, "before_cursor_execute", note)
     try:
         for _ in range(5):
-            assert not await watch.look()
+            assert not await watch.tick()
     finally:
         event.remove(Engine, "before_cursor_execute", note)
     assert statements == []
@@ -99,22 +99,24 @@ async def test_a_paused_place_is_not_even_opened(home: Home, tmp_path: Path) -> 
     """Shows that pausing leaves a share in peace."""
     folder = await folder_at(home, tmp_path / "hr")
     (tmp_path / "hr" / "a.pdf").write_bytes(pdf("A rule."))
-    place = Place(folder.location, Folders(home.database), intake(home), SETTINGS)
-    place.feed([Wanted(folder, Wish(folder.location, "hr", is_paused=True))])
+    place = WatchedPlace(folder.location, Folders(home.database), intake(home), SETTINGS)
+    place.feed([WatchTarget(folder, FolderMapEntry(folder.location, "hr", is_paused=True))])
     assert place.is_paused
-    assert not await place.look()
-    place.feed([Wanted(folder, Wish(folder.location, "hr"))])
-    await home.until(place.look)
+    assert not await place.tick()
+    place.feed([WatchTarget(folder, FolderMapEntry(folder.location, "hr"))])
+    await home.until(place.tick)
 
 
 async def test_the_most_eager_channel_of_a_place_sets_its_rhythm(home: Home, tmp_path: Path) -> None:
     """Shows whose cadence counts where several are wished."""
     folder, other = await folder_at(home, tmp_path / "hr"), await folder_at(home, tmp_path / "hr", "it")
-    place = Place(folder.location, Folders(home.database), intake(home), SETTINGS)
-    wish = Wish(folder.location, "hr", every=60)
-    place.feed([Wanted(folder, wish), Wanted(other, Wish(folder.location, "it", every=30))])
+    place = WatchedPlace(folder.location, Folders(home.database), intake(home), SETTINGS)
+    wish = FolderMapEntry(folder.location, "hr", every=60)
+    place.feed(
+        [WatchTarget(folder, wish), WatchTarget(other, FolderMapEntry(folder.location, "it", every=30))]
+    )
     assert place.tick_seconds == 30
-    place.feed([Wanted(folder, wish)])
+    place.feed([WatchTarget(folder, wish)])
     assert place.tick_seconds == 60
 
 
@@ -140,7 +142,7 @@ class GatedSource(LocalSource):
         self.is_copying = threading.Event()
         self.may_go_on = threading.Event()
 
-    def copy(self, seen: SeenFile, target: Path, max_bytes: int) -> str:
+    def copy(self, seen: ScannedFile, target: Path, max_bytes: int) -> str:
         """Copy a file while hashing it, at last."""
         self.is_copying.set()
         self.may_go_on.wait(20)
@@ -160,7 +162,7 @@ async def test_a_channel_that_is_attached_while_files_are_copied_gets_them_too(
 
     async def is_copying() -> bool:
         if not source.is_copying.is_set():
-            looks.append(asyncio.create_task(watch.look()))
+            looks.append(asyncio.create_task(watch.tick()))
             await asyncio.wait(looks[-1:], timeout=0.3)
         return source.is_copying.is_set()
 
@@ -169,7 +171,7 @@ async def test_a_channel_that_is_attached_while_files_are_copied_gets_them_too(
     watch.feed([first, WatchedFolder(other, folders, 0.5, away_seconds=0)])
     source.may_go_on.set()
     await asyncio.gather(*looks)
-    await watch.look()
+    await watch.tick()
     assert await folders.documents(folder.id)
     assert await folders.documents(other.id)
 
@@ -183,10 +185,12 @@ async def test_what_a_rare_look_finds_is_not_left_to_the_next_rare_look(home: Ho
     leases = FolderLeases(home.database, "we", 60)
 
     async def watch_for(seconds: float, files: set[str]) -> None:
-        schedule = Schedule()
+        schedule = Scheduler()
         schedule.start()
-        places = Places(lambda one: Place(one, folders, taking, SETTINGS), schedule, leases, lambda: None)
-        await places.arrange([Wanted(folder, Wish(folder.location, "hr", every=3600))])
+        places = WatchedPlaces(
+            lambda one: WatchedPlace(one, folders, taking, SETTINGS), schedule, leases, lambda: None
+        )
+        await places.set_targets([WatchTarget(folder, FolderMapEntry(folder.location, "hr", every=3600))])
 
         async def are_known() -> bool:
             return set(await folders.documents(folder.id)) == files

@@ -56,7 +56,7 @@ def test_links_on_an_sftp_server_lead_nowhere(sftp_server: RealSftp, tmp_path: P
     other.put("secret.pdf", b"secret")
     (place.folder / "papers").rename(place.folder / "elsewhere")
     (place.folder / "papers").symlink_to(other.folder)
-    os.utime(other.folder / "secret.pdf", ns=(0, seen["papers/secret.pdf"].look.modified_ns))
+    os.utime(other.folder / "secret.pdf", ns=(0, seen["papers/secret.pdf"].stat.modified_ns))
     with pytest.raises(NotAFile):
         source.copy(seen["papers/secret.pdf"], tmp_path / "copy", LIMIT)
     source.close()
@@ -88,7 +88,7 @@ def test_a_file_on_an_smb_share_can_be_replaced_while_we_read_it(smb_server: Rea
     name = place.location.rpartition("/")[2]
     account = {"username": USER, "password": PASSWORD, "port": smb_server.port, "connection_cache": {}}
     share = source._share  # type: ignore[attr-defined]  # the test holds the file open as a copy does
-    with share.open(("a.pdf",), seen.look, 0) as stream:
+    with share.open(("a.pdf",), seen.stat, 0) as stream:
         assert stream.read(10)
         with smbclient.open_file(
             rf"\\127.0.0.1\files\{name}\a.pdf", "wb", share_access="rwd", **account

@@ -21,7 +21,7 @@ from ingestion_home import Home, open_home
 from paper import pdf
 
 from ingestion.app import Ingestion
-from storage.blobs import Blobs, Kept
+from storage.blobs import Blobs, ShardEntry
 from storage.catalog import Catalog
 from storage.channels import Channels
 from storage.citations import Citations
@@ -239,7 +239,7 @@ class BusyBlobs(Blobs):
         super().__init__(root)
         self._loop, self._arrive = asyncio.get_running_loop(), arrive
 
-    def listed(self, shelves: Iterable[str]) -> dict[str, Kept]:
+    def listed(self, shelves: Iterable[str]) -> dict[str, ShardEntry]:
         """What lay there before it arrived."""
         found = super().listed(shelves)
         asyncio.run_coroutine_threadsafe(self._arrive(), self._loop).result(60)
@@ -280,14 +280,14 @@ async def test_one_process_reconciles_at_a_time(home: Home) -> None:
     """Shows that a second process leaves it be, until the first is done or its turn is over."""
     first, second = home.ingestion(lease_seconds=2), home.ingestion(lease_seconds=2)
     sql = first._reconciler._sql
-    assert await sql.take_turn(timedelta(seconds=1), at_once=True)
+    assert await sql.acquire_lease(timedelta(seconds=1), is_wanted_now=True)
     assert await second.reconcile() is None
 
     async def is_free() -> bool:
         return await second.reconcile() is not None
 
     await home.until(is_free)
-    assert not await sql.take_turn(timedelta(seconds=1), at_once=False)
+    assert not await sql.acquire_lease(timedelta(seconds=1), is_wanted_now=False)
 
 
 async def test_a_database_of_yesterday_heals_itself_from_the_folders(home: Home, channel: str) -> None:

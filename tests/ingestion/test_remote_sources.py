@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
-from ingestion.errors import NotAFile, NotSettled, Refused
-from ingestion.sources import Look
+from ingestion.errors import FileChanged, FileRefused, NotAFile
+from ingestion.sources import FileStat
 from ingestion.sources.generic import FsspecShare
-from ingestion.sources.patience import Beat, GivenUp, Patience, Unanswered
+from ingestion.sources.patience import CallAbandoned, Heartbeat, ShareTimeout, Watchdog
 from ingestion.sources.remote import RemoteSource
-from ingestion.sources.share import Entry, Missing, Parts, Stream, Trouble, plain_trouble
+from ingestion.sources.share import Parts, ShareEntry, ShareError, ShareFileMissing, Stream, plain_share_error
 from storage.errors import BlobsUnavailable
 
 
@@ -34,19 +34,19 @@ class ShareInMemory:
         self.connections += 1
         return self
 
-    def list(self, folder: Parts) -> Iterator[Entry]:
+    def list(self, folder: Parts) -> Iterator[ShareEntry]:
         """Everything at once, as a store without folders does."""
         for parts in list(self.files):
-            yield Entry(parts, self.look(parts))
+            yield ShareEntry(parts, self.stat(parts))
 
-    def look(self, file: Parts) -> Look:
+    def stat(self, file: Parts) -> FileStat:
         """Its size, and its bytes as a tag."""
         if file not in self.files:
-            raise Missing("gone")
-        return Look(len(self.files[file]), 0, 0, 0, self.files[file][:20].hex())
+            raise ShareFileMissing("gone")
+        return FileStat(len(self.files[file]), 0, 0, 0, self.files[file][:20].hex())
 
     @contextmanager
-    def open(self, file: Parts, look: Look, start: int) -> Iterator[Stream]:
+    def open(self, file: Parts, look: FileStat, start: int) -> Iterator[Stream]:
         """The bytes, unless they are locked."""
         if file in self.locked:
             raise PermissionError
@@ -54,9 +54,9 @@ class ShareInMemory:
         self.while_reading()
         yield BytesIO(data[start:])
 
-    def trouble(self, error: Exception) -> Trouble:
+    def as_share_error(self, error: Exception) -> ShareError:
         """Python's own errors."""
-        return plain_trouble(error)
+        return plain_share_error(error)
 
     def close(self) -> None:
         """Nothing to let go of."""
@@ -108,7 +108,7 @@ def test_a_file_that_is_replaced_while_it_is_copied_is_not_taken(tmp_path: Path)
     source = source_of(share)
     seen = source.scan().files["a.pdf"]
     share.while_reading = lambda: share.files.update({("a.pdf",): b"two"})
-    with pytest.raises(NotSettled):
+    with pytest.raises(FileChanged):
         source.copy(seen, tmp_path / "copy", 100)
 
 
@@ -119,10 +119,10 @@ def test_a_stream_that_ends_early_or_late_is_not_taken(tmp_path: Path) -> None:
         source = source_of(share)
         seen = source.scan().files["a.pdf"]
         share.while_reading = lambda share=share: share.files.clear()  # type: ignore[misc]
-        look = seen.look
-        share.look = lambda file, look=look: look  # type: ignore[method-assign, misc]
+        look = seen.stat
+        share.stat = lambda file, look=look: look  # type: ignore[method-assign, misc]
         share.files[("a.pdf",)] = wrong
-        with pytest.raises(NotSettled):
+        with pytest.raises(FileChanged):
             source.copy(seen, tmp_path / "copy", 100)
 
 
@@ -144,10 +144,10 @@ def test_a_file_that_may_not_be_read_is_refused_and_looks_new_later(
     source = source_of(share)
     seen = source.scan().files["a.pdf"]
     share.locked.add(("a.pdf",))
-    with pytest.raises(Refused, match="right"):
+    with pytest.raises(FileRefused, match="right"):
         source.copy(seen, tmp_path / "copy", 100)
     again = source.scan().files["a.pdf"]
-    assert again.look != seen.look
+    assert again.stat != seen.stat
     share.locked.clear()
     source.copy(again, tmp_path / "copy", 100)
     assert source.scan().files["a.pdf"] == seen
@@ -171,7 +171,7 @@ def test_an_error_nobody_foresaw_is_an_outage_and_connects_anew() -> None:
     source = source_of(share)
     whole = share.list
 
-    def fail(folder: Parts) -> Iterator[Entry]:
+    def fail(folder: Parts) -> Iterator[ShareEntry]:
         raise RuntimeError("token=hunter2")
 
     share.list = fail  # type: ignore[method-assign]
@@ -185,23 +185,23 @@ def test_an_error_nobody_foresaw_is_an_outage_and_connects_anew() -> None:
 
 def test_a_call_that_hangs_is_left_alone_and_none_is_put_beside_it() -> None:
     """Shows that one hung call costs one thread, and that its late result is nobody's."""
-    patience, goes_on = Patience(0.2), threading.Event()
+    watchdog, goes_on = Watchdog(0.2), threading.Event()
     ended: list[str] = []
 
-    def hang(beat: Beat) -> str:
+    def hang(heartbeat: Heartbeat) -> str:
         goes_on.wait(60)
         try:
-            beat()
-        except GivenUp:
+            heartbeat()
+        except CallAbandoned:
             ended.append("given up")
             raise
         return "late"
 
     for _ in range(3):
-        with pytest.raises(Unanswered, match="did not answer"):
-            patience.call(hang)
+        with pytest.raises(ShareTimeout, match="did not answer"):
+            watchdog.call(hang)
     goes_on.set()
-    assert Patience.call(Patience(60), lambda beat: "other places answer") == "other places answer"
+    assert Watchdog.call(Watchdog(60), lambda heartbeat: "other places answer") == "other places answer"
     while not ended:
         pass
     assert ended == ["given up"]
@@ -212,7 +212,7 @@ def test_a_source_that_is_closed_while_it_hangs_keeps_nobody_waiting() -> None:
     may_go_on, is_listing, is_closed = threading.Event(), threading.Event(), threading.Event()
 
     class Hanging(ShareInMemory):
-        def list(self, folder: Parts) -> Iterator[Entry]:
+        def list(self, folder: Parts) -> Iterator[ShareEntry]:
             is_listing.set()
             may_go_on.wait(20)
             return super().list(folder)
@@ -236,15 +236,15 @@ def test_a_source_that_is_closed_while_it_hangs_keeps_nobody_waiting() -> None:
 
 def test_a_slow_call_that_moves_is_waited_for() -> None:
     """Shows that only silence ends a call, however long it takes as a whole."""
-    patience, tick = Patience(1.0), threading.Event()
+    watchdog, tick = Watchdog(1.0), threading.Event()
 
-    def crawl(beat: Beat) -> str:
+    def crawl(heartbeat: Heartbeat) -> str:
         for _ in range(15):
             tick.wait(0.1)
-            beat()
+            heartbeat()
         return "done"
 
-    assert patience.call(crawl) == "done"
+    assert watchdog.call(crawl) == "done"
 
 
 def test_any_fsspec_file_system_can_be_a_folder(tmp_path: Path) -> None:

@@ -19,8 +19,8 @@ from storage.index.contract import Filters
 from storage.index.live import LiveIndex
 from storage.leases import Leases
 from storage.models import Rung
-from storage.planning import Generations, plan, put_in_force
-from storage.reading_work import ReadingWork
+from storage.planning import Generations, plan, set_current_generations
+from storage.reading_work import ReadingQueue
 from storage.tables import PublicationRow, ReadingRow
 
 FILES = {
@@ -308,9 +308,9 @@ async def test_what_is_new_is_read_before_what_is_only_read_again(home: Home, fi
     newer = home.ingestion(chunk_tokens=50)
     async with home.database.transaction() as session:
         assert await plan(session, newer.generations) == 0, "nobody has said that the home is read so"
-        await put_in_force(session, newer.generations)
+        await set_current_generations(session, newer.generations)
         assert await plan(session, newer.generations) == len(FILES)
-    work = ReadingWork(home.database, Leases(home.database, "test", 30), newer.generations)
+    work = ReadingQueue(home.database, Leases(home.database, "test", 30), newer.generations)
     fresh = pdf("Fresh\nSomething about apricots.")
     await store(home, newer.generations, "fresh.pdf", fresh)
     claim = await work.claim(Rung.QUICK)
@@ -325,11 +325,11 @@ async def test_a_copy_of_what_is_read_again_hurries_it_where_nothing_answers(
     await begin(home)
     newer = home.ingestion(chunk_tokens=50)
     async with home.database.transaction() as session:
-        await put_in_force(session, newer.generations)
+        await set_current_generations(session, newer.generations)
         assert await plan(session, newer.generations) == len(FILES)
     name, data = list(FILES.items())[-1]
     await store(home, newer.generations, name, data, channel="it")
-    work = ReadingWork(home.database, Leases(home.database, "test", 30), newer.generations)
+    work = ReadingQueue(home.database, Leases(home.database, "test", 30), newer.generations)
     claim = await work.claim(Rung.QUICK)
     assert claim is not None
     assert home.blobs.path(claim.sha256).read_bytes() == data

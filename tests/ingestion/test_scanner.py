@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import pytest
 
-from ingestion.errors import Refused
+from ingestion.errors import FileRefused
 from ingestion.sources import listing
 from ingestion.sources.listing import first_level, scan_file
 from ingestion.sources.local import LocalSource
@@ -216,10 +216,10 @@ def test_a_file_that_may_not_be_read_is_refused_alone_until_it_may(tmp_path: Pat
     path.write_bytes(b"x")
     path.chmod(0)
     before = scan(tmp_path).files["a.pdf"]
-    with pytest.raises(Refused, match="permission"):
+    with pytest.raises(FileRefused, match="permission"):
         as_user(lambda: LocalSource(str(tmp_path)).copy(before, tmp_path / "copy", 100))
     path.chmod(0o644)
-    assert scan(tmp_path).files["a.pdf"].look != before.look
+    assert scan(tmp_path).files["a.pdf"].stat != before.stat
 
 
 def test_a_file_that_may_be_read_again_is_copied_and_looks_as_it_is_from_then_on(tmp_path: Path) -> None:
@@ -228,14 +228,14 @@ def test_a_file_that_may_be_read_again_is_copied_and_looks_as_it_is_from_then_on
     path.write_bytes(b"x")
     path.chmod(0)
     plain = source.scan().files["a.pdf"]
-    with pytest.raises(Refused, match="permission"):
+    with pytest.raises(FileRefused, match="permission"):
         as_user(lambda: source.copy(plain, tmp_path / "copy", 100))
     path.chmod(0o644)
     again = source.scan().files["a.pdf"]
-    assert (plain.look.tag, bool(again.look.tag)) == ("", True)
+    assert (plain.stat.tag, bool(again.stat.tag)) == ("", True)
     source.copy(again, tmp_path / "copy", 100)
     assert (tmp_path / "copy").read_bytes() == b"x"
-    assert source.scan().files["a.pdf"].look.tag == ""
+    assert source.scan().files["a.pdf"].stat.tag == ""
 
 
 def test_a_disk_that_leaves_an_empty_folder_behind_is_a_problem(tmp_path: Path) -> None:
@@ -270,7 +270,7 @@ def test_the_parts_that_cannot_be_listed_are_named_apart_from_the_sentence(tmp_p
         False,
         {"a.pdf"},
     )
-    assert seen.told == f'{seen.problem} See "{safe_name(("odd" + chr(10) + "name",))}", "wages".'
+    assert seen.problem_text == f'{seen.problem} See "{safe_name(("odd" + chr(10) + "name",))}", "wages".'
 
 
 def as_user(job: Callable[[], T]) -> T:

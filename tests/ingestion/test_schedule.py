@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from ingestion.work.schedule import Rhythm, Schedule
+from ingestion.work.schedule import JitteredInterval, Scheduler
 from storage.clock import clock_ahead
 
 
@@ -32,15 +32,15 @@ class Ticks:
 
 
 @pytest.fixture
-async def schedule() -> AsyncIterator[Schedule]:
+async def schedule() -> AsyncIterator[Scheduler]:
     """A ticker that ticks."""
-    started = Schedule()
+    started = Scheduler()
     started.start()
     yield started
     await started.stop()
 
 
-async def test_a_clock_that_is_put_back_stops_no_tick(schedule: Schedule) -> None:
+async def test_a_clock_that_is_put_back_stops_no_tick(schedule: Scheduler) -> None:
     """Shows that ticks planned by a clock which ran ahead by an hour do not wait for that hour."""
     ticks = Ticks()
     with clock_ahead(timedelta(hours=1)):
@@ -50,7 +50,7 @@ async def test_a_clock_that_is_put_back_stops_no_tick(schedule: Schedule) -> Non
 
 def test_a_clock_that_is_put_forward_makes_up_for_nothing() -> None:
     """Shows that the next tick is counted from now, not in a billion steps from the last one."""
-    rhythm = Rhythm(1.0)
+    rhythm = JitteredInterval(1.0)
     then = datetime(1970, 1, 1, tzinfo=UTC)
     now = then + timedelta(days=20_000)
     following = rhythm.get_next_fire_time(then, now)
@@ -58,7 +58,7 @@ def test_a_clock_that_is_put_forward_makes_up_for_nothing() -> None:
     assert following <= rhythm.latest(now)
 
 
-async def test_a_tick_that_lasts_longer_than_its_rhythm_is_never_doubled(schedule: Schedule) -> None:
+async def test_a_tick_that_lasts_longer_than_its_rhythm_is_never_doubled(schedule: Scheduler) -> None:
     """Shows that slow ticks are left out instead of piling up."""
     running = most = ended = 0
 
@@ -78,18 +78,18 @@ async def test_a_tick_that_lasts_longer_than_its_rhythm_is_never_doubled(schedul
     assert time.monotonic() - begun >= 1.5
 
 
-async def test_a_tick_can_be_asked_for_sooner_and_never_later(schedule: Schedule) -> None:
+async def test_a_tick_can_be_asked_for_sooner_and_never_later(schedule: Scheduler) -> None:
     """Shows that what cannot wait for a slow rhythm is looked at soon."""
     ticks = Ticks()
     schedule.every(3600, "rare", ticks.tick)
     await ticks.until(1)
-    schedule.hasten("rare", 0.2)
-    schedule.hasten("rare", 1800)
-    schedule.hasten("nobody", 0.2)
+    schedule.bring_forward("rare", 0.2)
+    schedule.bring_forward("rare", 1800)
+    schedule.bring_forward("nobody", 0.2)
     await ticks.until(2)
 
 
-async def test_a_tick_that_fails_is_followed_by_the_next(schedule: Schedule) -> None:
+async def test_a_tick_that_fails_is_followed_by_the_next(schedule: Scheduler) -> None:
     """Shows that no error ends a rhythm."""
     ticks = Ticks()
 

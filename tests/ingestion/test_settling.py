@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from ingestion.errors import NotAFile, NotSettled, Refused
+from ingestion.errors import FileChanged, FileRefused, NotAFile
 from ingestion.sources import opening
 from ingestion.sources.local import LocalSource
 from ingestion.sources.opening import open_beneath
-from ingestion.sources.port import Look, SeenFile
-from ingestion.watch.settling import Settling
+from ingestion.sources.port import FileStat, ScannedFile
+from ingestion.watch.settling import StabilityCheck
 
 
 class Clock:
@@ -24,12 +24,12 @@ class Clock:
         return self.now
 
 
-def copy(root: Path, file: SeenFile, target: Path, max_bytes: int) -> str:
+def copy(root: Path, file: ScannedFile, target: Path, max_bytes: int) -> str:
     """Copy a file of a folder of this machine."""
     return LocalSource(str(root)).copy(file, target, max_bytes)
 
 
-def seen(root: Path, name: str) -> SeenFile:
+def seen(root: Path, name: str) -> ScannedFile:
     """One file as a scan sees it now."""
     return LocalSource(str(root)).scan().files[name]
 
@@ -38,22 +38,22 @@ def test_a_file_is_taken_after_two_equal_looks_a_second_apart(tmp_path: Path) ->
     """Shows that a file which ends as a PDF does rests for one second."""
     clock = Clock()
     (tmp_path / "a.pdf").write_bytes(b"%PDF-1.4 ... %%EOF\n")
-    settling = Settling(LocalSource(str(tmp_path)), 1, 10, clock=clock)
-    assert not settling.is_settled(seen(tmp_path, "a.pdf"))
+    stability = StabilityCheck(LocalSource(str(tmp_path)), 1, 10, clock=clock)
+    assert not stability.is_settled(seen(tmp_path, "a.pdf"))
     clock.now += 0.5
-    assert not settling.is_settled(seen(tmp_path, "a.pdf"))
+    assert not stability.is_settled(seen(tmp_path, "a.pdf"))
     clock.now += 0.6
-    assert settling.is_settled(seen(tmp_path, "a.pdf"))
+    assert stability.is_settled(seen(tmp_path, "a.pdf"))
 
 
 def test_a_file_that_changed_between_two_looks_begins_its_rest_again(tmp_path: Path) -> None:
     """Shows that a growing file is never taken, however long it grows."""
     clock = Clock()
     path = tmp_path / "a.pdf"
-    settling = Settling(LocalSource(str(tmp_path)), 1, 10, clock=clock)
+    stability = StabilityCheck(LocalSource(str(tmp_path)), 1, 10, clock=clock)
     for size in range(1, 30):
         path.write_bytes(b"%%EOF" * size)
-        assert not settling.is_settled(seen(tmp_path, "a.pdf"))
+        assert not stability.is_settled(seen(tmp_path, "a.pdf"))
         clock.now += 0.9
 
 
@@ -63,38 +63,40 @@ def test_a_replacement_that_keeps_size_and_time_is_noticed(tmp_path: Path) -> No
     path = tmp_path / "a.pdf"
     path.write_bytes(b"old %%EOF")
     status = path.stat()
-    settling = Settling(LocalSource(str(tmp_path)), 1, 10, clock=clock)
-    settling.is_settled(seen(tmp_path, "a.pdf"))
+    stability = StabilityCheck(LocalSource(str(tmp_path)), 1, 10, clock=clock)
+    stability.is_settled(seen(tmp_path, "a.pdf"))
     clock.now += 2
     new = tmp_path / "new"
     new.write_bytes(b"new %%EOF")
     os.utime(new, ns=(status.st_atime_ns, status.st_mtime_ns))
     new.replace(path)
-    assert not settling.is_settled(seen(tmp_path, "a.pdf"))
+    assert not stability.is_settled(seen(tmp_path, "a.pdf"))
 
 
 def test_a_file_that_looks_cut_off_rests_longer(tmp_path: Path) -> None:
     """Shows that a half-copied file has ten seconds to go on growing."""
     clock = Clock()
     (tmp_path / "a.pdf").write_bytes(b"%PDF-1.4 the first half")
-    settling = Settling(LocalSource(str(tmp_path)), 1, 10, clock=clock)
-    settling.is_settled(seen(tmp_path, "a.pdf"))
+    stability = StabilityCheck(LocalSource(str(tmp_path)), 1, 10, clock=clock)
+    stability.is_settled(seen(tmp_path, "a.pdf"))
     clock.now += 9
-    assert not settling.is_settled(seen(tmp_path, "a.pdf"))
+    assert not stability.is_settled(seen(tmp_path, "a.pdf"))
     clock.now += 2
-    assert settling.is_settled(seen(tmp_path, "a.pdf"))
+    assert stability.is_settled(seen(tmp_path, "a.pdf"))
 
 
 def test_a_single_run_does_not_wait_for_files_that_have_rested_already(tmp_path: Path) -> None:
     """Shows that one look is enough for a file nobody touched for long; a fresh one still waits."""
     path = tmp_path / "a.pdf"
     path.write_bytes(b"%%EOF")
-    settling = Settling(LocalSource(str(tmp_path)), 3600, 7200, trusts_age=True)
-    assert not settling.is_settled(seen(tmp_path, "a.pdf"))
+    stability = StabilityCheck(LocalSource(str(tmp_path)), 3600, 7200, trusts_age=True)
+    assert not stability.is_settled(seen(tmp_path, "a.pdf"))
     an_hour = 3_600_000_000_000
-    look = seen(tmp_path, "a.pdf").look
-    old = Look(look.size, look.modified_ns - an_hour, look.changed_ns - an_hour, look.inode)
-    assert settling.is_settled(SeenFile("a.pdf", ("a.pdf",), old))
+    file_stat = seen(tmp_path, "a.pdf").stat
+    old = FileStat(
+        file_stat.size, file_stat.modified_ns - an_hour, file_stat.changed_ns - an_hour, file_stat.inode
+    )
+    assert stability.is_settled(ScannedFile("a.pdf", ("a.pdf",), old))
 
 
 def test_a_copy_has_the_bytes_and_their_hash(tmp_path: Path) -> None:
@@ -111,7 +113,7 @@ def test_a_file_that_changed_since_it_was_seen_is_not_copied(tmp_path: Path) -> 
     path.write_bytes(b"one")
     before = seen(tmp_path, "a.pdf")
     path.write_bytes(b"other")
-    with pytest.raises(NotSettled):
+    with pytest.raises(FileChanged):
         copy(tmp_path, before, tmp_path / "copy", 10_000_000)
 
 
@@ -125,7 +127,7 @@ def test_a_file_that_grows_faster_than_it_is_copied_fills_no_disk(tmp_path: Path
             file.write(b"x" * 2_000_000)
         assert path.stat().st_size < 30_000_000, "it would have gone on for ever"
 
-    with pytest.raises(NotSettled):
+    with pytest.raises(FileChanged):
         opening.copy(tmp_path, seen(tmp_path, "a.pdf"), tmp_path / "copy", 10_000_000, grow)
     assert (tmp_path / "copy").stat().st_size < 3_000_000 + opening.BLOCK_BYTES
 
@@ -134,7 +136,7 @@ def test_a_file_above_the_limit_is_refused_before_it_is_copied(tmp_path: Path) -
     """Shows that a sparse file of 50 GB costs nothing."""
     with (tmp_path / "a.pdf").open("wb") as file:
         file.truncate(50_000_000_000)
-    with pytest.raises(Refused, match="FOOTNOTE_MAX_FILE_MB"):
+    with pytest.raises(FileRefused, match="FOOTNOTE_MAX_FILE_MB"):
         copy(tmp_path, seen(tmp_path, "a.pdf"), tmp_path / "copy", 200_000_000)
     assert not (tmp_path / "copy").exists()
 

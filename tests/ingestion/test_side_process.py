@@ -19,7 +19,7 @@ from paper import pdf
 from pictures import picture_pdf
 
 from ingestion.side_program import MEMORY
-from ingestion.work.side_process import SideProcesses
+from ingestion.work.side_process import ComputePool
 from storage.bundled import TOKENIZER, bundled
 from storage.errors import EngineStartError, LostReading, NoPages, ReaderKilled
 from storage.figure_models import Figure, FigureKind
@@ -44,9 +44,9 @@ asyncio.run(main())
 
 
 @pytest.fixture
-async def side() -> AsyncIterator[SideProcesses]:
+async def side() -> AsyncIterator[ComputePool]:
     """One side process at most."""
-    made = SideProcesses(1)
+    made = ComputePool(1)
     yield made
     await made.aclose()
 
@@ -84,7 +84,7 @@ def analyse(job: dict[str, Any], end: int = 1) -> dict[str, Any]:
     return {"do": "analyse", **made, "first": 0, "end": end, "chunks": end, "title": "Leave"}
 
 
-async def test_a_reading_is_cut_kept_and_analysed(side: SideProcesses, tmp_path: Path) -> None:
+async def test_a_reading_is_cut_kept_and_analysed(side: ComputePool, tmp_path: Path) -> None:
     """Shows the whole way of a document through a side process, its chunks found on the disk."""
     job = cut(tmp_path)
     made = await side.run(job, await pages_of(tmp_path / "a.pdf", "Employees get marzipan leave.", ""))
@@ -95,7 +95,7 @@ async def test_a_reading_is_cut_kept_and_analysed(side: SideProcesses, tmp_path:
     assert [chunk.text for chunk in await ReadingFiles(tmp_path).chunks(UUID(job["reading"]))] == [text]
 
 
-async def test_figures_are_analysed_behind_the_chunks(side: SideProcesses, tmp_path: Path) -> None:
+async def test_figures_are_analysed_behind_the_chunks(side: ComputePool, tmp_path: Path) -> None:
     """Shows that a batch may hold chunks, figures or both, and that a figure is found by name and labels."""
     job = cut(tmp_path)
     await side.run(job, await pages_of(tmp_path / "a.pdf", "Employees get marzipan leave."))
@@ -114,7 +114,7 @@ async def test_figures_are_analysed_behind_the_chunks(side: SideProcesses, tmp_p
     assert await side.run({**analyse(job), "first": 2, "end": 3, "chunks": 1}) == both[2:]
 
 
-async def test_errors_come_back_as_what_they_are(side: SideProcesses, tmp_path: Path) -> None:
+async def test_errors_come_back_as_what_they_are(side: ComputePool, tmp_path: Path) -> None:
     """Shows that a fault of the file, and files that are gone, are told apart on this side, too."""
     with pytest.raises(NoPages, match="Export the file again"):
         await side.run(cut(tmp_path), await pages_of(tmp_path / "a.pdf", ""))
@@ -124,7 +124,7 @@ async def test_errors_come_back_as_what_they_are(side: SideProcesses, tmp_path: 
         await side.run(cut(tmp_path), b"")
 
 
-async def test_a_killed_process_costs_its_job_only(side: SideProcesses, tmp_path: Path) -> None:
+async def test_a_killed_process_costs_its_job_only(side: ComputePool, tmp_path: Path) -> None:
     """Shows that the next job starts a new process."""
     job, data = cut(tmp_path), await pages_of(tmp_path / "a.pdf", "Employees get marzipan leave.")
     await side.run(job, data)
@@ -135,7 +135,7 @@ async def test_a_killed_process_costs_its_job_only(side: SideProcesses, tmp_path
 
 
 async def test_a_document_that_outgrows_the_memory_is_told_and_the_process_goes_on(
-    side: SideProcesses, tmp_path: Path
+    side: ComputePool, tmp_path: Path
 ) -> None:
     """Shows that a flood of text ends in a sentence about the file, not in a machine without memory."""
     job, data = cut(tmp_path), await pages_of(tmp_path / "a.pdf", "Employees get marzipan leave.")
@@ -153,10 +153,10 @@ async def test_a_document_that_outgrows_the_memory_is_told_and_the_process_goes_
 async def test_a_process_that_cannot_start_blames_no_file() -> None:
     """Shows that the service's own fault is an engine's, which is retried for ever."""
     with pytest.raises(EngineStartError):
-        await SideProcesses(1, program="ingestion.no_such_program").run({"do": "cut"})
+        await ComputePool(1, program="ingestion.no_such_program").run({"do": "cut"})
 
 
-async def test_it_comes_last_and_knows_no_secret(side: SideProcesses, tmp_path: Path) -> None:
+async def test_it_comes_last_and_knows_no_secret(side: ComputePool, tmp_path: Path) -> None:
     """Shows a low priority, and none of our environment but what programs need."""
     with pytest.raises(LostReading):
         await side.run(analyse(cut(tmp_path)))
@@ -185,7 +185,7 @@ def test_it_ends_with_its_owner() -> None:
     [((" ",), "Its only page holds no text"), ((" ", " "), "None of its 2 pages holds text")],
 )
 async def test_a_silent_file_is_named_with_what_to_do(
-    side: SideProcesses, tmp_path: Path, pages: tuple[str, ...], said: str
+    side: ComputePool, tmp_path: Path, pages: tuple[str, ...], said: str
 ) -> None:
     """Shows that one page and several are spoken of as such."""
     read = await pages_of(tmp_path / "silent.pdf", *pages)
@@ -197,7 +197,7 @@ async def test_a_silent_file_is_named_with_what_to_do(
     ("pictures", "advice"), [("left", "Switch FOOTNOTE_OCR on"), ("read", "Scan it anew")]
 )
 async def test_a_scan_is_named_with_what_to_do(
-    side: SideProcesses, tmp_path: Path, pictures: str, advice: str
+    side: ComputePool, tmp_path: Path, pictures: str, advice: str
 ) -> None:
     """Shows that the advice is another one before OCR and after it found nothing."""
     path = tmp_path / "scan.pdf"

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from engines._shares import Place
 
-from ingestion.errors import NotAFile, NotSettled, Refused
-from ingestion.sources import SeenFile, Source, open_source
+from ingestion.errors import FileChanged, FileRefused, NotAFile
+from ingestion.sources import ScannedFile, Source, open_source
 from storage.errors import BlobsUnavailable
 
 REMOTE = [pytest.param(name, marks=pytest.mark.engine(name)) for name in ("s3", "sftp", "smb", "webdav")]
@@ -79,7 +79,7 @@ def source(place: Place) -> Iterator[Source]:
     opened.close()
 
 
-def see(source: Source) -> dict[str, SeenFile]:
+def see(source: Source) -> dict[str, ScannedFile]:
     """What a scan without a problem sees."""
     seen = source.scan()
     assert seen.problem is None
@@ -138,8 +138,8 @@ def test_a_replacement_looks_different(place: Place, source: Source, tmp_path: P
     place.put("a.pdf", b"one")
     before = see(source)["a.pdf"]
     place.put("a.pdf", b"another")
-    assert see(source)["a.pdf"].look != before.look
-    with pytest.raises(NotSettled):
+    assert see(source)["a.pdf"].stat != before.stat
+    with pytest.raises(FileChanged):
         source.copy(before, tmp_path / "copy", LIMIT)
 
 
@@ -162,7 +162,7 @@ def test_a_file_above_the_limit_is_refused_before_it_is_copied(
 ) -> None:
     """Shows that size alone is enough to say no."""
     place.put("a.pdf", b"x" * 1001)
-    with pytest.raises(Refused, match="FOOTNOTE_MAX_FILE_MB"):
+    with pytest.raises(FileRefused, match="FOOTNOTE_MAX_FILE_MB"):
         source.copy(see(source)["a.pdf"], tmp_path / "copy", 1000)
     assert not (tmp_path / "copy").exists()
 

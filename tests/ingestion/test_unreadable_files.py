@@ -10,10 +10,10 @@ import pytest
 from ingestion_home import Home
 from paper import pdf
 
-from ingestion.errors import Unreadable
+from ingestion.errors import FileUnreadable
 from ingestion.settings import IngestionSettings
 from ingestion.sources.local import LocalSource
-from ingestion.sources.port import Look, Scan, SeenFile
+from ingestion.sources.port import FileStat, Scan, ScannedFile
 from ingestion.sources.unreadable import RETRY_SECONDS, UnreadableFiles
 from ingestion.watch.intake import Intake
 from ingestion.watch.watching import PlaceWatch, WatchedFolder
@@ -24,9 +24,9 @@ OWN_MEMORY = Path("/proc/self/mem")
 """A regular file whose first byte nobody can read: the kernel answers EIO, as a damaged disk does."""
 
 
-def damaged() -> SeenFile:
+def damaged() -> ScannedFile:
     """A PDF, as a scan sees it, whose bytes the disk cannot give back."""
-    return SeenFile("bad.pdf", ("mem",), Look.of(OWN_MEMORY.stat()))
+    return ScannedFile("bad.pdf", ("mem",), FileStat.of(OWN_MEMORY.stat()))
 
 
 class DamagedDisk(LocalSource):
@@ -38,10 +38,10 @@ class DamagedDisk(LocalSource):
         """See the folder, and the damaged file while there is one."""
         seen = super().scan()
         if self.is_damaged:
-            seen.files["bad.pdf"] = SeenFile("bad.pdf", ("bad.pdf",), Look(100, 0, 0, 7))
+            seen.files["bad.pdf"] = ScannedFile("bad.pdf", ("bad.pdf",), FileStat(100, 0, 0, 7))
         return seen
 
-    def copy(self, seen: SeenFile, target: Path, max_bytes: int) -> str:
+    def copy(self, seen: ScannedFile, target: Path, max_bytes: int) -> str:
         """Copy a file; of the damaged one, what the kernel can read of it."""
         if self.is_damaged and seen.file == "bad.pdf":
             return LocalSource("/proc/self").copy(damaged(), target, max_bytes)
@@ -53,25 +53,25 @@ def test_a_file_that_the_disk_cannot_give_back_says_what_to_do(tmp_path: Path) -
     with pytest.raises(OSError, match=os.strerror(errno.EIO)):
         OWN_MEMORY.read_bytes()
     source = LocalSource("/proc/self")
-    with pytest.raises(Unreadable, match=r"Input/output error.*check its disk"):
+    with pytest.raises(FileUnreadable, match=r"Input/output error.*check its disk"):
         source.copy(damaged(), tmp_path / "copy", 1000)
 
 
 def test_a_file_that_could_not_be_read_looks_new_at_once_and_then_now_and_then() -> None:
     """Shows that it is tried again although nothing about it changed, and not at every look."""
-    now, look = [0.0], Look(1, 2, 3, 4)
+    now, file_stat = [0.0], FileStat(1, 2, 3, 4)
     files = UnreadableFiles(lambda: now[0])
-    assert files.shown(("a.pdf",), look) == look
+    assert files.shown(("a.pdf",), file_stat) == file_stat
     files.add(("a.pdf",))
-    first = files.shown(("a.pdf",), look)
+    first = files.shown(("a.pdf",), file_stat)
     files.add(("a.pdf",))
     now[0] = RETRY_SECONDS - 1
-    assert first == files.shown(("a.pdf",), look) != look
+    assert first == files.shown(("a.pdf",), file_stat) != file_stat
     now[0] = RETRY_SECONDS + 1
-    assert files.shown(("a.pdf",), look) not in (first, look)
-    assert files.shown(("b.pdf",), look) == look
+    assert files.shown(("a.pdf",), file_stat) not in (first, file_stat)
+    assert files.shown(("b.pdf",), file_stat) == file_stat
     files.remove(("a.pdf",))
-    assert files.shown(("a.pdf",), look) == look
+    assert files.shown(("a.pdf",), file_stat) == file_stat
 
 
 async def test_an_unreadable_file_that_was_never_stored_is_listed_and_holds_up_no_other(
@@ -87,7 +87,7 @@ async def test_an_unreadable_file_that_was_never_stored_is_listed_and_holds_up_n
     watch.feed([WatchedFolder(folder, folders, 0.5, away_seconds=0)])
 
     async def are_listed() -> bool:
-        await watch.look()
+        await watch.tick()
         return len(await home.documents("hr")) == 2
 
     await home.until(are_listed)
@@ -99,7 +99,7 @@ async def test_an_unreadable_file_that_was_never_stored_is_listed_and_holds_up_n
     (tmp_path / "bad.pdf").write_bytes(pdf("Rule\nThe rule was bad."))
 
     async def is_taken() -> bool:
-        await watch.look()
+        await watch.tick()
         return (await home.documents("hr"))["bad.pdf"].state == "waiting"
 
     await home.until(is_taken)

@@ -9,7 +9,7 @@ from ingestion_home import Home
 
 from ingestion.watch.watching import REMEMBERED_SECONDS
 from ingestion.wish.channel_folders import WatchedInbox
-from ingestion.wish.mapped import MappedFolders
+from ingestion.wish.mapped import FolderMap
 from storage.clock import time_passed
 from storage.folder_leases import FolderLeases
 from storage.folders import Folders
@@ -23,7 +23,7 @@ async def test_a_map_that_was_changed_and_changed_back_unseen_is_put_in_force_ag
     folders, path = Folders(home.database), tmp_path / "folders.toml"
     text = f'[[folder]]\nlocation = "{tmp_path / "share"}"\nchannel = "hr"\n'
     path.write_text(text)
-    seeing, late = (MappedFolders(path, home.inbox, home.channels, folders) for _ in range(2))
+    seeing, late = (FolderMap(path, home.inbox, home.channels, folders) for _ in range(2))
     await seeing.begin()
     await late.begin()
     path.write_text("# nothing for a moment\n")

@@ -23,7 +23,7 @@ from storage.index.weaviate_collection import COLLECTION, make_client
 from storage.index.weaviate_index import WeaviateIndex
 from storage.leases import Leases
 from storage.models import LivePublication, Rung, TenantName
-from storage.publication_work import PublicationWork
+from storage.publication_work import PublicationQueue
 from storage.tables import PublicationRow
 
 needs_weaviate = pytest.mark.engine("weaviate")
@@ -75,7 +75,7 @@ async def weaviate_home(
 
 def verifier(home: Home) -> Verifier:
     """A verifier of its own on this home."""
-    return Verifier(PublicationWork(home.database, Leases(home.database, "verifier", 5)), home.index)
+    return Verifier(PublicationQueue(home.database, Leases(home.database, "verifier", 5)), home.index)
 
 
 async def held(home: Home, channel: str, live: LivePublication) -> tuple[int, int]:
@@ -181,7 +181,7 @@ async def test_recent_publications_are_counted_at_the_first_look_and_after_each_
     verifying = verifier(home)
     for outages, counted in ((0, 1), (0, 1), (1, 2), (1, 2)):
         home.index.outages = outages
-        await verifying.look()
+        await verifying.tick()
         assert home.index.sealed == [live.id] * counted
 
 
@@ -192,8 +192,8 @@ async def test_a_loss_is_published_anew_once_however_often_it_is_seen(home: Home
     live = await home.until_found("hr", "marzipan", "leave.pdf")
     await serving.stop()
     home.index.loses = 2
-    await verifier(home).look()
-    await verifier(home).look()
+    await verifier(home).tick()
+    await verifier(home).tick()
     states = [row.state for row in await home.rows(PublicationRow)]
     assert sorted(states) == ["live", "pending"]
     assert (await home.find("hr", "marzipan"))["leave.pdf"].id == live.id

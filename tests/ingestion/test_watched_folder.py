@@ -18,7 +18,7 @@ from storage.folders import Folders
 from storage.leases import Leases
 from storage.models import Rung
 from storage.planning import plan
-from storage.purging import Purge
+from storage.purging import PurgeQueue
 from storage.tables import BlobRow, DocumentRow, FolderRow, PublicationRow, ReadingRow
 
 LEAVE = pdf("Leave\nEmployees get twenty five days of marzipan leave a year.")
@@ -171,7 +171,7 @@ async def _purge_that_dies(home: Home) -> None:
         raise OSError("the process dies")
 
     leases = Leases(home.database, "a purge that dies", 5)
-    await Purge(home.database, leases, 0, 0).drop_contents(erase)
+    await PurgeQueue(home.database, leases, 0, 0).drop_contents(erase)
 
 
 async def test_a_renamed_file_keeps_its_document_and_is_not_read_again(home: Home) -> None:

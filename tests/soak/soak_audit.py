@@ -16,7 +16,7 @@ from storage.errors import IncompletePublication, StorageError
 from storage.index.contract import Index
 from storage.models import TenantName
 from storage.readings import ReadingFiles
-from storage.reconciling import Reconciling
+from storage.reconciling import Inventory
 from storage.tables import ChannelRow, PublicationRow, ReadingRow
 
 
@@ -89,7 +89,7 @@ class Audit:
             self._note("orphans", 1, f"{channel}/{file} answers and is not there")
 
     async def _compare_tenant(self, channel_id: int, tenant: TenantName) -> None:
-        live = await Reconciling(self.database).live(channel_id)
+        live = await Inventory(self.database).live(channel_id)
         try:
             held = await self.index.publications(tenant)
         except StorageError:
@@ -110,7 +110,7 @@ class Audit:
         wanted = {paper.sha256 for papers in self.world.papers.values() for paper in papers.values()}
         known: set[str] = set()
         for shelf in {name[:2] for name in held | wanted}:
-            known |= (await Reconciling(self.database).wanted_blobs([shelf])).keys()
+            known |= (await Inventory(self.database).wanted_blobs([shelf])).keys()
         self._note("orphans", len(held - known), "blobs that nobody wants")
         gone = sorted((known | wanted) - held)
         self._note("lost", len(gone), f"blobs that are gone: {', '.join(map(self._name, gone))}")

@@ -10,7 +10,7 @@ from pathlib import Path
 from soak_audit import Audit
 from sqlalchemy import select
 
-from ingestion.sources.port import Look
+from ingestion.sources.port import FileStat
 from storage.tables import DocumentRow, FolderRow, PublicationRow, ReadingRow, VersionRow
 
 LOGS = ("life.log", "kills.log")
@@ -46,4 +46,4 @@ def _files(audit: Audit) -> Iterator[str]:
 def _seen(path: Path) -> str:
     if not path.exists():
         return "not there"
-    return f"{sha256(path.read_bytes()).hexdigest()} {Look.of(path.stat())}"
+    return f"{sha256(path.read_bytes()).hexdigest()} {FileStat.of(path.stat())}"

@@ -15,7 +15,7 @@ from typing import Any
 from uuid import UUID
 
 from bot.cli.logs import set_up_logging
-from bot.engines import load_settings, open_embedder, open_index, open_pdf_process, open_storage
+from bot.engines import load_settings, open_embedder, open_index, open_pdf_process, open_stores
 from bot.service import build_ingestion
 from ingestion.app import Ingestion
 from ingestion.wish.mapping import MAP_NAME
@@ -46,7 +46,7 @@ async def live() -> None:
     set_up_logging(verbose=True, for_machines=True)
     logging.getLogger("httpx").setLevel(logging.WARNING)
     async with (
-        open_storage(settings) as storage,
+        open_stores(settings) as storage,
         open_embedder(storage) as embedder,
         open_index(storage, patiently=True) as index,
         open_pdf_process(storage) as pdf,

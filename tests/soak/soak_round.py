@@ -147,7 +147,7 @@ class Round:
 
     def _forget(self, place: str, file: str) -> None:
         for channel in self.world.feeds(place):
-            self.witness.forget(channel, self.world.papers[place][file].word)
+            self.witness.delete_expired(channel, self.world.papers[place][file].word)
 
     async def _steady(self) -> list[tuple[str, str]]:
         """Files that SQL knows as they are: another change of the others could not be told apart."""

@@ -21,7 +21,7 @@ from storage.catalog import Catalog
 from storage.channels import Channels
 from storage.errors import InfrastructureError, UnknownChannel
 from storage.index.contract import Hit
-from storage.index.live import Found, LiveIndex
+from storage.index.live import LiveIndex, SearchHits
 from storage.models import LivePublication
 
 REST_SECONDS = 0.15
@@ -53,7 +53,7 @@ class Witness:
         self._heard_at = time.monotonic()
         self._chance = random.Random(1)
 
-    def forget(self, channel: str, word: str) -> None:
+    def delete_expired(self, channel: str, word: str) -> None:
         """The file is being taken away: from now on silence is right too."""
         self.answered.discard((channel, word))
         self._newest.pop((channel, word), None)
@@ -103,7 +103,7 @@ class Witness:
             self._note(f"no answer for {now - self._heard_at:.0f} s: {type(error).__name__}: {error}")
         self._heard_at = now
 
-    async def find(self, channel: str, word: str) -> Found:
+    async def find(self, channel: str, word: str) -> SearchHits:
         """Every chunk that a person in the channel finds by this word.
 
         Raises:
@@ -113,7 +113,7 @@ class Witness:
         where = await self.channels.by_name(channel)
         return await self.index.find(where, analyze(word), None, limit=MOST_CHUNKS)
 
-    def _check(self, channel: str, word: str, found: Found) -> None:
+    def _check(self, channel: str, word: str, found: SearchHits) -> None:
         documents: defaultdict[UUID, list[LivePublication]] = defaultdict(list)
         for publication in found.publications.values():
             documents[publication.document_id].append(publication)

@@ -10,9 +10,9 @@ from storage.database import Database
 from storage.tables import FactRow
 
 
-async def keep(database: Database, name: str, value: str = "", *, alone: bool = True) -> None:
+async def keep(database: Database, name: str, value: str = "", *, exclusive: bool = True) -> None:
     """Write one row in a transaction of its own."""
-    async with database.transaction(alone=alone) as session:
+    async with database.transaction(exclusive=exclusive) as session:
         session.add(FactRow(name=name, value=value))
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.analyzer import LONGEST_TERM, analyze, index_terms
+from storage.analyzer import MAX_TERM_CHARS, analyze, index_terms
 
 EXAMPLES = [
     ("Backups run daily", ["backup", "run", "daili"]),
@@ -49,7 +49,7 @@ def test_terms_hold_no_whitespace_and_are_never_empty(text: str) -> None:
     """Shows that both engines, which split at whitespace, index exactly our terms."""
     terms = analyze(text)
     assert " ".join(terms).split() == terms
-    assert all(0 < len(term) <= LONGEST_TERM for term in terms)
+    assert all(0 < len(term) <= MAX_TERM_CHARS for term in terms)
 
 
 @given(st.from_regex(r"[A-Z]{2,4}(-[A-Z0-9]{1,4}){1,3}", fullmatch=True))

@@ -25,7 +25,7 @@ from embedding_server import (
 )
 from engines.llm import LanguageModel
 
-from storage.embedding import KEPT, PunctualEmbedder
+from storage.embedding import CACHE_SIZE, QueryEmbedder
 from storage.embedding_endpoint import EndpointEmbedder
 from storage.errors import EmbedderUnavailable, InfrastructureError, SettingsError
 from storage.settings import StorageSettings
@@ -206,7 +206,7 @@ async def test_an_endpoint_that_is_not_there_or_never_ends_is_unavailable() -> N
 async def test_a_question_is_forgiven_one_fault_but_never_waits_long(server: EmbeddingServer) -> None:
     """Shows that one hiccup is not seen, two are, and that a long Retry-After is not slept through."""
     async with aclosing(connect(server.url)) as embedder:
-        asking = PunctualEmbedder(embedder, 30)
+        asking = QueryEmbedder(embedder, 30)
         assert asking.space == embedder.space
         server.faults = [refuse(503)]
         assert (await asking.aembed(["backup"])).shape == (1, DIMENSIONS)
@@ -221,12 +221,12 @@ async def test_a_question_is_forgiven_one_fault_but_never_waits_long(server: Emb
 async def test_the_same_question_is_embedded_once(server: EmbeddingServer) -> None:
     """Shows that a repeated question comes from memory, in its place, and that the oldest are forgotten."""
     async with aclosing(connect(server.url)) as embedder:
-        asking = PunctualEmbedder(embedder, 30)
+        asking = QueryEmbedder(embedder, 30)
         first = await asking.aembed(["backup", "leave", "backup"])
         server.faults = [refuse(503), refuse(503)]
         assert np.array_equal(await asking.aembed(["leave", "backup"]), first[[1, 0]])
         server.faults = []
-        await asking.aembed([f"backup {number}" for number in range(KEPT)])
+        await asking.aembed([f"backup {number}" for number in range(CACHE_SIZE)])
         server.faults = [refuse(503), refuse(503)]
         with pytest.raises(EmbedderUnavailable):
             await asking.aembed(["leave"])
@@ -242,7 +242,7 @@ async def test_a_question_ends_at_its_deadline() -> None:
             await asyncio.Event().wait()
 
     with pytest.raises(EmbedderUnavailable, match=r"over 0\.2 s"):
-        await PunctualEmbedder(Hanging(), 0.2).aembed(["backup"])  # type: ignore[arg-type] # all it has is used
+        await QueryEmbedder(Hanging(), 0.2).aembed(["backup"])  # type: ignore[arg-type] # all it has is used
 
 
 def test_the_name_and_the_length_make_the_space_not_the_address() -> None:

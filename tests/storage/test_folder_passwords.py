@@ -15,7 +15,7 @@ from storage.folder_passwords import FolderPasswords
 from storage.folders import Folders
 from storage.models import ChannelKey, Platform
 from storage.pdf.passwords import Passwords
-from storage.referenced import look_up
+from storage.referenced import resolve_reference
 from storage.references import fault_of
 from storage.tables import BlobRow, DocumentRow, VersionRow
 
@@ -118,10 +118,10 @@ async def test_a_reference_is_followed_anew_each_time(
     secret = tmp_path / "secret"
     found = {"env:PDF_ONE": "one", "env:PDF_DOTENV": "from a file", f"file:{secret}": "Schlüssel"}
     secret.write_bytes("\ufeff  Schlüssel \r\nanother line\n".encode())
-    looked = {one: look_up(one) for one in found}
+    looked = {one: resolve_reference(one) for one in found}
     assert {one: value.get_secret_value() for one, value in looked.items() if value} == found
     monkeypatch.delenv("PDF_ONE")
-    assert (value := look_up("env:PDF_ONE"))
+    assert (value := resolve_reference("env:PDF_ONE"))
     assert value.get_secret_value() == "other"
 
 
@@ -133,9 +133,9 @@ def test_what_leads_to_no_password_is_none(tmp_path: Path, monkeypatch: pytest.M
     for name, data in (("empty", b"\nsecond"), ("bytes", b"\xff"), ("nul", b"a\0b")):
         (tmp_path / name).write_bytes(data)
     names = ("missing", "empty", "bytes", "nul", "pipe", "")
-    assert [look_up(f"file:{tmp_path}/{name}") for name in names] == [None] * len(names)
-    assert [look_up(f"env:PDF_{name}") for name in ("NOT_THERE", "EMPTY", "BYTES")] == [None] * 3
-    assert look_up("file:/dev/zero") is None
+    assert [resolve_reference(f"file:{tmp_path}/{name}") for name in names] == [None] * len(names)
+    assert [resolve_reference(f"env:PDF_{name}") for name in ("NOT_THERE", "EMPTY", "BYTES")] == [None] * 3
+    assert resolve_reference("file:/dev/zero") is None
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ async def test_a_writer_that_takes_longer_than_others_wait_is_committed_all_the_
     file.parent.mkdir()
     engine = create_async_engine(f"sqlite+aiosqlite:///{file}", async_creator=partial(connect, file, 10))
     event.listen(engine.sync_engine, "begin", lambda begun: begun.exec_driver_sql("BEGIN IMMEDIATE"))
-    writer = GroupCommit(engine, patience=0.01)
+    writer = GroupCommit(engine, timeout_seconds=0.01)
     async with asyncio.timeout(20), writer.transaction() as session:
         await session.execute(text("CREATE TABLE slow (id)"))
         with pytest.raises(DatabaseUnavailable):

@@ -4,7 +4,7 @@ import pytest
 
 from storage.database import Database
 from storage.errors import ChangedIndex
-from storage.home_facts import first_space, hold_index
+from storage.home_facts import first_space, require_same_index
 from storage.models import TenantName
 from storage.tables import FactRow
 
@@ -43,16 +43,16 @@ async def test_another_index_is_refused_with_what_to_do(
     database: Database, index: SomeIndex, address: str
 ) -> None:
     """An index that never heard of the home's documents would find nothing and say so of them."""
-    await hold_index(database, OURS, "http://127.0.0.1:8080")
+    await require_same_index(database, OURS, "http://127.0.0.1:8080")
     with pytest.raises(ChangedIndex, match="set WEAVIATE_URL back"):
-        await hold_index(database, index, address)
-    await hold_index(database, OURS, "http://127.0.0.1:8080")
+        await require_same_index(database, index, address)
+    await require_same_index(database, OURS, "http://127.0.0.1:8080")
 
 
 async def test_an_index_that_was_emptied_where_it_stands_is_filled_again(database: Database) -> None:
     """Shows that the loss of an index's disk costs time only, and that the new one is then the home's."""
-    await hold_index(database, OURS, "http://127.0.0.1:8080")
-    await hold_index(database, SomeIndex("second"), "http://127.0.0.1:8080")
-    await hold_index(database, SomeIndex("second", OTHERS), "http://127.0.0.1:8080")
+    await require_same_index(database, OURS, "http://127.0.0.1:8080")
+    await require_same_index(database, SomeIndex("second"), "http://127.0.0.1:8080")
+    await require_same_index(database, SomeIndex("second", OTHERS), "http://127.0.0.1:8080")
     with pytest.raises(ChangedIndex):
-        await hold_index(database, SomeIndex("third", OTHERS), "http://127.0.0.1:8080")
+        await require_same_index(database, SomeIndex("third", OTHERS), "http://127.0.0.1:8080")

@@ -14,7 +14,7 @@ from storage.clock import clock_ahead, utc_now
 from storage.database import Database
 from storage.errors import LeaseLost
 from storage.inbox import Inbox
-from storage.memory import MOST_TURNS, QUIET, Memory
+from storage.memory import MAX_TURNS, SESSION_GAP, ThreadMemory
 from storage.memory_models import NewTurn
 from storage.models import Channel, ChannelKey, Platform
 from storage.tables import BlobRow, ChannelRow, DocumentRow, FolderRow, VersionRow
@@ -24,9 +24,9 @@ DAYS = 30
 
 
 @pytest.fixture
-def memory(database: Database) -> Memory:
+def memory(database: Database) -> ThreadMemory:
     """An empty memory."""
-    return Memory(database, DAYS)
+    return ThreadMemory(database, DAYS)
 
 
 @pytest.fixture
@@ -59,17 +59,17 @@ async def count_turns(database: Database) -> int:
         return await session.scalar(select(func.count()).select_from(TurnRow)) or 0
 
 
-async def test_a_thread_recalls_its_last_turns_newest_last(memory: Memory, channel: Channel) -> None:
+async def test_a_thread_recalls_its_last_turns_newest_last(memory: ThreadMemory, channel: Channel) -> None:
     """Only those that were asked before the question, whenever they were answered, and only a few."""
     for number in (2, 0, 1, *range(3, 10)):
         await memory.keep(turn(channel, number))
     recalled = await memory.recall(channel.id, "17.1", begin() + timedelta(minutes=8, seconds=30))
-    assert [one.question for one in recalled] == [f"Question {n}?" for n in range(9 - MOST_TURNS, 9)]
+    assert [one.question for one in recalled] == [f"Question {n}?" for n in range(9 - MAX_TURNS, 9)]
     assert (recalled[-1].standalone, recalled[-1].answer) == ("Whole question 8?", "Answer 8.")
 
 
 async def test_nothing_comes_from_another_thread_or_channel(
-    memory: Memory, channel: Channel, database: Database
+    memory: ThreadMemory, channel: Channel, database: Database
 ) -> None:
     """The same thread name in another channel is another thread."""
     other = await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C2ABC"))
@@ -89,7 +89,7 @@ async def test_nothing_comes_from_another_thread_or_channel(
         assert [one.question for one in await memory.recall(where.id, thread, now)] == expected
 
 
-async def test_a_running_conversation_ends_with_a_quiet_time(memory: Memory, channel: Channel) -> None:
+async def test_a_running_conversation_ends_with_a_quiet_time(memory: ThreadMemory, channel: Channel) -> None:
     """A thread that was opened goes on after any pause; what just runs on begins anew after half an hour."""
     minutes = (0, 40, 60)
     for number in minutes:
@@ -101,12 +101,14 @@ async def test_a_running_conversation_ends_with_a_quiet_time(memory: Memory, cha
         "Question 60?",
     ]
     assert len(await memory.recall(channel.id, "17.1", soon)) == len(minutes)
-    late = begin() + timedelta(minutes=61) + QUIET
+    late = begin() + timedelta(minutes=61) + SESSION_GAP
     assert await memory.recall(channel.id, "", late) == ()
     assert len(await memory.recall(channel.id, "17.1", late)) == len(minutes)
 
 
-async def test_a_question_is_remembered_once(memory: Memory, channel: Channel, database: Database) -> None:
+async def test_a_question_is_remembered_once(
+    memory: ThreadMemory, channel: Channel, database: Database
+) -> None:
     """A second answer to the same question changes nothing."""
     await memory.keep(turn(channel, 0))
     await memory.keep(turn(channel, 0, answer="Another answer."))
@@ -115,7 +117,7 @@ async def test_a_question_is_remembered_once(memory: Memory, channel: Channel, d
 
 
 async def test_a_turn_knows_the_documents_that_were_cited(
-    memory: Memory, channel: Channel, database: Database
+    memory: ThreadMemory, channel: Channel, database: Database
 ) -> None:
     """By whatever version of theirs; a version that is not known any more says nothing."""
     document = uuid4()
@@ -136,7 +138,7 @@ async def test_a_turn_knows_the_documents_that_were_cited(
 
 
 async def test_what_was_kept_long_enough_is_neither_recalled_nor_kept(
-    memory: Memory, channel: Channel, database: Database
+    memory: ThreadMemory, channel: Channel, database: Database
 ) -> None:
     """Nothing old is recalled even before it is erased; what is young stays."""
     await memory.keep(turn(channel, 0))
@@ -145,12 +147,14 @@ async def test_what_was_kept_long_enough_is_neither_recalled_nor_kept(
         recalled = await memory.recall(channel.id, "17.1", utc_now() + timedelta(seconds=1))
         assert [one.question for one in recalled] == ["Question 1?"]
         assert await count_turns(database) == 2
-        assert await memory.forget() == 1
-        assert await memory.forget() == 0
+        assert await memory.delete_expired() == 1
+        assert await memory.delete_expired() == 0
     assert await count_turns(database) == 1
 
 
-async def test_memory_goes_with_its_channel(memory: Memory, channel: Channel, database: Database) -> None:
+async def test_memory_goes_with_its_channel(
+    memory: ThreadMemory, channel: Channel, database: Database
+) -> None:
     """Whoever erases a channel erases what its threads remember."""
     other = await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C2ABC"))
     await memory.keep(turn(channel, 0))
@@ -162,7 +166,7 @@ async def test_memory_goes_with_its_channel(memory: Memory, channel: Channel, da
 
 
 async def test_a_turn_is_kept_in_the_step_that_keeps_its_answer(
-    memory: Memory, channel: Channel, database: Database
+    memory: ThreadMemory, channel: Channel, database: Database
 ) -> None:
     """A worker that lost its question keeps neither; the one that has it keeps both."""
     inbox = Inbox(database)

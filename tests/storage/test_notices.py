@@ -14,14 +14,14 @@ from storage.errors import LeaseLost
 from storage.leases import Leases
 from storage.models import ChannelKey, Platform, Rung
 from storage.planning import Generations
-from storage.reading_work import MOST_ATTEMPTS, ReadingWork
+from storage.reading_work import MAX_ATTEMPTS, ReadingQueue
 from storage.tables import (
     DocumentRow,
     FolderRow,
     PublicationRow,
     VersionRow,
 )
-from storage.telling import tell_failed, tell_folder, tell_live, tell_refused
+from storage.telling import record_failed, record_folder, record_live, record_refused
 
 GENERATIONS = Generations(quick="g1", full=None)
 
@@ -50,7 +50,7 @@ async def test_telling_what_was_told_leaves_the_first_notice_as_it_is(shelf: Not
     async with shelf.database.transaction() as session:
         publication = await session.scalar(select(PublicationRow))
         assert publication is not None
-        await tell_live(session, publication)
+        await record_live(session, publication)
     assert [notice.state for notice in await shelf.told()] == ["posted"]
 
 
@@ -72,8 +72,8 @@ async def test_a_new_version_is_told_and_the_one_it_replaced_is_not_shown_any_mo
 async def test_a_file_is_told_as_failed_when_its_last_try_failed(shelf: NoticeShelf) -> None:
     """Shows that tries which may still end well tell nobody, and that the reason is told."""
     version = await shelf.add("bad.pdf", state="waiting")
-    work = ReadingWork(shelf.database, Leases(shelf.database, "worker", LEASE), GENERATIONS)
-    for attempt in range(MOST_ATTEMPTS):
+    work = ReadingQueue(shelf.database, Leases(shelf.database, "worker", LEASE), GENERATIONS)
+    for attempt in range(MAX_ATTEMPTS):
         assert not await shelf.told()
         with clock_ahead(timedelta(minutes=attempt)):
             claim = await work.claim(Rung.QUICK)
@@ -98,7 +98,7 @@ async def test_a_second_file_with_a_content_that_failed_is_told_too(shelf: Notic
         session.add(VersionRow(document_id=twin.id, number=1, sha256=sha256))
         await session.flush()
         for _ in range(2):
-            await tell_failed(session, {sha256})
+            await record_failed(session, {sha256})
     assert len({notice.document_id for notice in await shelf.told()}) == len(await shelf.told()) == 2
 
 
@@ -110,7 +110,7 @@ async def test_a_refused_file_is_told_once_per_reason(shelf: NoticeShelf) -> Non
             DocumentRow, (await session.get_one(VersionRow, version)).document_id
         )
         for reason in ("too large", "too large", "not a PDF"):
-            await tell_refused(session, document, reason)
+            await record_refused(session, document, reason)
     assert [notice.text for notice in await shelf.told()] == ["too large", "not a PDF"]
 
 
@@ -118,7 +118,7 @@ async def test_a_folders_problem_and_its_end_are_told_and_the_last_word_counts(s
     """Shows that only changes are told, and that a batch shows each folder as it is now."""
     for problem in ("it is empty", "it is empty", None, "it is gone"):
         async with shelf.database.transaction() as session:
-            await tell_folder(session, shelf.folder, problem)
+            await record_folder(session, shelf.folder, problem)
             (await session.get_one(FolderRow, shelf.folder)).problem = problem
     assert [notice.text for notice in await shelf.told()] == ["it is empty", None, "it is gone"]
     batch = await shelf.notices.claim(await shelf.notices.waiting(), LEASE)

@@ -16,7 +16,7 @@ from storage.database import Database
 from storage.leases import Leases
 from storage.models import Rung
 from storage.notices import Notices
-from storage.publication_work import PublicationWork
+from storage.publication_work import PublicationQueue
 from storage.tables import NoticeRow, PublicationRow
 
 OLD_HOME = """
@@ -70,7 +70,7 @@ async def test_an_old_homes_files_are_not_announced_even_when_they_are_published
             row = (await session.scalars(select(PublicationRow))).one()
             row.state = "removed"
             session.add(PublicationRow(channel_id=1, version_id=1, reading_id=row.reading_id))
-        work = PublicationWork(database, Leases(database, "worker", 60))
+        work = PublicationQueue(database, Leases(database, "worker", 60))
         claim = await work.claim(Rung.QUICK)
         assert claim is not None
         assert await work.go_live(claim)

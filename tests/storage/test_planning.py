@@ -10,8 +10,8 @@ from storage.channels import Channels
 from storage.database import Database
 from storage.leases import Leases
 from storage.models import ChannelKey, Platform, Rung
-from storage.planning import AT_ONCE, GapFinder, Generations, plan
-from storage.reading_work import MOST_ATTEMPTS, ReadingWork
+from storage.planning import PLAN_BATCH_SIZE, GapFinder, Generations, plan
+from storage.reading_work import MAX_ATTEMPTS, ReadingQueue
 from storage.tables import BlobRow, DocumentRow, FolderRow, ReadingRow, VersionRow
 
 GENERATIONS = Generations("q1", None)
@@ -51,16 +51,16 @@ async def test_a_writer_gets_its_turn_while_many_gaps_are_filled(
 ) -> None:
     """Shows that a question is received while a large home is planned anew."""
     async with asyncio.TaskGroup() as group:
-        for number in range(2 * AT_ONCE + 1):
+        for number in range(2 * PLAN_BATCH_SIZE + 1):
             group.create_task(shelve(database, folder, f"{number}.pdf"))
-    look = asyncio.create_task(GapFinder(database, GENERATIONS).look())
+    look = asyncio.create_task(GapFinder(database, GENERATIONS).tick())
     seen = set()
     while not look.done():
         async with database.transaction() as session:
             seen.add(await session.scalar(select(func.count()).select_from(ReadingRow)))
-    assert look.result() == 2 * AT_ONCE + 1
-    assert seen & {AT_ONCE, 2 * AT_ONCE}
-    assert await GapFinder(database, GENERATIONS).look() == 0
+    assert look.result() == 2 * PLAN_BATCH_SIZE + 1
+    assert seen & {PLAN_BATCH_SIZE, 2 * PLAN_BATCH_SIZE}
+    assert await GapFinder(database, GENERATIONS).tick() == 0
 
 
 async def test_a_file_that_cannot_be_read_falls_back_to_its_older_version_and_to_nothing_else(
@@ -71,12 +71,12 @@ async def test_a_file_that_cannot_be_read_falls_back_to_its_older_version_and_to
     await shelve(database, folder, "unplanned.pdf")
     async with database.transaction() as session:
         await plan(session, GENERATIONS, {new})
-    work = ReadingWork(database, Leases(database, "me", 60), GENERATIONS)
-    for tries in range(1, MOST_ATTEMPTS + 1):
+    work = ReadingQueue(database, Leases(database, "me", 60), GENERATIONS)
+    for tries in range(1, MAX_ATTEMPTS + 1):
         claim = await work.claim(Rung.QUICK)
         assert claim is not None
         assert claim.sha256 == new
-        assert await work.fail(claim, "It cannot be read.") is (tries == MOST_ATTEMPTS)
+        assert await work.fail(claim, "It cannot be read.") is (tries == MAX_ATTEMPTS)
         async with database.transaction() as session:
             (await session.get_one(ReadingRow, claim.id)).next_attempt_at = None
     assert set(await readings(database)) == {old, new}

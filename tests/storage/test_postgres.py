@@ -25,7 +25,7 @@ def database_url(postgres_url: str) -> str:
 
 async def write(database: Database, name: str, value: str) -> None:
     """Change a row under its lock."""
-    async with database.transaction(alone=False) as session:
+    async with database.transaction(exclusive=False) as session:
         fact = await session.get_one(FactRow, name, with_for_update=True)
         fact.value = value
 
@@ -34,7 +34,7 @@ async def test_steps_that_lock_rows_run_beside_each_other(database: Database) ->
     """Shows that two of them are open at the same time, and neither waits for one that is alone."""
     await keep(database, "a")
     await keep(database, "b")
-    async with database.transaction(), database.transaction(alone=False) as session:
+    async with database.transaction(), database.transaction(exclusive=False) as session:
         await session.get_one(FactRow, "a", with_for_update=True)
         await asyncio.wait_for(write(database, "b", "changed"), 30)
     async with database.snapshot() as session:
@@ -47,7 +47,7 @@ async def test_a_transaction_is_alone_from_its_first_line(database: Database, da
     async with database.transaction():
         with pytest.raises(DatabaseUnavailable, match="locked"):
             await keep(impatient, "late")
-        await keep(impatient, "beside", alone=False)
+        await keep(impatient, "beside", exclusive=False)
     await keep(impatient, "later")
     assert await names_in(database) == {"beside", "later"}
     await impatient.aclose()
@@ -58,7 +58,7 @@ async def test_many_that_wait_to_be_alone_leave_connections_to_the_others(databa
     async with database.transaction():
         waiting = [asyncio.create_task(keep(database, str(number))) for number in range(40)]
         await asyncio.sleep(0)
-        await asyncio.wait_for(keep(database, "beside", alone=False), 30)
+        await asyncio.wait_for(keep(database, "beside", exclusive=False), 30)
     await asyncio.gather(*waiting)
     assert len(await names_in(database)) == 41
 
@@ -70,7 +70,7 @@ async def test_two_that_wait_for_each_other_are_parted(database: Database) -> No
     both_hold = asyncio.Barrier(2)
 
     async def cross(first: str, second: str) -> None:
-        async with database.transaction(alone=False) as session:
+        async with database.transaction(exclusive=False) as session:
             await session.get_one(FactRow, first, with_for_update=True)
             await both_hold.wait()
             await session.get_one(FactRow, second, with_for_update=True)
@@ -98,7 +98,7 @@ async def test_a_server_that_is_killed_is_an_outage_that_heals(
         with pytest.raises(DatabaseUnavailable, match="does not answer"):
             await names_in(database)
         with pytest.raises(DatabaseUnavailable, match="does not answer"):
-            await keep(database, "during", alone=False)
+            await keep(database, "during", exclusive=False)
     finally:
         postgres.start()
     await keep(database, "after")

@@ -15,7 +15,7 @@ from storage.clock import utc_now
 from storage.database import Database
 from storage.leases import Leases
 from storage.models import ChannelKey, Platform, Rung
-from storage.publication_work import PublicationWork
+from storage.publication_work import PublicationQueue
 from storage.tables import BlobRow, DocumentRow, FolderRow, PublicationRow, ReadingRow, VersionRow
 
 PENDING = 3000
@@ -80,7 +80,7 @@ async def test_a_claim_goes_to_its_row_by_the_queue(
         async with database.transaction() as session:
             await session.execute(text("ANALYZE publication"))
     with plans() as steps:
-        claim = await PublicationWork(database, Leases(database, "me", 60)).claim(rung)
+        claim = await PublicationQueue(database, Leases(database, "me", 60)).claim(rung)
     assert claim is not None
     assert claim.rung is rung
     assert any("ix_publication_queue" in step for step in steps), steps

@@ -11,7 +11,7 @@ from storage.channels import Channels
 from storage.clock import clock_ahead, utc_now
 from storage.database import Database
 from storage.models import Channel, ChannelKey, Platform
-from storage.question_records import LISTED, QuestionRecords
+from storage.question_records import MAX_LISTED, QuestionRecords
 from storage.record_table import QuestionRecordRow
 from storage.tables import ChannelRow
 
@@ -63,10 +63,10 @@ async def test_the_last_records_of_a_channel_are_listed(
     """Newest first, only so many, and none of another channel."""
     other = await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C2ABC"))
     now = utc_now()
-    for number in range(LISTED + 1):
+    for number in range(MAX_LISTED + 1):
         await records.keep(str(number), channel.id, now - timedelta(minutes=number), "chat", {})
     await records.keep("x", other.id, now, "chat", {})
-    assert [one.key for one in await records.latest(channel.id)] == [str(n) for n in range(LISTED)]
+    assert [one.key for one in await records.latest(channel.id)] == [str(n) for n in range(MAX_LISTED)]
 
 
 async def test_what_was_kept_long_enough_is_neither_shown_nor_kept(
@@ -79,8 +79,8 @@ async def test_what_was_kept_long_enough_is_neither_shown_nor_kept(
         assert [one.key for one in await records.latest(channel.id)] == ["young"]
         assert await records.get(channel.id, "old") is None
         assert await count(database) == 2
-        assert await records.forget() == 1
-        assert await records.forget() == 0
+        assert await records.delete_expired() == 1
+        assert await records.delete_expired() == 0
     assert await count(database) == 1
 
 
@@ -103,5 +103,5 @@ async def test_no_days_keep_nothing_and_erase_what_is_there(
     await records.keep("1", channel.id, utc_now() - timedelta(seconds=1), "chat", {})
     off = QuestionRecords(database, 0)
     await off.keep("2", channel.id, utc_now(), "chat", {})
-    assert await off.forget() == 1
+    assert await off.delete_expired() == 1
     assert await count(database) == 0

@@ -15,7 +15,7 @@ from storage.database import Database
 from storage.errors import BlobsUnavailable, LostReading
 from storage.figure_models import Figure, FigureKind
 from storage.geometry import main_page, rectangles
-from storage.mended_readings import MendedReadings
+from storage.mended_readings import RepairingReadings
 from storage.models import Box, Chunk, Page, PlacedWord
 from storage.readings import SHARED, ReadingFiles
 from storage.tables import BlobRow, ReadingRow
@@ -203,7 +203,7 @@ async def test_a_damaged_reading_that_is_asked_for_is_made_again(
     for one in (kept, other):
         path = files._folder(one) / "chunks.lines"
         path.write_bytes(path.read_bytes().replace(b"Chunk 1", b"Chonk 1"))
-    readings = MendedReadings(files, database)
+    readings = RepairingReadings(files, database)
     for _ in range(2):
         assert await readings.chunks_at([(kept, 0), (kept, 2)]) == [CHUNKS[0], CHUNKS[2]]
         with pytest.raises(LostReading):

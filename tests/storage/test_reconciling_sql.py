@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from storage.database import Database
-from storage.reconciling import Reconciling
+from storage.reconciling import Inventory
 
 MANY = 70_000
 """More than PostgreSQL takes in one statement."""
@@ -12,12 +12,12 @@ MANY = 70_000
 async def test_an_index_may_hold_more_strays_than_a_statement_names(database: Database) -> None:
     """Shows that a database that was lost does not keep its index from being cleared."""
     held = {UUID(int=number) for number in range(MANY)}
-    assert await Reconciling(database).strays(held) == held
+    assert await Inventory(database).orphans(held) == held
 
 
 async def test_a_disk_may_hold_more_strays_than_a_statement_names(database: Database) -> None:
     """Shows that a database that was lost does not keep its blobs from being swept."""
     removed: list[str] = []
     names = [f"{number:064x}" for number in range(MANY)]
-    assert await Reconciling(database).drop_strays(names, removed.append) == MANY
+    assert await Inventory(database).drop_orphans(names, removed.append) == MANY
     assert sorted(removed) == names

@@ -8,25 +8,25 @@ from uuid import UUID, uuid4
 import numpy as np
 import pytest
 
-from storage.brief_vectors import lengthen, shorten
+from storage.brief_vectors import dequantize, quantize
 from storage.database import Database
 from storage.embedder import BundledEmbedder
 from storage.errors import BlobsUnavailable
-from storage.kept_sentences import KeptSentences
-from storage.mended_readings import MendedReadings
+from storage.kept_sentences import SentenceVectorStore
+from storage.mended_readings import RepairingReadings
 from storage.models import Chunk
 from storage.quotables import quotables
 from storage.readings import ReadingFiles
-from storage.sentence_vectors import SentenceVectors
+from storage.sentence_vectors import ChunkSentenceVectors
 from storage.tables import BlobRow, ReadingRow
 
 TEXT = "Backups run daily. A failed backup is repeated within 4 hours."
 SPANS = ((0, 18), (19, 62))
 CHUNKS = [Chunk(0, TEXT, 12, (), (), ((0, 1),)), Chunk(1, "Call us.", 2, (), (), ((0, 1),))]
-VECTORS = lengthen(np.array([[127, 0, 1], [-3, 127, 90]], dtype=np.int8))
+VECTORS = dequantize(np.array([[127, 0, 1], [-3, 127, 90]], dtype=np.int8))
 SENTENCES = [
-    SentenceVectors.of("space", TEXT, SPANS, shorten(VECTORS)),
-    SentenceVectors.of("space", "Call us.", (), np.zeros((0, 3), np.int8)),
+    ChunkSentenceVectors.of("space", TEXT, SPANS, quantize(VECTORS)),
+    ChunkSentenceVectors.of("space", "Call us.", (), np.zeros((0, 3), np.int8)),
 ]
 
 
@@ -57,16 +57,16 @@ def test_a_byte_a_number_moves_no_cosine_by_half_a_hundredth() -> None:
     embedder = BundledEmbedder.load(threads=1)
     vectors = embedder.embed(units)
     embedder.close()
-    brief = shorten(vectors)
+    brief = quantize(vectors)
     assert brief.nbytes * 4 == vectors.nbytes
-    assert np.abs(vectors @ vectors.T - vectors @ lengthen(brief).T).max() < 0.005
-    assert np.array_equal(shorten(lengthen(brief)), brief)
-    assert np.allclose(np.linalg.norm(lengthen(brief), axis=1), 1, atol=1e-6)
+    assert np.abs(vectors @ vectors.T - vectors @ dequantize(brief).T).max() < 0.005
+    assert np.array_equal(quantize(dequantize(brief)), brief)
+    assert np.allclose(np.linalg.norm(dequantize(brief), axis=1), 1, atol=1e-6)
 
 
 async def test_each_quotable_part_has_its_vector(files: ReadingFiles, kept: UUID, database: Database) -> None:
     """Shows what was written come back by its place in the text, the second time from memory."""
-    looked_up = KeptSentences(MendedReadings(files, database), "space")
+    looked_up = SentenceVectorStore(RepairingReadings(files, database), "space")
     for _ in range(2):
         found, nothing = await looked_up.vectors([(kept, 0, TEXT), (kept, 1, "Call us.")])
         assert list(found) == list(SPANS)
@@ -76,11 +76,11 @@ async def test_each_quotable_part_has_its_vector(files: ReadingFiles, kept: UUID
 
 async def test_what_does_not_fit_is_not_there(files: ReadingFiles, kept: UUID, database: Database) -> None:
     """Shows that another space, another text and a reading without sentences give no vector, and no error."""
-    readings, quick = MendedReadings(files, database), uuid4()
+    readings, quick = RepairingReadings(files, database), uuid4()
     await files.write(quick, [], CHUNKS, None)
-    assert await KeptSentences(readings, "another").vectors([(kept, 0, TEXT)]) == [{}]
+    assert await SentenceVectorStore(readings, "another").vectors([(kept, 0, TEXT)]) == [{}]
     places = [(kept, 0, TEXT.upper()), (quick, 0, TEXT)]
-    assert await KeptSentences(readings, "space").vectors(places) == [{}, {}]
+    assert await SentenceVectorStore(readings, "space").vectors(places) == [{}, {}]
 
 
 async def test_damaged_ones_are_done_without_and_made_again(
@@ -94,7 +94,7 @@ async def test_damaged_ones_are_done_without_and_made_again(
     (path,) = files.root.rglob("sentences.lines")
     path.write_bytes(path.read_bytes().replace(b"space", b"spice"))
     sound = await keep(files)
-    looked_up = KeptSentences(MendedReadings(files, database), "space")
+    looked_up = SentenceVectorStore(RepairingReadings(files, database), "space")
     damaged, others = await looked_up.vectors([(kept, 0, TEXT), (sound, 0, TEXT)])
     assert damaged == {}
     assert list(others) == list(SPANS)
@@ -110,7 +110,7 @@ async def test_a_disk_that_is_away_is_no_missing_vector(
     path.unlink()
     path.mkdir()
     with pytest.raises(BlobsUnavailable):
-        await KeptSentences(MendedReadings(files, database), "space").vectors([(kept, 0, TEXT)])
+        await SentenceVectorStore(RepairingReadings(files, database), "space").vectors([(kept, 0, TEXT)])
 
 
 @pytest.mark.parametrize("name", ["sentences.lines", "sentences.index"])

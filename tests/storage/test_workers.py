@@ -15,7 +15,7 @@ from storage.database import Database
 from storage.leases import Leases
 from storage.models import ChannelKey, Platform, Rung
 from storage.planning import Generations, plan
-from storage.reading_work import ReadingWork
+from storage.reading_work import ReadingQueue
 from storage.tables import BlobRow, DocumentRow, FolderRow, PublicationRow, ReadingRow, VersionRow
 
 CLAIMING = """
@@ -116,11 +116,11 @@ async def test_a_clock_that_is_put_back_keeps_no_work_waiting(database: Database
     with clock_ahead(timedelta(hours=3)):
         async with database.transaction() as session:
             await plan(session, generations)
-        early = ReadingWork(database, Leases(database, "early", 15), generations)
+        early = ReadingQueue(database, Leases(database, "early", 15), generations)
         claim = await early.claim(Rung.QUICK)
         assert claim is not None
         if resting:
             await early.give_back(claim, "the index does not answer", timedelta(seconds=30))
-    late = ReadingWork(database, Leases(database, "late", 15), generations)
+    late = ReadingQueue(database, Leases(database, "late", 15), generations)
     assert await late.claim(Rung.QUICK) is not None
     assert await late.claim(Rung.QUICK) is None

@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from alembic import op
 
-from storage.migrations.shape import tell_shape
+from storage.migrations.shape import write_planner_statistics
 
 revision = "0001"
 down_revision = None
@@ -24,7 +24,7 @@ def upgrade() -> None:
     _make_versions()
     _make_citations()
     _make_publications()
-    tell_shape(op.get_bind())
+    write_planner_statistics(op.get_bind())
 
 
 def _make_blobs() -> None:

@@ -4,7 +4,7 @@ import sqlalchemy as sa
 from alembic import op
 
 from storage.clock import utc_now
-from storage.migrations.shape import tell_shape
+from storage.migrations.shape import write_planner_statistics
 
 revision = "0002"
 down_revision = "0001"
@@ -21,7 +21,7 @@ def upgrade() -> None:
     _make_cached_vectors()
     _widen_citation_ids()
     _order_queues()
-    tell_shape(op.get_bind())
+    write_planner_statistics(op.get_bind())
 
 
 def _widen_folders() -> None:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ingestion.read.chunker import chunk_document
-from ingestion.read.outline import Outline
-from ingestion.read.sentences import pieces
+from ingestion.read.outline import HeadingDetector
+from ingestion.read.sentences import segments_of
 from reading.seen import Readout, Seen
 from storage.bundled import TOKENIZER, bundled
 from storage.models import Chunk
@@ -40,7 +40,7 @@ class QuickReadings:
         """The chunks of every file."""
         counter = PieceCounter(bundled(TOKENIZER))
         return {
-            name: chunk_document(pdf, name, limit=LIMIT, pieces=counter, window=WINDOW).chunks
+            name: chunk_document(pdf, name, limit=LIMIT, segments_of=counter, window=WINDOW).chunks
             for name, pdf in self.pdfs.items()
         }
 
@@ -77,11 +77,11 @@ def children_seconds() -> float:
 
 def _seen(pdf: ReadPdf) -> Seen:
     """Headings are what the chunker takes for them; the quick reading knows no tables and no figures."""
-    outline = Outline(pdf)
+    outline = HeadingDetector(pdf)
     headings = [
         (page.number, page.text[piece.start : piece.end])
         for number, page in enumerate(pdf.pages)
-        for piece in pieces(page.text, outline.lines(number))
+        for piece in segments_of(page.text, outline.lines(number))
         if piece.rank
     ]
     return Seen(headings, text={page.number: page.text for page in pdf.pages})

@@ -15,26 +15,26 @@ from core_fakes import Register, place_words
 from notice_shelf import NoticeShelf, open_shelf
 
 from bot.core.announcement import Announcement, announcement_paragraphs
-from bot.core.announcing import Announcing, Pace
-from bot.core.citation_desk import CitationDesk
+from bot.core.announcing import NotificationTiming, Notifier
+from bot.core.citation_desk import CitationService
 from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
 from bot.core.models import Answer, AnswerState, Citation, Question
-from bot.core.receipt_desk import ReceiptDesk
+from bot.core.receipt_desk import ReceiptBuilder
 from bot.core.routing import Routes
-from bot.core.trying import OFFERED, QuestionTrial
-from bot.core.writing_ports import Onlooker
+from bot.core.trying import MAX_OFFERED, SuggestedQuestions
+from bot.core.writing_ports import AnswerListener
 from storage.channels import Channels
 from storage.clock import clock_ahead
 from storage.database import Database
 from storage.models import Channel, ChannelKey, Chunk, Platform
 from storage.tables import FolderRow
-from storage.telling import tell_folder
+from storage.telling import record_folder
 
 IT = ChannelKey(Platform.SLACK, "T1", "C0IT")
 HR = ChannelKey(Platform.SLACK, "T1", "C0HR")
 ADMINS = ChannelKey(Platform.SLACK, "T1", "C0ADMINS")
 TEXT = "Backups run daily at 2:00 AM. The tapes are kept for 30 days. Restores are tested every quarter."
-HURRIED = Pace(quiet=0, hold=0)
+HURRIED = NotificationTiming(quiet=0, hold=0)
 
 
 @dataclass
@@ -74,7 +74,7 @@ class Oracle:
     version: int = 0
     asked: list[Question] = field(default_factory=list)
 
-    async def answer(self, question: Question, onlooker: Onlooker | None = None) -> Answer:
+    async def answer(self, question: Question, listener: AnswerListener | None = None) -> Answer:
         self.asked.append(question)
         cited = Citation(1, "", "a.pdf", 1, "quote", (), "https://example.test/v/1", self.version)
         return Answer(AnswerState.GROUNDED, "Daily [1].", (cited,))
@@ -101,17 +101,22 @@ class Office:
         return await open_shelf(self.database, key)
 
     async def announcing(
-        self, receipts: str = "channel", admin: ChannelKey | None = None, pace: Pace = HURRIED
-    ) -> Announcing:
+        self, receipts: str = "channel", admin: ChannelKey | None = None, pace: NotificationTiming = HURRIED
+    ) -> Notifier:
         """A process of its own on this database; it waits for nobody to be quiet."""
         channels, register = Channels(self.database), Register()
         shelf = NoticeShelf(self.database, await channels.ensure(IT), 0)
-        desk = ReceiptDesk(
-            shelf.notices, channels, QuestionTrial(self.oracle, OneText()), CitationDesk(register, register)
+        receipt_builder = ReceiptBuilder(
+            shelf.notices,
+            channels,
+            SuggestedQuestions(self.oracle, OneText()),
+            CitationService(register, register),
         )
         routes = Routes(receipts, await channels.ensure(admin) if admin else None)
         announcers = {Platform.SLACK: self.slack}
-        return Announcing(shelf.notices, channels, desk, routes=routes, announcers=announcers, pace=pace)
+        return Notifier(
+            shelf.notices, channels, receipt_builder, routes=routes, announcers=announcers, pace=pace
+        )
 
 
 @pytest.fixture
@@ -134,11 +139,11 @@ async def test_a_new_file_is_told_once_in_its_channel_with_questions_that_were_t
     await shelf.publish(office.oracle.version)
     announcing = await office.announcing()
     for _ in range(2):
-        await announcing.look()
+        await announcing.tick()
     (words,) = office.slack.words(IT)
     assert "backup.pdf" in words
     assert "• When do backups run?" in words
-    assert len(office.oracle.asked) == OFFERED
+    assert len(office.oracle.asked) == MAX_OFFERED
     assert {question.channel.tenant for question in office.oracle.asked} == {IT.tenant}
 
 
@@ -147,7 +152,7 @@ async def test_a_question_that_another_document_answers_is_not_offered(office: O
     shelf = await office.shelf()
     office.oracle.version = -1
     await shelf.publish(await shelf.add("backup.pdf"))
-    await (await office.announcing()).look()
+    await (await office.announcing()).tick()
     (words,) = office.slack.words(IT)
     assert "•" not in words
     (notice,) = await shelf.notices.recent(shelf.channel.id, 5)
@@ -161,7 +166,7 @@ async def test_many_files_are_one_message_that_names_five_and_the_failed_ones_fi
         await shelf.publish(await shelf.add(f"good-{number}.pdf"))
     for number in range(2):
         await shelf.fail(await shelf.add(f"bad-{number}.pdf", state="failed"))
-    await (await office.announcing()).look()
+    await (await office.announcing()).tick()
     (words,) = office.slack.words(IT)
     lines = words.splitlines()
     assert "40 PDFs" in lines[0]
@@ -179,7 +184,7 @@ async def test_files_that_answer_are_named_beside_any_number_of_failures(office:
     for number in range(3):
         office.oracle.version = await shelf.add(f"good-{number}.pdf")
         await shelf.publish(office.oracle.version)
-    await (await office.announcing()).look()
+    await (await office.announcing()).tick()
     (words,) = office.slack.words(IT)
     assert (words.count("bad-"), words.count("good-")) == (5, 2)
     assert "and 2 more that could not be read" in words
@@ -190,11 +195,11 @@ async def test_a_channel_that_is_still_busy_is_told_nothing_until_it_has_waited_
     """Shows that a batch waits for quiet, and not for ever."""
     shelf = await office.shelf()
     await shelf.publish(await shelf.add("a.pdf"))
-    busy = await office.announcing(pace=Pace(quiet=3600, longest=7200))
-    await busy.look()
+    busy = await office.announcing(pace=NotificationTiming(quiet=3600, longest=7200))
+    await busy.tick()
     assert not office.slack.posted
     with clock_ahead(timedelta(seconds=7201)):
-        await busy.look()
+        await busy.tick()
     assert len(office.slack.posted) == 1
 
 
@@ -203,7 +208,7 @@ async def test_each_channel_hears_of_its_own_files_only(office: Office) -> None:
     for key, file in ((IT, "it.pdf"), (HR, "hr.pdf")):
         shelf = await office.shelf(key)
         await shelf.publish(await shelf.add(file))
-    await (await office.announcing()).look()
+    await (await office.announcing()).tick()
     assert "hr.pdf" not in office.slack.words(IT)[0]
     assert "it.pdf" not in office.slack.words(HR)[0]
 
@@ -213,7 +218,7 @@ async def test_the_admin_setting_sends_all_receipts_to_the_admins_as_one_message
     for key, file in ((IT, "it.pdf"), (HR, "hr.pdf")):
         shelf = await office.shelf(key)
         await shelf.publish(await shelf.add(file))
-    await (await office.announcing("admin", ADMINS)).look()
+    await (await office.announcing("admin", ADMINS)).tick()
     (words,) = office.slack.words(ADMINS)
     assert f"it.pdf in {IT.tenant}" in words
     assert "hr.pdf" in words
@@ -226,7 +231,7 @@ async def test_without_anybody_to_tell_the_console_has_it(office: Office, receip
     """Shows that nothing is posted, and that nothing is lost."""
     shelf = await office.shelf()
     await shelf.publish(await shelf.add("a.pdf"))
-    await (await office.announcing(receipts)).look()
+    await (await office.announcing(receipts)).tick()
     assert not office.slack.posted
     assert await states(shelf) == ["kept"]
     assert len(await shelf.notices.recent(shelf.channel.id, 5)) == 1
@@ -237,7 +242,7 @@ async def test_a_local_channels_questions_are_tried_for_the_console(office: Offi
     shelf = await office.shelf(ChannelKey(Platform.LOCAL, "", "it"))
     office.oracle.version = await shelf.add("a.pdf")
     await shelf.publish(office.oracle.version)
-    await (await office.announcing()).look()
+    await (await office.announcing()).tick()
     (notice,) = await shelf.notices.recent(shelf.channel.id, 5)
     assert notice.questions
     assert "When do backups run?" in notice.questions
@@ -247,7 +252,7 @@ async def test_a_folders_problem_reaches_the_admins_and_not_the_channel(office: 
     """Shows where problems go, whatever the receipts' setting is."""
     shelf = await office.shelf()
     await set_problem(shelf, "it is empty: is the share mounted?")
-    await (await office.announcing("off", ADMINS)).look()
+    await (await office.announcing("off", ADMINS)).tick()
     (words,) = office.slack.words(ADMINS)
     assert "is the share mounted?" in words
     assert not office.slack.words(IT)
@@ -271,12 +276,12 @@ async def test_a_folder_that_wavers_is_told_only_where_it_ended_elsewhere(
     announcing = await office.announcing("off", ADMINS)
     for problem in told:
         await set_problem(shelf, problem)
-        await announcing.look()
+        await announcing.tick()
     before = len(office.slack.posted)
     assert before == len(told)
     for problem in unseen:
         await set_problem(shelf, problem)
-    await announcing.look()
+    await announcing.tick()
     since = office.slack.words(ADMINS)[before:]
     assert [part for words in since for part in heard if part in words] == heard
     assert len(since) == len(heard)
@@ -285,7 +290,7 @@ async def test_a_folder_that_wavers_is_told_only_where_it_ended_elsewhere(
 async def set_problem(shelf: NoticeShelf, problem: str | None) -> None:
     """A look at the folder finds this."""
     async with shelf.database.transaction() as session:
-        await tell_folder(session, shelf.folder, problem)
+        await record_folder(session, shelf.folder, problem)
         (await session.get_one(FolderRow, shelf.folder)).problem = problem
 
 
@@ -300,9 +305,9 @@ async def states_after_a_lost_post(office: Office) -> list[str]:
     shelf = await office.shelf()
     await shelf.publish(await shelf.add("a.pdf"))
     office.slack.is_lost = True
-    await (await office.announcing()).look()
+    await (await office.announcing()).tick()
     with clock_ahead(timedelta(minutes=5)):
-        await (await office.announcing()).look()
+        await (await office.announcing()).tick()
     return await states(shelf)
 
 
@@ -312,11 +317,11 @@ async def test_a_process_that_died_before_posting_is_made_good_by_the_next_one(o
     await shelf.publish(await shelf.add("a.pdf"))
     batch = await shelf.notices.claim(await shelf.notices.waiting(), 60)
     await shelf.notices.mark_posting(batch, shelf.channel.id, 60)
-    await (await office.announcing()).look()
+    await (await office.announcing()).tick()
     assert not office.slack.posted
     with clock_ahead(timedelta(minutes=5)):
         for _ in range(2):
-            await (await office.announcing()).look()
+            await (await office.announcing()).tick()
     assert [one.id for _, one in office.slack.posted] == [batch]
 
 
@@ -334,7 +339,7 @@ async def test_a_refusal_that_passes_leads_to_one_message_with_what_came_since(o
     office.slack.faults = [DeliveryError("Slack could not be reached") for _ in range(3)]
     for number in range(4):
         await shelf.publish(await shelf.add(f"{number}.pdf"))
-        await announcing.look()
+        await announcing.tick()
     (words,) = office.slack.words(IT)
     assert "4 PDFs" in words
 
@@ -344,7 +349,7 @@ async def test_a_channel_that_takes_nothing_of_ours_is_dropped(office: Office) -
     shelf = await office.shelf()
     await shelf.publish(await shelf.add("a.pdf"))
     office.slack.faults = [ChannelClosed("Slack refused: not_in_channel")]
-    await (await office.announcing()).look()
+    await (await office.announcing()).tick()
     assert await states(shelf) == ["dropped"]
 
 
@@ -353,6 +358,6 @@ async def test_logs_name_no_document(office: Office, caplog: pytest.LogCaptureFi
     caplog.set_level("INFO")
     shelf = await office.shelf()
     await shelf.publish(await shelf.add("Zanzibarium.pdf"))
-    await (await office.announcing()).look()
+    await (await office.announcing()).tick()
     assert "announcement=" in caplog.text
     assert "Zanzibarium" not in json.dumps(caplog.text)

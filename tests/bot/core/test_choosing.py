@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from core_fakes import make_evidence, make_passage
 
-from bot.core.choosing import Candidate, choose
+from bot.core.choosing import QuoteCandidate, select_quotes
 from storage.quotables import Quotable
 
 
 def part(
     text: str, score: float, *, file: str = "a.pdf", page: int = 1, start: int = 0, turns: int = 10_000
-) -> Candidate:
+) -> QuoteCandidate:
     """A scored part of a passage on ``page`` whose next page begins at offset ``turns``."""
     passage = make_passage(text, file=file, page=page)
     [item] = make_evidence(passage, page_starts=((0, page), (turns, page + 1)))
-    return Candidate(item, Quotable(start, start + len(text), text, is_row=False), (), score=score)
+    return QuoteCandidate(item, Quotable(start, start + len(text), text, is_row=False), (), score=score)
 
 
-def chosen(*ranked: Candidate, is_spanning: bool = False) -> list[str]:
-    return [candidate.unit.text for candidate in choose(ranked, is_spanning=is_spanning)]
+def chosen(*ranked: QuoteCandidate, is_spanning: bool = False) -> list[str]:
+    return [candidate.unit.text for candidate in select_quotes(ranked, is_spanning=is_spanning)]
 
 
 def test_a_page_is_quoted_further_and_other_pages_hardly() -> None:

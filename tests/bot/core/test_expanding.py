@@ -20,7 +20,7 @@ async def grown(texts: list[tuple[str, tuple[str, ...]]], *found: int, tokens: i
         for at, (text, path) in enumerate(texts)
     ]
     evidence = make_evidence(*(passages[at] for at in found))
-    return await Expansion(evidence, Shelf(passages), tokens).grow()
+    return await Expansion(evidence, Shelf(passages), tokens).expand()
 
 
 def ordinals(evidence: list[Evidence]) -> list[int]:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from core_fakes import BACKUPS, TRAVEL, HashEmbedder, ask, make_evidence, make_passage
 
-from bot.core.asking import Asked
+from bot.core.asking import QuestionTerms
 from bot.core.citing import verify
 from bot.core.extractive import ExtractiveAnswerer
 from bot.core.gate import EvidenceGate
@@ -146,7 +146,7 @@ def test_the_gate_opens_for_what_the_documents_cover(question: str, *, opens: bo
 
 def test_words_that_ask_weigh_nothing() -> None:
     """ "When do you" says nothing on what a text is about, even where no chunk holds these words."""
-    asked = Asked(ask("When do you repeat backups?", BACKUPS, TRAVEL))
+    asked = QuestionTerms(ask("When do you repeat backups?", BACKUPS, TRAVEL))
     assert set(asked.weights) == {"repeat", "backup"}
 
 

@@ -11,9 +11,9 @@ from core_fakes import ASKED_AT, Register, World, make_channel, make_status
 from bot.core.errors import ModelUnavailable
 from bot.core.exchange import Reply
 from bot.core.follow_ups import FollowUps
-from bot.core.leaning import Leaning, content_words, read_follow_up
+from bot.core.leaning import FollowUpKind, content_words, read_follow_up
 from bot.core.models import AnswerState, Question
-from bot.core.rewriting import LONGEST, ModelRewriter, is_faithful, show
+from bot.core.rewriting import MAX_QUESTION_CHARS, ModelRewriter, format_history, is_faithful
 from storage.analyzer import analyze
 from storage.memory_models import Turn
 
@@ -184,10 +184,8 @@ async def test_whatever_is_typed_has_a_wording(question: str) -> None:
 def test_the_kinds_of_leaning_are_told_apart() -> None:
     """Shows what a model is asked about although the rules would leave it alone."""
     said = set(analyze("request remote work form"))
-    kinds = {
-        text: read_follow_up(text, said).leaning for text in ("How is overtime paid out?", "and for us?")
-    }
-    assert list(kinds.values()) == [Leaning.UNSURE, Leaning.CONTRAST]
+    kinds = {text: read_follow_up(text, said).kind for text in ("How is overtime paid out?", "and for us?")}
+    assert list(kinds.values()) == [FollowUpKind.UNSURE, FollowUpKind.CONTRAST]
     assert content_words("how long does the probation last") == ["probation", "last"]
 
 
@@ -230,7 +228,7 @@ FAULTS = [
     "How many vacation days do Acme contractors get?",
     "Do contractors get thirty vacation days?",
     "and for contractors?",
-    "How many vacation days? " * LONGEST,
+    "How many vacation days? " * MAX_QUESTION_CHARS,
 ]
 
 
@@ -256,11 +254,11 @@ async def test_a_model_is_not_asked_about_a_question_that_stands_alone() -> None
 def test_a_model_reads_the_newest_turns_and_not_more_than_fits() -> None:
     """Shows the bound of what a thread costs."""
     history = [turn(f"Question {number}?", "word " * 150) for number in range(9)]
-    shown = show(history)
+    shown = format_history(history)
     assert "Question 8?" in shown
     assert "Question 0?" not in shown
     assert len(shown) < 2100
-    assert len(show([turn("x" * 9000)])) <= 2000
+    assert len(format_history([turn("x" * 9000)])) <= 2000
 
 
 def test_what_the_thread_says_may_be_said_again() -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from core_fakes import ASKED_AT, HashEmbedder, Shelf, ask, make_channel, make_evidence, make_passage
 
-from bot.core.asking import Asked
+from bot.core.asking import QuestionTerms
 from bot.core.gate import EvidenceGate
-from bot.core.glossary import MOST_SYNONYMS, embedded_text, find_synonyms, searched_terms
+from bot.core.glossary import MAX_SYNONYMS, embedded_text, find_synonyms, searched_terms
 from bot.core.models import AnalyzedQuestion, Question
 from bot.core.retriever import HybridRetriever
 from storage.analyzer import analyze
@@ -55,7 +55,7 @@ def test_a_greedy_glossary_is_bounded() -> None:
     """Shows that a question of a hundred known words is not searched for in two thousand others."""
     entries = [GlossaryEntry(f"term{n}", tuple(f"word{n}x{m}" for m in range(20))) for n in range(100)]
     question = " ".join(entry.term for entry in entries)
-    assert len(find_synonyms(question, entries)) == MOST_SYNONYMS
+    assert len(find_synonyms(question, entries)) == MAX_SYNONYMS
 
 
 def with_synonyms(question: AnalyzedQuestion, entry: GlossaryEntry) -> AnalyzedQuestion:
@@ -69,9 +69,9 @@ def test_a_text_that_says_it_otherwise_covers_the_question() -> None:
     vacation, time = "You get 30 days of vacation.", "Overtime is paid at all times."
     plain = ask("How much PTO?", vacation, time)
     known = with_synonyms(plain, PTO)
-    assert Asked(plain).coverage(analyze(vacation)) == 0
-    assert Asked(known).coverage(analyze(vacation)) == 1
-    assert Asked(known).coverage(analyze(time)) == 0
+    assert QuestionTerms(plain).coverage(analyze(vacation)) == 0
+    assert QuestionTerms(known).coverage(analyze(vacation)) == 1
+    assert QuestionTerms(known).coverage(analyze(time)) == 0
     gate = EvidenceGate()
     assert not gate.opens(plain, make_evidence(make_passage(vacation, title="")))
     assert gate.opens(known, make_evidence(make_passage(vacation, title="")))

@@ -23,7 +23,7 @@ from model_server import (
 )
 
 from bot.core.models import Answer, AnswerState
-from bot.generator import ModelAnswerer
+from bot.generator import ModelGenerator
 
 QUESTION = "When do backups run?"
 FIRST = {"text": "At 2 AM.", "quotes": [{"passage": 1, "quote": "Backups run daily at 2:00 AM"}]}
@@ -43,7 +43,7 @@ async def read(world: World, *endpoints: Handler | None, looker: Looker | None =
         models = []
         for handle in endpoints:
             url = await stack.enter_async_context(byte_server(handle)) if handle else await nobody()
-            connected = ModelAnswerer.connect("k", url, model="m", seconds=2)
+            connected = ModelGenerator.connect("k", url, model="m", seconds=2)
             models.append(await stack.enter_async_context(aclosing(connected)))
         return await world.answering(*models).answer(world.question(QUESTION), looker)
 

@@ -7,7 +7,7 @@ from core_fakes import make_evidence, make_passage
 
 from bot.core.citing import verify
 from bot.core.models import Claim, Draft, Passage, Quote
-from bot.core.polarity import ASSERTS, DENIES, opposed
+from bot.core.polarity import ASSERTS, DENIES, find_contradiction
 from bot.core.quotes import locate
 
 
@@ -16,7 +16,7 @@ def fault(said: str, passage: Passage | str, quote: str | None = None) -> str | 
     found = make_passage(passage) if isinstance(passage, str) else passage
     located = locate(Quote(1, quote or found.text), make_evidence(found))
     assert located is not None
-    return opposed(said, [located])
+    return find_contradiction(said, [located])
 
 
 TURNED = [

@@ -14,11 +14,11 @@ from core_fakes import BACKUPS, TRAVEL, BrokenOff, Looker, Scripted, World, make
 
 from bot.cli.records import render_record
 from bot.core.errors import ModelUnavailable
-from bot.core.exchange import helping_call
+from bot.core.exchange import auxiliary_call
 from bot.core.models import Answer, AnswerState, Claim, Draft, Prompt, Quote, Usage
 from bot.core.noting import AMBIGUOUS, NOWHERE
-from bot.core.recording import MOST_WAITING, Recorder, recording
-from bot.core.records import MOST_CHARACTERS
+from bot.core.recording import MAX_QUEUED, TraceWriter, writing_traces
+from bot.core.records import MAX_PROMPT_CHARS
 from storage.errors import DatabaseUnavailable, IndexUnavailable
 from storage.memory_models import Turn
 
@@ -49,7 +49,7 @@ class Drawer:
 async def asked(world: World, text: str, *models: Scripted, **more: Any) -> tuple[Answer, Json]:
     """An answer, and the one record that it left."""
     drawer = Drawer()
-    async with recording(drawer) as records:
+    async with writing_traces(drawer) as records:
         answering = world.answering(*models, records=records, **more)
         answer = await answering.answer(world.question(text))
     (record,) = drawer.kept
@@ -141,7 +141,7 @@ async def test_a_failure_leaves_what_was_known(world: World) -> None:
 async def test_a_draft_that_broke_off_tells_what_was_written_of_it(world: World) -> None:
     """What a person saw before the error is in the record, judged as it was."""
     drawer = Drawer()
-    async with recording(drawer) as records:
+    async with writing_traces(drawer) as records:
         answering = world.answering(Scripted(BrokenOff(DAILY)), records=records)
         await answering.answer(world.question(QUESTION), Looker())
     written = drawer.kept[0]["drafts"][0]
@@ -177,8 +177,8 @@ class HelpedRewriter:
     """Words every follow-up question by a call that it tells of."""
 
     async def rewrite(self, question: str, history: Sequence[Turn]) -> str:
-        with helping_call("rewrite") as call:
-            call.prompts.append(Prompt("Rules", "r" * MOST_CHARACTERS, with_schema=False))
+        with auxiliary_call("rewrite") as call:
+            call.prompts.append(Prompt("Rules", "r" * MAX_PROMPT_CHARS, with_schema=False))
             call.usage = Usage(30, 4)
             return QUESTION
 
@@ -188,13 +188,13 @@ async def test_calls_that_only_help_are_told_with_what_they_cost(world: World) -
     draft = Draft((DAILY,), usage=Usage(70, 9), prompts=(Prompt("R", "P", with_schema=True),))
     turn = Turn("What is backed up?", "What is backed up?", "All servers.")
     drawer = Drawer()
-    async with recording(drawer) as records:
+    async with writing_traces(drawer) as records:
         answering = world.answering(Scripted(draft), records=records, rewriter=HelpedRewriter())
         await answering.answer(replace(world.question("and when?"), history=(turn,)))
     (record,) = drawer.kept
     (call,) = record["helps"]
     assert (call["purpose"], call["error"], record["searched"]) == ("rewrite", None, QUESTION)
-    assert sum(len(one["system"] + one["user"]) for one in call["prompts"]) == MOST_CHARACTERS - 2
+    assert sum(len(one["system"] + one["user"]) for one in call["prompts"]) == MAX_PROMPT_CHARS - 2
     assert record["is_cut"]
     assert record["drafts"][0]["prompts"] == [{"system": "R", "user": "P", "with_schema": True}]
     assert (record["tokens"]["prompt"], record["tokens"]["completion"]) == (100, 13)
@@ -208,7 +208,7 @@ async def test_prompts_are_bounded(world: World) -> None:
     prompts = (Prompt("r" * 300_000, "q", with_schema=True), Prompt("r" * 300_000, "q\0", with_schema=True))
     _, record = await asked(world, QUESTION, Scripted(Draft((DAILY,), prompts=prompts)))
     kept = record["drafts"][0]["prompts"]
-    assert sum(len(one["system"]) + len(one["user"]) for one in kept) == MOST_CHARACTERS
+    assert sum(len(one["system"]) + len(one["user"]) for one in kept) == MAX_PROMPT_CHARS
     assert record["is_cut"]
     _, record = await asked(world, QUESTION, Scripted(Draft((DAILY,), prompts=(Prompt("r", "q\0", True),))))
     assert record["drafts"][0]["prompts"][0]["user"] == "q\N{REPLACEMENT CHARACTER}"
@@ -218,7 +218,7 @@ async def test_prompts_are_bounded(world: World) -> None:
 async def test_questions_that_nobody_asked_leave_none(world: World) -> None:
     """What is tried for a receipt is no question of a person."""
     drawer = Drawer()
-    async with recording(drawer) as records:
+    async with writing_traces(drawer) as records:
         await world.answering(records=records).answer(replace(world.question(QUESTION), is_trial=True))
     assert drawer.kept == []
 
@@ -226,7 +226,7 @@ async def test_questions_that_nobody_asked_leave_none(world: World) -> None:
 async def test_a_full_disk_costs_no_answer(world: World, caplog: pytest.LogCaptureFixture) -> None:
     """What cannot be kept is said by its id alone, and the next one is tried again."""
     drawer = Drawer(error=DatabaseUnavailable("disk full: When do"))
-    async with recording(drawer) as records:
+    async with writing_traces(drawer) as records:
         answering = world.answering(records=records)
         with caplog.at_level(logging.WARNING):
             answer = await answering.answer(world.question(QUESTION))
@@ -241,7 +241,7 @@ async def test_a_full_disk_costs_no_answer(world: World, caplog: pytest.LogCaptu
 
 async def test_a_database_that_hangs_delays_no_answer(world: World, caplog: pytest.LogCaptureFixture) -> None:
     """Answers do not wait for it, and only so many records do."""
-    answering = world.answering(records=Recorder(Drawer()))
-    for _ in range(MOST_WAITING + 1):
+    answering = world.answering(records=TraceWriter(Drawer()))
+    for _ in range(MAX_QUEUED + 1):
         await answering.answer(world.question("hello"))
     assert caplog.text.count("too many wait") == 1

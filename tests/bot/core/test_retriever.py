@@ -23,8 +23,8 @@ from core_fakes import (
 )
 
 from bot.core.exactness import exact_words, holds_exactly, identified_documents, rare_words
-from bot.core.fusion import cut, mix
-from bot.core.likeness import distinct
+from bot.core.fusion import cut, fuse
+from bot.core.likeness import without_near_duplicates
 from bot.core.models import Passage, Question
 from bot.core.naming import named_documents
 from bot.core.retriever import HybridRetriever
@@ -52,7 +52,7 @@ def test_scores_are_mixed_after_normalising() -> None:
     found = Found(
         [hit(1, 12.0), hit(2, 8.0), hit(3, 4.0)], [hit(2, 0.9), hit(1, 0.5), hit(4, 0.1)], PUBLICATIONS
     )
-    mixed = mix(found, 0.6)
+    mixed = fuse(found, 0.6)
     assert [(passage.ordinal, round(passage.score, 3)) for passage in mixed] == [
         (1, 0.8),
         (2, 0.7),
@@ -72,12 +72,12 @@ def test_a_leg_without_hits_takes_no_share(empty: str) -> None:
     """While only words are live, or when no word occurs, the other leg counts whole."""
     hits = [hit(1, 3.0), hit(2, 1.0)]
     found = Found([] if empty == "words" else hits, [] if empty == "vectors" else hits, PUBLICATIONS)
-    assert [passage.score for passage in mix(found, 0.6)] == [1.0, 0.0]
+    assert [passage.score for passage in fuse(found, 0.6)] == [1.0, 0.0]
 
 
 def test_nothing_found_is_no_error() -> None:
     """Two empty legs give no passages."""
-    assert mix(Found([], [], {}), 0.6) == []
+    assert fuse(Found([], [], {}), 0.6) == []
 
 
 def test_an_exact_hit_is_never_cut() -> None:
@@ -114,14 +114,17 @@ def test_copies_collapse_and_twins_do_not() -> None:
         make_passage(text.format(500).upper(), file="copy.pdf"),
         make_passage(text.format(900), file="other.pdf"),
     ]
-    assert [passage.publication.file for passage in distinct(passages)] == ["sop-it-04.pdf", "other.pdf"]
+    assert [passage.publication.file for passage in without_near_duplicates(passages)] == [
+        "sop-it-04.pdf",
+        "other.pdf",
+    ]
 
 
 def test_numbers_of_the_same_digits_are_not_the_same() -> None:
     """A limit of 1 in 20 pages and one of 12 in 0 are told apart, however long the rest of the page is."""
     rest = " ".join(f"word{chr(97 + number % 26)}{chr(97 + number // 26)}" for number in range(120))
     passages = [make_passage(f"{rest} limit 1 of 20"), make_passage(f"{rest} limit 12 of 0", ordinal=1)]
-    assert len(distinct(passages)) == 2
+    assert len(without_near_duplicates(passages)) == 2
 
 
 def test_nearly_equal_pages_collapse() -> None:
@@ -129,7 +132,7 @@ def test_nearly_equal_pages_collapse() -> None:
     words = [f"word{chr(97 + number % 26)}{chr(97 + number // 26)}" for number in range(200)]
     changed = [*words[:100], "other", *words[101:]]
     passages = [make_passage(" ".join(words)), make_passage(" ".join(changed), ordinal=1)]
-    assert len(distinct(passages)) == 1
+    assert len(without_near_duplicates(passages)) == 1
 
 
 def test_a_named_document_is_preferred() -> None:

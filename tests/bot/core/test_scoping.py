@@ -8,7 +8,7 @@ import pytest
 from core_fakes import ASKED_AT, make_channel
 
 from bot.core.models import Question
-from bot.core.scoping import Scopes, said_documents
+from bot.core.scoping import MetadataFilters, filtered_documents
 from storage.metadata_models import MetadataField
 from storage.models import DocumentStatus, Rung
 
@@ -28,7 +28,7 @@ DOCUMENTS = [BACKUP, LEAVE, OLD, NEW]
 
 
 def said(question: str) -> list[str]:
-    wanted = said_documents(question, DOCUMENTS)
+    wanted = filtered_documents(question, DOCUMENTS)
     return [one.file for one in DOCUMENTS if one.document in wanted]
 
 
@@ -69,7 +69,7 @@ def test_a_name_that_merely_occurs_is_none(question: str) -> None:
 
 def test_a_filter_that_leaves_nothing_out_is_none() -> None:
     """A channel of one handbook is searched whole."""
-    assert not said_documents("in the handbook, what about leave?", [NEW])
+    assert not filtered_documents("in the handbook, what about leave?", [NEW])
 
 
 class Known:
@@ -88,7 +88,7 @@ class Known:
 async def test_only_documents_that_answer_and_may_be_asked_are_chosen() -> None:
     """A deleted one is none, and a filter given beside the question holds, too."""
     gone = document("old/backup.pdf", "Backup and Restore", state="deleted", sop_id="SOP-IT-04")
-    scopes = Scopes(Known(*DOCUMENTS, gone))
+    scopes = MetadataFilters(Known(*DOCUMENTS, gone))
     question = Question("q", "When are backups tested in SOP-IT-04?", make_channel(), ASKED_AT)
     assert (await scopes.narrow(question)).documents == {BACKUP.document}
     elsewhere = Question(

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from bot.core.errors import DeliveryError, DeliveryUnclear
-from bot.core.showing import UNCLEAR_SECONDS, showing
+from bot.core.showing import UNCONFIRMED_SECONDS, live_updates
 from storage.errors import DatabaseUnavailable, LeaseLost
 
 
@@ -33,9 +33,9 @@ class Place:
 async def test_the_newest_text_is_sent_and_those_between_are_not() -> None:
     """The first one at once, then one per pace."""
     place = Place()
-    async with showing(place.write, 0.2) as onlooker:
+    async with live_updates(place.write, 0.2) as listener:
         for number in range(10):
-            onlooker.show(str(number))
+            listener.show(str(number))
             await asyncio.sleep(0.05)
     assert place.stands[0] == "0"
     assert 2 <= len(place.stands) <= 4
@@ -46,10 +46,10 @@ async def test_at_the_end_nothing_is_on_its_way_any_more() -> None:
     """An update in flight is waited for, so that nothing lands on top of the answer; the pause is not."""
     place = Place(seconds=0.2)
     started = time.perf_counter()
-    async with showing(place.write, 60) as onlooker:
-        onlooker.show("a")
+    async with live_updates(place.write, 60) as listener:
+        listener.show("a")
         await asyncio.sleep(0.05)
-        onlooker.show("b")
+        listener.show("b")
     assert (place.at_work, place.stands) == (0, ["a"])
     assert time.perf_counter() - started < 5
 
@@ -59,8 +59,8 @@ async def test_an_end_by_cancellation_waits_for_it_too() -> None:
     place = Place(seconds=0.2)
 
     async def work() -> None:
-        async with showing(place.write, 60) as onlooker:
-            onlooker.show("a")
+        async with live_updates(place.write, 60) as listener:
+            listener.show("a")
             await asyncio.sleep(60)
 
     task = asyncio.create_task(work())
@@ -77,9 +77,9 @@ async def test_an_end_by_cancellation_waits_for_it_too() -> None:
 async def test_the_first_failure_ends_it_and_harms_nobody(error: Exception) -> None:
     """A platform that asks for a pause gets it, and so does a question that is no longer ours."""
     place = Place(error)
-    async with showing(place.write, 0.01) as onlooker:
+    async with live_updates(place.write, 0.01) as listener:
         for text in "abc":
-            onlooker.show(text)
+            listener.show(text)
             await asyncio.sleep(0.05)
     assert place.stands == []
 
@@ -87,7 +87,7 @@ async def test_the_first_failure_ends_it_and_harms_nobody(error: Exception) -> N
 async def test_an_update_of_unknown_outcome_gets_time_to_appear() -> None:
     """It may still arrive: the answer is written after it."""
     started = time.perf_counter()
-    async with showing(Place(DeliveryUnclear("no reply")).write, 0.01) as onlooker:
-        onlooker.show("a")
+    async with live_updates(Place(DeliveryUnclear("no reply")).write, 0.01) as listener:
+        listener.show("a")
         await asyncio.sleep(0.05)
-    assert time.perf_counter() - started >= UNCLEAR_SECONDS
+    assert time.perf_counter() - started >= UNCONFIRMED_SECONDS

@@ -6,7 +6,7 @@ import pytest
 from core_fakes import make_passage
 
 from bot.core.models import Passage
-from bot.core.spanning import spans_documents, spread
+from bot.core.spanning import diversify, spans_documents
 
 
 def found(*scores: tuple[str, float]) -> list[Passage]:
@@ -49,18 +49,18 @@ def test_a_question_about_one_thing_spans_none(question: str) -> None:
 def test_every_document_that_has_something_to_say_comes_among_the_first() -> None:
     """Three documents: the best passage of each, then the second best, then those that hardly fit."""
     passages = found(("a", 0.9), ("a", 0.8), ("a", 0.7), ("b", 0.6), ("c", 0.5), ("b", 0.45), ("d", 0.1))
-    assert files(spread(passages)) == ["a", "b", "c", "a", "b", "a", "d"]
+    assert files(diversify(passages)) == ["a", "b", "c", "a", "b", "a", "d"]
 
 
 def test_two_named_documents_leave_the_others_for_the_end() -> None:
     """However well a third one fits."""
     passages = found(("a", 0.9), ("c", 0.8), ("c", 0.7), ("b", 0.3), ("a", 0.2))
     named = {one.publication.document_id for one in passages if one.publication.file in ("a", "b")}
-    assert files(spread(passages, named)) == ["a", "b", "a", "c", "c"]
+    assert files(diversify(passages, named)) == ["a", "b", "a", "c", "c"]
 
 
 def test_nothing_is_lost_and_nothing_comes_twice() -> None:
     """Turns change the order alone."""
     passages = found(("a", 0.9), ("b", 0.8), ("a", 0.7), ("b", 0.1), ("c", 0.05))
-    assert sorted(spread(passages), key=passages.index) == passages
-    assert spread([]) == []
+    assert sorted(diversify(passages), key=passages.index) == passages
+    assert diversify([]) == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.core.sentence_questions import question_of
-from bot.core.suggesting import LONGEST, suggest_questions
+from bot.core.suggesting import MAX_QUESTION_CHARS, suggest_questions
 from storage.models import Chunk
 
 BODY = "This is the text of the section and it is here for the reader with all of the words in it."
@@ -84,4 +84,4 @@ def test_questions_are_few_short_and_distinct() -> None:
     questions = suggest_questions(chunks, "", 6)
     assert 0 < len(questions) <= 6
     assert len(set(questions)) == len(questions)
-    assert all(len(question) <= LONGEST for question in questions)
+    assert all(len(question) <= MAX_QUESTION_CHARS for question in questions)

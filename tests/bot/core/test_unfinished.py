@@ -9,7 +9,7 @@ from model_server import pieces
 
 from bot.core.models import Claim, Quote
 from bot.core.prompting import ReplyFormat, read_reply
-from bot.core.unfinished import UnfinishedReply
+from bot.core.unfinished import StreamedReply
 
 FIRST = Claim('He said "at {2}" \\ [daily].', (Quote(1, "runs, daily"), Quote(2, "}]")))
 SECOND = Claim("Überall.", (Quote(3, "everywhere\n"),))
@@ -25,10 +25,10 @@ MARKED = "CLAIM: At two.\nQUOTE 1: runs daily\nQUOTE [2]: at two\n\nclaim: Every
 def told(text: str, reply_format: ReplyFormat = ReplyFormat.JSON, size: int = 1) -> list[tuple[Claim, int]]:
     """Each sentence, and after how many characters it was told."""
     heard, found = 0, []
-    reply = UnfinishedReply(reply_format, lambda claim: found.append((claim, heard)))
+    reply = StreamedReply(reply_format, lambda claim: found.append((claim, heard)))
     for piece in pieces(text, size):
         heard += len(piece)
-        reply.hear(piece)
+        reply.feed(piece)
     return found
 
 

@@ -10,14 +10,14 @@ import pytest
 from core_fakes import ASKED_AT, WORDS, HashEmbedder, Shelf, World, make_channel, make_passage
 
 from bot.core.answering import Answering
-from bot.core.citation_desk import CitationDesk
+from bot.core.citation_desk import CitationService
 from bot.core.errors import ModelUnavailable
 from bot.core.extractive import ExtractiveAnswerer
 from bot.core.gate import EvidenceGate
 from bot.core.models import AnswerState, Question, Retrieval
 from bot.core.retriever import HybridRetriever
-from bot.core.widening import Rewords, WideningRetriever, content_words
-from bot.core.writing import Writing
+from bot.core.widening import MultiQueryMode, QueryExpansionRetriever, content_words
+from bot.core.writing import AnswerWriter
 from storage.analyzer import analyze
 from storage.glossary_models import GlossaryEntry
 from storage.models import Channel
@@ -79,7 +79,7 @@ async def test_a_question_that_nothing_widens_is_searched_for_as_it_is() -> None
     inner = watched()
     asked = question("who sells parking permits?")
     found, plain = (
-        await WideningRetriever(inner, Book()).retrieve(asked),
+        await QueryExpansionRetriever(inner, Book()).retrieve(asked),
         await inner.retriever.retrieve(asked),
     )
     assert (found.passages, found.figures) == (plain.passages, plain.figures)
@@ -89,7 +89,7 @@ async def test_a_question_that_nothing_widens_is_searched_for_as_it_is() -> None
 async def test_candidates_of_all_wordings_are_merged_by_their_best_score() -> None:
     """Shows that what another wording finds stands beside what the question finds, and each once."""
     reworder = Reworder(["duration of parental leave"])
-    retriever = WideningRetriever(watched(), Book(), reworder, rewords=Rewords.ALWAYS)
+    retriever = QueryExpansionRetriever(watched(), Book(), reworder, rewords=MultiQueryMode.ALWAYS)
     retrieval = await retriever.retrieve(question("time with a baby, sold at desks"))
     assert sorted(passage.ordinal for passage in retrieval.passages) == [0, 1]
     assert {passage.ordinal: passage.bm25 for passage in retrieval.passages} == {0: 4.0, 1: 3.0}
@@ -101,13 +101,13 @@ async def test_candidates_of_all_wordings_are_merged_by_their_best_score() -> No
 async def test_a_model_is_asked_only_when_the_setting_says_so() -> None:
     """Shows that by default no model hears a question, and under "missed" only after a miss."""
     for rewords, is_wide, calls in [
-        (Rewords.NEVER, True, 0),
-        (Rewords.MISSED, False, 0),
-        (Rewords.MISSED, True, 1),
-        (Rewords.ALWAYS, False, 1),
+        (MultiQueryMode.NEVER, True, 0),
+        (MultiQueryMode.MISSED, False, 0),
+        (MultiQueryMode.MISSED, True, 1),
+        (MultiQueryMode.ALWAYS, False, 1),
     ]:
         reworder = Reworder(["parental leave"])
-        retriever = WideningRetriever(watched(), Book(), reworder, rewords=rewords)
+        retriever = QueryExpansionRetriever(watched(), Book(), reworder, rewords=rewords)
         await retriever.retrieve(question("baby?", is_wide=is_wide))
         assert reworder.asked == ["baby?"] * calls
 
@@ -116,7 +116,7 @@ async def test_a_model_that_fails_leaves_the_questions_own_words(caplog: pytest.
     """Shows that a question is answered without it, and the log says so by the question's id."""
     inner = watched()
     reworder = Reworder(ModelUnavailable("down"))
-    retriever = WideningRetriever(inner, Book(), reworder, rewords=Rewords.ALWAYS)
+    retriever = QueryExpansionRetriever(inner, Book(), reworder, rewords=MultiQueryMode.ALWAYS)
     with caplog.at_level(logging.WARNING):
         retrieval = await retriever.retrieve(question("who sells parking permits?"))
     plain = await inner.retriever.retrieve(question("who sells parking permits?"))
@@ -129,7 +129,9 @@ async def test_each_wording_has_the_glossary_of_its_own_words() -> None:
     """Shows that a term which only a model's wording holds is followed, too."""
     inner = watched()
     book = Book((GlossaryEntry("maternity", ("parental",)),))
-    retriever = WideningRetriever(inner, book, Reworder(["maternity rules"]), rewords=Rewords.ALWAYS)
+    retriever = QueryExpansionRetriever(
+        inner, book, Reworder(["maternity rules"]), rewords=MultiQueryMode.ALWAYS
+    )
     await retriever.retrieve(question("baby?"))
     assert [[one.text for one in asked.synonyms] for asked in inner.asked] == [[], ["parental"]]
 
@@ -144,7 +146,7 @@ async def test_a_wide_search_answers_the_same_question() -> None:
     """Shows that fewer words are searched for, the glossary counts in both directions, the text stays."""
     inner = watched()
     book = Book((GlossaryEntry("parental leave", ("baby break",)),))
-    retriever = WideningRetriever(inner, book)
+    retriever = QueryExpansionRetriever(inner, book)
     retrieval = await retriever.retrieve(question("how long is the baby break?", is_wide=True))
     (asked,) = inner.asked
     assert asked.text == "baby break?"
@@ -153,15 +155,15 @@ async def test_a_wide_search_answers_the_same_question() -> None:
     assert retrieval.question.synonyms == asked.synonyms
 
 
-def answering(world: World, retriever: WideningRetriever) -> Answering:
+def answering(world: World, retriever: QueryExpansionRetriever) -> Answering:
     return Answering(
         retriever=retriever,
-        writing=Writing(ExtractiveAnswerer(HashEmbedder())),
+        writing=AnswerWriter(ExtractiveAnswerer(HashEmbedder())),
         gate=EvidenceGate(),
         chunks=world.shelf,
         figures=world.shelf,
         documents=world.register,
-        desk=CitationDesk(world.register, world.register),
+        citations=CitationService(world.register, world.register),
     )
 
 
@@ -170,7 +172,7 @@ async def test_before_a_refusal_there_is_one_second_look_that_may_answer(world: 
     inner = watched(replace(world.shelf, passages=make_shelf().passages))
     world.shelf.passages = make_shelf().passages
     book = Book((GlossaryEntry("parental leave", ("baby break",)),))
-    answer = await answering(world, WideningRetriever(inner, book)).answer(question("baby break?"))
+    answer = await answering(world, QueryExpansionRetriever(inner, book)).answer(question("baby break?"))
     assert [asked.is_wide for asked in inner.asked] == [False, True]
     assert answer.state is AnswerState.GROUNDED
     assert "Parental leave is 16 weeks" in answer.text
@@ -180,7 +182,9 @@ async def test_before_a_refusal_there_is_one_second_look_that_may_answer(world: 
 async def test_a_second_look_is_judged_like_the_first(world: World) -> None:
     """Shows that a wide search opens no gate by being wide, and that there is no third look."""
     inner = watched(world.shelf)
-    answer = await answering(world, WideningRetriever(inner, Book())).answer(question("capital of Peru?"))
+    answer = await answering(world, QueryExpansionRetriever(inner, Book())).answer(
+        question("capital of Peru?")
+    )
     assert [asked.is_wide for asked in inner.asked] == [False, True]
     assert answer.state is AnswerState.NOT_FOUND
     assert WORDS.not_found in answer.text
@@ -190,7 +194,7 @@ async def test_a_models_wording_can_open_the_gate(world: World) -> None:
     """Shows that the words of the documents count as the question's own when a model found them."""
     inner = watched(world.shelf)
     reworder = Reworder(["daily backups"])
-    retriever = WideningRetriever(inner, Book(), reworder, rewords=Rewords.MISSED)
+    retriever = QueryExpansionRetriever(inner, Book(), reworder, rewords=MultiQueryMode.MISSED)
     answer = await answering(world, retriever).answer(question("safety copies?"))
     assert answer.state is AnswerState.GROUNDED
     assert answer.citations[0].file == "sop-it-04.pdf"

@@ -15,9 +15,9 @@ from llmock.pytest_plugin import LLMock
 
 from bot.core.errors import ModelError, ModelReplyUnusable, ModelUnavailable, RerankerError
 from bot.core.exchange import collected_calls
-from bot.model_calls import ModelCalls, ShortAsk
-from bot.rerankers.judgement import ModelReranker
-from bot.rewording import ModelRewording
+from bot.model_calls import ModelCalls, ShortRequest
+from bot.rerankers.judgement import LlmReranker
+from bot.rewording import MultiQueryModel
 
 QUESTION = ask("When do backups run?")
 PASSAGES = [make_passage(f"text {number}", ordinal=number) for number in range(3)]
@@ -28,7 +28,7 @@ def calls(url: str, *, key: str = "k", seconds: float = 5) -> ModelCalls:
 
 
 async def judged(url: str, *, seconds: float = 5) -> list[float]:
-    async with aclosing(ModelReranker(calls(url, seconds=seconds))) as reranker:
+    async with aclosing(LlmReranker(calls(url, seconds=seconds))) as reranker:
         return list(await reranker.relevance(QUESTION, PASSAGES))
 
 
@@ -92,7 +92,7 @@ async def test_a_model_in_trouble_costs_no_more_than_its_time(
 
 
 async def reworded(url: str, question: str) -> list[str]:
-    async with aclosing(ModelRewording(calls(url))) as rewording:
+    async with aclosing(MultiQueryModel(calls(url))) as rewording:
         return list(await rewording.wordings(question))
 
 
@@ -134,7 +134,7 @@ async def test_a_model_that_is_down_is_unavailable(llmock: LLMock) -> None:
 async def test_a_real_model_judges_or_fails_as_a_reranker_may(language_model: LanguageModel) -> None:
     """Shows that a real server takes prompt and schema; so small a model may write anything."""
     connected = calls(language_model.url, key=language_model.key, seconds=100)
-    async with aclosing(ModelReranker(connected)) as reranker:
+    async with aclosing(LlmReranker(connected)) as reranker:
         outcome = await asyncio.gather(reranker.relevance(QUESTION, PASSAGES[:2]), return_exceptions=True)
     (scores,) = outcome
     if isinstance(scores, BaseException):
@@ -149,7 +149,7 @@ async def test_a_real_model_judges_or_fails_as_a_reranker_may(language_model: La
 async def test_a_real_model_keeps_to_the_schema_of_a_short_call(language_model: LanguageModel) -> None:
     """Shows that constrained JSON comes back as a value, and a wrong key as an error."""
     schema = {"type": "object", "properties": {"wet": {"type": "boolean"}}, "required": ["wet"]}
-    wet = ShortAsk("test", "Reply in JSON.", "Is water wet?", schema, tokens=32)
+    wet = ShortRequest("test", "Reply in JSON.", "Is water wet?", schema, tokens=32)
     async with aclosing(calls(language_model.url, key=language_model.key, seconds=100)) as connected:
         assert await connected.ask(wet, lambda value: isinstance(value["wet"], bool))
     async with aclosing(calls(language_model.url, key="wrong", seconds=60)) as connected:
@@ -184,7 +184,7 @@ async def test_every_call_is_collected_with_what_was_sent(llmock: LLMock) -> Non
 async def test_a_rewording_is_collected_too(llmock: LLMock) -> None:
     """Shows the same of further wordings, and of a reply without any."""
     llmock.reply(json.dumps({"wordings": ["When is data saved?"]})).reply('{"wordings": 5}')
-    async with aclosing(ModelRewording(calls(llmock.base_url()))) as rewording:
+    async with aclosing(MultiQueryModel(calls(llmock.base_url()))) as rewording:
         with collected_calls() as made:
             assert await rewording.wordings("When do backups run?") == ["When is data saved?"]
             with pytest.raises(ModelReplyUnusable):

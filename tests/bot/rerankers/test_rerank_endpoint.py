@@ -14,7 +14,7 @@ from aiohttp import web
 from core_fakes import ask, make_passage
 
 from bot.core.errors import RerankerError
-from bot.rerankers.endpoint import EndpointReranker
+from bot.rerankers.endpoint import ApiReranker
 from storage.analyzer import analyze
 from storage.tokens import count_tokens
 
@@ -96,8 +96,8 @@ def data_form(body: dict[str, Any]) -> web.Response:
     return web.json_response({"object": "list", "data": scored})
 
 
-def connect(url: str, **wanted: Any) -> EndpointReranker:
-    return EndpointReranker.connect(
+def connect(url: str, **wanted: Any) -> ApiReranker:
+    return ApiReranker.connect(
         url, "the-key", **{"model": "rerank-1", "seconds": 5.0, "tokens": 512, **wanted}
     )
 
@@ -116,7 +116,7 @@ async def test_every_common_form_gives_the_scores_in_the_order_of_the_passages(f
 async def test_a_long_passage_is_cut_and_an_endpoint_of_one_model_is_told_none() -> None:
     """Shows that no more than the window is sent, and neither a model nor a key that is not set."""
     async with serving(documents_form) as server:
-        bare = EndpointReranker.connect(server.url, None, model=None, seconds=5, tokens=64)
+        bare = ApiReranker.connect(server.url, None, model=None, seconds=5, tokens=64)
         async with aclosing(bare) as reranker:
             await reranker.relevance(QUESTION, [*PASSAGES, make_passage("backup tapes " * 500, title="")])
     (body,) = server.bodies

@@ -22,7 +22,7 @@ from memory_inbox import MemoryInbox
 from bot.core.incoming import IncomingMessage
 from bot.core.models import Answer, AnswerState, Citation
 from bot.settings import BotSettings
-from bot.slack.door import PATH, SlackDoor, slack_messenger
+from bot.slack.door import PATH, SlackAdapter, slack_messenger
 
 SECRET = "signing-secret-of-the-test"
 
@@ -74,11 +74,11 @@ def slack_settings(api_url: str = "http://127.0.0.1:9/api/", **others: Any) -> B
     return BotSettings(slack_bot_token="xoxb-test", slack_api_url=api_url, **others)
 
 
-def open_door(settings: BotSettings, inbox: MemoryInbox) -> SlackDoor:
+def open_door(settings: BotSettings, inbox: MemoryInbox) -> SlackAdapter:
     """The door of these settings, in front of this inbox."""
     messenger = slack_messenger(settings)
     assert messenger
-    return SlackDoor(settings, messenger, inbox.receive)
+    return SlackAdapter(settings, messenger, inbox.receive)
 
 
 @pytest.fixture

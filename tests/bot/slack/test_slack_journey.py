@@ -17,7 +17,7 @@ from engines.slack import APP_TOKEN, BOT, HR, IT, SECRET, SlackDouble, StartSlac
 from playwright.async_api import Browser
 
 from bot.settings import BotSettings
-from bot.slack.door import SlackDoor
+from bot.slack.door import SlackAdapter
 
 pytestmark = pytest.mark.engine("slack")
 
@@ -114,7 +114,9 @@ async def test_a_person_sees_the_answer_and_its_buttons_in_the_browser(
 
 @pytest.fixture
 def open_workspace(
-    settings_for: Callable[..., BotSettings], new_inbox: Callable[[], Any], door_for: Callable[..., SlackDoor]
+    settings_for: Callable[..., BotSettings],
+    new_inbox: Callable[[], Any],
+    door_for: Callable[..., SlackAdapter],
 ) -> Callable[[str, StartSlack, AsyncExitStack], Awaitable[Workspace]]:
     """``await open_workspace(mode, start_slack, stack)``: Slack and bot, each knowing the other's address."""
 
@@ -133,7 +135,7 @@ def open_workspace(
     return open_it
 
 
-async def _serve(door: SlackDoor, port: int, stack: AsyncExitStack) -> None:
+async def _serve(door: SlackAdapter, port: int, stack: AsyncExitStack) -> None:
     app = web.Application()
     door.add_routes(app)
     runner = web.AppRunner(app)
@@ -142,7 +144,7 @@ async def _serve(door: SlackDoor, port: int, stack: AsyncExitStack) -> None:
     await web.TCPSite(runner, "127.0.0.1", port).start()
 
 
-async def _until_ready(door: SlackDoor) -> None:
+async def _until_ready(door: SlackAdapter) -> None:
     for _ in range(100):
         if await door.is_ready():
             return

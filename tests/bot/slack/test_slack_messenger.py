@@ -12,7 +12,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from bot.core.announcement import Announcement, Entry
+from bot.core.announcement import Announcement, AnnouncementEntry
 from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
 from bot.core.languages import Language
 from bot.core.models import Answer, AnswerState, CitedPage
@@ -25,7 +25,7 @@ ADDRESS = {"channel": "C1", "ts": "17.1", "thread": "17.1", "key": "T1:C1:17.1"}
 DIRECT = {"channel": "D1", "ts": "17.1", "thread": None, "key": "T1:D1:17.1"}
 ANSWER = Answer(AnswerState.GROUNDED, "Daily [1].")
 ANNOUNCED = Announcement(
-    "b1", "1 PDF is new here.", (Entry("a.pdf: 2 pages", (), ("When do backups run?",)),)
+    "b1", "1 PDF is new here.", (AnnouncementEntry("a.pdf: 2 pages", (), ("When do backups run?",)),)
 )
 SINCE = datetime(2026, 1, 5, tzinfo=UTC)
 
@@ -230,7 +230,7 @@ async def test_a_channel_without_the_bot_is_closed(
 def test_an_announcement_is_inert_and_within_slacks_limits_whatever_the_documents_are_called() -> None:
     """Shows that names from documents make no mention, link or markup, and that buttons are only ours."""
     evil = "<!channel> <https://evil.example|here> & www.evil.example"
-    entries = tuple(Entry(evil * 9, (evil * 9,) * 3, (evil,) * 3) for _ in range(5))
+    entries = tuple(AnnouncementEntry(evil * 9, (evil * 9,) * 3, (evil,) * 3) for _ in range(5))
     source = CitedPage((), evil, evil, "https://footnote.example/v/1")
     shown = render_announcement(Announcement("b1", "5 PDFs", entries, ("and 37 more",), (source,) * 5))
     words = json.dumps([shown.text, shown.blocks], ensure_ascii=False)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from slack_sdk.models.blocks import Block
 
 from bot.core.languages import Language
-from bot.core.models import Answer, AnswerState, Citation, Figure, NearestPage
+from bot.core.models import Answer, AnswerFigure, AnswerState, Citation, NearestPage
 from bot.slack.render import render
 from storage.models import Box
 
@@ -55,9 +55,9 @@ def cited(number: int, title: str = "Backups", file: str = "sop.pdf", page: int 
     return Citation(number, title, file, page or number, "quote", (), f"{LINK}{number}")
 
 
-def shown_figure(page: int, caption: str) -> Figure:
+def shown_figure(page: int, caption: str) -> AnswerFigure:
     """One figure with its link."""
-    return Figure("sop.pdf", page, caption, Box(0, 0, 1, 1), f"{LINK}figure-{page}")
+    return AnswerFigure("sop.pdf", page, caption, Box(0, 0, 1, 1), f"{LINK}figure-{page}")
 
 
 def answer(text: str, citations: tuple[Citation, ...] = (), **others: Any) -> Answer:

@@ -13,7 +13,7 @@ from aiohttp import WSMsgType, web
 from aiohttp.test_utils import TestServer
 
 from bot.settings import BotSettings
-from bot.slack.door import SlackDoor
+from bot.slack.door import SlackAdapter
 from storage.errors import DatabaseUnavailable, SettingsError
 
 EVENT = {
@@ -74,7 +74,7 @@ async def inbox(
     server: SocketServer,
     settings_for: Callable[..., BotSettings],
     new_inbox: Callable[[], Any],
-    door_for: Callable[..., SlackDoor],
+    door_for: Callable[..., SlackAdapter],
 ) -> AsyncIterator[Any]:
     """An inbox behind a door that is connected to the server."""
     inbox = new_inbox()
@@ -124,7 +124,7 @@ async def test_a_refused_bot_token_is_said_at_the_start(
     server: SocketServer,
     settings_for: Callable[..., BotSettings],
     new_inbox: Callable[[], Any],
-    door_for: Callable[..., SlackDoor],
+    door_for: Callable[..., SlackAdapter],
 ) -> None:
     """A wrong token is a sentence for the admin that names the variable."""
     server.refusal = "invalid_auth"
@@ -134,7 +134,9 @@ async def test_a_refused_bot_token_is_said_at_the_start(
 
 
 async def test_an_unreachable_slack_does_not_stop_the_start(
-    settings_for: Callable[..., BotSettings], new_inbox: Callable[[], Any], door_for: Callable[..., SlackDoor]
+    settings_for: Callable[..., BotSettings],
+    new_inbox: Callable[[], Any],
+    door_for: Callable[..., SlackAdapter],
 ) -> None:
     """The service starts, is not ready, and stops at once while it still waits for Slack."""
     door = door_for(settings_for("http://127.0.0.1:9/api/", slack_app_token="xapp-test"), new_inbox())

@@ -12,7 +12,7 @@ from memory_inbox import MemoryInbox
 from bot.core.incoming import IncomingMessage
 from bot.core.models import Answer, AnswerState, Citation
 from bot.settings import BotSettings
-from bot.teams.door import TeamsDoor, teams_messenger
+from bot.teams.door import TeamsAdapter, teams_messenger
 
 
 def name_of(conversation: str) -> str:
@@ -33,12 +33,12 @@ def answer_to(message: IncomingMessage) -> Answer:
     return Answer(AnswerState.GROUNDED, text, citations)
 
 
-def open_in_development(inbox: MemoryInbox) -> TeamsDoor:
+def open_in_development(inbox: MemoryInbox) -> TeamsAdapter:
     """A door that takes messages of this machine without tokens."""
     settings = BotSettings(teams_development=True)
     messenger = teams_messenger(settings)
     assert messenger
-    return TeamsDoor(settings, messenger, inbox.receive)
+    return TeamsAdapter(settings, messenger, inbox.receive)
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from engines.playground import (
 )
 from playwright.async_api import Browser
 
-from bot.teams.door import TeamsDoor
+from bot.teams.door import TeamsAdapter
 from storage.models import ChannelKey, Platform
 
 pytestmark = pytest.mark.engine("playground")
@@ -42,7 +42,7 @@ class Tenant:
 async def tenant(
     start_playground: StartPlayground,
     new_inbox: Callable[[], Any],
-    development_door: Callable[[Any], TeamsDoor],
+    development_door: Callable[[Any], TeamsAdapter],
 ) -> AsyncIterator[Tenant]:
     """The Playground before a bot that runs in development."""
     inbox, port = new_inbox(), free_port()

@@ -10,7 +10,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from bot.core.announcement import Announcement, Entry
+from bot.core.announcement import Announcement, AnnouncementEntry
 from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
 from bot.core.languages import Language
 from bot.core.models import Answer, AnswerState, Citation, CitedPage
@@ -215,7 +215,9 @@ async def test_an_announcement_is_one_card_in_the_channel_itself(
     place = messenger.announcing_place(CHANNEL, teams.address)
     assert place is not None
     source = CitedPage((), EVIL, EVIL, "https://footnote.example/v/1")
-    told = Announcement("b1", "1 PDF is new here.", (Entry(EVIL, (EVIL,), (EVIL,)),), (), (source,))
+    told = Announcement(
+        "b1", "1 PDF is new here.", (AnnouncementEntry(EVIL, (EVIL,), (EVIL,)),), (), (source,)
+    )
     await messenger.announce(place, told)
     ((_, conversation, activity),) = teams.sent
     assert conversation == CONVERSATION.split(";", maxsplit=1)[0]

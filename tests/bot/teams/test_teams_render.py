@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bot.core.languages import Language
-from bot.core.models import Answer, AnswerState, Citation, Figure, NearestPage
+from bot.core.models import Answer, AnswerFigure, AnswerState, Citation, NearestPage
 from bot.teams.connector import card_activity, text_activity
 from bot.teams.render import render
 from storage.models import Box
@@ -125,7 +125,7 @@ def test_each_cited_page_has_one_button_and_the_rest_one_control() -> None:
 
 def test_each_figure_has_a_button_under_the_sources() -> None:
     """Its label names the page, however long the caption; without a source it has the card to itself."""
-    figure = Figure("sop.pdf", 7, "A long caption " * 20, Box(0, 0, 1, 1), f"{LINK}figure")
+    figure = AnswerFigure("sop.pdf", 7, "A long caption " * 20, Box(0, 0, 1, 1), f"{LINK}figure")
     message = render(replace(answer("x [1]", cited(1)), figures=(figure,)), 5)
     assert message.card
     title, url = (message.card["body"][-1]["actions"][0][key] for key in ("title", "url"))

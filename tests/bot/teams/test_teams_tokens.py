@@ -19,7 +19,7 @@ from aiohttp.test_utils import TestServer
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from bot.settings import BotSettings
-from bot.teams.door import PATH, TeamsDoor, teams_messenger
+from bot.teams.door import PATH, TeamsAdapter, teams_messenger
 from bot.teams.service_urls import is_local, is_microsofts
 from bot.teams.tokens import ISSUER, KeysUnavailable, SigningKeys, TokenRefused
 from storage.errors import DatabaseUnavailable, SettingsError
@@ -115,7 +115,7 @@ async def door(openid: OpenId, new_inbox: Callable[[], Any]) -> AsyncIterator[Do
     """The door of a configured bot that takes its keys from the local server."""
     inbox, messenger = new_inbox(), teams_messenger(settings())
     assert messenger
-    teams = TeamsDoor(settings(), messenger, inbox.receive, SigningKeys(f"{openid.url}/openid"))
+    teams = TeamsAdapter(settings(), messenger, inbox.receive, SigningKeys(f"{openid.url}/openid"))
     app = web.Application()
     teams.add_routes(app)
     async with AsyncExitStack() as stack:
@@ -310,7 +310,7 @@ def test_development_replies_to_this_machine_only(url: str, trusted: bool) -> No
 
 
 async def test_development_listens_to_this_machine_only(
-    development_door: Callable[[Any], TeamsDoor], new_inbox: Callable[[], Any]
+    development_door: Callable[[Any], TeamsAdapter], new_inbox: Callable[[], Any]
 ) -> None:
     """A page in a browser that reaches us under a foreign host name is refused; so is a foreign reply URL."""
     app = web.Application()

@@ -11,7 +11,7 @@ from aiohttp.test_utils import TestClient
 from web_house import House, Visit, make_pdf
 
 from bot.core.languages import Language
-from bot.core.models import Answer, AnswerState, Figure, NearestPage, UnreadFile
+from bot.core.models import Answer, AnswerFigure, AnswerState, NearestPage, UnreadFile
 from bot.core.reply_words import reply_words
 from storage.models import Box, Channel, ChannelKey, Platform
 
@@ -90,7 +90,7 @@ async def test_a_figure_comes_with_its_caption_and_its_place(client: TestClient,
     """It stands among the sources, with a page that the viewer opens."""
     channel = await house.channel("alpha")
     link = f"{house.public_url}/v/abc"
-    figure = Figure("a.pdf", 3, "Figure 1. Emissions", Box(0, 0, 1, 1), link)
+    figure = AnswerFigure("a.pdf", 3, "Figure 1. Emissions", Box(0, 0, 1, 1), link)
     house.answering.answers["Chart?"] = Answer(AnswerState.GROUNDED, "Here.", figures=(figure,))
     answer = json.loads((await ask(client, channel, "Chart?"))[1])
     assert answer["figures"] == [

@@ -125,7 +125,7 @@ async def test_what_was_tried_is_offered_and_failed_files_come_first(
 ) -> None:
     """Questions of the newest receipts are suggestions; a file that cannot be read heads the list."""
     channel, shelved = await shelve_three(house)
-    await tell(house, channel, shelved[0], ["How red is it?", "How round is it?"])
+    await on_claim(house, channel, shelved[0], ["How red is it?", "How round is it?"])
     await fail(house, channel, "broken.pdf", "It is protected by a password.")
     shown = await (await client.get(f"/console/channels/{channel.id}")).json()
     assert [one["question"] for one in shown["suggestions"]] == ["How red is it?", "How round is it?"]
@@ -135,7 +135,7 @@ async def test_what_was_tried_is_offered_and_failed_files_come_first(
     assert (shown["progress"]["files"], shown["progress"]["quarantined"]) == (4, 1)
 
 
-async def tell(house: House, channel: Channel, shelved: Shelved, questions: list[str]) -> None:
+async def on_claim(house: House, channel: Channel, shelved: Shelved, questions: list[str]) -> None:
     """A receipt whose questions were tried."""
     notice = NoticeRow(
         kind="live", channel_id=channel.id, document_id=shelved.document, version_id=shelved.version
@@ -201,7 +201,7 @@ async def test_an_admin_sees_what_vanished_and_gives_a_word_in_the_browser(
 async def test_a_suggestion_is_asked_by_a_click(page: Page, client: TestClient, house: House) -> None:
     """A question that was tried when its file came is one click away."""
     channel, shelved = await shelve_three(house)
-    await tell(house, channel, shelved[0], ["How red is <b>it</b>?"])
+    await on_claim(house, channel, shelved[0], ["How red is <b>it</b>?"])
     citation = await house.cite(channel, shelved[0], 1, "Page of apples")
     cited = (channel, citation, "About apples", "apples.pdf")
     house.answering.answers["How red is <b>it</b>?"] = house.answer("Very. [1]", cited)

@@ -13,7 +13,7 @@ from waiting import ready
 from storage.errors import IndexUnavailable
 from storage.index import live as live_module
 from storage.index.contract import Index
-from storage.index.live import Found, LiveIndex
+from storage.index.live import LiveIndex, SearchHits
 from storage.models import Channel, LivePublication, Platform, Rung, TenantName
 
 
@@ -74,7 +74,7 @@ async def write(index: Index, tenant: TenantName, publication: UUID, chunks: int
     await index.seal(tenant, publication, chunks=chunks, vectors=chunks, space=SPACE)
 
 
-def shown(found: Found) -> set[tuple[UUID, int]]:
+def shown(found: SearchHits) -> set[tuple[UUID, int]]:
     """Publications with their number of hits by words."""
     ids = [hit.publication for hit in found.words]
     return {(one, ids.count(one)) for one in ids}
@@ -98,7 +98,7 @@ async def test_a_channel_without_a_tenant_finds_nothing(index: Index) -> None:
     """Shows that a channel nothing was ever published to is empty, not an error."""
     channel = Channel(1, new_tenant(), Platform.LOCAL, "new", 1)
     live = LiveIndex(index, Publications(), SPACE)
-    assert await live.find(channel, ["backup"], ready(axis(0)), limit=5) == Found()
+    assert await live.find(channel, ["backup"], ready(axis(0)), limit=5) == SearchHits()
     assert await live.document_frequencies(channel, ["backup"]) == (0, {"backup": 0})
 
 
@@ -119,7 +119,7 @@ async def test_thousands_of_hidden_publications_are_checked_after_the_query(
 ) -> None:
     """Shows that above the filter's bound the limit is doubled until the live chunks are there."""
     states, live = Publications(), uuid4()
-    states.states = {uuid4(): "retired" for _ in range(live_module.MOST_HIDDEN)}
+    states.states = {uuid4(): "retired" for _ in range(live_module.MAX_HIDDEN)}
     retired = [uuid4() for _ in range(30)]
     states.states |= dict.fromkeys(retired, "retired") | {live: "live"}
     await index.write(channel.tenant, [chunk(one, 0, "backup") for one in retired])
@@ -174,7 +174,7 @@ async def test_a_channel_that_never_rests_ends_in_an_error_not_in_a_loop(
     index: Index, channel: Channel
 ) -> None:
     """Shows that asking again is bounded."""
-    for _ in range(live_module.MOST_ROUNDS):
+    for _ in range(live_module.MAX_ROUNDS):
         await index.write(channel.tenant, [chunk(uuid4(), 0, "backup")])
     with pytest.raises(IndexUnavailable):
         await LiveIndex(index, Restless(), SPACE).find(channel, ["backup"], None, limit=1)

@@ -19,7 +19,7 @@ import pytest
 from index_samples import chunk, new_tenant
 
 from storage.errors import EngineStartError, IndexUnavailable
-from storage.index import weaviate_server
+from storage.index import weaviate_server as weaviate_server_module
 from storage.index.contract import Filters
 from storage.index.weaviate_index import WeaviateIndex
 from storage.index.weaviate_process import HOST, default_binary, end, new_identity, spawn
@@ -153,7 +153,7 @@ async def test_the_state_file_is_for_this_user_alone(server: WeaviateServer, tmp
     assert (folder / "server.json").stat().st_mode & 0o777 == 0o600
     assert (folder / "log.txt").stat().st_mode & 0o777 == 0o600
     assert folder.stat().st_mode & 0o777 == 0o700
-    assert weaviate_server.read_identity(folder) == server.identity
+    assert weaviate_server_module.read_identity(folder) == server.identity
 
 
 @needs_weaviate
@@ -237,7 +237,7 @@ async def test_an_orphan_is_ended_and_its_data_taken_over(tmp_path: Path) -> Non
     folder.mkdir()
     identity = new_identity()
     orphan = await spawn(default_binary(), folder / "data", folder / "log.txt", identity)
-    weaviate_server.write_identity(folder, identity.of_process(orphan.pid))
+    weaviate_server_module.write_identity(folder, identity.of_process(orphan.pid))
     server = await WeaviateServer.start_or_attach(tmp_path)
     assert not is_running(orphan.pid)
     assert (server.is_owner, server.api_key, server.pid != orphan.pid) == (True, identity.api_key, True)

@@ -17,7 +17,7 @@ from typing import TypeVar
 import pytest
 
 from storage.errors import ReaderKilled
-from storage.pdf.owner import Parent, ParentEnded
+from storage.pdf.owner import ForkServerClient, ForkServerEnded
 from storage.pdf.process import PdfProcess
 from storage.settings import StorageSettings
 
@@ -131,13 +131,13 @@ async def test_closing_ends_the_program_and_starting_twice_starts_one(pdfs: Path
 
 async def test_a_job_for_a_program_that_just_ended_leaves_no_file_open(pdfs: Path) -> None:
     """Neither end of the result's pipe stays behind when the job cannot be sent."""
-    parent = await Parent.start("text")
+    parent = await ForkServerClient.start("text")
     with (pdfs / "plain.pdf").open("rb") as source:
         os.kill(parent.pid, signal.SIGKILL)
         while _is_running(parent.pid):  # without a turn for the loop, which would notice
             time.sleep(0.01)  # noqa: ASYNC251
         before = os.listdir("/proc/self/fd")
-        with pytest.raises(ParentEnded):
+        with pytest.raises(ForkServerEnded):
             await parent.run({"do": "read", "seconds": 5}, source.fileno())
         after = os.listdir("/proc/self/fd")
     await parent.aclose()

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.pdf.placing import Matrix
+from storage.pdf.placing import PageTransform
 from storage.pdf.text import PageText, read_page
 from storage.word_map import SCALE
 
@@ -59,7 +59,7 @@ PAGES = st.builds(
 
 
 def read(raw: dict[str, Any]) -> PageText:
-    return read_page(raw, 1, Matrix(SCALE / 600, 0, 0, SCALE / 800, 0, 0), WhitePaper(), set())
+    return read_page(raw, 1, PageTransform(SCALE / 600, 0, 0, SCALE / 800, 0, 0), WhitePaper(), set())
 
 
 @given(PAGES)

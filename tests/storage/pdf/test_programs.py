@@ -6,14 +6,14 @@ import asyncio
 from pathlib import Path
 
 from storage.pdf import wire
-from storage.pdf.program import Program
+from storage.pdf.program import ForkServerPool
 
 JOB = {"do": "render", "page": 1, "dpi": 72, "memory": 400 * 1024 * 1024, "seconds": 5}
 
 
 async def test_a_program_starts_at_its_first_job_and_is_closed_when_idle(pdfs: Path) -> None:
     """It costs memory only while it has work, and the next job starts another."""
-    program = Program("text", idle_seconds=0.05)
+    program = ForkServerPool("text", idle_seconds=0.05)
     assert program.pid is None
     with (pdfs / "plain.pdf").open("rb") as source:
         drawn = wire.picture(await program.run(JOB, source.fileno()))
@@ -32,7 +32,7 @@ async def test_a_program_starts_at_its_first_job_and_is_closed_when_idle(pdfs: P
 
 async def test_a_program_that_is_never_idle_for_long_is_kept(pdfs: Path) -> None:
     """A job under way is not cut off by the rest that another began."""
-    program = Program("text", idle_seconds=0.01)
+    program = ForkServerPool("text", idle_seconds=0.01)
     with (pdfs / "plain.pdf").open("rb") as one, (pdfs / "plain.pdf").open("rb") as two:
         drawn = await asyncio.gather(program.run(JOB, one.fileno()), program.run(JOB, two.fileno()))
     await program.aclose()
