@@ -33,7 +33,7 @@ soak: $(VENV)/.developing ## kill it [KILLS=2000] times on every engine; Ctrl-C,
 	@PYTHONPATH=.:tests:tests/soak $(EVENLY) tests/isolated.sh $(BIN)/python tests/soak/soak.py --kills $(or $(KILLS),2000) $(ROUND)
 
 soak-hostile: $(VENV)/.developing ## drop [FILES=10000] hostile files on it; Ctrl-C, and it goes on next time
-	@PYTHONPATH=.:tests:tests/ingestion tests/isolated.sh $(BIN)/python tests/hostile/soak_hostile.py --files $(or $(FILES),10000) $(ROUND)
+	@PYTHONPATH=.:tests tests/isolated.sh $(BIN)/python tests/hostile/soak_hostile.py --files $(or $(FILES),10000) $(ROUND)
 
 bench-ingest: $(VENV)/.developing ## measure ingestion beside the bare libraries [QUICK=1] [ROWS=scan,read,...] [WEAVIATE_URL=embedded]
 	@PYTHONPATH=.:tests $(BIN)/python tests/bench/bench_ingest.py $(if $(QUICK),--quick) --rows "$(ROWS)"

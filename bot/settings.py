@@ -1,12 +1,29 @@
-"""Settings of the bot room: answering, links, and the doors."""
+"""Settings of the bot room: answering, links, and the doors.
+
+Whether a host is this very machine: what the console and the Teams development switch trust.
+"""
 
 from __future__ import annotations
 
+import ipaddress
+from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import Field, SecretStr
 
-from storage.settings import FootnoteSettings
+from ingestion.settings import IngestionSettings
+from ingestion.sources.shares.settings import ShareSettings
+from storage.settings import FootnoteSettings, StorageSettings, load, refuse_unknown
+
+
+def is_loopback_host(host: str | None) -> bool:
+    """Whether a host name or address, in lower case and without port or brackets, is this machine's own."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host or "").is_loopback
+    except ValueError:
+        return False
 
 
 class BotSettings(FootnoteSettings):
@@ -126,20 +143,6 @@ class BotSettings(FootnoteSettings):
         4000, ge=100, le=100_000, description="Longest question that is read, in characters."
     )
 
-    memory_days: float = Field(
-        30,
-        gt=0,
-        le=3650,
-        description="Days a thread's questions and answers are kept, so that follow-ups are understood.",
-    )
-    record_days: float = Field(
-        30,
-        ge=0,
-        le=3650,
-        description="Days the record of a question is kept: what was found, sent to a model, written and "
-        "dropped; 0 keeps none.",
-    )
-
     receipts: str = Field(
         "channel",
         pattern="^(channel|admin|off)$",
@@ -212,3 +215,34 @@ class BotSettings(FootnoteSettings):
         False,
         description="Take Teams messages without tokens, from loopback only: for the Agents Playground.",
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The settings of all three rooms."""
+
+    storage: StorageSettings
+    bot: BotSettings
+    ingestion: IngestionSettings
+
+    @property
+    def home(self) -> Path:
+        """The folder that everything the program keeps lies under."""
+        return self.storage.home_path
+
+    @property
+    def inbox(self) -> Path:
+        """The watched folder; each folder in it is a channel."""
+        return (self.ingestion.inbox or self.home / "inbox").expanduser().absolute()
+
+
+def load_settings(*, host: str | None = None, port: int | None = None, inbox: Path | None = None) -> Settings:
+    """Read and check every setting; arguments of the command line win.
+
+    Raises:
+        SettingsError: a setting is missing, unknown or out of bounds.
+    """
+    rooms = (StorageSettings, BotSettings, IngestionSettings, ShareSettings)
+    refuse_unknown(rooms)
+    storage = load(StorageSettings)
+    return Settings(storage, load(BotSettings, host=host, port=port), load(IngestionSettings, inbox=inbox))

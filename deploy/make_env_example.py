@@ -11,7 +11,7 @@ from pydantic_core import PydanticUndefined
 
 from bot.settings import BotSettings
 from ingestion.settings import IngestionSettings
-from ingestion.sources.settings import ShareSettings
+from ingestion.sources.shares.settings import ShareSettings
 from storage.settings import FootnoteSettings, StorageSettings
 
 HEAD = """\

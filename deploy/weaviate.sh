@@ -5,7 +5,7 @@
 set -eu
 
 cd "$(dirname "$0")/.."
-version=$(sed -n 's/^WEAVIATE_VERSION = "\(.*\)"$/\1/p' storage/index/weaviate_process.py)
+version=$(sed -n 's/^WEAVIATE_VERSION = "\(.*\)"$/\1/p' storage/index/weaviate/process.py)
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/footnote"
 target="$cache/weaviate-$version"
 module="github.com/weaviate/weaviate/cmd/weaviate-server"
@@ -40,7 +40,7 @@ tell_time() {
     while sleep 10; do seconds=$((seconds + 10)); say "building, $seconds s"; done
 }
 
-[ -n "$version" ] || fail "the pinned version was not found in storage/index/weaviate_process.py"
+[ -n "$version" ] || fail "the pinned version was not found in storage/index/weaviate/process.py"
 if [ -x "$target/weaviate-server" ]; then echo "$target/weaviate-server"; exit 0; fi
 
 mkdir -p "$cache" || fail "$cache cannot be written to"

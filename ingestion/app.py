@@ -1,55 +1,84 @@
-"""The ingestion room as one object: it watches an inbox, ingests once, and does the work that follows."""
+"""The ingestion room as one object: it watches an inbox, ingests once, and does the work that follows.
+
+What became of an ingestion: the last thing that ``footnote ingest`` says.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ingestion.outcome import IngestResult, result_of
-from ingestion.publish.publishing import Publisher
-from ingestion.publish.reconciling import Reconciler, Repairs
-from ingestion.publish.verifying import Verifier
-from ingestion.read.cutting import ChunkingClient
-from ingestion.read.describing import FigureDescriber, VisionModel
-from ingestion.read.full_reading import FullReader
-from ingestion.read.generations import generations_of
-from ingestion.read.looking import LayoutChunker, PageViewer
-from ingestion.read.quick_reading import QuickReader
-from ingestion.read.sentence_embedding import SentenceEmbedder
+from ingestion.folder_map.inbox import channel_of_folder
+from ingestion.jobs.compute_pool import ComputePool
+from ingestion.jobs.scheduler import Scheduler
+from ingestion.jobs.worker import Worker
+from ingestion.pipeline import Steps
+from ingestion.publish.publisher import Publisher
+from ingestion.publish.reconciler import Reconciler, Repairs, Verifier
+from ingestion.reading.captioning import FigureDescriber, VisionModel
+from ingestion.reading.chunk_jobs import ChunkingClient
+from ingestion.reading.full import FullReader, LayoutChunker, PageViewer
+from ingestion.reading.generations import generations_of
+from ingestion.reading.quick import QuickReader
+from ingestion.reading.sentence_vectors import SentenceEmbedder
 from ingestion.settings import IngestionSettings
-from ingestion.sources.listing import first_level
-from ingestion.steps import Steps
+from ingestion.sources.local import first_level
+from ingestion.watch.batch_ingest import BatchIngest, IngestBatch
 from ingestion.watch.intake import Intake
-from ingestion.watch.single_run import BatchIngest, IngestBatch
 from ingestion.watch.watcher import Watcher
-from ingestion.wish.channel_folders import channel_of_folder
-from ingestion.work.lease_owner import own_name
-from ingestion.work.schedule import Scheduler
-from ingestion.work.side_process import ComputePool
-from ingestion.work.worker import Worker
-from storage.arrivals import Arrivals
-from storage.blobs import Blobs
-from storage.channels import Channels
-from storage.database import Database
-from storage.embedding import Embedder
-from storage.folder_passwords import FolderPasswords
-from storage.folders import Folders
-from storage.index.contract import Index
-from storage.leases import Leases
-from storage.locked_readings import LockedReadings
+from storage.chat.channels import Channels
+from storage.documents.arrivals import Arrivals
+from storage.documents.ingest_status import IngestStatus
+from storage.documents.progress import Progress
+from storage.embeddings.base import Embedder
+from storage.embeddings.vector_cache import VectorCache
+from storage.files.blobs import Blobs
+from storage.files.reading_files import ReadingFiles
+from storage.folders.folders import Folders
+from storage.folders.passwords import FolderPasswords
+from storage.index.base import Index
 from storage.models import Channel, Rung
-from storage.planning import GapFinder, Generations, set_current_generations
-from storage.progress import Progress
-from storage.publication_work import PublicationQueue
-from storage.purging import PurgeQueue
-from storage.reading_work import ReadingQueue
-from storage.readings import ReadingFiles
-from storage.reconciling import Inventory
-from storage.vector_cache import VectorCache
+from storage.queues.inventory import Inventory
+from storage.queues.planner import GapFinder, Generations, set_current_generations
+from storage.queues.publication_queue import PublicationQueue
+from storage.queues.purge import PurgeQueue
+from storage.queues.reading_queue import ReadingQueue
+from storage.queues.reading_repair import LockedReadings
+from storage.sql.database import Database
+from storage.sql.leases import Leases, own_name
+
+
+@dataclass(frozen=True, slots=True)
+class IngestResult:
+    """What became of an ingestion."""
+
+    files: int
+    live: int
+    """Files that answer."""
+    pages: int
+    """Pages that answer."""
+    quarantined: tuple[tuple[str, str], ...]
+    """(file, sentence for an admin) of every file that could not be read."""
+    waiting_for_ocr: tuple[str, ...] = ()
+    """Files that answer once OCR has read them."""
+    skipped: tuple[str, ...] = ()
+    """Loose PDFs that no channel was named for."""
+
+
+def result_of(statuses: Sequence[IngestStatus]) -> IngestResult:
+    """What became of these documents."""
+    return IngestResult(
+        files=len(statuses),
+        live=sum(one.rung is not None for one in statuses),
+        pages=sum(one.pages for one in statuses),
+        quarantined=tuple((one.file, one.reason) for one in statuses if one.reason is not None),
+        waiting_for_ocr=tuple(one.file for one in statuses if one.waits_for_ocr),
+    )
+
 
 __all__ = ["IngestResult", "Ingestion"]
 

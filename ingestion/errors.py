@@ -3,7 +3,7 @@
 ::
 
     IngestionError
-    ├── NotSettled      the file changed while it was copied: look again later
+    ├── FileChanged      the file changed while it was copied: look again later
     ├── NotAFile        a link, pipe, device or vanished entry: nothing to take
     └── Refused         the file itself is the reason; the message tells an admin what to do
         └── Unreadable  its rights or its disk are: it is tried again without having changed

@@ -2,6 +2,10 @@
 
 Pages are physical and count from 1. Boxes are fractions (0-1) of the displayed page, origin at its
 top left, after crop and rotation.
+
+A figure of a document: a picture or a chart, with what is said about it and what can be read in it.
+
+What a document says of itself, as it crosses the borders between rooms.
 """
 
 from __future__ import annotations
@@ -9,17 +13,14 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from storage.errors import InvalidTenant
-
-if TYPE_CHECKING:
-    from storage.metadata_models import MetadataField
 
 _TENANT = re.compile(r"sl_[A-Z0-9]{2,24}_[A-Z0-9]{2,24}|(?:ms|lo)_[a-z2-7]{52}")
 
@@ -290,3 +291,104 @@ class InboxItem:
     """What names the placeholder, once it is known."""
     answer: dict[str, Any] | None
     """The answer, once it is known."""
+
+
+class FigureKind(StrEnum):
+    """What a figure is; ``unknown`` rather than a guess."""
+
+    BAR = "bar"
+    LINE = "line"
+    PIE = "pie"
+    OTHER = "other"
+    """A flow chart, map, photograph or diagram: surely none of the three."""
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A picture or chart of one page; decoration is none."""
+
+    page: int
+    box: Box
+    kind: FigureKind
+    holds_data: bool
+    """It shows numbers, not only things."""
+    chunk: int | None
+    """Ordinal of the chunk it stands in; None on a page without text."""
+    heading_path: tuple[str, ...]
+    caption: str
+    """The document's own words for it, '' when it gives none."""
+    context: str
+    """Sentences of its chunk that name it, or that stand around it."""
+    text: str
+    """What is printed in it, or what OCR reads there; never to be quoted."""
+    description: str = ""
+    """What a vision model says of it, '' where none was asked; never to be quoted."""
+
+    @property
+    def said(self) -> str:
+        """All that is known of it in words, what is missing left out: this is embedded."""
+        return "\n".join(filter(None, (self.caption, self.description, self.context, self.text)))
+
+
+KEY = "metadata"
+"""Under which a reading's details hold it."""
+
+FIELDS = (
+    "sop_id", "version", "department", "effective", "last_updated", "title", "author", "organisation",
+    "document_type", "language",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataField:
+    """One value of a document's metadata and where it is printed."""
+
+    name: str
+    value: str
+    """As printed, or as an admin says."""
+    page: int | None
+    """Counted from 1; None: it is an admin's word."""
+    boxes: tuple[Box, ...]
+    day: str | None = None
+    """Of a date that can be read in one way, as in 2024-03-01."""
+
+
+def self_description(metadata: Mapping[str, MetadataField]) -> str:
+    """A document's metadata in one line: ``SOP-IT-04, version 2.1, IT, effective 2024-01-15``."""
+    shown = {name: one.day or one.value for name, one in metadata.items()}
+    return ", ".join(phrase.format(shown[name]) for name, phrase in _PHRASES.items() if name in shown)
+
+
+def kept_of(fields: Iterable[MetadataField]) -> dict[str, Any]:
+    """As they are kept under ``KEY``."""
+    return {one.name: [one.value, one.page, [list(box) for box in one.boxes], one.day] for one in fields}
+
+
+def metadata_of(details: Mapping[str, Any], corrected: Mapping[str, str]) -> dict[str, MetadataField]:
+    """The fields by name: what a reading's details hold, and over it an admin's words."""
+    printed = {
+        name: MetadataField(name, value, page, tuple(Box(*box) for box in boxes), day)
+        for name, (value, page, boxes, day) in details.get(KEY, {}).items()
+    }
+    said = {name: MetadataField(name, value, None, ()) for name, value in corrected.items()}
+    return {name: one for name, one in (printed | said).items() if one.value}
+
+
+def says(metadata: Mapping[str, MetadataField], wanted: Mapping[str, str]) -> bool:
+    """Whether a document says all of this of itself: each value as printed, in any case, or as a day."""
+    return all(name in metadata and _is_value(metadata[name], value) for name, value in wanted.items())
+
+
+def _is_value(one: MetadataField, value: str) -> bool:
+    wanted = " ".join(value.split()).casefold()
+    return wanted in (" ".join(one.value.split()).casefold(), one.day)
+
+
+_PHRASES = {
+    "sop_id": "{}",
+    "version": "version {}",
+    "department": "{}",
+    "effective": "effective {}",
+    "last_updated": "updated {}",
+}

@@ -2,11 +2,16 @@
 
 Each room describes its own settings by subclassing ``FootnoteSettings``; ``refuse_unknown`` is
 called once by the composition root with all of them, because a mistyped variable is nobody's.
+
+Secrets that a line names and does not hold: ``env:NAME`` or ``file:/absolute/path``.
+
+``referenced.py`` follows them.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Iterable
 from pathlib import Path
@@ -19,7 +24,24 @@ from pydantic_settings.sources import InitSettingsSource, PydanticBaseSettingsSo
 
 from storage.crash_points import VARIABLE as CRASH_AT
 from storage.errors import SettingsError
-from storage.references import fault_of
+
+_FORM = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*|file:/[^\0]+")
+_OURS = re.compile(r"FOOTNOTE_|DATABASE_URL$|WEAVIATE_|OPENAI_|AWS_|SLACK_|MicrosoftApp", re.IGNORECASE)
+"""Variables of our own settings, however they are spelled."""
+
+
+def fault_of(reference: str) -> str | None:
+    """What is wrong with a reference as it is written; the sentence does not repeat it."""
+    if not _FORM.fullmatch(reference):
+        return (
+            "write where the password is found and not the password: env:NAME (a variable of the service's "
+            "environment, or of .env) or file:/absolute/path"
+        )
+    kind, _, name = reference.partition(":")
+    if kind == "env" and _OURS.match(name):
+        return "the variable belongs to Footnote's own settings: keep the PDFs' password in one of its own"
+    return None
+
 
 PREFIX = "FOOTNOTE_"
 DEFAULT_HOME = Path(".footnote")
@@ -196,6 +218,20 @@ class StorageSettings(FootnoteSettings):
     )
     ocr_seconds: int = Field(
         120, ge=10, le=3600, description="Time limit of the child that reads a page by OCR, in seconds."
+    )
+
+    memory_days: float = Field(
+        30,
+        gt=0,
+        le=3650,
+        description="Days a thread's questions and answers are kept, so that follow-ups are understood.",
+    )
+    record_days: float = Field(
+        30,
+        ge=0,
+        le=3650,
+        description="Days the record of a question is kept: what was found, sent to a model, written and "
+        "dropped; 0 keeps none.",
     )
 
     @property

@@ -6,12 +6,14 @@ import ast
 import subprocess
 import sys
 from fnmatch import fnmatchcase
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 from sources import Module, modules
 
-ROOTS = ("bot.engines", "bot.searching", "bot.service", "bot.serving", "bot.cli")
+PROGRAMS = ("bot", "ingestion", "storage")
+ROOTS = ("bot.app", "bot.bootstrap", "bot.cli")
 """The composition root and the command line in front of it: they know every concrete class."""
 
 HOMES = {
@@ -20,88 +22,162 @@ HOMES = {
     "botbuilder": ("bot.teams",),
     "botframework": ("bot.teams",),
     "jwt": ("bot.teams",),
-    "aiohttp": ("bot.rerankers.endpoint", "bot.slack", "bot.teams", "bot.web", *ROOTS),
+    "aiohttp": ("bot.rerankers.rerank_api", "bot.slack", "bot.teams", "bot.web", *ROOTS),
     "jinja2": ("bot.web",),
     "openai": (
-        "bot.model_endpoint",
-        "ingestion.read.vision_endpoint",
-        "storage.embedding_endpoint",
+        "bot.llm.chat_model",
+        "ingestion.reading.captioning",
+        "storage.embeddings.openai_embedder",
     ),
-    "fsspec": ("ingestion.sources.generic", "ingestion.sources.protocols", "ingestion.sources.s3"),
-    "s3fs": ("ingestion.sources.s3",),
-    "botocore": ("ingestion.sources.s3",),
-    "paramiko": ("ingestion.sources.sftp",),
-    "smbclient": ("ingestion.sources.smb",),
-    "smbprotocol": ("ingestion.sources.smb",),
-    "webdav4": ("ingestion.sources.webdav",),
-    "apscheduler": ("ingestion.work.schedule",),
-    "weaviate": ("storage.index.weaviate_*",),
-    "httpx": ("ingestion.sources.webdav", "storage.index.weaviate_*"),
+    "fsspec": (
+        "ingestion.sources.shares.fsspec_share",
+        "ingestion.sources.shares.registry",
+        "ingestion.sources.shares.s3",
+    ),
+    "s3fs": ("ingestion.sources.shares.s3",),
+    "botocore": ("ingestion.sources.shares.s3",),
+    "paramiko": ("ingestion.sources.shares.sftp",),
+    "smbclient": ("ingestion.sources.shares.smb",),
+    "smbprotocol": ("ingestion.sources.shares.smb",),
+    "webdav4": ("ingestion.sources.shares.webdav",),
+    "apscheduler": ("ingestion.jobs.scheduler",),
+    "weaviate": ("storage.index.weaviate",),
+    "httpx": ("ingestion.sources.shares.webdav", "storage.index.weaviate"),
     "pymupdf": ("storage.pdf",),
     "fitz": (),
-    "tiktoken": ("storage.tokens",),
-    "pymupdf4llm": ("storage.pdf.layout_child",),
-    "onnxruntime": ("bot.rerankers.cross_encoder", "storage.embedder", "storage.pdf"),
-    "cv2": ("storage.pdf.ocr_engine", "storage.pdf.ocr_ink"),
-    "rapidocr": ("storage.pdf.ocr_engine",),
-    "py3langid": ("ingestion.read.language",),
-    "tokenizers": ("bot.rerankers.cross_encoder", "storage.embedder", "storage.pieces"),
-    "Stemmer": ("storage.analyzer",),
+    "tiktoken": ("storage.text.token_counts",),
+    "pymupdf4llm": ("storage.pdf.child.layout_job",),
+    "onnxruntime": ("bot.rerankers.cross_encoder", "storage.embeddings.onnx_embedder", "storage.pdf"),
+    "cv2": ("storage.pdf.child.ocr_engine",),
+    "rapidocr": ("storage.pdf.child.ocr_engine",),
+    "py3langid": ("ingestion.extraction.metadata",),
+    "tokenizers": (
+        "bot.rerankers.cross_encoder",
+        "storage.embeddings.onnx_embedder",
+        "storage.text.token_counts",
+    ),
+    "Stemmer": ("storage.text.analyzer",),
     "sqlmodel": ("storage",),
     "sqlalchemy": ("storage",),
-    "alembic": ("storage.migrations",),
-    "aiosqlite": ("storage.sql.steady",),
+    "alembic": ("storage.sql.migrations",),
+    "aiosqlite": ("storage.sql.group_commit",),
     "psycopg": (),
     "pydantic_settings": ("storage.settings",),
     "dotenv": ("storage.settings",),
 }
 
+LAYERS = {
+    "bot.core": (
+        ("model_calls",),
+        ("models",),
+        ("errors", "ports", "wording", "plaintext"),
+        ("verification",),
+        ("understanding",),
+        ("rewriting", "retrieval", "conversation"),
+        ("citations",),
+        ("generation", "notifications"),
+        ("trace",),
+        ("trace_writer",),
+        ("answering",),
+    ),
+    "ingestion": (
+        ("errors", "settings"),
+        ("layout",),
+        ("chunking",),
+        ("extraction",),
+        ("compute_program",),
+        ("sources",),
+        ("jobs",),
+        ("folder_map", "reading", "publish"),
+        ("watch", "pipeline"),
+        ("app",),
+    ),
+    "storage": (
+        ("errors",),
+        ("models", "chat_models", "clock", "config_file", "crash_points", "mounts"),
+        ("sql", "text", "index", "settings"),
+        ("chat", "embeddings", "pdf"),
+        ("folders", "files"),
+        ("queues",),
+        ("documents",),
+        ("stores",),
+    ),
+}
+"""The rooms of a package from the ground up: a room sees itself and the layers before its own."""
+
 MAY_IMPORT = {
     "storage": ("storage",),
     "ingestion": ("ingestion", "storage"),
-    "ingestion.sources": ("ingestion.errors", "ingestion.sources", "storage"),
-    "ingestion.work": ("ingestion.errors", "ingestion.sources", "ingestion.work", "storage"),
-    "ingestion.wish": (
-        "ingestion.settings",
-        "ingestion.sources",
-        "ingestion.wish",
-        "ingestion.work",
-        "storage",
-    ),
-    "ingestion.watch": (
-        "ingestion.errors",
-        "ingestion.settings",
-        "ingestion.sources",
-        "ingestion.watch",
-        "ingestion.wish",
-        "ingestion.work",
-        "storage",
-    ),
-    "ingestion.read": ("ingestion.read", "ingestion.settings", "ingestion.work", "storage"),
-    "ingestion.publish": ("ingestion.publish", "ingestion.settings", "ingestion.work", "storage"),
-    "bot": ("bot", "storage"),
+    "bot": ("bot", "ingestion", "storage"),
     "bot.core": (
         "bot.core",
-        "storage.analyzer",
+        "storage.chat_models",
         "storage.clock",
         "storage.errors",
-        "storage.figure_models",
-        "storage.geometry",
-        "storage.glossary_models",
-        "storage.index.contract",
-        "storage.memory_models",
-        "storage.metadata_models",
+        "storage.index.base",
         "storage.models",
-        "storage.notice_models",
-        "storage.quotables",
-        "storage.tokens",
-        "storage.units",
+        "storage.text",
     ),
-    "bot.rerankers": ("bot.core", "bot.model_calls", "bot.rerankers", "storage"),
+    "bot.llm": ("bot.core", "bot.llm", "bot.settings", "storage"),
+    "bot.rerankers": ("bot.core", "bot.rerankers", "bot.settings", "storage"),
+    "bot.rerankers.llm_reranker": ("bot.core", "bot.llm.chat_model", "bot.settings", "storage"),
     "bot.slack": ("bot.core", "bot.settings", "bot.slack", "storage"),
     "bot.teams": ("bot.core", "bot.settings", "bot.teams", "storage"),
     "bot.web": ("bot.core", "bot.settings", "bot.web", "storage"),
+    "storage.index.embedded": (
+        "storage.clock",
+        "storage.crash_points",
+        "storage.errors",
+        "storage.index.base",
+        "storage.index.embedded",
+        "storage.models",
+        "storage.sql",
+        "storage.text",
+    ),
+    "storage.index.weaviate": (
+        "storage.clock",
+        "storage.crash_points",
+        "storage.errors",
+        "storage.index.base",
+        "storage.index.weaviate",
+        "storage.models",
+        "storage.sql",
+        "storage.text",
+    ),
+    "storage.pdf.child": ("storage.models", "storage.pdf", "storage.text.word_boxes"),
+    "ingestion.layout": ("ingestion.layout", "storage.models", "storage.pdf.models", "storage.text"),
+    "ingestion.chunking": (
+        "ingestion.chunking",
+        "ingestion.layout",
+        "storage.models",
+        "storage.pdf.models",
+        "storage.text",
+    ),
+    "ingestion.extraction": (
+        "ingestion.chunking",
+        "ingestion.extraction",
+        "ingestion.layout",
+        "storage.models",
+        "storage.pdf.models",
+        "storage.text",
+    ),
+    "ingestion.compute_program": (
+        "ingestion.chunking",
+        "ingestion.extraction",
+        "ingestion.layout",
+        "storage.errors",
+        "storage.files.reading_files",
+        "storage.models",
+        "storage.pdf.models",
+        "storage.pdf.protocol",
+        "storage.pdf.sandbox",
+        "storage.text",
+    ),
 }
+"""What a room sees; where a module stands in two rows, the narrower one counts."""
+
+PURE = ("ingestion.layout", "ingestion.chunking", "ingestion.extraction", "ingestion.compute_program")
+IMPURE = ("aiosqlite", "alembic", "asyncio", "psycopg", "sqlalchemy", "sqlite3", "sqlmodel")
 
 
 def is_within(name: str, homes: tuple[str, ...]) -> bool:
@@ -109,22 +185,121 @@ def is_within(name: str, homes: tuple[str, ...]) -> bool:
     return any(fnmatchcase(name, home) or fnmatchcase(name, f"{home}.*") for home in homes)
 
 
-def strays(room: str, allowed: tuple[str, ...]) -> list[str]:
-    """Imports among our own packages that leave what a room may see."""
-    return [
-        f"{module} imports {name}"
+def of_ours(module: Module) -> list[str]:
+    """What a module imports of our own packages."""
+    return [name for name in sorted(module.imports()) if name.split(".")[0] in PROGRAMS]
+
+
+def narrowest(name: str) -> str:
+    """The row of ``MAY_IMPORT`` that counts for a module."""
+    return max((row for row in MAY_IMPORT if is_within(name, (row,))), key=len)
+
+
+def layer_of(name: str, package: str) -> tuple[int, str] | None:
+    """The layer and the room of a module or a name in it; None outside of the package's rooms."""
+    if not name.startswith(f"{package}."):
+        return None
+    room = name.removeprefix(f"{package}.").split(".")[0]
+    found = [number for number, layer in enumerate(LAYERS[package]) if room in layer]
+    return (found[0], room) if found else None
+
+
+def upward(package: str) -> list[str]:
+    """Imports within a package that do not lead to a room of an earlier layer."""
+    found = []
+    for module in modules():
+        here = layer_of(module.name, package)
+        for name in of_ours(module) if here else []:
+            there = layer_of(name, package)
+            if here and there and there != here and there[0] >= here[0]:
+                found.append(f"{module} imports {name}")
+    return found
+
+
+@pytest.mark.parametrize("package", LAYERS)
+def test_a_room_sees_only_the_layers_below_it(package: str) -> None:
+    """Shows that a package can be read from the ground up; rooms of one layer do not know each other."""
+    found = upward(package)
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("package", LAYERS)
+def test_every_module_stands_in_a_room_of_the_drawing(package: str) -> None:
+    """Shows that no room was added without a place among the layers."""
+    astray = [
+        str(module)
         for module in modules()
-        if is_within(module.name, (room,)) and not is_within(module.name, ROOTS)
-        for name in sorted(module.imports())
-        if name.split(".")[0] in ("bot", "ingestion", "storage") and not is_within(name, allowed)
+        if module.name.startswith(f"{package}.") and layer_of(module.name, package) is None
     ]
+    assert not astray, "\n".join(astray)
 
 
 @pytest.mark.parametrize("room", MAY_IMPORT)
-def test_a_room_sees_only_the_rooms_below_it(room: str) -> None:
-    """Shows that bot and ingestion meet only in storage, core knows no adapter, and doors no other door."""
-    found = strays(room, MAY_IMPORT[room])
+def test_a_room_sees_only_what_is_named_for_it(room: str) -> None:
+    """Shows that core knows no adapter, an adapter no other one, and neither index engine the other."""
+    found = [
+        f"{module} imports {name}"
+        for module in modules()
+        if is_within(module.name, (room,)) and narrowest(module.name) == room
+        for name in of_ours(module)
+        if not is_within(name, MAY_IMPORT[room])
+    ]
     assert not found, "\n".join(found)
+
+
+def test_only_the_composition_root_knows_ingestion() -> None:
+    """Shows that answering and ingestion meet in storage, and otherwise only where both are put together."""
+    found = [
+        f"{module} imports {name}"
+        for module in modules()
+        if is_within(module.name, ("bot",)) and not is_within(module.name, (*ROOTS, "bot.settings"))
+        for name in of_ours(module)
+        if is_within(name, ("ingestion",))
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_nothing_imports_what_runs_in_the_pdf_child() -> None:
+    """Shows that only the fork server loads the child's modules, which it does by their names."""
+    found = [
+        f"{module} imports {name}"
+        for module in modules()
+        if not is_within(module.name, ("storage.pdf.child",))
+        for name in of_ours(module)
+        if is_within(name, ("storage.pdf.child",))
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_what_computes_is_pure() -> None:
+    """Shows that layout, chunks and extraction are functions of their input: no SQL, no event loop."""
+    found = [
+        f"{module} imports {name}"
+        for module in modules()
+        if is_within(module.name, PURE)
+        for name in sorted(module.imports())
+        if is_within(name, IMPURE)
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_no_modules_import_in_a_circle() -> None:
+    """Shows that every module can be understood after those it imports, types included."""
+    names = {module.name for module in modules()}
+    graph = {
+        module.name: {owner for name in of_ours(module) if (owner := owner_of(name, names)) != module.name}
+        for module in modules()
+        if module.path.name != "__init__.py"
+    }
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(" -> ".join(error.args[1]), pytrace=False)
+
+
+def owner_of(name: str, names: set[str]) -> str:
+    """The module that an imported name is, or stands in."""
+    return name if name in names else name.rpartition(".")[0]
 
 
 @pytest.mark.parametrize("sdk", HOMES)
@@ -151,13 +326,13 @@ def test_only_the_command_line_reaches_for_the_composition_root() -> None:
 
 def test_the_service_never_loads_the_pdf_library_into_its_own_process() -> None:
     """Shows that importing the whole program leaves PyMuPDF out: only the limited child opens PDFs."""
-    program = "import sys, bot.service, bot.cli.main; print('pymupdf' in sys.modules)"
+    program = "import sys, bot.app, bot.cli.main; print('pymupdf' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.stdout.strip() == "False", done.stderr
 
 
 def test_relative_imports_are_seen_too() -> None:
     """Shows that the rules above cannot be walked around by writing an import another way."""
-    text = "from . import contract\nfrom ..models import Chunk\nimport pymupdf.utils as u\n"
+    text = "from . import base\nfrom ..models import Chunk\nimport pymupdf.utils as u\n"
     module = Module(Path("storage/index/x.py"), "storage.index.x", text, ast.parse(text))
-    assert module.imports() == {"storage.index.contract", "storage.models.Chunk", "pymupdf.utils"}
+    assert module.imports() == {"storage.index.base", "storage.models.Chunk", "pymupdf.utils"}

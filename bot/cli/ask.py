@@ -15,18 +15,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeGuard
 
-from bot.cli.json_lines import answer_line, dump
-from bot.cli.where import checked_where, documents_where, read_where
+from bot.bootstrap import open_answering
+from bot.cli.documents import checked_where, documents_where, read_where
+from bot.cli.json_output import answer_line, dump
 from bot.core.answering import Answering
-from bot.core.languages import Language
-from bot.core.models import Answer, AnswerState, Question
-from bot.core.reply_words import reply_words
-from bot.core.sources import cited_pages, figure_pages
-from bot.core.threads import Threads
-from bot.core.writing_ports import AnswerListener
-from bot.engines import Stores, load_settings
-from bot.service import open_answering
+from bot.core.citations.source_buttons import cited_pages, figure_pages
+from bot.core.conversation.memory import Threads
+from bot.core.models import Answer, AnswerState, Language, Question
+from bot.core.ports import AnswerListener
+from bot.core.wording import reply_words
+from bot.settings import load_settings
 from storage.errors import InfrastructureError, SettingsError, UnknownChannel
+from storage.stores import Stores
 
 ENGLISH = reply_words(Language.ENGLISH)
 
@@ -66,14 +66,14 @@ class _TerminalListener:
 async def _ask_one(line: _Line, listener: AnswerListener | None = None) -> Answer:
     """The answer; one that says that an engine failed when nothing could even be opened."""
     try:
-        async with open_answering(load_settings()) as (storage, answering):
-            return await _answer(line, storage, answering, listener)
+        async with open_answering(load_settings()) as (stores, answering):
+            return await _answer(line, stores, answering, listener)
     except InfrastructureError as error:
         return _failed(error)
 
 
 async def _answer(
-    line: _Line, storage: Stores, answering: Answering, listener: AnswerListener | None = None
+    line: _Line, stores: Stores, answering: Answering, listener: AnswerListener | None = None
 ) -> Answer:
     """The answer to a line's question, in its thread if it names one.
 
@@ -81,10 +81,10 @@ async def _answer(
         UnknownChannel: there is no such channel.
         InfrastructureError: the database failed.
     """
-    channel = await storage.channels.by_name(line.channel)
-    documents = await documents_where(storage, channel.id, line.where)
+    channel = await stores.channels.by_name(line.channel)
+    documents = await documents_where(stores, channel.id, line.where)
     question = Question(uuid.uuid4().hex, line.question, channel, datetime.now(UTC), documents)
-    threads, thread = Threads(storage.memory), line.thread and f"ask {line.thread}"
+    threads, thread = Threads(stores.memory), line.thread and f"ask {line.thread}"
     question = await threads.recall(question, thread)
     answer = await answering.answer(question, listener)
     await threads.keep(question, thread, answer)
@@ -115,9 +115,9 @@ async def _ask_many(options: argparse.Namespace) -> int:
     lines = read_questions(options.questions, options.channel, read_where(options.where), options.thread)
     states = []
     try:
-        async with open_answering(load_settings()) as (storage, answering):
+        async with open_answering(load_settings()) as (stores, answering):
             for line in lines:
-                answer = await _answer_line(line, storage, answering)
+                answer = await _answer_line(line, stores, answering)
                 states.append(_print_one(line, answer, options.json))
     except InfrastructureError as error:
         answer = _failed(error)
@@ -176,11 +176,11 @@ def _is_text(value: object) -> TypeGuard[str]:
     return not any("\ud800" <= letter <= "\udfff" for letter in value)
 
 
-async def _answer_line(line: _Line, storage: Stores, answering: Answering) -> Answer:
+async def _answer_line(line: _Line, stores: Stores, answering: Answering) -> Answer:
     if line.fault:
         return Answer(AnswerState.FAILED, line.fault)
     try:
-        return await _answer(line, storage, answering)
+        return await _answer(line, stores, answering)
     except UnknownChannel:
         return Answer(AnswerState.NOT_FOUND, ENGLISH.not_found)
     except Exception as error:  # one line of many: the others are answered all the same

@@ -7,9 +7,9 @@ import asyncio
 import sys
 from pathlib import Path
 
+from bot.bootstrap import open_ingestion
 from bot.cli.progress import ProgressLine
-from bot.engines import load_settings
-from bot.service import open_ingestion
+from bot.settings import load_settings
 from ingestion.app import IngestResult
 from storage.models import Rung
 
@@ -32,10 +32,10 @@ async def ingest(options: argparse.Namespace) -> int:
 
 async def _ingest(path: Path, channel_name: str | None, wait: Rung) -> IngestResult:
     with ProgressLine(wait) as progress:
-        async with open_ingestion(load_settings()) as (storage, ingestion):
+        async with open_ingestion(load_settings()) as (stores, ingestion):
             if channel_name is None:
                 return await ingestion.ingest_root(path, wait, progress.show)
-            channel = await storage.channels.ensure_named(channel_name)
+            channel = await stores.channels.ensure_named(channel_name)
             return await ingestion.ingest(path, channel, wait, progress.show)
 
 

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from bot.cli.logs import set_up_logging
+from bot.cli.log_format import set_up_logging
 from storage.errors import SettingsError, StorageError, UnknownChannel
 
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
@@ -62,7 +62,7 @@ def _add_ingest(commands: Any) -> None:
     )
     ingest.set_defaults(run="bot.cli.ingest:ingest")
     _add_instead(
-        ingest, "--dry-run", "bot.cli.preview:preview_ingest", "say what would happen; write nothing"
+        ingest, "--dry-run", "bot.cli.folders:preview_ingest", "say what would happen; write nothing"
     )
 
 
@@ -89,8 +89,10 @@ def _add_listings(commands: Any) -> None:
     documents.add_argument("--channel", required=True, help="a local channel's name, or a tenant name")
     _add_where(documents)
     documents.add_argument("--json", action="store_true", help="one JSON line per document")
-    documents.set_defaults(run="bot.cli.listing:list_documents")
-    _add_instead(documents, "--deleted", "bot.cli.deleted:list_deleted", "what was deleted and is still kept")
+    documents.set_defaults(run="bot.cli.documents:list_documents")
+    _add_instead(
+        documents, "--deleted", "bot.cli.documents:list_deleted", "what was deleted and is still kept"
+    )
     metadata = commands.add_parser("metadata", help="what a document says of itself, and where; correct it")
     metadata.add_argument("file", help="its path as `footnote documents` prints it")
     metadata.add_argument(
@@ -104,12 +106,12 @@ def _add_listings(commands: Any) -> None:
         "--undo", action="append", default=[], metavar="FIELD", help="believe the document again"
     )
     metadata.add_argument("--channel", required=True, help="a local channel's name, or a tenant name")
-    metadata.set_defaults(run="bot.cli.metadata:show_metadata")
+    metadata.set_defaults(run="bot.cli.documents:show_metadata")
     restore = commands.add_parser("restore", help="save a deleted PDF while it is still kept")
     restore.add_argument("file", help="its path as `footnote documents --deleted` prints it")
     restore.add_argument("--channel", required=True, help="the channel it was deleted from")
     restore.add_argument("--to", required=True, type=Path, metavar="DIR", help="where to save it")
-    restore.set_defaults(run="bot.cli.deleted:restore")
+    restore.set_defaults(run="bot.cli.documents:restore")
     records = commands.add_parser(
         "records", help="how questions were answered: found, sent, written, dropped"
     )
@@ -119,7 +121,7 @@ def _add_listings(commands: Any) -> None:
     records.set_defaults(run="bot.cli.records:show_records")
     channels = commands.add_parser("channels", help="all channels with their tenant names")
     channels.add_argument("--json", action="store_true", help="one JSON line per channel")
-    channels.set_defaults(run="bot.cli.listing:list_channels")
+    channels.set_defaults(run="bot.cli.documents:list_channels")
 
 
 def _add_where(command: Any) -> None:
@@ -136,11 +138,11 @@ def _add_folders(commands: Any) -> None:
     folders = commands.add_parser("folders", help="every watched place, its state, and what waits for you")
     folders.add_argument("--json", action="store_true", help="one JSON line per folder")
     folders.set_defaults(run="bot.cli.folders:list_folders")
-    _add_instead(folders, "--check", "bot.cli.preview:check_folders", "name every mistake in folders.toml")
+    _add_instead(folders, "--check", "bot.cli.folders:check_folders", "name every mistake in folders.toml")
     _add_instead(
         folders,
         "--dry-run",
-        "bot.cli.preview:preview_folders",
+        "bot.cli.folders:preview_folders",
         "say what the next look would do; write nothing",
     )
     actions = folders.add_subparsers(metavar="[ACTION]")
@@ -154,7 +156,7 @@ def _add_reconcile(commands: Any) -> None:
     reconcile = commands.add_parser(
         "reconcile", help="compare database, index and stored files now, and mend what differs"
     )
-    reconcile.set_defaults(run="bot.cli.reconcile:reconcile")
+    reconcile.set_defaults(run="bot.cli.folders:reconcile")
 
 
 def _add_instead(command: argparse.ArgumentParser, option: str, run: str, help: str) -> None:

@@ -9,8 +9,8 @@ import time
 from types import TracebackType
 
 from bot.core.plaintext import shorten
+from storage.documents.progress import Progress, RungProgress
 from storage.models import Rung
-from storage.progress import Progress, RungProgress
 
 LOG_INTERVAL_SECONDS = 5.0
 

@@ -7,11 +7,12 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from bot.cli.json_lines import dump
+from bot.bootstrap import open_home
+from bot.cli.json_output import dump
 from bot.core.plaintext import shorten
-from bot.engines import load_settings, open_stores
+from bot.settings import load_settings
+from storage.chat.traces import StoredRecord
 from storage.errors import SettingsError
-from storage.question_records import StoredRecord
 
 Json = dict[str, Any]
 
@@ -22,11 +23,11 @@ async def show_records(options: argparse.Namespace) -> int:
     Raises:
         SettingsError: there is no such record.
     """
-    async with open_stores(load_settings()) as storage:
-        channel = await storage.channels.by_name(options.channel)
+    async with open_home(load_settings()) as stores:
+        channel = await stores.channels.by_name(options.channel)
         if options.id is None:
-            return _list(await storage.records.latest(channel.id), as_json=options.json)
-        kept = await storage.records.get(channel.id, options.id)
+            return _list(await stores.records.latest(channel.id), as_json=options.json)
+        kept = await stores.records.get(channel.id, options.id)
     if kept is None:
         raise SettingsError(f"the channel keeps no record {options.id}; see footnote records --channel NAME")
     print(dump(kept.record) if options.json else "\n".join(render_record(kept.record)))

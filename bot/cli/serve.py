@@ -9,9 +9,9 @@ import ctypes
 import signal
 import sys
 
+from bot.app import Service, open_service
 from bot.cli.progress import LOG_INTERVAL_SECONDS, ProgressLog
-from bot.engines import load_settings
-from bot.serving import Service, open_service
+from bot.settings import load_settings
 from storage.errors import DatabaseUnavailable
 
 M_ARENA_MAX = -8
@@ -55,5 +55,5 @@ async def _report_progress(service: Service) -> None:
     progress_log = ProgressLog()
     while True:
         with contextlib.suppress(DatabaseUnavailable):
-            progress_log.report(await service.storage.catalog.progress())
+            progress_log.report(await service.stores.catalog.progress())
         await asyncio.sleep(LOG_INTERVAL_SECONDS)

@@ -10,33 +10,29 @@ import logging
 import time
 from dataclasses import replace
 
-from bot.core.citation_desk import CitationService
-from bot.core.evidence import gather_evidence
-from bot.core.exchange import collected_calls
-from bot.core.expanding import Expansion
-from bot.core.figure_questions import wants_figure
-from bot.core.follow_ups import FollowUps
-from bot.core.gate import EvidenceGate
-from bot.core.illustrating import FigureSelector
-from bot.core.languages import Language
-from bot.core.models import (
-    Answer,
-    AnswerState,
-    Milliseconds,
-    Question,
-    Retrieval,
+from bot.core.citations.citations import CitationService
+from bot.core.generation.abstention import Abstention, EvidenceGate
+from bot.core.generation.answer_writer import AnswerWriter
+from bot.core.generation.figures import FigureSelector
+from bot.core.model_calls import collected_calls
+from bot.core.models import Answer, AnswerState, Language, Milliseconds, Question, Retrieval
+from bot.core.ports import (
+    AnswerListener,
+    ChannelDocuments,
+    ChunkReaderPort,
+    FigureReader,
+    QueryRewriter,
+    Retriever,
 )
-from bot.core.noting import SearchTrace, Trace
-from bot.core.ports import ChannelDocuments, ChunkReaderPort, FigureReader, Retriever
-from bot.core.recording import TraceWriter
-from bot.core.refusing import Abstention
-from bot.core.reply_language import ReplyLanguages
-from bot.core.reply_words import reply_words
-from bot.core.scoping import MetadataFilters
-from bot.core.smalltalk import reply_to
-from bot.core.thread_ports import QueryRewriter
-from bot.core.writing import AnswerWriter
-from bot.core.writing_ports import AnswerListener
+from bot.core.retrieval.evidence import Expansion, gather_evidence
+from bot.core.rewriting.query_rewriting import FollowUps
+from bot.core.trace import SearchTrace, Trace
+from bot.core.trace_writer import TraceWriter
+from bot.core.understanding.figure_requests import wants_figure
+from bot.core.understanding.language import ReplyLanguages
+from bot.core.understanding.metadata_filters import MetadataFilters
+from bot.core.understanding.smalltalk import reply_to
+from bot.core.wording import reply_words
 from storage.errors import InfrastructureError
 
 log = logging.getLogger(__name__)

@@ -17,7 +17,7 @@
 People never see these texts: ``replies/`` and ``wording.py`` hold every sentence a person can read.
 """
 
-from bot.core.exchange import Prompt
+from bot.core.model_calls import Prompt
 
 
 class BotError(Exception):

@@ -1,4 +1,7 @@
-"""What travels through the journey of a question."""
+"""What travels through the journey of a question.
+
+A message as a door hands it in.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,54 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 from uuid import UUID
 
-from bot.core.exchange import Prompt, Usage
-from bot.core.languages import Language
-from storage.memory_models import Turn
-from storage.models import Box, Channel, LivePublication, PlacedWord
+from bot.core.model_calls import Prompt, Usage
+from storage.chat_models import Turn
+from storage.models import Box, Channel, ChannelKey, LivePublication, PlacedWord
+
+
+@dataclass(frozen=True, slots=True)
+class AnnouncementEntry:
+    """One file or folder of an announcement."""
+
+    headline: str
+    notes: tuple[str, ...] = ()
+    """What could not be read and why, or what to do."""
+    questions: tuple[str, ...] = ()
+    """Questions that were tried and that this file answers."""
+
+
+class Language(StrEnum):
+    """A language that replies are written in, as its ISO 639-1 code."""
+
+    ENGLISH = "en"
+    GERMAN = "de"
+    FRENCH = "fr"
+    SPANISH = "es"
+    ITALIAN = "it"
+    PORTUGUESE = "pt"
+    DUTCH = "nl"
+
+
+@dataclass(frozen=True, slots=True)
+class IncomingMessage:
+    """A verified platform event that asks something."""
+
+    key: ChannelKey
+    """From the verified envelope only."""
+    channel_name: str | None
+    event_key: str
+    """The platform's event id with its installation: the same event may be delivered again."""
+    message_key: str
+    """The message with its installation and conversation: it may arrive as several events."""
+    thread: str
+    """Within the channel; '' where all that is said there is one running conversation."""
+    text: str
+    """Without the bot's mention."""
+    address: dict[str, Any]
+    """Where to reply, as the platform's own messenger wants it; stored as JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,3 +331,17 @@ class CitedPage:
     fallback: str
     """``Page N of file.pdf``, where a button cannot be shown."""
     url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Announcement:
+    """What one message tells."""
+
+    id: str
+    """Names the message, so that it can be found again."""
+    lead: str
+    entries: tuple[AnnouncementEntry, ...]
+    more: tuple[str, ...] = ()
+    """How many files there are beside the named ones."""
+    sources: tuple[CitedPage, ...] = ()
+    """Buttons that open the files' first pages."""

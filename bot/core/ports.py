@@ -1,31 +1,221 @@
-"""What the core needs from the rooms around it; each is satisfied by shape, nothing imports back."""
+"""What the core needs from the rooms around it; each is satisfied by shape, nothing imports back.
+
+What announcing needs from the rooms around it; each is satisfied by shape, as in ``ports.py``.
+
+What understanding a question in its thread needs from the rooms around it; satisfied by shape.
+
+What having an answer written needs from the rooms around it, and offers to them; satisfied by shape.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Protocol
 from uuid import UUID
 
 import numpy as np
 import numpy.typing as npt
 
-from bot.core.languages import Language
-from bot.core.models import Answer, Question, Retrieval
-from bot.core.writing_ports import AnswerListener
-from storage.figure_models import Figure
-from storage.index.contract import Hit, PendingVector
-from storage.memory_models import NewTurn
+from bot.core.model_calls import Reply
+from bot.core.models import (
+    AnalyzedQuestion,
+    Announcement,
+    Answer,
+    Claim,
+    Draft,
+    Evidence,
+    Language,
+    Question,
+    Retrieval,
+)
+from storage.chat_models import NewTurn, Notice, NoticeBatch, NoticeGroup, Turn
+from storage.index.base import Hit, PendingVector
 from storage.models import (
     Channel,
     ChannelKey,
     Chunk,
     CitationRecord,
     DocumentStatus,
+    Figure,
     InboxItem,
     LivePublication,
     Platform,
     Shown,
 )
+
+
+class NoticesPort(Protocol):
+    """Keeps what should be told and what became of it.
+
+    Every method raises ``storage.errors.DatabaseUnavailable`` when nothing can be kept.
+    """
+
+    async def waiting(self) -> Sequence[NoticeGroup]:
+        """What waits and nobody is at, by channel."""
+
+    async def claim(self, groups: Collection[NoticeGroup], lease_seconds: float) -> str:
+        """Make a batch of all that waits in these groups; returns its id."""
+
+    async def read(self, batch: str, most: int) -> Mapping[str, tuple[int, Sequence[Notice]]]:
+        """By kind: how many notices of a batch are still true, and the first of them."""
+
+    async def keep_questions(self, notice_id: int, questions: Sequence[str]) -> None:
+        """Keep what was tried for one notice."""
+
+    async def mark_posting(self, batch: str, told_in: int, lease_seconds: float) -> None:
+        """Keep, before it happens, that a batch is being posted; LeaseLost when others tell it."""
+
+    async def finish(self, batch: str, state: str) -> None:
+        """End a batch as posted, kept or dropped."""
+
+    async def give_back(self, batch: str) -> None:
+        """Nothing of a batch was posted: it waits again."""
+
+    async def put_off(self, batch: str, seconds: float) -> None:
+        """Nobody knows whether a batch was posted: whoever comes later looks."""
+
+    async def take_over(self, lease_seconds: float) -> NoticeBatch | None:
+        """A batch whose posting nobody saw the end of, or None."""
+
+    async def expire(self, before: datetime) -> int:
+        """Keep for the console what waited too long."""
+
+    async def last_address(self, channel_id: int) -> dict[str, Any] | None:
+        """Where the newest question of a channel came from."""
+
+
+class ReceiptChunks(Protocol):
+    """Gives back chunks of readings."""
+
+    async def chunks_at(self, places: Sequence[tuple[UUID, int]]) -> Sequence[Chunk]:
+        """The chunk of each (reading, ordinal)."""
+
+
+class Announcer(Protocol):
+    """One platform's way to speak first; ``place`` is what that platform made of a channel."""
+
+    def announcing_place(self, channel: Channel, address: dict[str, Any] | None) -> dict[str, Any] | None:
+        """Where in a channel it would speak; None while that is not known.
+
+        Args:
+            channel: the channel.
+            address: where the channel's newest question came from, if there ever was one.
+        """
+
+    async def announce(self, place: dict[str, Any], announcement: Announcement) -> None:
+        """Post one message that nobody asked for.
+
+        Raises:
+            bot.core.errors.ChannelClosed: never in this channel.
+            bot.core.errors.DeliveryError: the platform refused, or did not answer.
+        """
+
+    async def has_announced(self, place: dict[str, Any], announcement: str, since: datetime) -> bool | None:
+        """Whether the announcement of this id stands there; None from a platform that cannot look.
+
+        Raises:
+            bot.core.errors.DeliveryError: the platform did not let us look.
+        """
+
+
+class ThreadMemoryPort(Protocol):
+    """Remembers what was asked and answered in each thread of each channel."""
+
+    async def recall(self, channel_id: int, thread: str, asked_at: datetime) -> tuple[Turn, ...]:
+        """The last turns before a question of this thread, newest last; few enough to be read at once.
+
+        Raises:
+            storage.errors.DatabaseUnavailable: nothing can be recalled just now.
+        """
+
+    async def keep(self, turn: NewTurn) -> None:
+        """Remember a turn, once.
+
+        Raises:
+            storage.errors.DatabaseUnavailable: nothing can be kept just now.
+        """
+
+
+class Expiring(Protocol):
+    """Keeps things for a while only."""
+
+    async def delete_expired(self) -> int:
+        """Erase some of what has been kept long enough; returns how much that was.
+
+        Raises:
+            storage.errors.DatabaseUnavailable: nothing can be erased just now.
+        """
+
+
+class QueryRewriter(Protocol):
+    """Words a follow-up question so that it can be understood without its thread."""
+
+    async def rewrite(self, question: str, history: Sequence[Turn]) -> str:
+        """The question as one would ask it alone; itself when it needs nothing of the thread.
+
+        Raises:
+            bot.core.errors.ModelError: there is no rewriting that can be trusted.
+        """
+
+
+class TextModel(Protocol):
+    """A language model that writes a short text."""
+
+    async def write(self, instructions: str, request: str, *, seconds: float, tokens: int) -> Reply:
+        """What it writes, whole.
+
+        Raises:
+            bot.core.errors.ModelError: it failed, was late or was cut off.
+        """
+
+
+OnClaim = Callable[[Claim], None]
+"""Told each sentence of a draft as soon as it and its quotes are complete."""
+
+
+class QuoteAnswerer(Protocol):
+    """Answers with the documents' own words."""
+
+    async def draft(self, question: AnalyzedQuestion, evidence: Sequence[Evidence]) -> Draft:
+        """A draft of quotes from numbered evidence."""
+
+
+class Generator(Protocol):
+    """Answers in words of its own, as a language model does."""
+
+    async def draft(
+        self,
+        question: AnalyzedQuestion,
+        evidence: Sequence[Evidence],
+        faults: Sequence[str] = (),
+        *,
+        stands: Sequence[str] = (),
+        on_claim: OnClaim | None = None,
+    ) -> Draft:
+        """Answer from numbered ``evidence`` alone.
+
+        Args:
+            question: what is asked.
+            evidence: what may be quoted.
+            faults: what was wrong with the last draft.
+            stands: sentences of an earlier draft that are proven; only what they do not say is wanted.
+            tell: what was told before an error belongs to no draft.
+
+        Raises:
+            bot.core.errors.ModelError: the model failed, was cut off or wrote nothing usable.
+        """
+
+
+class AnswerListener(Protocol):
+    """Shows a person who waits how far their answer has come."""
+
+    def show(self, text: str) -> None:
+        """The sentences that are proven so far, with their [n]; the answer's text will begin with them.
+
+        Returns at once, whatever becomes of it.
+        """
+
 
 FloatArray = npt.NDArray[np.float32]
 

@@ -1,95 +1,120 @@
-"""Every sentence of an announcement: what a channel or an admin is told of documents and folders, in English.
+"""Every sentence of a reply, in each language that replies are written in: ``replies/<language>.toml``.
 
-What a reply says stands in ``replies/``, one file per language. Nothing in either quotes an exception, a
-path or an id. Functions are for the sentences that carry a number or a name of the reader's own channel.
+Nothing there quotes an exception, a path or an id. A sentence with {places} is called with what stands there;
+one with a number has a form for one and a form for the others.
 """
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from bot.core.models import Language
+
+FILES_NAMED = 3
+"""Files that are named before the others are only counted."""
+ZERO_IS_ONE = {Language.FRENCH, Language.PORTUGUESE}
+"""Languages that say "0 document" (Unicode CLDR, plural rules)."""
 
 
-def receipt_lead(live: int, failed: int) -> str:
-    """Opens a receipt for several files."""
-    sentences = (
-        [f"{live} PDF{' is' if live == 1 else 's are'} new here and can be asked about."] if live else []
-    )
-    if failed:
-        sentences.append(f"{failed} file{'' if failed == 1 else 's'} could not be read.")
-    return " ".join(sentences)
+@dataclass(frozen=True, slots=True)
+class SentenceTemplate:
+    """A sentence with places for values; what is put there is never read as a place itself."""
+
+    text: str
+
+    def __call__(self, **values: object) -> str:
+        """The sentence with its values."""
+        return self.text.format(**values)
 
 
-FOLDERS_LEAD = "Something changed with the watched folders."
+@dataclass(frozen=True, slots=True)
+class PluralSentence:
+    """A sentence about so many things, in both of its forms."""
 
-TRY_ASKING = "Try asking:"
+    one: str
+    other: str
+    language: Language
 
-
-def receipt(title: str, file: str, pages: int, channel: str, *, is_replacement: bool) -> str:
-    """One file that can be asked about; ``channel`` is '' in that channel itself."""
-    named = file if title == file else f"{title} ({file})"
-    fresh = "new version, " if is_replacement else ""
-    place = f" in {channel}" if channel else ""
-    return f"{named}{place}: {fresh}{pages} page{'' if pages == 1 else 's'}"
-
-
-def unreadable(file: str, channel: str) -> str:
-    """One file that could not be read; ``channel`` is '' in that channel itself."""
-    return f"{file}{f' in {channel}' if channel else ''} could not be read."
+    def __call__(self, count: int) -> str:
+        """The sentence for this many."""
+        is_one = count == 1 or (count == 0 and self.language in ZERO_IS_ONE)
+        return (self.one if is_one else self.other).format(count=count)
 
 
-EARLIER_ANSWERS = "Until then its earlier version answers."
+@dataclass(frozen=True, slots=True)
+class ReplyWords:
+    """The sentences of one language; the English file shows what each says, and its {places}."""
+
+    language: Language
+    searching: str
+    greeting: str
+    thanks: str
+    help: str
+    quotes_lead: str
+    model_failed: str
+    model_unusable: str
+    model_broke_off: str
+    model_unverified: str
+    dropped: PluralSentence
+    cut_short: str
+    understood: SentenceTemplate
+    not_found: str
+    no_such_document: str
+    searched: PluralSentence
+    nearest: SentenceTemplate
+    nearest_note: str
+    still_reading: PluralSentence
+    unread_files: SentenceTemplate
+    and_more: SentenceTemplate
+    empty_channel: SentenceTemplate
+    engine_failed: str
+    question_too_long: SentenceTemplate
+    figures_lead: PluralSentence
+    figure_on: SentenceTemplate
+    figure_described: SentenceTemplate
+    figure_named: SentenceTemplate
+    figure_unnamed: SentenceTemplate
+    source: SentenceTemplate
+    source_by_ocr: SentenceTemplate
+    page_of: SentenceTemplate
+    more_sources: PluralSentence
+    question_about: SentenceTemplate
+    document_named: SentenceTemplate
+    document_unnamed: str
+
+    def unread(self, names: Sequence[str]) -> str:
+        """Files of the channel that could not be read; at most three are named."""
+        named, rest = ", ".join(names[:FILES_NAMED]), len(names) - FILES_NAMED
+        return self.unread_files(files=self.and_more(files=named, count=rest) if rest > 0 else named)
+
+    def figure_label(self, caption: str, page: int) -> str:
+        """The line, or the button, that shows a figure."""
+        return self.figure_named(caption=caption, page=page) if caption else self.figure_unnamed(page=page)
+
+    def source_label(self, page: int, title: str, *, is_ocr: bool = False) -> str:
+        """Text of a source button."""
+        return (self.source_by_ocr if is_ocr else self.source)(page=page, title=title)
+
+    def question_on(self, topic: str, title: str) -> str:
+        """How a person might ask about a heading; ``title`` is '' for a document without one to speak of."""
+        document = self.document_named(title=title) if title else self.document_unnamed
+        return self.question_about(document=document, topic=topic)
 
 
-def pages_without_text(pages: Sequence[int]) -> str:
-    """Pages that are probably pictures."""
-    return (
-        f"{_pages(pages)} {'holds' if len(pages) == 1 else 'hold'} no text, probably because scanned, and "
-        "cannot be asked about. Run OCR over the file and drop it again."
-    )
+@cache
+def reply_words(language: Language) -> ReplyWords:
+    """The sentences of a language."""
+    file = files("bot.core").joinpath("replies", f"{language}.toml")
+    said = tomllib.loads(file.read_text(encoding="utf-8"))
+    return ReplyWords(language, **{name: _read(value, language) for name, value in said.items()})
 
 
-def pages_read_by_ocr(pages: Sequence[int]) -> str:
-    """Pages whose text comes from their picture, soon or already."""
-    return f"{_pages(pages)}: OCR reads the picture, some seconds a page; compare its numbers with the page."
-
-
-def pages_unread(pages: Sequence[int]) -> str:
-    """Pages that the reader gave up."""
-    return f"{_pages(pages)} could not be read: print the file into a new PDF and drop it again."
-
-
-REPAIRED = "The file is damaged and was repaired for reading: better replace it by a sound copy."
-
-
-def _pages(pages: Sequence[int]) -> str:
-    named = ", ".join(map(str, pages[:5]))
-    more = f" and {len(pages) - 5} more" if len(pages) > 5 else ""
-    return f"Page{'' if len(pages) == 1 else 's'} {named}{more}"
-
-
-def more_files(count: int) -> str:
-    """Files of a receipt that can be asked about and are not named."""
-    return f"and {count} more that can be asked about"
-
-
-def more_unreadable(count: int) -> str:
-    """Unreadable files of a receipt that are not named."""
-    return f"and {count} more that could not be read: see footnote documents"
-
-
-def more_folders(count: int) -> str:
-    """Folders of a receipt that are not named."""
-    return f"and {count} more: see footnote folders"
-
-
-def folder_problem(location: str, channel: str, problem: str) -> str:
-    """Something that an admin must know of a folder."""
-    return f"Folder {location} of {channel}: {problem}"
-
-
-def folder_well(location: str, channel: str) -> str:
-    """The end of a folder's problem."""
-    return f"Folder {location} of {channel}: all is well again."
-
-
-HOW_DO_I = "How do I {}?"
+def _read(value: str | dict[str, str], language: Language) -> Any:
+    if isinstance(value, dict):
+        return PluralSentence(**value, language=language)
+    return SentenceTemplate(value) if "{" in value else value

@@ -21,11 +21,10 @@ from tokenizers import Encoding, Tokenizer
 
 from bot.core.errors import RerankerError
 from bot.core.models import AnalyzedQuestion, Passage
-from bot.core.reranking import reranker_text
-from storage.bundled import MODEL, TOKENIZER
-from storage.embedder import session_options
+from bot.core.retrieval.reranking import reranker_text
+from storage.embeddings.onnx_embedder import session_options
 from storage.errors import EngineStartError
-from storage.pieces import open_tokenizer
+from storage.text.token_counts import MODEL, TOKENIZER, open_tokenizer
 
 BATCH = 4
 """Pairs of like length that run together: few, so that all threads have work and a deadline is kept."""

@@ -11,12 +11,10 @@ import aiohttp
 from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.core.announcement import Announcement
 from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
-from bot.core.languages import Language
-from bot.core.models import Answer
-from bot.core.reply_words import reply_words
-from bot.slack.render import SlackMessage, render, render_announcement, render_beginning
+from bot.core.models import Announcement, Answer, Language
+from bot.core.wording import reply_words
+from bot.slack.blocks import SlackMessage, render, render_announcement, render_beginning
 from storage.models import Channel
 
 Json = dict[str, Any]

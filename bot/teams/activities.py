@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from bot.core.incoming import IncomingMessage
+from bot.core.models import IncomingMessage
 from bot.core.plaintext import mend
 from storage.models import ChannelKey, Platform
 

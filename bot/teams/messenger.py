@@ -8,19 +8,11 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
-from bot.core.announcement import Announcement
 from bot.core.errors import DeliveryError, DeliveryUnclear
-from bot.core.languages import Language
-from bot.core.models import Answer
-from bot.core.reply_words import reply_words
-from bot.teams.connector import (
-    Connector,
-    card_activity,
-    plain_activity,
-    text_activity,
-    typing_activity,
-)
-from bot.teams.render import TeamsMessage, render, render_announcement, render_beginning
+from bot.core.models import Announcement, Answer, Language
+from bot.core.wording import reply_words
+from bot.teams.cards import TeamsMessage, render, render_announcement, render_beginning
+from bot.teams.connector import Connector, card_activity, plain_activity, text_activity, typing_activity
 from storage.models import Channel
 
 Json = dict[str, Any]

@@ -8,18 +8,17 @@ from urllib.parse import urlsplit
 
 from aiohttp import web
 
-from bot.core.links import Links
-from bot.core.loopback import is_loopback_host
+from bot.core.citations.signed_links import Links
 from bot.core.ports import QuestionAnswering
-from bot.settings import BotSettings
-from bot.web.access import add_headers, answer_failures, log_access
+from bot.settings import BotSettings, is_loopback_host
 from bot.web.console import Console
-from bot.web.folders import FolderPanel
-from bot.web.images import PageImages
-from bot.web.pages import Assets, Templates
-from bot.web.ports import PageRendererPort, WebStores
-from bot.web.source import SourceArchive
+from bot.web.console_folders import FolderPanel
+from bot.web.middleware import add_headers, answer_failures, log_access
+from bot.web.page_images import PageImages, PageRenderer
+from bot.web.source_archive import SourceArchive
+from bot.web.templates import Assets, Templates
 from bot.web.viewer import Viewer
+from storage.stores import Stores
 
 BODY_BYTES = 1024 * 1024
 """Largest request body; the chat platforms' events stay far below it."""
@@ -28,9 +27,9 @@ BODY_BYTES = 1024 * 1024
 def build_web(
     *,
     answering: QuestionAnswering,
-    stores: WebStores,
+    stores: Stores,
     links: Links,
-    renderer: PageRendererPort,
+    renderer: PageRenderer,
     settings: BotSettings,
     images_folder: Path,
     inbox: Path,

@@ -14,24 +14,23 @@ from uuid import UUID, uuid4
 
 from aiohttp import web
 
-from bot.core.links import Links
+from bot.core.citations.signed_links import Links
+from bot.core.citations.source_buttons import cited_pages
+from bot.core.conversation.live_updates import live_updates
+from bot.core.conversation.memory import Threads
 from bot.core.models import Answer, AnswerState, CitedPage, Question
 from bot.core.plaintext import without_marks
-from bot.core.ports import QuestionAnswering
-from bot.core.reply_words import reply_words
-from bot.core.showing import live_updates
-from bot.core.sources import cited_pages
-from bot.core.threads import Threads
-from bot.core.writing_ports import AnswerListener
-from bot.web import headers
-from bot.web.access import log_failure
-from bot.web.guard import require_own_page, require_this_machine
-from bot.web.pages import Templates
-from bot.web.ports import WebStores
+from bot.core.ports import AnswerListener, QuestionAnswering
+from bot.core.wording import reply_words
+from bot.web import security
+from bot.web.middleware import log_failure
+from bot.web.security import require_own_page, require_this_machine
+from bot.web.templates import Templates
+from storage.chat_models import Notice
+from storage.documents.progress import Progress, RungProgress
 from storage.errors import UnknownChannel
 from storage.models import Channel, DocumentStatus, Platform
-from storage.notice_models import Notice
-from storage.progress import Progress, RungProgress
+from storage.stores import Stores
 
 MAX_ID = 999_999_999
 MAX_LISTED = 60
@@ -50,7 +49,7 @@ class Console:
         self,
         *,
         answering: QuestionAnswering,
-        stores: WebStores,
+        stores: Stores,
         links: Links,
         pages: Templates,
         inbox: Path,
@@ -79,7 +78,7 @@ class Console:
         channels = await self._local_channels()
         return self._pages.page(
             "console.html",
-            headers.CONSOLE,
+            security.CONSOLE,
             root="./",
             channels=channels,
             inbox=str(self._inbox),
@@ -267,7 +266,7 @@ async def _send_lines(
     request: web.Request, answer: Callable[[AnswerListener], Awaitable[dict[str, Any]]]
 ) -> web.StreamResponse:
     """Send a line of JSON for each beginning of an answer, and the answer as the last one."""
-    response = web.StreamResponse(headers=headers.NO_STORE | {"Content-Type": LINES})
+    response = web.StreamResponse(headers=security.NO_STORE | {"Content-Type": LINES})
     await response.prepare(request)
 
     async def send(value: object) -> None:
@@ -283,4 +282,4 @@ async def _send_lines(
 
 
 def _json(value: object, status: int = 200) -> web.Response:
-    return web.json_response(value, status=status, headers=headers.NO_STORE)
+    return web.json_response(value, status=status, headers=security.NO_STORE)

@@ -2,26 +2,163 @@
 
 Every request is checked anew; nothing is kept in the browser and nothing changes on a GET, because
 link previews and mail scanners fetch links as well.
+
+Decides at every request whether a link still opens its page: the signature first, then SQL.
+
+What the viewer shows of one page: its number, its marks, and its words where they stand on paper.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 from aiohttp import web
 
+from bot.core.citations.signed_links import LinkClaims, Links
 from bot.core.errors import LinkEnded
-from bot.core.links import Links
-from bot.web import headers
-from bot.web.images import PageImages
-from bot.web.leaf import make_page_view
-from bot.web.opening import OpenLink, open_link
-from bot.web.pages import Templates
-from bot.web.ports import WebStores
-from storage.errors import DocumentError, InfrastructureError
-from storage.metadata_models import self_description
-from storage.models import Page
+from bot.web import security
+from bot.web.page_images import PageImages
+from bot.web.templates import Templates
+from storage.errors import DocumentError, InfrastructureError, UnknownChannel
+from storage.models import Box, Channel, CitationRecord, Page, PlacedWord, VersionSource, self_description
+from storage.stores import Stores
+
+
+@dataclass(frozen=True, slots=True)
+class OpenLink:
+    """A link that holds right now, and what it opens."""
+
+    claims: LinkClaims
+    source: VersionSource
+    citation: CitationRecord
+
+
+async def open_link(token: str, links: Links, stores: Stores) -> OpenLink:
+    """Check a token against its signature, its channel, its document and its citation.
+
+    Raises:
+        LinkForged: we never signed this.
+        LinkEnded: it has expired, was revoked, or its document is gone.
+    """
+    claims = links.read(token)
+    source = await stores.catalog.source(claims.version_id)
+    citation = await stores.citations.get(claims.citation_id)
+    if not await _is_in_force(claims, stores):
+        raise LinkEnded("revoked")
+    if source is None or source.is_deleted or source.channel_id != claims.channel_id:
+        raise LinkEnded("its document is gone")
+    if citation is None or not _is_what_was_signed(citation, claims):
+        raise LinkEnded("its citation is gone")
+    return OpenLink(claims, source, citation)
+
+
+async def _is_in_force(claims: LinkClaims, stores: Stores) -> bool:
+    channel = await _channel(claims.channel_id, stores)
+    return channel is not None and channel.epoch == claims.epoch
+
+
+async def _channel(channel_id: int, stores: Stores) -> Channel | None:
+    try:
+        return await stores.channels.get(channel_id)
+    except UnknownChannel:
+        return None
+
+
+def _is_what_was_signed(citation: CitationRecord, claims: LinkClaims) -> bool:
+    signed = (claims.channel_id, claims.version_id, claims.page)
+    return (citation.channel_id, citation.version_id, citation.page) == signed
+
+
+_BASELINE = 0.22
+"""Share of a word's box that hangs below its base line."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextSpan:
+    """A word of the invisible text layer, in points."""
+
+    text: str
+    x: float
+    length: float
+
+
+@dataclass(frozen=True, slots=True)
+class TextLine:
+    """A line of the invisible text layer, in points."""
+
+    y: float
+    size: float
+    spans: tuple[TextSpan, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A marked rectangle, in percent of the page."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+@dataclass(frozen=True, slots=True)
+class PageView:
+    """One page as the viewer shows it."""
+
+    number: int
+    pages: int
+    label: str
+    """The printed page number, or '' when it is the same or unknown."""
+    is_cited: bool
+    cited_page: int
+    marks: tuple[Mark, ...]
+    width: float
+    height: float
+    """Displayed size in points; those of A4 when the page was never read."""
+    lines: tuple[TextLine, ...]
+    text: str
+
+
+def make_page_view(link: OpenLink, number: int, page: Page | None) -> PageView:
+    """The page ``number`` of the link's version; ``page`` is None when it was never read."""
+    is_cited = number == link.claims.page
+    label = page.label if page and page.label != str(number) else ""
+    return PageView(
+        number=number,
+        pages=link.source.pages,
+        label=label,
+        is_cited=is_cited,
+        cited_page=link.claims.page,
+        marks=tuple(map(_mark, link.citation.boxes)) if is_cited else (),
+        width=page.width if page else 595.0,
+        height=page.height if page else 842.0,
+        lines=tuple(_lines(page)) if page else (),
+        text=page.text if page else "",
+    )
+
+
+def _mark(box: Box) -> Mark:
+    return Mark(*(round(100 * share, 3) for share in (box.x0, box.y0, box.x1 - box.x0, box.y1 - box.y0)))
+
+
+def _lines(page: Page) -> Iterable[TextLine]:
+    for _, group in groupby(page.words, key=lambda word: word.line):
+        words = list(group)
+        top = min(word.box.y0 for word in words) * page.height
+        bottom = max(word.box.y1 for word in words) * page.height
+        height = bottom - top
+        spans = tuple(_span(page, word) for word in words)
+        yield TextLine(round(bottom - _BASELINE * height, 1), round(0.85 * height, 1), spans)
+
+
+def _span(page: Page, word: PlacedWord) -> TextSpan:
+    x0, x1 = word.box.x0 * page.width, word.box.x1 * page.width
+    return TextSpan(page.text[word.start : word.end], round(x0, 1), round(max(0.1, x1 - x0), 1))
+
 
 SCALES = {"1": 132, "2": 220}
 """Dots per inch of the ordinary and the fine picture."""
@@ -30,7 +167,7 @@ SCALES = {"1": 132, "2": 220}
 class Viewer:
     """Serves what a link opens."""
 
-    def __init__(self, links: Links, stores: WebStores, images: PageImages, pages: Templates) -> None:
+    def __init__(self, links: Links, stores: Stores, images: PageImages, pages: Templates) -> None:
         self._links = links
         self._stores = stores
         self._images = images
@@ -72,8 +209,8 @@ class Viewer:
         blob = self._blob(link)
         if not await asyncio.to_thread(blob.is_file):
             raise LinkEnded("its file is gone")
-        disposition = {"Content-Disposition": headers.inline(link.source.file)}
-        file_headers = {**headers.PDF, **self._kept(link), **disposition}
+        disposition = {"Content-Disposition": security.inline(link.source.file)}
+        file_headers = {**security.PDF, **self._kept(link), **disposition}
         return web.FileResponse(blob, chunk_size=256 * 1024, headers=file_headers)
 
     async def _open(self, request: web.Request) -> OpenLink:
@@ -83,7 +220,7 @@ class Viewer:
         leaf = make_page_view(link, number, await self._read(link, number))
         return self._pages.page(
             "viewer.html",
-            headers.VIEWER,
+            security.VIEWER,
             root=root,
             base=f"{root}v/{request.match_info['token']}",
             leaf=leaf,
@@ -107,7 +244,7 @@ class Viewer:
         return self._stores.blobs.path(link.source.sha256)
 
     def _kept(self, link: OpenLink) -> dict[str, str]:
-        return headers.kept_for(link.claims.expires - int(self._links.clock().timestamp()))
+        return security.kept_for(link.claims.expires - int(self._links.clock().timestamp()))
 
 
 def _page_number(request: web.Request, link: OpenLink) -> int:

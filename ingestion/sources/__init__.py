@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from ingestion.sources.base import FileStat, Scan, ScannedFile, Source
 from ingestion.sources.local import LocalSource
-from ingestion.sources.port import FileStat, Scan, ScannedFile, Source
-from ingestion.sources.protocols import open_share
-from ingestion.sources.settings import ShareSettings
+from ingestion.sources.shares.registry import open_share
+from ingestion.sources.shares.settings import ShareSettings
 from storage.settings import load
 
 __all__ = ["FileStat", "Scan", "ScannedFile", "Source", "open_source"]

@@ -1,28 +1,139 @@
-"""Takes settled files into the blob store and SQL: each is copied once, however many channels it feeds."""
+"""Takes settled files into the blob store and SQL: each is copied once, however many channels it feeds.
+
+Tells which documents have left a channel's other folders, for files that move between folders.
+
+Finds arriving files that may have exchanged names: they are taken together, all others one by one.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 from ingestion.errors import FileChanged, FileRefused, NotAFile
-from ingestion.sources.port import FileStat, Scan, ScannedFile, Source
-from ingestion.watch.elsewhere import OtherFolders
-from ingestion.watch.groups import batches_of, group
-from ingestion.watch.known import KnownFolder
-from ingestion.watch.settling import StabilityCheck
-from ingestion.work.aside import run_for
-from storage.arrivals import Arrivals, KnownContents, StoredArrival
-from storage.blobs import Blobs
+from ingestion.jobs.threads import run_for, run_in_thread
+from ingestion.sources import open_source
+from ingestion.sources.base import FileStat, Scan, ScannedFile, Source
+from ingestion.watch.known_files import KnownFolder
+from ingestion.watch.settle import StabilityCheck
 from storage.crash_points import reach
-from storage.errors import BlobsUnavailable
-from storage.folders import Folder
-from storage.identity import Arrival, ScanContext
+from storage.documents.arrivals import Arrivals, KnownContents, SameContentDocument, StoredArrival
+from storage.documents.identity import Arrival, ScanContext
+from storage.errors import BlobsUnavailable, SettingsError
+from storage.files.blobs import Blobs
+from storage.folders.folders import Folder
+
+SCAN_SECONDS = 60.0
+
+
+class OtherFolders:
+    """Looks at other folders when it must, and once at most: make a new one for every look."""
+
+    def __init__(self) -> None:
+        self._scans: dict[str, Scan] = {}
+
+    async def gone(self, same_content_documents: Iterable[SameContentDocument]) -> frozenset[UUID]:
+        """Those documents whose files are surely not in their folders any more."""
+        return frozenset([one.document for one in same_content_documents if await self._has_left(one)])
+
+    async def _has_left(self, one: SameContentDocument) -> bool:
+        if one.location not in self._scans:
+            self._scans[one.location] = await _scan(one.location)
+        seen = self._scans[one.location]
+        return seen.problem is None and one.file not in seen.files
+
+
+async def _scan(location: str) -> Scan:
+    try:
+        async with asyncio.timeout(SCAN_SECONDS):
+            return await run_in_thread(lambda: _scan_location(location))
+    except (SettingsError, TimeoutError):
+        return Scan(problem="The folder does not answer.")
+
+
+def _scan_location(location: str) -> Scan:
+    source = open_source(location)
+    try:
+        return source.scan()
+    finally:
+        source.close()
+
+
+_Links = dict[str | int, str | int]
+"""File or size -> another one of its group; who has none stands for the group."""
+
+PORTION_FILES = 16
+PORTION_BYTES = 16 << 20
+
+
+def group(
+    arriving: Mapping[str, ScannedFile], present: Mapping[str, ScannedFile], folders: Iterable[KnownFolder]
+) -> list[list[ScannedFile]]:
+    """Put together what has to be judged together; sizes tell who can be whose new name.
+
+    Args:
+        arriving: files that are new or look different.
+        present: everything that the scan saw.
+        folders: the folders that the place feeds.
+    """
+    links: _Links = {}
+    sizes = set()
+    for file, size in _vacated(arriving, present, folders):
+        sizes.add(size)
+        if file in arriving:
+            _join(links, file, size)
+    for file, seen in arriving.items():
+        if seen.stat.size in sizes:
+            _join(links, file, seen.stat.size)
+    groups: dict[str | int, list[ScannedFile]] = {}
+    for file, seen in arriving.items():
+        groups.setdefault(_root(links, file), []).append(seen)
+    return list(groups.values())
+
+
+def _vacated(
+    arriving: Mapping[str, ScannedFile], present: Mapping[str, ScannedFile], folders: Iterable[KnownFolder]
+) -> Iterator[tuple[str, int]]:
+    """(file, size as it was stored) of every document whose file is away or looks different now."""
+    for folder in folders if arriving else ():
+        for file, known in folder.documents.items():
+            if known.stat is not None and (file in arriving or file not in present):
+                yield file, known.stat.size
+
+
+def batches_of(groups: Sequence[list[ScannedFile]]) -> Iterator[list[list[ScannedFile]]]:
+    """Groups to be stored in one transaction: a few small ones, or a single large one."""
+    portion: list[list[ScannedFile]] = []
+    files = size = 0
+    for members in groups:
+        files += len(members)
+        size += sum(seen.stat.size for seen in members)
+        if portion and (files > PORTION_FILES or size > PORTION_BYTES):
+            yield portion
+            portion, files, size = [], len(members), sum(seen.stat.size for seen in members)
+        portion.append(members)
+    if portion:
+        yield portion
+
+
+def _join(links: _Links, one: str | int, other: str | int) -> None:
+    links[_root(links, one)] = _root(links, other)
+
+
+def _root(links: _Links, one: str | int) -> str | int:
+    """Who stands for the group of ``one``."""
+    root = one
+    while (above := links.get(root, root)) != root:
+        root = above
+    while one != root:
+        links[one], one = root, links.get(one, root)
+    return root
+
 
 _log = logging.getLogger(__name__)
 

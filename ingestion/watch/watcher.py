@@ -1,24 +1,195 @@
-"""Watches everything that admins want watched, while what they want changes."""
+"""Watches everything that admins want watched, while what they want changes.
+
+Looks at every watched place in its own rhythm: one that is slow or paused delays no other.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
+from ingestion.folder_map.inbox import WatchedInbox
+from ingestion.folder_map.watch_list import FolderMap, WatchList, WatchTarget
+from ingestion.jobs.scheduler import Scheduler
+from ingestion.jobs.threads import run_in_thread
 from ingestion.settings import IngestionSettings
-from ingestion.sources.patience import real_path
+from ingestion.sources import open_source
+from ingestion.sources.watchdog import real_path
 from ingestion.watch.intake import Intake
-from ingestion.watch.places import WatchedPlace, WatchedPlaces
-from ingestion.wish.channel_folders import WatchedInbox
-from ingestion.wish.mapped import FolderMap
-from ingestion.wish.wishes import WatchList
-from ingestion.work.aside import run_in_thread
-from ingestion.work.lease_owner import is_surely_dead
-from ingestion.work.schedule import Scheduler
-from storage.channels import Channels
-from storage.database import Database
-from storage.folder_leases import FolderLeases
-from storage.folders import Folders
+from ingestion.watch.watched_folder import PlaceWatch, WatchedFolder
+from storage.chat.channels import Channels
+from storage.clock import steady_seconds
+from storage.errors import DatabaseUnavailable
+from storage.folders.folder_leases import FolderLeases
+from storage.folders.folders import Folders
+from storage.sql.database import Database
+from storage.sql.leases import is_surely_dead
+
+REST_FACTOR = 10
+"""A place that takes long to scan rests this many times as long: scanning never takes over a tenth."""
+
+
+class WatchedPlace:
+    """One location, the folders that it feeds, and when it is looked at."""
+
+    def __init__(self, location: str, folders: Folders, intake: Intake, settings: IngestionSettings) -> None:
+        """Prepare a place; nothing is opened before its first look."""
+        self.location = location
+        self.tick_seconds = 0.0
+        """Seconds between two ticks; a tick may find that it is too early for a look."""
+        self._folders = folders
+        self._intake = intake
+        self._settings = settings
+        self._fed: dict[int, tuple[WatchTarget, WatchedFolder]] = {}
+        self._every: float | None = None
+        self._watch: PlaceWatch | None = None
+        self._not_before = 0.0
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether an admin wants nobody to look at it now."""
+        return not self._active()
+
+    def feed(self, targets: Sequence[WatchTarget]) -> None:
+        """Feed these folders from the next look on, each as its wish says."""
+        fed: dict[int, tuple[WatchTarget, WatchedFolder]] = {}
+        for one in targets:
+            before = self._fed.get(one.folder.id)
+            fed[one.folder.id] = (
+                before if before and before[0].entry == one.entry else (one, self._watched(one))
+            )
+        self._every = min((one.entry.every for one in targets if one.entry.every is not None), default=None)
+        self.tick_seconds = self._every or self._settings.scan_seconds
+        self._fed = fed
+        if self._watch is not None:
+            self._watch.feed(self._active())
+
+    async def tick(self) -> bool:
+        """Look at the place if it is time; returns whether anything was taken.
+
+        Raises:
+            InfrastructureError: the database, or one of the disks, does not work.
+        """
+        if self.is_paused or steady_seconds() < self._not_before:
+            return False
+        if self._watch is None:
+            source = await run_in_thread(
+                lambda: open_source(self.location, follows_link=not self._is_in_inbox())
+            )
+            self._watch = PlaceWatch(source, self._intake, self._settings)
+            self._watch.feed(self._active())
+        begun = steady_seconds()
+        try:
+            return await self._watch.tick()
+        finally:
+            self._rest(begun, self._watch)
+
+    @property
+    def soon(self) -> float | None:
+        """Seconds to the next look when the last one left something open; None: it is in no hurry."""
+        if self._watch is None or not self._watch.is_waiting:
+            return None
+        usual = self._settings.share_scan_seconds if self._watch.is_remote else self._settings.scan_seconds
+        return max(usual, REST_FACTOR * self._watch.scan_seconds)
+
+    def invalidate(self) -> None:
+        """Believe nothing that was remembered of SQL."""
+        if self._watch is not None:
+            self._watch.invalidate()
+
+    def close(self) -> None:
+        """Let go of what was opened."""
+        if self._watch is not None:
+            self._watch.close()
+
+    def _rest(self, begun: float, watch: PlaceWatch) -> None:
+        pause = 0.0
+        if watch.is_remote and self._every is None:
+            pause = self._settings.share_scan_seconds
+        rested = begun + watch.scan_seconds + max(pause, REST_FACTOR * watch.scan_seconds)
+        self._not_before = rested - self.tick_seconds / 2  # the next tick comes a little early or late
+
+    def _is_in_inbox(self) -> bool:
+        """Whoever may write into the inbox is no admin, and must not lead us elsewhere by a link."""
+        return any(one.folder.origin == "inbox" for one, _ in self._fed.values())
+
+    def _active(self) -> list[WatchedFolder]:
+        return [watched for one, watched in self._fed.values() if not one.entry.is_paused]
+
+    def _watched(self, one: WatchTarget) -> WatchedFolder:
+        share = one.entry.ask_from_share or self._settings.ask_before_deleting_share
+        return WatchedFolder(one.folder, self._folders, share, away_seconds=self._settings.settle_seconds)
+
+
+class WatchedPlaces:
+    """All places that are watched now."""
+
+    def __init__(
+        self,
+        make_place: Callable[[str], WatchedPlace],
+        schedule: Scheduler,
+        leases: FolderLeases,
+        on_taken: Callable[[], None],
+    ) -> None:
+        """Tick with ``schedule``; call ``on_taken`` when a look took something."""
+        self._make_place = make_place
+        self._schedule = schedule
+        self._leases = leases
+        self._on_taken = on_taken
+        self._places: dict[str, tuple[str, WatchedPlace]] = {}
+        schedule.every(leases.seconds / 3, "folder leases", leases.renew)
+
+    async def set_targets(self, targets: Iterable[WatchTarget]) -> None:
+        """Watch exactly this from now on.
+
+        Raises:
+            DatabaseUnavailable: the database does not work.
+        """
+        by_location: dict[str, list[WatchTarget]] = {}
+        for one in targets:
+            by_location.setdefault(one.folder.location, []).append(one)
+        for location in self._places.keys() - by_location.keys():
+            name, place = self._places.pop(location)
+            self._schedule.drop(name)
+            place.close()
+            await self._leases.release(location)
+        for location, folders in by_location.items():
+            self._feed(location, folders)
+
+    def invalidate(self) -> None:
+        """Ask SQL again at the next look at each place: somebody else has changed it."""
+        for _, place in self._places.values():
+            place.invalidate()
+
+    async def close(self) -> None:
+        """Watch nothing any more; leases that cannot be given back run out by themselves."""
+        for _, place in self._places.values():
+            place.close()
+        with suppress(DatabaseUnavailable):
+            await self._leases.release()
+
+    def _feed(self, location: str, targets: Sequence[WatchTarget]) -> None:
+        known = self._places.get(location)
+        name, place = known or (f"folder {targets[0].folder.id}", self._make_place(location))
+        before = place.tick_seconds
+        place.feed(targets)
+        self._places[location] = (name, place)
+        if place.tick_seconds != before:
+            self._schedule.every(place.tick_seconds, name, lambda: self._tick(place, name))
+
+    async def _tick(self, place: WatchedPlace, name: str) -> None:
+        """One tick of a place: only the process that holds its lease looks at it."""
+        if place.is_paused:
+            return
+        if not self._leases.holds(place.location):
+            if not await self._leases.take(place.location):
+                return
+            place.invalidate()
+        if await place.tick():
+            self._on_taken()
+        if (seconds := place.soon) is not None:
+            self._schedule.bring_forward(name, seconds)
 
 
 class Watcher:

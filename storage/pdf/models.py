@@ -5,10 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from storage.models import Box, Page
-from storage.pdf.shapes import NO_SHAPES, Shapes
-from storage.word_map import WordMap
+from storage.text.word_boxes import WordMap
+
+
+class Shapes(NamedTuple):
+    """What a figure is drawn with; all 0 for a photograph."""
+
+    bars: int = 0
+    """Filled rectangles of one width on one base, of different heights; or lying on one side."""
+    lines: int = 0
+    """Lines that run from one side towards the other in several steps."""
+    slices: int = 0
+    """Filled sectors round one centre."""
+
+
+NO_SHAPES = Shapes()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,1 @@
-"""The two engines that can keep our tables: what ``storage.database`` opens, chosen by the URL."""
+"""The two engines that can keep our tables: what ``storage.sql.database`` opens, chosen by the URL."""

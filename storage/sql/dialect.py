@@ -1,4 +1,4 @@
-"""What ``storage.database`` needs from an SQL engine, whichever it is."""
+"""What ``storage.sql.database`` needs from an SQL engine, whichever it is."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession
 
 from storage.errors import DatabaseUnavailable
-from storage.migrations.revisions import is_current
+from storage.sql.migrations.revisions import is_current
 
 QUEUE_SECONDS = 30
 """How long a task waits for its turn in this process."""
@@ -69,7 +69,7 @@ async def migrate(engine: AsyncEngine) -> None:
     try:
         async with engine.begin() as connection:
             if not await connection.run_sync(is_current):
-                from storage.migrations.upgrade import upgrade  # noqa: PLC0415 - Alembic is slow to import
+                from storage.sql.migrations.upgrade import upgrade  # noqa: PLC0415 - Alembic is slow to import
 
                 await connection.run_sync(upgrade)
     finally:

@@ -20,8 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, create_async_engin
 from storage.errors import DatabaseUnavailable, SettingsError
 from storage.mounts import is_network_share
 from storage.sql.dialect import QUEUE_SECONDS, READERS, migrate
-from storage.sql.group_commit import GroupCommit
-from storage.sql.steady import connect
+from storage.sql.group_commit import GroupCommit, connect
 
 _CAUSES = {
     sqlite3.SQLITE_BUSY: "another program keeps the database locked",

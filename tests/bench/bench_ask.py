@@ -19,11 +19,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from asked_home import AskedHome, open_home
-from bare_search import bare_search
 from corpus import describe
 from figures import Figure, table
-from many_channels import bench_growth
+from rows.asked_home import AskedHome, open_home
+from rows.bare_search import bare_search
+from rows.many_channels import bench_growth
 from timing import middle_and_slow, take_turns
 
 from bot.core.models import Answer, Question

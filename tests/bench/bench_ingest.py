@@ -16,13 +16,13 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from asking import bench_ask
 from corpus import describe
-from embedding import bench_embed
 from figures import Figure, table
-from ingesting import bench_drop, bench_mass, bench_memory
-from reading_speed import bench_read
-from scanning import bench_scan
+from rows.asking import bench_ask
+from rows.embedding import bench_embed
+from rows.ingesting import bench_drop, bench_mass, bench_memory
+from rows.reading_speed import bench_read
+from rows.scanning import bench_scan
 
 QUICK_SCALE = 10
 """By how much ``--quick`` divides files and pages."""

@@ -15,13 +15,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from print_papers import print_papers
-from reading.fields import count_fields, printed_fields
 from reading.full import read_full
 from reading.labels import Labels, load_labels
 from reading.library import Files, printed_words, read_with
+from reading.measures.fields import count_fields, printed_fields
+from reading.measures.sentences import Words, count_sentences, sample
 from reading.quick import read_quick
 from reading.report import Row, Rows, count, printed
-from reading.sentences import Words, count_sentences, sample
 from reading.tally import Tally
 
 SAMPLES = Path(__file__).parents[2] / "deploy"

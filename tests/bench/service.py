@@ -16,7 +16,7 @@ from subprocess import Popen
 from typing import Any
 from urllib.error import URLError
 
-from program import Program
+from harness.program import Program
 
 READY_SECONDS = 120
 _LIVE = """

@@ -4,9 +4,8 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from bot.engines import Settings
-from bot.serving import greeting
-from bot.settings import BotSettings
+from bot.app import greeting
+from bot.settings import BotSettings, Settings
 from ingestion.settings import IngestionSettings
 from storage.settings import StorageSettings
 

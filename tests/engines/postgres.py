@@ -21,7 +21,7 @@ from uuid import uuid4
 import pytest
 
 from engines import apt_install
-from engines._starting import wait_until_ready
+from engines.support.starting import wait_until_ready
 
 NAME = "postgres"
 REMEDY = "sudo apt-get install -y postgresql"

@@ -10,10 +10,10 @@ from urllib.request import Request, urlopen
 import boto3
 import pytest
 
-from engines._shares import HOST, SHARE_SECONDS, ShareServer, new_name, python
-from ingestion.sources.port import Source
-from ingestion.sources.protocols import open_share
-from ingestion.sources.settings import ShareSettings
+from engines.support.shares import HOST, SHARE_SECONDS, ShareServer, new_name, python
+from ingestion.sources.base import Source
+from ingestion.sources.shares.registry import open_share
+from ingestion.sources.shares.settings import ShareSettings
 
 NAME = "s3"
 REMEDY = "make test"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from engines import apt_install
-from engines._shares import HOST, ServedFolder, ShareServer, new_name
+from engines.support.shares import HOST, ServedFolder, ShareServer, new_name
 
 NAME = "smb"
 REMEDY = "sudo apt-get install -y samba"

@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 
 from engines import FetchError
-from engines._starting import wait_until_ready
-from storage.index.weaviate_index import WeaviateIndex
-from storage.index.weaviate_process import HOST, default_binary, environment, new_identity
+from engines.support.starting import wait_until_ready
+from storage.index.weaviate.index import WeaviateIndex
+from storage.index.weaviate.process import HOST, default_binary, environment, new_identity
 
 NAME = "weaviate"
 REMEDY = "make weaviate"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engines._shares import HOST, ServedFolder, ShareServer, new_name, python
+from engines.support.shares import HOST, ServedFolder, ShareServer, new_name, python
 
 NAME = "webdav"
 REMEDY = "make test"

@@ -14,7 +14,7 @@ from evaluation.asking import Asked, channels_of
 from evaluation.golden import Page
 from evaluation.replies import Reply
 
-from storage.embedder import BundledEmbedder
+from storage.embeddings.onnx_embedder import BundledEmbedder
 
 NAMES = ("BM25", "vectors", "rank fusion")
 K1, B = 1.2, 0.75

@@ -11,8 +11,8 @@ from evaluation.asking import Asked
 from evaluation.golden import Kind, Page, plain
 from evaluation.replies import Reply
 
-from bot.core.languages import Language
-from bot.core.reply_words import reply_words
+from bot.core.models import Language
+from bot.core.wording import reply_words
 
 _SAID = reply_words(Language.ENGLISH)
 _EXCUSES = (_SAID.model_failed, _SAID.model_unusable, _SAID.model_unverified, _SAID.model_broke_off)

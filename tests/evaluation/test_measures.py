@@ -17,8 +17,8 @@ from evaluation.measures import (
 from evaluation.replies import Mark, Reply, read_reply
 from evaluation.report import bars
 
-from bot.core.languages import Language
-from bot.core.reply_words import reply_words
+from bot.core.models import Language
+from bot.core.wording import reply_words
 
 A, B, C = ("a.pdf", 1), ("b.pdf", 2), ("c.pdf", 3)
 

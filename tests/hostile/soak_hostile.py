@@ -15,9 +15,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from hostile_run import CHANNEL, SECRET, Ending, besieged, make_files
+from harness.hostile_run import CHANNEL, SECRET, Ending, besieged, make_files
 
-from storage.embedder import BundledEmbedder
+from storage.embeddings.onnx_embedder import BundledEmbedder
 
 FOLDER = Path(__file__).parents[2] / "build" / "soak"
 STATE, REPORT = FOLDER / "hostile.json", FOLDER.parent / "hostile-table.txt"

@@ -4,10 +4,10 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
-from ingestion_home import Home, open_home
+from harness.ingestion_home import Home, open_home
 
-from storage.embedder import BundledEmbedder
-from storage.index.embedded import EmbeddedIndex
+from storage.embeddings.onnx_embedder import BundledEmbedder
+from storage.index.embedded.index import EmbeddedIndex
 
 
 @pytest.fixture(scope="session")

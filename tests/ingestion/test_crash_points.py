@@ -10,14 +10,14 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from ingestion_home import Home
-from paper import pdf
+from harness.ingestion_home import Home
+from samples.paper import pdf
 
 from storage.crash_points import POINTS, VARIABLE, arm, passed
 from storage.errors import SettingsError
-from storage.index.contract import IndexedChunk
+from storage.index.base import IndexedChunk
 from storage.models import Rung
-from storage.tables import PublicationRow
+from storage.sql.tables import PublicationRow
 
 RELIABILITY = Path(__file__).parents[2] / "docs" / "reliability.md"
 

@@ -4,18 +4,18 @@ import asyncio
 from pathlib import Path
 from uuid import UUID
 
-from ingestion_home import Home
-from paper import pdf
+from harness.ingestion_home import Home
+from samples.paper import pdf
 from sqlalchemy import select, update
 
 from ingestion.app import Ingestion
 from storage.errors import EngineStartError, ReaderKilled
-from storage.leases import Leases
 from storage.models import Rung
-from storage.planning import Generations, plan
-from storage.publication_work import PublicationQueue
-from storage.reading_work import MAX_ATTEMPTS, MAX_CRASHES, ReadingQueue
-from storage.tables import PublicationRow, ReadingRow
+from storage.queues.planner import Generations, plan
+from storage.queues.publication_queue import PublicationQueue
+from storage.queues.reading_queue import MAX_ATTEMPTS, MAX_CRASHES, ReadingQueue
+from storage.sql.leases import Leases
+from storage.sql.tables import PublicationRow, ReadingRow
 
 LEAVE = pdf("Leave\nEmployees get twenty five days of marzipan leave a year.")
 

@@ -6,9 +6,9 @@ import hashlib
 from pathlib import Path
 
 import pytest
-from hostile_run import CHANNEL, SECRET, besieged, make_files
+from harness.hostile_run import CHANNEL, SECRET, besieged, make_files
 
-from storage.embedder import BundledEmbedder
+from storage.embeddings.onnx_embedder import BundledEmbedder
 
 FILES = 320
 LEAST = 300

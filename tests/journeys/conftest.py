@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from program import SAMPLES, Program
+from harness.program import SAMPLES, Program
 
 
 @pytest.fixture

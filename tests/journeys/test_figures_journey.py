@@ -8,8 +8,8 @@ from typing import Any
 
 import aiohttp
 import pytest
-from illustrated import illustrated_pdf
-from program import Program
+from harness.program import Program
+from samples.illustrated import illustrated_pdf
 
 ASKED = (
     "Show me the emissions chart",

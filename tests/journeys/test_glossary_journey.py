@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
-from engines._ports import free_port
-from paper import pdf
-from program import Program
-from tiny_cross_encoder import write_cross_encoder
+from engines.support.ports import free_port
+from fakes.tiny_cross_encoder import write_cross_encoder
+from harness.program import Program
+from samples.paper import pdf
 
 SENTENCE = "Parental leave is 16 weeks for each parent."
 

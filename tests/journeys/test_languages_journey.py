@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from paper import pdf
-from program import Program
-from tiny_embedder import write_embedder
+from fakes.tiny_embedder import write_embedder
+from harness.program import Program
+from samples.paper import pdf
 
-from bot.core.languages import Language
-from bot.core.reply_words import reply_words
+from bot.core.models import Language
+from bot.core.wording import reply_words
 
 SENTENCE = "Everybody receives twenty days of vacation."
 MEANINGS = [

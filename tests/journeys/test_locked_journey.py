@@ -6,8 +6,8 @@ import asyncio
 from pathlib import Path
 
 import aiohttp
-from locks import lock
-from program import Program
+from harness.program import Program
+from samples.locks import lock
 
 PASSWORD = "marmalade-4711"
 

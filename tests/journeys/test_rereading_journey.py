@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from embedding_server import DIMENSIONS, EmbeddingServer, embedding_server, refuse
 from engines.llm import LanguageModel
-from paper import pdf
-from program import Program
+from fakes.embedding_server import DIMENSIONS, EmbeddingServer, embedding_server, refuse
+from harness.program import Program
+from harness.waiting import until
+from samples.paper import pdf
 from sqlalchemy import select
 from sqlmodel import col
-from waiting import until
 
-from storage.database import Database
-from storage.tables import PublicationRow, ReadingRow
+from storage.sql.database import Database
+from storage.sql.tables import PublicationRow, ReadingRow
 
 QUESTION = "When do backups run?"
 MANUALS = [

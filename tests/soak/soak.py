@@ -17,11 +17,11 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import mkdtemp
 
+from checks.tally import Table
 from engines.postgres import RealPostgres, account
 from engines.weaviate import RealWeaviate
 from soak_kills import REPORT, kill_often
 from soak_pairs import PAIRS, Pair
-from soak_tally import Table
 
 FOLDER = REPORT.parent / "soak"
 STATE = FOLDER / "state.json"

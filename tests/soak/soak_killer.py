@@ -7,10 +7,10 @@ import random
 import time
 from dataclasses import dataclass
 
+from checks.targets import GHOST, RANDOM, SERVER, TIDIES, halt
+from checks.witness import Witness
 from soak_pairs import Place
 from soak_process import Life
-from soak_targets import GHOST, RANDOM, SERVER, TIDIES, halt
-from soak_witness import Witness
 
 from storage.crash_points import POINTS
 

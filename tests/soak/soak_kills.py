@@ -6,10 +6,10 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from soak_evidence import keep_evidence
+from checks.evidence import keep_evidence
+from checks.tally import Table
 from soak_pairs import Pair
 from soak_round import open_round
-from soak_tally import Table
 
 REPORT = Path(__file__).parents[2] / "build" / "kill-table.txt"
 EVIDENCE = REPORT.with_name("soak-faults")

@@ -14,13 +14,14 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from bot.cli.logs import set_up_logging
-from bot.engines import load_settings, open_embedder, open_index, open_pdf_process, open_stores
-from bot.service import build_ingestion
+from bot.bootstrap import build_ingestion, embedding_key, open_home
+from bot.cli.log_format import set_up_logging
+from bot.settings import load_settings
 from ingestion.app import Ingestion
-from ingestion.wish.mapping import MAP_NAME
-from storage.index.contract import Index, IndexedChunk
+from ingestion.folder_map.folder_map import MAP_NAME
+from storage.index.base import Index, IndexedChunk
 from storage.models import TenantName
+from storage.stores import open_embedder, open_index, open_pdf_process
 
 
 class LosingIndex:
@@ -46,13 +47,13 @@ async def live() -> None:
     set_up_logging(verbose=True, for_machines=True)
     logging.getLogger("httpx").setLevel(logging.WARNING)
     async with (
-        open_stores(settings) as storage,
-        open_embedder(storage) as embedder,
-        open_index(storage, patiently=True) as index,
-        open_pdf_process(storage) as pdf,
+        open_home(settings) as stores,
+        open_embedder(settings.storage, embedding_key(settings)) as embedder,
+        open_index(stores, patiently=True) as index,
+        open_pdf_process(stores, readers=settings.ingestion.read_workers) as pdf,
     ):
         seen: Any = LosingIndex(index) if "SOAK_SABOTAGE" in os.environ else index
-        ingestion = build_ingestion(storage, embedder, seen, pdf)
+        ingestion = build_ingestion(settings, stores, embedder, seen, pdf)
         try:
             await ingestion.start(settings.inbox, settings.home / MAP_NAME)
             await _obey(ingestion)

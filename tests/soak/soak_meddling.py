@@ -6,11 +6,11 @@ from pathlib import Path
 from random import Random
 from uuid import uuid4
 
-from soak_witness import Witness
+from checks.witness import Witness
 from soak_world import Paper
 
-from storage.analyzer import analyze
-from storage.index.contract import Index, IndexedChunk
+from storage.index.base import Index, IndexedChunk
+from storage.text.analyzer import analyze
 
 
 async def resurrect(index: Index, witness: Witness, channel: str, chance: Random) -> None:

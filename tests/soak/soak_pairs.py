@@ -7,11 +7,11 @@ from pathlib import Path
 
 from engines.postgres import RealPostgres
 from engines.weaviate import RealWeaviate
+from fakes.tiny_embedder import write_embedder
 from soak_world import WORDS
-from tiny_embedder import write_embedder
 
-from storage.index.contract import Index
-from storage.index.embedded import EmbeddedIndex
+from storage.index.base import Index
+from storage.index.embedded.index import EmbeddedIndex
 
 PAIRS = ("embedded/SQLite", "Weaviate/SQLite", "embedded/PostgreSQL", "Weaviate/PostgreSQL")
 

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from engines._ports import free_port
-from forks import Fork
+from engines.support.ports import free_port
+from harness.forks import Fork
 
 from storage.crash_points import VARIABLE
 

@@ -13,21 +13,21 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from soak_audit import Audit
+from checks.audit import Audit
+from checks.tally import Table, Tally
+from checks.targets import GHOST, RANDOM, TAKES, TIDIES, targets
+from checks.witness import Witness
 from soak_killer import Killer
 from soak_meddling import has_blob, lose_blob, resurrect
 from soak_pairs import Pair, Place
 from soak_process import Life
-from soak_tally import Table, Tally
-from soak_targets import GHOST, RANDOM, TAKES, TIDIES, targets
-from soak_witness import Witness
 from soak_world import FEWEST, LARGE, World
 
-from storage.catalog import Catalog
-from storage.channels import Channels
-from storage.database import Database
+from storage.chat.channels import Channels
+from storage.documents.catalog import Catalog
 from storage.errors import UnknownChannel, UnknownTenant
-from storage.index.live import LiveIndex
+from storage.index.live_index import LiveIndex
+from storage.sql.database import Database
 
 STUCK_SECONDS = 90.0
 """Longer than any pause between two tries of a step."""

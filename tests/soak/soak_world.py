@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from paper import pdf
+from samples.paper import pdf
 
 CONSONANTS = "bcdfghjklmnpqrtv"
 WORDS = "marzipan lantern harbour velvet granite orchard compass saffron thimble walnut copper meadow".split()

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from checks.tally import Table
 from soak_kills import REPORT, kill_often
 from soak_pairs import PAIRS, Pair
-from soak_tally import Table
 
 from storage.crash_points import POINTS
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.database import Database
+from storage.sql.database import Database
 
 
 @pytest.fixture

@@ -7,19 +7,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ingestion.read.arranging import ArrangedPdf, Block, arrange
-from ingestion.read.chunker import chunk_document
-from ingestion.read.looking import BATCH
-from ingestion.read.structure import Structure
+from ingestion.chunking.chunker import chunk_document
+from ingestion.chunking.structure import Structure
+from ingestion.layout.reading_order import ArrangedPdf, Block, arrange
+from ingestion.reading.full import BATCH
 from reading.quick import LIMIT, WINDOW, children_seconds
 from reading.seen import Area, Readout, Rows, Seen
-from storage.bundled import TOKENIZER, bundled
 from storage.models import Chunk
-from storage.pdf import wire
+from storage.pdf import protocol
 from storage.pdf.models import BlockKind, ReadPdf
-from storage.pdf.process import PdfProcess
-from storage.pieces import PieceCounter
+from storage.pdf.pdf_process import PdfProcess
 from storage.settings import StorageSettings
+from storage.text.token_counts import TOKENIZER, PieceCounter, bundled
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +52,7 @@ async def read_full(files: Mapping[str, Path], quick: Mapping[str, ReadPdf]) -> 
         own, theirs = time.process_time(), children_seconds()
         pdfs: dict[str, ArrangedPdf] = {}
         for name, path in files.items():
-            layout = wire.layout(await _look(process, path, len(quick[name].pages)))
+            layout = protocol.layout(await _look(process, path, len(quick[name].pages)))
             pdfs[name] = arrange(quick[name], layout)
     finally:
         await process.aclose()

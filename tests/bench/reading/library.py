@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from reading.measures.sentences import PrintedWord, Words
 from reading.seen import Area, Readout, Seen
-from reading.sentences import PrintedWord, Words
 
 PROGRAM = Path(__file__).parents[1] / "library_program.py"
 Files = Mapping[str, tuple[Path, Sequence[int]]]

@@ -9,16 +9,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ingestion.read.chunker import chunk_document
-from ingestion.read.outline import HeadingDetector
-from ingestion.read.sentences import segments_of
+from ingestion.chunking.chunker import chunk_document
+from ingestion.chunking.segments import segments_of
+from ingestion.layout.headings import HeadingDetector
 from reading.seen import Readout, Seen
-from storage.bundled import TOKENIZER, bundled
 from storage.models import Chunk
 from storage.pdf.models import ReadPdf
-from storage.pdf.process import PdfProcess
-from storage.pieces import PieceCounter
+from storage.pdf.pdf_process import PdfProcess
 from storage.settings import StorageSettings
+from storage.text.token_counts import TOKENIZER, PieceCounter, bundled
 
 LIMIT, WINDOW = 400, 256
 """Tokens of a chunk and word pieces of the embedder, as the service has them."""

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 from figures import VERDICTS, markdown
 
-from reading.headings import count_headings, scores
 from reading.labels import Labels
-from reading.order import count_order
-from reading.pictures import count_figures
+from reading.measures.headings import count_headings, scores
+from reading.measures.order import count_order
+from reading.measures.pictures import count_figures
+from reading.measures.sentences import Words
+from reading.measures.tables import count_tables
+from reading.measures.words import count_words
 from reading.seen import Readout
-from reading.sentences import Words
-from reading.tables import count_tables
 from reading.tally import Tally
-from reading.words import count_words
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from core_fakes import BACKUPS, TRAVEL, Register, Shelf, World, make_passage, make_status
+from fakes.core import BACKUPS, TRAVEL, Register, Shelf, World, make_passage, make_status
 
 
 @pytest.fixture

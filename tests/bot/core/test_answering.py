@@ -7,11 +7,11 @@ import re
 from dataclasses import replace
 
 import pytest
-from core_fakes import ASKED_AT, WORDS, Scripted, World, make_channel, make_passage, make_status
+from fakes.core import ASKED_AT, WORDS, Scripted, World, make_channel, make_passage, make_status
 
+from bot.core.citations.source_buttons import cited_pages, split_sources
 from bot.core.errors import ModelReplyUnusable, ModelUnavailable
 from bot.core.models import Answer, AnswerState, Citation, Claim, Draft, Question, Quote
-from bot.core.sources import cited_pages, split_sources
 from storage.errors import DatabaseUnavailable, IndexUnavailable
 
 DAILY = Claim("Backups run at 2 AM every day.", (Quote(1, "Backups run daily at 2:00 AM"),))

@@ -8,8 +8,8 @@ import time
 from contextlib import AsyncExitStack, aclosing
 
 import pytest
-from core_fakes import WORDS, Looker, World
-from model_server import (
+from fakes.core import WORDS, Looker, World
+from fakes.model_server import (
     STREAM_HEAD,
     Handler,
     always,
@@ -23,7 +23,7 @@ from model_server import (
 )
 
 from bot.core.models import Answer, AnswerState
-from bot.generator import ModelGenerator
+from bot.llm.generator import ModelGenerator
 
 QUESTION = "When do backups run?"
 FIRST = {"text": "At 2 AM.", "quotes": [{"passage": 1, "quote": "Backups run daily at 2:00 AM"}]}

@@ -8,8 +8,8 @@ from contextlib import aclosing
 from pathlib import Path
 
 import pytest
-from core_fakes import ask, make_passage
-from tiny_cross_encoder import write_cross_encoder
+from fakes.core import ask, make_passage
+from fakes.tiny_cross_encoder import write_cross_encoder
 
 from bot.core.errors import RerankerError
 from bot.core.models import Passage

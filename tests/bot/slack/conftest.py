@@ -17,12 +17,11 @@ import aiohttp
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
-from memory_inbox import MemoryInbox
+from fakes.memory_inbox import MemoryInbox
 
-from bot.core.incoming import IncomingMessage
-from bot.core.models import Answer, AnswerState, Citation
+from bot.core.models import Answer, AnswerState, Citation, IncomingMessage
 from bot.settings import BotSettings
-from bot.slack.door import PATH, SlackAdapter, slack_messenger
+from bot.slack.adapter import PATH, SlackAdapter, slack_messenger
 
 SECRET = "signing-secret-of-the-test"
 

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from engines._ports import free_port
 from engines.slack import APP_TOKEN, BOT, HR, IT, SECRET, SlackDouble, StartSlack
+from engines.support.ports import free_port
 from playwright.async_api import Browser
 
 from bot.settings import BotSettings
-from bot.slack.door import SlackAdapter
+from bot.slack.adapter import SlackAdapter
 
 pytestmark = pytest.mark.engine("slack")
 

@@ -12,13 +12,11 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from bot.core.announcement import Announcement, AnnouncementEntry
 from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
-from bot.core.languages import Language
-from bot.core.models import Answer, AnswerState, CitedPage
+from bot.core.models import Announcement, AnnouncementEntry, Answer, AnswerState, CitedPage, Language
 from bot.core.plaintext import MORE_TO_COME
+from bot.slack.blocks import MESSAGE, render_announcement
 from bot.slack.messenger import SlackMessenger, web_client
-from bot.slack.render import MESSAGE, render_announcement
 from storage.models import Channel, ChannelKey, Platform
 
 ADDRESS = {"channel": "C1", "ts": "17.1", "thread": "17.1", "key": "T1:C1:17.1"}

@@ -13,7 +13,7 @@ from aiohttp import WSMsgType, web
 from aiohttp.test_utils import TestServer
 
 from bot.settings import BotSettings
-from bot.slack.door import SlackAdapter
+from bot.slack.adapter import SlackAdapter
 from storage.errors import DatabaseUnavailable, SettingsError
 
 EVENT = {

@@ -7,12 +7,11 @@ from functools import partial
 from typing import Any
 
 import pytest
-from memory_inbox import MemoryInbox
+from fakes.memory_inbox import MemoryInbox
 
-from bot.core.incoming import IncomingMessage
-from bot.core.models import Answer, AnswerState, Citation
+from bot.core.models import Answer, AnswerState, Citation, IncomingMessage
 from bot.settings import BotSettings
-from bot.teams.door import TeamsAdapter, teams_messenger
+from bot.teams.adapter import TeamsAdapter, teams_messenger
 
 
 def name_of(conversation: str) -> str:

@@ -11,8 +11,6 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from core_fakes import WORDS
-from engines._ports import free_port
 from engines.playground import (
     GENERAL,
     GROUP,
@@ -22,9 +20,11 @@ from engines.playground import (
     Playground,
     StartPlayground,
 )
+from engines.support.ports import free_port
+from fakes.core import WORDS
 from playwright.async_api import Browser
 
-from bot.teams.door import TeamsAdapter
+from bot.teams.adapter import TeamsAdapter
 from storage.models import ChannelKey, Platform
 
 pytestmark = pytest.mark.engine("playground")

@@ -10,14 +10,19 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from bot.core.announcement import Announcement, AnnouncementEntry
 from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
-from bot.core.languages import Language
-from bot.core.models import Answer, AnswerState, Citation, CitedPage
+from bot.core.models import (
+    Announcement,
+    AnnouncementEntry,
+    Answer,
+    AnswerState,
+    Citation,
+    CitedPage,
+    Language,
+)
 from bot.core.plaintext import MORE_TO_COME
-from bot.teams.connector import AppCredentials, Connector
+from bot.teams.connector import AppCredentials, Connector, is_local, is_microsofts
 from bot.teams.messenger import TeamsMessenger
-from bot.teams.service_urls import is_local, is_microsofts
 from storage.models import Channel, ChannelKey, Platform
 
 CONVERSATION = "19:ops@thread.tacv2;messageid=17"

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
+from fakes.web_house import House, Visit
 from playwright.async_api import Page
-from web_house import House, Visit
 
 from bot.settings import BotSettings
 from bot.web.app import build_web, make_runner
-from storage.database import Database
-from storage.pdf.process import PdfProcess
+from storage.pdf.pdf_process import PdfProcess
 from storage.settings import StorageSettings
+from storage.sql.database import Database
 
 
 class Served(TestServer):

@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 from aiohttp.test_utils import TestClient
+from fakes.web_house import ADVANCE, HEIGHT, LEADING, LEFT, SIZE, TOP, WIDTH, House, make_pdf
 from playwright.async_api import Browser, FloatRect, Page
-from web_house import ADVANCE, HEIGHT, LEADING, LEFT, SIZE, TOP, WIDTH, House, make_pdf
 
 from bot.core.models import Answer, AnswerState, NearestPage
 

@@ -8,11 +8,10 @@ from uuid import uuid4
 
 import pytest
 from aiohttp.test_utils import TestClient
-from web_house import House, Visit, make_pdf
+from fakes.web_house import House, Visit, make_pdf
 
-from bot.core.languages import Language
-from bot.core.models import Answer, AnswerFigure, AnswerState, NearestPage, UnreadFile
-from bot.core.reply_words import reply_words
+from bot.core.models import Answer, AnswerFigure, AnswerState, Language, NearestPage, UnreadFile
+from bot.core.wording import reply_words
 from storage.models import Box, Channel, ChannelKey, Platform
 
 OWN = {"X-Footnote-Console": "1"}

@@ -7,13 +7,13 @@ from uuid import uuid4
 
 import pytest
 from aiohttp.test_utils import TestClient
+from fakes.web_house import House, Shelved, make_pdf
 from playwright.async_api import Page
 from sqlalchemy import select, update
 from sqlmodel import col
-from web_house import House, Shelved, make_pdf
 
 from storage.models import Channel, ChannelKey, Platform
-from storage.tables import BlobRow, DocumentRow, FolderRow, NoticeRow, ReadingRow, VersionRow
+from storage.sql.tables import BlobRow, DocumentRow, FolderRow, NoticeRow, ReadingRow, VersionRow
 
 OWN = {"X-Footnote-Console": "1"}
 VANISHED = "2 of 3 files vanished from the folder at once, so nothing was deleted."

@@ -8,12 +8,12 @@ from datetime import timedelta
 
 import pytest
 from aiohttp.test_utils import TestClient
+from fakes.web_house import House, Shelved, Visit, make_pdf
 from sqlalchemy import delete, update
 from sqlmodel import col
-from web_house import House, Shelved, Visit, make_pdf
 
 from storage.models import Channel, CitationRecord, Shown
-from storage.tables import CitationRow, DocumentRow
+from storage.sql.tables import CitationRow, DocumentRow
 
 QUOTE = "backups run daily at 2:00 AM"
 PAGES = [["Backup policy"], ["Schedule", f"All {QUOTE}", "and are kept a year"], ["Restore", "<b>bold</b>"]]

@@ -11,12 +11,12 @@ from urllib.parse import urljoin
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient
+from fakes.web_house import House, Visit, make_pdf
 from hypothesis import given
 from hypothesis import strategies as st
 from sources import ROOT
-from web_house import House, Visit, make_pdf
 
-from bot.web.headers import inline
+from bot.web.security import inline
 
 
 async def test_health_says_alive_and_ready(visit: Visit) -> None:
@@ -38,7 +38,7 @@ async def test_the_log_never_holds_a_token(
     for suffix in ("", "/file.pdf", "/p/1@1x", "/9"):
         await client.get(path + suffix)
     await client.get(path[:-1])
-    lines = [record.getMessage() for record in caplog.records if record.name == "bot.web.access"]
+    lines = [record.getMessage() for record in caplog.records if record.name == "bot.web.middleware"]
     assert [re.sub(r"\d+ ms", "N ms", line) for line in lines] == [
         "GET viewer 200 N ms",
         "GET viewer_file 200 N ms",

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from engines.weaviate import RealWeaviate
-from index_samples import new_tenant
+from samples.indexes import new_tenant
 
-from storage.index.contract import Index
-from storage.index.embedded import EmbeddedIndex
+from storage.index.base import Index
+from storage.index.embedded.index import EmbeddedIndex
 from storage.models import TenantName
 
 ENGINES = ["embedded", pytest.param("weaviate", marks=pytest.mark.engine("weaviate"))]

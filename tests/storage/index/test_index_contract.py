@@ -6,12 +6,12 @@ from typing import Any, cast
 from uuid import uuid4
 
 import pytest
-from index_samples import SPACE, axis, chunk, new_tenant
+from samples.indexes import SPACE, axis, chunk, new_tenant
 
-from storage.analyzer import analyze
 from storage.errors import IncompletePublication, InvalidTenant, UnknownTenant
-from storage.index.contract import Filters, Hit, Index
+from storage.index.base import Filters, Hit, Index
 from storage.models import TenantName
+from storage.text.analyzer import analyze
 
 ALL = Filters()
 OTHER = "endpoint_0123456789abcdef"

@@ -13,13 +13,13 @@ import httpx
 import numpy as np
 import pytest
 from engines.weaviate import RealWeaviate
-from index_samples import SPACE, axis, chunk, new_tenant
+from samples.indexes import SPACE, axis, chunk, new_tenant
 
 from storage.errors import IncompletePublication, IndexUnavailable, SettingsError
-from storage.index.contract import Filters, Index, IndexedChunk
-from storage.index.embedded import EmbeddedIndex
-from storage.index.weaviate_collection import deadline
-from storage.index.weaviate_index import WeaviateIndex
+from storage.index.base import Filters, Index, IndexedChunk
+from storage.index.embedded.index import EmbeddedIndex
+from storage.index.weaviate.collection import deadline
+from storage.index.weaviate.index import WeaviateIndex
 from storage.models import TenantName
 
 SECONDS = 1.0

@@ -7,12 +7,12 @@ from uuid import uuid4
 
 import pytest
 from engines.weaviate import RealWeaviate
-from index_samples import chunk, new_tenant, prose
+from samples.indexes import chunk, new_tenant, prose
 
-from storage.analyzer import analyze
-from storage.index.bm25 import SMALL
-from storage.index.contract import Filters, Hit
-from storage.index.embedded import EmbeddedIndex
+from storage.index.base import Filters, Hit
+from storage.index.embedded.bm25 import SMALL
+from storage.index.embedded.index import EmbeddedIndex
+from storage.text.analyzer import analyze
 
 TOP = 10
 QUESTIONS = [

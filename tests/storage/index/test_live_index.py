@@ -7,13 +7,13 @@ from collections.abc import Collection
 from uuid import UUID, uuid4
 
 import pytest
-from index_samples import SPACE, axis, chunk, new_tenant
-from waiting import ready
+from harness.waiting import ready
+from samples.indexes import SPACE, axis, chunk, new_tenant
 
 from storage.errors import IndexUnavailable
-from storage.index import live as live_module
-from storage.index.contract import Index
-from storage.index.live import LiveIndex, SearchHits
+from storage.index import live_index as live_module
+from storage.index.base import Index
+from storage.index.live_index import LiveIndex, SearchHits
 from storage.models import Channel, LivePublication, Platform, Rung, TenantName
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from storage.pdf.process import PdfProcess
+from storage.pdf.pdf_process import PdfProcess
 from storage.settings import StorageSettings
 
 
@@ -18,7 +18,9 @@ from storage.settings import StorageSettings
 def pdfs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with every PDF that ``make_pdfs.py`` makes."""
     folder = tmp_path_factory.mktemp("pdfs")
-    subprocess.run([sys.executable, str(Path(__file__).with_name("make_pdfs.py")), str(folder)], check=True)
+    subprocess.run(
+        [sys.executable, str(Path(__file__).parents[2] / "samples" / "make_pdfs.py"), str(folder)], check=True
+    )
     return folder
 
 

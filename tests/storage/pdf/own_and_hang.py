@@ -6,7 +6,7 @@ import asyncio
 import sys
 from pathlib import Path
 
-from storage.pdf.process import PdfProcess
+from storage.pdf.pdf_process import PdfProcess
 from storage.settings import StorageSettings
 
 

@@ -7,7 +7,7 @@ import os
 import socket
 import sys
 
-from storage.pdf import limits
+from storage.pdf import sandbox
 
 
 def connects(port: int) -> str:
@@ -32,11 +32,11 @@ def main() -> None:
     if "filter" in sys.argv:
         state = {
             "network": "filter"
-            if limits._libc.prctl(38, 1, 0, 0, 0) == 0 and limits._refuse_sockets()
+            if sandbox._libc.prctl(38, 1, 0, 0, 0) == 0 and sandbox._refuse_sockets()
             else "open"
         }
     else:
-        state = limits.isolate()
+        state = sandbox.isolate()
     after = [connects(port), reads(path)]
     print(json.dumps({"before": before, "after": after, "state": state, "root": os.geteuid() == 0}))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from storage.errors import PasswordProtected
-from storage.pdf.process import PdfProcess
+from storage.pdf.pdf_process import PdfProcess
 
 PDFS = Path(__file__).parents[2] / "pdfs"
 

@@ -6,15 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from storage.errors import (
-    DocumentError,
-    NoPages,
-    NotAPdf,
-    PasswordProtected,
-    ReaderKilled,
-    TooLarge,
-)
-from storage.pdf.process import PdfProcess
+from storage.errors import DocumentError, NoPages, NotAPdf, PasswordProtected, ReaderKilled, TooLarge
+from storage.pdf.pdf_process import PdfProcess
 from storage.settings import StorageSettings
 
 

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from locks import lock
-from paper import pdf
 from pydantic import SecretStr
+from samples.locks import lock
+from samples.paper import pdf
 
 from storage.errors import PasswordProtected
 from storage.pdf.passwords import Passwords
-from storage.pdf.process import PdfProcess
+from storage.pdf.pdf_process import PdfProcess
 from storage.settings import StorageSettings
 
 PLAIN = pdf("Salaries\nThe marzipan bonus is paid in May.", "A second page.")

@@ -1,0 +1,275 @@
+"""Runs both rooms in one process for ``footnote serve``: the composition root's second half."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from aiohttp import web
+
+from bot.bootstrap import build_answering, build_ingestion, embedding_key, make_links, open_home
+from bot.core.answering import Answering
+from bot.core.citations.citations import CitationService
+from bot.core.citations.signed_links import Links
+from bot.core.conversation.conversation import Conversation
+from bot.core.conversation.memory import expiring
+from bot.core.notifications.notifier import Notifier, Routes
+from bot.core.notifications.receipts import ReceiptBuilder
+from bot.core.notifications.suggested_questions import SuggestedQuestions
+from bot.core.ports import Announcer, Messenger
+from bot.server_socket import ServerSocket
+from bot.settings import BotSettings, Settings
+from bot.web.app import build_web, make_runner
+from bot.web.page_images import PageRenderer
+from ingestion.folder_map.folder_map import MAP_NAME
+from storage.chat.inbox import Inbox
+from storage.errors import IndexUnavailable
+from storage.index.base import Index
+from storage.models import Platform, TenantName
+from storage.stores import Stores, open_embedder, open_index, open_pdf_process
+
+if TYPE_CHECKING:
+    from bot.slack.adapter import SlackAdapter
+    from bot.teams.adapter import TeamsAdapter
+
+DRAIN_SECONDS = 10.0
+LEASE_SECONDS = 20.0
+"""After this time a question of a process that died is answered by another one, or by the next start."""
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A running ``serve``."""
+
+    stores: Stores
+    greeting: tuple[str, str, str]
+    """Its first words, line by line."""
+
+
+@asynccontextmanager
+async def open_service(settings: Settings) -> AsyncIterator[Service]:
+    """Everything, listening until the context ends; questions in work are then given ten seconds.
+
+    Raises:
+        StorageError: something cannot be opened; the message says what to do.
+    """
+    async with AsyncExitStack() as stack:
+        server_socket = stack.enter_context(ServerSocket(settings.bot.host, settings.bot.port, settings.home))
+        stores = await stack.enter_async_context(open_home(settings))
+        pdf = await stack.enter_async_context(
+            open_pdf_process(stores, readers=settings.ingestion.read_workers)
+        )
+        embedder = await stack.enter_async_context(open_embedder(settings.storage, embedding_key(settings)))
+        index = await stack.enter_async_context(open_index(stores, patiently=True))
+        server_socket.write_note()
+        for kept in (stores.memory, stores.records):
+            await stack.enter_async_context(expiring(kept))
+        links = make_links(settings)
+        answering = await stack.enter_async_context(build_answering(settings, stores, embedder, index, links))
+        ingestion = build_ingestion(settings, stores, embedder, index, pdf)
+        stack.push_async_callback(ingestion.stop)
+        await ingestion.start(settings.inbox, settings.home / MAP_NAME)
+        platforms = await stack.enter_async_context(_open_platforms(settings.bot, stores, answering))
+        await stack.enter_async_context(
+            _open_web(
+                settings,
+                stores,
+                answering,
+                links=links,
+                renderer=pdf,
+                platforms=platforms,
+                server_socket=server_socket,
+                index=index,
+            )
+        )
+        await platforms.start()
+        await stack.enter_async_context(_open_notifier(settings.bot, stores, answering, links, platforms))
+        yield Service(stores, greeting(settings, server_socket.url, platforms.names))
+
+
+class ChatPlatforms:
+    """The chat platforms that are configured, and the conversation they hand messages to."""
+
+    def __init__(self, settings: BotSettings, stores: Stores, answering: Answering) -> None:
+        messengers: dict[Platform, Messenger] = {}
+        self._conversation = Conversation(
+            Inbox(stores.database),
+            stores.channels,
+            answering,
+            stores.memory,
+            messengers,
+            concurrency=settings.questions_at_once,
+            lease_seconds=LEASE_SECONDS,
+        )
+        self.slack = _slack_adapter(settings, self._conversation)
+        self.teams = _teams_adapter(settings, self._conversation)
+        self.announcers: dict[Platform, Announcer] = {}
+        if self.slack:
+            messengers[Platform.SLACK] = self.announcers[Platform.SLACK] = self.slack.messenger
+        if self.teams:
+            messengers[Platform.TEAMS] = self.announcers[Platform.TEAMS] = self.teams.messenger
+        self._working: asyncio.Task[None] | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """The platforms, as people call them."""
+        return [name for name, adapter in (("Slack", self.slack), ("Teams", self.teams)) if adapter]
+
+    def add_routes(self, app: web.Application) -> None:
+        """Take the platforms' requests."""
+        if self.slack:
+            self.slack.add_routes(app)
+        if self.teams:
+            self.teams.add_routes(app)
+
+    async def start(self) -> None:
+        """Take up questions, those of the last run first.
+
+        Raises:
+            SettingsError: Slack refuses the bot token.
+        """
+        self._working = asyncio.create_task(self._conversation.run(), name="conversation")
+        if self.slack:
+            await self.slack.start()
+
+    async def stop(self) -> None:
+        """Take no more events, then let questions in work end."""
+        if self.slack:
+            await self.slack.stop()
+        if self._working:
+            await self._conversation.drain(DRAIN_SECONDS)
+            await self._working
+        if self.teams:
+            await self.teams.stop()
+
+
+def _slack_adapter(settings: BotSettings, conversation: Conversation) -> SlackAdapter | None:
+    """Slack's door when it is configured; its SDK is imported only then."""
+    if settings.slack_bot_token is None:
+        return None
+    from bot.slack.adapter import SlackAdapter, slack_messenger
+
+    messenger = slack_messenger(settings)
+    return SlackAdapter(settings, messenger, conversation.receive) if messenger else None
+
+
+def _teams_adapter(settings: BotSettings, conversation: Conversation) -> TeamsAdapter | None:
+    """Teams' door when it is configured; its SDK is imported only then."""
+    if not (settings.teams_development or settings.teams_app_id or settings.teams_app_password):
+        return None
+    from bot.teams.adapter import TeamsAdapter, teams_messenger
+
+    messenger = teams_messenger(settings)
+    return TeamsAdapter(settings, messenger, conversation.receive) if messenger else None
+
+
+@asynccontextmanager
+async def _open_platforms(
+    settings: BotSettings, stores: Stores, answering: Answering
+) -> AsyncIterator[ChatPlatforms]:
+    platforms = ChatPlatforms(settings, stores, answering)
+    try:
+        yield platforms
+    finally:
+        await platforms.stop()
+
+
+@asynccontextmanager
+async def _open_notifier(
+    settings: BotSettings, stores: Stores, answering: Answering, links: Links, platforms: ChatPlatforms
+) -> AsyncIterator[None]:
+    """Tell channels and admins of their files until the context ends; a message in work is then finished."""
+    admin = settings.admin_channel
+    routes = Routes(
+        settings.receipts, await stores.channels.ensure_tenant(TenantName(admin)) if admin else None
+    )
+    suggested_questions = SuggestedQuestions(answering, stores.readings)
+    receipt_builder = ReceiptBuilder(
+        stores.notices, stores.channels, suggested_questions, CitationService(stores.citations, links)
+    )
+    notifier = Notifier(
+        stores.notices, stores.channels, receipt_builder, routes=routes, announcers=platforms.announcers
+    )
+    running = asyncio.create_task(notifier.run(), name="announcing")
+    try:
+        yield
+    finally:
+        notifier.stop()
+        await asyncio.wait([running], timeout=DRAIN_SECONDS)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+@asynccontextmanager
+async def _open_web(
+    settings: Settings,
+    stores: Stores,
+    answering: Answering,
+    *,
+    links: Links,
+    renderer: PageRenderer,
+    platforms: ChatPlatforms,
+    server_socket: ServerSocket,
+    index: Index,
+) -> AsyncIterator[None]:
+    async def ready() -> bool:
+        try:
+            await index.ping()
+        except IndexUnavailable:
+            return False
+        return True
+
+    app = build_web(
+        answering=answering,
+        stores=stores,
+        links=links,
+        renderer=renderer,
+        settings=settings.bot,
+        images_folder=settings.home / "images",
+        inbox=settings.inbox,
+        ready=ready,
+    )
+    platforms.add_routes(app)
+    runner = make_runner(app)
+    await runner.setup()
+    try:
+        await web.SockSite(runner, server_socket.socket).start()
+        yield
+    finally:
+        await runner.cleanup()
+
+
+def _folders(inbox: Path) -> list[str]:
+    """The channel folders; none while the inbox is away, as an unmounted share is."""
+    try:
+        return sorted(path.name for path in inbox.iterdir() if path.is_dir())
+    except OSError:
+        return []
+
+
+def greeting(settings: Settings, url: str, chats: Sequence[str]) -> tuple[str, str, str]:
+    """Where to ask, where to drop PDFs, which engines run: what ``serve`` prints when it is ready."""
+    folders = _folders(settings.inbox)
+    place = folders[0] if len(folders) == 1 else "<channel>"
+    return (
+        f"Ask        {' and '.join([url, *chats])}",
+        f"Drop PDFs  {settings.inbox / place}/",
+        f"Engines    {'; '.join(_engines(settings))}",
+    )
+
+
+def _engines(settings: Settings) -> Iterator[str]:
+    chosen, bot = settings.storage, settings.bot
+    index = {None: "embedded (SQLite FTS5 and numpy)", "embedded": "Weaviate (our child process)"}
+    yield f"index: {index.get(chosen.weaviate_url, f'Weaviate at {chosen.weaviate_url}')}"
+    url = chosen.database_url
+    yield "SQL: PostgreSQL" if url and url.get_secret_value().startswith("postgresql") else "SQL: SQLite"
+    if chosen.embed_model:
+        yield f"embeddings: {chosen.embed_model}"
+    has_model = bot.openai_api_key or bot.openai_base_url
+    second = f", else {bot.second_model}" if bot.second_model else ""
+    yield f"answers: {bot.openai_model}{second}" if has_model else "answers: quotes (no model key)"

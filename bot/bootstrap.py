@@ -1,0 +1,360 @@
+"""The composition root: knows every concrete class; ``app.py`` goes on from here for ``serve``.
+
+Each ``open_...`` is an async context manager: what it opens it closes, in reverse order. Tests build the same
+program through these functions with other settings. SDKs that take long to import are imported where they are
+chosen: `footnote ask` starts a second sooner.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, NamedTuple
+
+from pydantic import SecretStr
+
+from bot.core.answering import Answering
+from bot.core.citations.citations import CitationService
+from bot.core.citations.signed_links import KeyRing, Links
+from bot.core.generation.abstention import EvidenceGate
+from bot.core.generation.answer_writer import AnswerWriter
+from bot.core.generation.extractive import ExtractiveAnswerer
+from bot.core.ports import ChannelSearchPort, QuestionEmbedder, Retriever, SentenceVectorReader
+from bot.core.retrieval.hybrid_retriever import HybridRetriever
+from bot.core.retrieval.query_expansion import MultiQuery, MultiQueryMode, QueryExpansionRetriever
+from bot.core.retrieval.ranking import Ranking
+from bot.core.retrieval.recency import Recency
+from bot.core.retrieval.reranking import Reranker, RerankingRetriever, SentenceReranker
+from bot.core.rewriting.query_rewriting import ModelRewriter
+from bot.core.trace_writer import writing_traces
+from bot.server_socket import base_url, read_server_url
+from bot.settings import BotSettings, Settings
+from storage.embeddings.base import Embedder, QueryEmbedder
+from storage.errors import SettingsError
+from storage.index.base import Index
+from storage.index.live_index import LiveIndex
+from storage.models import Rung
+from storage.pdf.pdf_process import PdfProcess
+from storage.queues.reading_repair import SentenceVectorStore
+from storage.stores import Stores, open_embedder, open_index, open_pdf_process, open_stores
+
+if TYPE_CHECKING:
+    from bot.llm.chat_model import ModelCalls
+    from bot.rerankers.cross_encoder import CrossEncoder
+    from bot.rerankers.llm_reranker import LlmReranker
+    from bot.rerankers.rerank_api import ApiReranker
+
+
+def open_home(settings: Settings) -> AbstractAsyncContextManager[Stores]:
+    """SQL and files of the home that the settings name; raises as ``open_stores``."""
+    return open_stores(settings.storage, Rung(settings.ingestion.stop_at))
+
+
+def embedding_key(settings: Settings) -> str | None:
+    """The key of the embeddings endpoint; the model's own is sent to no other host than the model's."""
+    from storage.embeddings.openai_embedder import OPENAI
+
+    chosen, bot = settings.storage, settings.bot
+    models = bot.openai_base_url or OPENAI
+    is_trusted = (chosen.embed_base_url or OPENAI).rstrip("/") in (OPENAI, models.rstrip("/"))
+    key = chosen.embed_api_key or (bot.openai_api_key if is_trusted else None)
+    return key.get_secret_value() if key else None
+
+
+@asynccontextmanager
+async def open_retriever(
+    settings: BotSettings,
+    stores: Stores,
+    search: ChannelSearchPort,
+    embedder: QuestionEmbedder,
+    kept: SentenceVectorReader,
+) -> AsyncIterator[Retriever]:
+    """The search of one home; models and connections are closed at the end.
+
+    ``kept``: the vectors that reading gave to sentences.
+
+    Raises:
+        EngineStartError: a cross-encoder of one's own cannot be loaded.
+        SettingsError: the settings do not say enough of what they choose.
+    """
+    async with AsyncExitStack() as stack:
+        hybrid = HybridRetriever(search, embedder, _ranking(settings), candidates=settings.candidates)
+        multi_query = _open_multi_query(settings, stack)
+        widening = QueryExpansionRetriever(
+            hybrid, stores.glossary, multi_query, rewords=MultiQueryMode(settings.reword)
+        )
+        reranker = await _open_reranker(settings, kept, stack)
+        yield _reranking(widening, reranker, settings) if reranker else widening
+
+
+def _ranking(settings: BotSettings) -> Ranking:
+    recency = Recency(settings.recency_weight, settings.recency_half_life_days)
+    return Ranking(
+        words_weight=settings.words_weight,
+        coverage_weight=settings.coverage_weight,
+        named_weight=settings.named_weight,
+        document_weight=settings.document_weight,
+        outdated_share=settings.outdated_share,
+        recency=recency,
+    )
+
+
+def _reranking(retriever: Retriever, reranker: Reranker, settings: BotSettings) -> RerankingRetriever:
+    is_ours = settings.reranker == "sentences"
+    return RerankingRetriever(
+        retriever,
+        reranker,
+        weight=settings.sentence_weight if is_ours else settings.rerank_weight,
+        seconds=settings.rerank_seconds,
+        most=settings.rerank_candidates,
+    )
+
+
+def _open_multi_query(settings: BotSettings, stack: AsyncExitStack) -> MultiQuery | None:
+    if MultiQueryMode(settings.reword) is MultiQueryMode.NEVER:
+        return None
+    from bot.llm.multi_query import MultiQueryModel
+
+    multi_query = MultiQueryModel(_model_calls(settings, "FOOTNOTE_REWORD", settings.reword_seconds))
+    stack.push_async_callback(multi_query.aclose)
+    return multi_query
+
+
+async def _open_reranker(
+    settings: BotSettings, kept: SentenceVectorReader, stack: AsyncExitStack
+) -> Reranker | None:
+    if settings.reranker == "none":
+        return None
+    if settings.reranker == "sentences":
+        return SentenceReranker(kept)
+    reranker: CrossEncoder | ApiReranker | LlmReranker
+    if settings.reranker == "folder":
+        reranker = await _open_cross_encoder(settings)
+    elif settings.reranker == "endpoint":
+        reranker = _open_endpoint(settings)
+    else:
+        reranker = _open_judgement(settings)
+    stack.push_async_callback(reranker.aclose)
+    return reranker
+
+
+async def _open_cross_encoder(settings: BotSettings) -> CrossEncoder:
+    if settings.rerank_folder is None:
+        raise SettingsError("FOOTNOTE_RERANK_FOLDER: name the folder with model.onnx and tokenizer.json")
+    from bot.rerankers.cross_encoder import CrossEncoder
+
+    return await asyncio.to_thread(
+        CrossEncoder.load,
+        settings.rerank_folder,
+        window=settings.rerank_window,
+        threads=settings.rerank_threads,
+    )
+
+
+def _open_endpoint(settings: BotSettings) -> ApiReranker:
+    if settings.rerank_url is None:
+        raise SettingsError("FOOTNOTE_RERANK_URL: name the endpoint that reranks")
+    from bot.rerankers.rerank_api import ApiReranker
+
+    return ApiReranker.connect(
+        settings.rerank_url,
+        settings.rerank_key.get_secret_value() if settings.rerank_key else None,
+        model=settings.rerank_model,
+        seconds=settings.rerank_seconds,
+        tokens=settings.rerank_window,
+    )
+
+
+def _open_judgement(settings: BotSettings) -> LlmReranker:
+    from bot.rerankers.llm_reranker import LlmReranker
+
+    return LlmReranker(_model_calls(settings, "FOOTNOTE_RERANKER", settings.rerank_seconds))
+
+
+def _model_calls(settings: BotSettings, wanted_by: str, seconds: float) -> ModelCalls:
+    """Calls to the model that writes answers.
+
+    Raises:
+        SettingsError: there is none.
+    """
+    if settings.openai_api_key is None and settings.openai_base_url is None:
+        raise SettingsError(f"{wanted_by}: name the model to ask by OPENAI_API_KEY or OPENAI_BASE_URL")
+    from bot.llm.chat_model import ModelCalls
+
+    key = settings.openai_api_key.get_secret_value() if settings.openai_api_key else "none"
+    return ModelCalls.connect(key, settings.openai_base_url, model=settings.openai_model, seconds=seconds)
+
+
+if TYPE_CHECKING:
+    from bot.llm.generator import ModelGenerator
+    from ingestion.app import Ingestion
+    from ingestion.reading.captioning import VisionEndpoint
+    from ingestion.settings import IngestionSettings
+
+
+@asynccontextmanager
+async def open_answering(settings: Settings) -> AsyncIterator[tuple[Stores, Answering]]:
+    """Everything that answers questions, for a command that asks and ends."""
+    async with (
+        open_home(settings) as stores,
+        open_embedder(settings.storage, embedding_key(settings)) as embedder,
+        open_index(stores) as index,
+        build_answering(settings, stores, embedder, index, make_links(settings)) as answering,
+    ):
+        yield stores, answering
+
+
+@asynccontextmanager
+async def build_answering(
+    settings: Settings, stores: Stores, embedder: Embedder, index: Index, links: Links
+) -> AsyncIterator[Answering]:
+    """Put the use case together; a model's connections are closed at the end."""
+    bot = settings.bot
+    search = LiveIndex(index, stores.catalog, embedder.space)
+    query_embedder = QueryEmbedder(embedder, settings.storage.embed_question_seconds)
+    sentences = SentenceVectorStore(stores.readings, embedder.space)
+    async with AsyncExitStack() as stack:
+        models = _models(bot)
+        for model in models:
+            stack.push_async_callback(model.aclose)
+        yield Answering(
+            retriever=await stack.enter_async_context(
+                open_retriever(bot, stores, search, query_embedder, sentences)
+            ),
+            writing=AnswerWriter(ExtractiveAnswerer(query_embedder, sentences), models),
+            rewriter=ModelRewriter(models[0]) if models else None,
+            gate=EvidenceGate(least_likeness=bot.least_likeness),
+            chunks=stores.readings,
+            figures=stores.readings,
+            documents=stores.catalog,
+            citations=CitationService(stores.citations, links),
+            passages_read=bot.passages_read,
+            evidence_tokens=bot.evidence_tokens,
+            expansion_tokens=bot.expansion_tokens,
+            question_chars=bot.question_chars,
+            records=await stack.enter_async_context(writing_traces(stores.records)),
+        )
+
+
+def _models(settings: BotSettings) -> list[ModelGenerator]:
+    """The configured models, in the order in which they are asked.
+
+    Raises:
+        SettingsError: a second one is set by halves, or without a first.
+    """
+    second = _second_model(settings)
+    if settings.openai_api_key is None and settings.openai_base_url is None:
+        if second:
+            raise SettingsError("FOOTNOTE_SECOND_MODEL: set a first one by OPENAI_API_KEY or OPENAI_BASE_URL")
+        return []
+    first = _Named(settings.openai_model, settings.openai_base_url, settings.openai_api_key)
+    return [_connect(one, settings) for one in (first, second) if one]
+
+
+class _Named(NamedTuple):
+    """A model, where it is, and the key to it."""
+
+    model: str
+    url: str | None
+    key: SecretStr | None
+
+
+def _second_model(settings: BotSettings) -> _Named | None:
+    """Where no URL is set it is one more model of the first endpoint, whose key goes to no other place."""
+    model, url, key = settings.second_model, settings.second_model_url, settings.second_model_key
+    if model is None:
+        if url or key:
+            raise SettingsError("FOOTNOTE_SECOND_MODEL: name the model at the second endpoint")
+        return None
+    if url is None:
+        return _Named(model, settings.openai_base_url, key or settings.openai_api_key)
+    return _Named(model, url, key)
+
+
+def _connect(named: _Named, settings: BotSettings) -> ModelGenerator:
+    """An endpoint of one's own may want no key."""
+    from bot.llm.generator import ModelGenerator
+
+    return ModelGenerator.connect(
+        named.key.get_secret_value() if named.key else "none",
+        named.url,
+        model=named.model,
+        seconds=settings.model_seconds,
+        tokens=settings.model_tokens,
+    )
+
+
+def make_links(settings: Settings) -> Links:
+    """Links under the public URL, else under where this home's ``serve`` listens.
+
+    Raises:
+        SettingsError: the file of the signing keys is damaged.
+    """
+    bot = settings.bot
+    keys = KeyRing(settings.home / "link_keys.json")
+    try:
+        keys.keys()
+    except (ValueError, KeyError, TypeError):
+        raise SettingsError(
+            f"{settings.home / 'link_keys.json'} is damaged: put back a copy, or delete it; links made "
+            "until now then end"
+        ) from None
+    public = bot.public_url or read_server_url(settings.home) or base_url(bot.host, bot.port)
+    return Links(
+        keys,
+        public,
+        timedelta(days=bot.link_days),
+        lambda: datetime.now(UTC),
+        bot.button_opens,
+    )
+
+
+def build_ingestion(
+    settings: Settings, stores: Stores, embedder: Embedder, index: Index, pdf: PdfProcess
+) -> Ingestion:
+    """Put the ingestion room together; nothing runs yet."""
+    from ingestion.app import Ingestion
+
+    return Ingestion(
+        settings.ingestion,
+        max_file_mb=settings.storage.max_file_mb,
+        database=stores.database,
+        blobs=stores.blobs,
+        files=stores.files,
+        pdf=pdf,
+        embedder=embedder,
+        index=index,
+        channels=stores.channels,
+        passwords=stores.passwords,
+        vision=_vision(settings.ingestion),
+    )
+
+
+def _vision(settings: IngestionSettings) -> VisionEndpoint | None:
+    """The model that describes figures, where one is set.
+
+    Raises:
+        SettingsError: the endpoint is named and its model is not.
+    """
+    if settings.vision_url is None:
+        return None
+    if settings.vision_model is None:
+        raise SettingsError("FOOTNOTE_VISION_MODEL: name the vision model at FOOTNOTE_VISION_URL")
+    from ingestion.reading.captioning import VisionEndpoint
+
+    key = settings.vision_key.get_secret_value() if settings.vision_key else None
+    return VisionEndpoint(settings.vision_url, settings.vision_model, key)
+
+
+@asynccontextmanager
+async def open_ingestion(settings: Settings) -> AsyncIterator[tuple[Stores, Ingestion]]:
+    """Everything that reads PDFs, for a command that ingests and ends."""
+    async with (
+        open_home(settings) as stores,
+        open_embedder(settings.storage, embedding_key(settings)) as embedder,
+        open_index(stores) as index,
+        open_pdf_process(stores, readers=settings.ingestion.read_workers) as pdf,
+    ):
+        yield stores, build_ingestion(settings, stores, embedder, index, pdf)

@@ -1,0 +1,233 @@
+"""``footnote documents --deleted`` and ``footnote restore``: what was deleted, while it can come back.
+
+``--where FIELD=VALUE``: the documents of a channel that say so of themselves.
+
+``footnote documents`` and ``footnote channels``: what is there, and in which state.
+
+``footnote metadata``: what a document says of itself and where, and an admin's corrections.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import shutil
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
+from pathlib import Path, PurePosixPath
+from shlex import quote
+from uuid import UUID, uuid4
+
+from bot.bootstrap import open_home
+from bot.cli.json_output import channel_line, deleted_line, document_line, dump
+from bot.settings import Settings, load_settings
+from storage.documents.corrections import Corrections
+from storage.errors import BlobsUnavailable, SettingsError
+from storage.folders.folder_status import DeletedDocument
+from storage.models import FIELDS, Channel, DocumentStatus, MetadataField, says, self_description
+from storage.stores import Stores
+
+
+def read_where(given: Sequence[str]) -> dict[str, str]:
+    """What was given, by field.
+
+    Raises:
+        SettingsError: one names no field, or no value.
+    """
+    where: dict[str, str] = {}
+    for name, _, value in (one.partition("=") for one in given):
+        if where.setdefault(name.strip(), value.strip()) != value.strip():
+            raise SettingsError(f"--where {name}: a field can be asked for once")
+    return checked_where(where)
+
+
+def checked_where(where: Mapping[str, str]) -> dict[str, str]:
+    """The same, once every field is known to be one.
+
+    Raises:
+        SettingsError: one is none, or has no value.
+    """
+    for name, value in where.items():
+        if name not in FIELDS or not value:
+            raise SettingsError(
+                f"--where {name}={value}: say FIELD=VALUE; the fields are {', '.join(FIELDS)}"
+            )
+    return dict(where)
+
+
+async def documents_where(
+    stores: Stores, channel_id: int, where: Mapping[str, str]
+) -> frozenset[UUID] | None:
+    """The documents of a channel of which all of this is so; None when nothing was asked for."""
+    if not where:
+        return None
+    documents = await stores.catalog.documents(channel_id)
+    return frozenset(one.document for one in documents if says(one.metadata, where))
+
+
+async def list_documents(options: argparse.Namespace) -> int:
+    """Print the channel's documents; for people, those that were deleted are only counted."""
+    where = read_where(options.where)
+    async with open_home(load_settings()) as stores:
+        channel = await stores.channels.by_name(options.channel)
+        documents = [one for one in await stores.catalog.documents(channel.id) if says(one.metadata, where)]
+    if options.json:
+        print(*(dump(document_line(one)) for one in documents), sep="\n", end="\n" if documents else "")
+    else:
+        _print_rows(documents, options.channel, "no such documents" if where else "no documents")
+    return 0
+
+
+def _print_rows(documents: Sequence[DocumentStatus], channel: str, none: str) -> None:
+    kept = [one for one in documents if one.state != "deleted"]
+    for document in kept:
+        print(_document_row(document))
+    if not kept:
+        print(f"This channel has {none}.", file=sys.stderr)
+    if gone := len(documents) - len(kept):
+        print(f"{gone} deleted: footnote documents --deleted --channel {quote(channel)}", file=sys.stderr)
+
+
+async def list_channels(options: argparse.Namespace) -> int:
+    """Print all channels, and what is wrong with the glossary of their words."""
+    async with open_home(load_settings()) as stores:
+        channels = await stores.channels.all()
+        glossary = await stores.glossary.current()
+    for channel in channels:
+        terms = len(glossary.of(channel))
+        print(dump(channel_line(channel, terms)) if options.json else _channel_row(channel, terms))
+    for mistake in (*stores.glossary.mistakes, *glossary.unknown(channels)):
+        print(mistake, file=sys.stderr)
+    return 0
+
+
+def _document_row(document: DocumentStatus) -> str:
+    state = f"{document.state} ({document.rung.value})" if document.rung else document.state
+    pages = f"{document.pages} p." if document.pages else ""
+    row = f"{state:<14} {pages:>8}  {document.file}"
+    reason = document.reason or ""
+    notes = [note for note in (self_description(document.metadata), reason[:1].upper() + reason[1:]) if note]
+    return "\n".join([row, *(f"{'':<14} {'':>8}  {note}" for note in notes)])
+
+
+def _channel_row(channel: Channel, terms: int) -> str:
+    row = f"{channel.name:<24} {channel.platform.value:<6} {channel.tenant}"
+    return f"{row}  {terms} terms in the glossary" if terms else row
+
+
+async def show_metadata(options: argparse.Namespace) -> int:
+    """Correct what was asked for, then print every field with its page.
+
+    Raises:
+        SettingsError: there is no such file, field or value, or ``--set`` names none.
+    """
+    changes = dict(map(_change, options.set)) | dict.fromkeys(options.undo)
+    async with open_home(load_settings()) as stores:
+        channel = await stores.channels.by_name(options.channel)
+        if changes:
+            await Corrections(stores.database).correct(channel.id, options.file, changes)
+        documents = await stores.catalog.documents(channel.id)
+    found = [one for one in documents if one.file == options.file and one.state != "deleted"]
+    if not found:
+        raise SettingsError(f"the channel has no file {options.file}; see footnote documents")
+    _print(found[0])
+    return 0
+
+
+def _change(text: str) -> tuple[str, str | None]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise SettingsError(f"--set {text}: say FIELD=VALUE, or FIELD= when the document says nothing of it")
+    return name.strip(), value.strip()
+
+
+def _print(document: DocumentStatus) -> None:
+    print(f"{document.file}: {document.title}")
+    for name in FIELDS:
+        print(f"  {name:<14} {_row(document.metadata.get(name))}".rstrip())
+    print("To correct a field: --set FIELD=VALUE; to take it back: --undo FIELD", file=sys.stderr)
+
+
+def _row(one: MetadataField | None) -> str:
+    if one is None:
+        return ""
+    return f"{one.value}  ({'corrected' if one.page is None else f'page {one.page}'})"
+
+
+async def list_deleted(options: argparse.Namespace) -> int:
+    """Print what was deleted from a channel and is still kept."""
+    if options.where:
+        raise SettingsError("--where narrows what is there; --deleted lists what is not")
+    settings = load_settings()
+    async with open_home(settings) as stores:
+        channel = await stores.channels.by_name(options.channel)
+        grace = timedelta(seconds=settings.ingestion.delete_grace_seconds)
+        documents = await stores.folders.deleted(channel.id)
+        for document in documents:
+            until = document.deleted_at + grace
+            if options.json:
+                print(dump(deleted_line(document, channel.name, until)))
+            else:
+                print(f"deleted {document.deleted_at:%Y-%m-%d %H:%M}, kept until {until:%Y-%m-%d %H:%M} UTC")
+                print(f"    {document.file}, from {document.location}")
+    if documents:
+        again = f"footnote restore FILE --channel {quote(options.channel)} --to DIR"
+        print(f"Put a file back into its folder to have it again; {again} saves a copy.", file=sys.stderr)
+    return 0
+
+
+async def restore(options: argparse.Namespace) -> int:
+    """Save a deleted PDF beside the watched folders, for an admin to put back."""
+    settings = load_settings()
+    async with open_home(settings) as stores:
+        channel = await stores.channels.by_name(options.channel)
+        found = [one for one in await stores.folders.deleted(channel.id) if one.file == options.file]
+        if not found:
+            print("footnote: nothing of this name is kept; see footnote documents --deleted", file=sys.stderr)
+            return 1
+        await _refuse_watched(options.to, stores, settings)
+        saved = await asyncio.to_thread(_save, stores.blobs.path(found[0].sha256), options.to, found[0])
+    print(saved)
+    print(f"Put it back into {found[0].location} as {found[0].file}, and it answers again.", file=sys.stderr)
+    return 0
+
+
+async def _refuse_watched(target: Path, stores: Stores, settings: Settings) -> None:
+    """We never write into a watched folder.
+
+    Raises:
+        SettingsError: the target lies in one.
+    """
+    watched = [folder.location for folder in await stores.folders.watched()]
+    if _is_beneath(target, [str(settings.inbox), *watched]):
+        raise SettingsError(
+            "--to lies in a watched folder, where this program never writes: choose another one"
+        )
+
+
+def _is_beneath(target: Path, places: Iterable[str]) -> bool:
+    resolved = target.resolve()
+    return any(resolved.is_relative_to(Path(place).resolve()) for place in places if "://" not in place)
+
+
+def _save(blob: Path, folder: Path, document: DeletedDocument) -> Path:
+    """Copy a content under its old name; what is there already is never replaced.
+
+    Raises:
+        SettingsError: there is a file of this name.
+        BlobsUnavailable: the content cannot be read, or the folder not be written.
+    """
+    target = folder / PurePosixPath(document.file).name
+    part = folder / f".{uuid4().hex}.part"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(blob, part)
+        target.hardlink_to(part)
+    except FileExistsError:
+        raise SettingsError(f"{target} is there already: choose another folder") from None
+    except OSError as error:
+        raise BlobsUnavailable(f"{target} cannot be saved: {error.strerror}") from error
+    finally:
+        part.unlink(missing_ok=True)
+    return target

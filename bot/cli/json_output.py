@@ -1,0 +1,139 @@
+"""The JSON that other programs drive the product through: one object a line, keys in fixed order."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import Any
+
+from bot.core.models import Answer, AnswerFigure, Citation, Passage
+from storage.folders.folder_status import DeletedDocument, FolderStatus
+from storage.models import FIELDS, Box, Channel, DocumentStatus, MetadataField
+
+
+def answer_line(answer: Answer, *, id: str | int | None, question: str, channel: str) -> dict[str, Any]:
+    """As ``footnote ask --json`` prints it; "standalone" only where a follow-up was worded anew."""
+    return {
+        "id": id,
+        "question": question,
+        "channel": channel,
+        "state": answer.state.value,
+        "text": answer.text,
+        "citations": [_citation(citation) for citation in answer.citations],
+        "figures": [_figure(figure) for figure in answer.figures],
+        "passages": [_passage(passage) for passage in answer.passages],
+        "nearest": (
+            {"file": answer.nearest.file, "page": answer.nearest.page, "url": answer.nearest.url}
+            if answer.nearest
+            else None
+        ),
+        "unread": [{"file": unread.file, "reason": unread.reason} for unread in answer.unread],
+        "milliseconds": {
+            "retrieve": answer.milliseconds.retrieve,
+            "answer": answer.milliseconds.answer,
+            "total": answer.milliseconds.total,
+        },
+        **({"standalone": answer.standalone} if answer.standalone else {}),
+    }
+
+
+def _citation(citation: Citation) -> dict[str, Any]:
+    return {
+        "number": citation.number,
+        "title": citation.title,
+        "file": citation.file,
+        "page": citation.page,
+        "quote": citation.quote,
+        "boxes": [_box(box) for box in citation.boxes],
+        "url": citation.url,
+    }
+
+
+def _figure(figure: AnswerFigure) -> dict[str, Any]:
+    return {
+        "file": figure.file,
+        "page": figure.page,
+        "caption": figure.caption,
+        "box": _box(figure.box),
+        "url": figure.url,
+    }
+
+
+def _passage(passage: Passage) -> dict[str, Any]:
+    return {
+        "file": passage.publication.file,
+        "page": passage.first_page,
+        "last_page": passage.last_page,
+        "score": round(passage.score, 6),
+        "bm25": passage.bm25,
+        "vector": passage.vector,
+    }
+
+
+def _box(box: Box) -> list[float]:
+    return [round(edge, 5) for edge in box]
+
+
+def document_line(document: DocumentStatus) -> dict[str, Any]:
+    """One document as ``footnote documents --json`` prints it."""
+    return {
+        "channel": document.channel,
+        "document": str(document.document),
+        "version": document.version,
+        "file": document.file,
+        "title": document.title,
+        "pages": document.pages,
+        "state": document.state,
+        "rung": document.rung.value if document.rung else None,
+        "reason": document.reason,
+        "metadata": {key: _value(document.metadata.get(key)) for key in FIELDS},
+    }
+
+
+def _value(one: MetadataField | None) -> str | None:
+    """A date that can be read in one way comes as a day that machines can compare."""
+    return None if one is None else one.day or one.value
+
+
+def deleted_line(document: DeletedDocument, channel: str, until: datetime) -> dict[str, Any]:
+    """One deleted document as ``footnote documents --deleted --json`` prints it."""
+    return {
+        "channel": channel,
+        "document": str(document.id),
+        "version": document.sha256,
+        "file": document.file,
+        "location": document.location,
+        "deleted_at": document.deleted_at.isoformat(timespec="seconds"),
+        "until": until.isoformat(timespec="seconds"),
+    }
+
+
+def folder_line(folder: FolderStatus) -> dict[str, Any]:
+    """One folder as ``footnote folders --json`` prints it."""
+    return {
+        "folder": folder.id,
+        "location": folder.location,
+        "channel": folder.channel_name,
+        "tenant": folder.channel,
+        "origin": folder.origin,
+        "watched": folder.watched,
+        "documents": folder.documents,
+        "deleted": folder.deleted,
+        "problem": folder.problem,
+        "asked": [file for _, file in folder.asked],
+    }
+
+
+def channel_line(channel: Channel, glossary: int) -> dict[str, Any]:
+    """One channel, with the number of its terms, as ``footnote channels --json`` prints it."""
+    return {
+        "channel": channel.name,
+        "tenant": str(channel.tenant),
+        "platform": channel.platform.value,
+        "glossary": glossary,
+    }
+
+
+def dump(line: dict[str, Any]) -> str:
+    """One line, UTF-8, without escapes that people cannot read."""
+    return json.dumps(line, ensure_ascii=False, allow_nan=False)

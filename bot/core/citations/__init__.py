@@ -1,0 +1,1 @@
+"""Citations as they are kept, signed links to their pages, source buttons."""

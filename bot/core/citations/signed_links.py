@@ -1,0 +1,216 @@
+"""Signed, expiring links to one page of one version for one channel.
+
+A link's token is packed bytes and their MAC in base64url: nothing in it tells a document's name or
+words, which stay in SQL under the citation's id. Whoever holds a link may open it until it ends.
+
+The keys that links are signed with: a small ring in one 0600 file of the home.
+
+The newest key signs, all of the ring verify; rotating twice ends every link signed before.
+"""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import json
+import os
+import re
+import secrets
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import IntEnum
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+from bot.core.errors import LinkEnded, LinkForged
+from storage.models import Channel, CitationRecord
+
+ACTIVE_KEYS = 2
+_KEY_BYTES = 32
+
+
+class LinkKey(NamedTuple):
+    """One signing key; the id (0-255) travels in every link that it signed."""
+
+    id: int
+    secret: bytes
+
+
+class KeyRing:
+    """The active keys, newest first, made at first use.
+
+    Several processes may share the file: it appears and changes in one step, and a change made by
+    another process is noticed at the next use.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._stat: tuple[int, int, int] | None = None
+        self._keys: tuple[LinkKey, ...] = ()
+
+    def keys(self) -> tuple[LinkKey, ...]:
+        """The active keys, newest first: one before the first rotation, then two.
+
+        Raises:
+            OSError: the file can be neither read nor made.
+            ValueError: the file is not a key ring.
+        """
+        if not self._path.exists():
+            self._create()
+        stat = _stat_of(self._path)
+        if stat != self._stat:
+            self._keys, self._stat = _parse_keys(self._path.read_bytes()), stat
+        return self._keys
+
+    def rotate(self) -> None:
+        """Sign with a new key from now on; links of the key before it still open, older ones end."""
+        kept = self.keys()[: ACTIVE_KEYS - 1]
+        newest = LinkKey((kept[0].id + 1) % 256, secrets.token_bytes(_KEY_BYTES))
+        self._temporary((newest, *kept)).replace(self._path)
+
+    def _create(self) -> None:
+        """Make the first ring; when another process was faster, its ring stands."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = self._temporary((LinkKey(1, secrets.token_bytes(_KEY_BYTES)),))
+        try:
+            os.link(temporary, self._path)
+        except FileExistsError:
+            return
+        finally:
+            temporary.unlink()
+
+    def _temporary(self, keys: tuple[LinkKey, ...]) -> Path:
+        """A complete ring under a name of its own, on disk before it is put in place."""
+        path = self._path.with_name(f".{self._path.name}.{uuid4().hex}")
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(_format_keys(keys))
+            file.flush()
+            os.fsync(file.fileno())
+        return path
+
+
+def _stat_of(path: Path) -> tuple[int, int, int]:
+    status = path.stat()
+    return status.st_ino, status.st_mtime_ns, status.st_size
+
+
+def _format_keys(keys: tuple[LinkKey, ...]) -> bytes:
+    rows = [{"id": key.id, "secret": base64.b64encode(key.secret).decode()} for key in keys]
+    return json.dumps({"keys": rows}, indent=1).encode()
+
+
+def _parse_keys(data: bytes) -> tuple[LinkKey, ...]:
+    rows = json.loads(data)["keys"]
+    return tuple(LinkKey(int(row["id"]), base64.b64decode(row["secret"], validate=True)) for row in rows)
+
+
+_FORMAT = 1
+_DOMAIN = b"footnote link\x00"
+_BODY = struct.Struct(">4B6Q")
+"""Format, key id, purpose, audience; channel, version, page, citation, expiry, channel epoch."""
+_MAC_BYTES = 32
+_TOKEN = re.compile(r"[A-Za-z0-9_-]{112}", re.ASCII)
+"""84 bytes are a multiple of three: exactly one text for any bytes, and no padding."""
+
+
+class Purpose(IntEnum):
+    """What a link is good for; a token of one purpose is worth nothing for another."""
+
+    PAGE = 1
+
+
+class Audience(IntEnum):
+    """Whom a link lets in."""
+
+    BEARER = 1
+    """Anyone who has it: the channel's members, and whomever they pass it on to."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkClaims:
+    """What our signature vouches for; whether it still holds is for SQL to say."""
+
+    channel_id: int
+    version_id: int
+    page: int
+    citation_id: int
+    expires: int
+    """Unix seconds."""
+    epoch: int
+    """The channel's epoch when the link was made."""
+
+
+class Links:
+    """Makes links and reads them back."""
+
+    def __init__(
+        self,
+        keys: KeyRing,
+        public_url: str,
+        lifetime: timedelta,
+        clock: Callable[[], datetime],
+        opens: str = "viewer",
+    ) -> None:
+        self.public_url = public_url.rstrip("/")
+        self.lifetime = lifetime
+        self.clock = clock
+        self._keys = keys
+        self._opens = opens
+
+    def page_url(self, channel: Channel, citation: CitationRecord) -> str:
+        """A signed, expiring URL of the cited page: our viewer, or the PDF itself by setting."""
+        url = f"{self.public_url}/v/{self._token(channel, citation)}"
+        return f"{url}/file.pdf#page={citation.page}" if self._opens == "pdf" else url
+
+    def viewer_path(self, url: str) -> str:
+        """The viewer's path, without host or prefix, of a URL that ``page_url`` made."""
+        _, _, token = urlsplit(url).path.removesuffix("/file.pdf").rpartition("/v/")
+        return f"/v/{token}"
+
+    def read(self, token: str) -> LinkClaims:
+        """What a token vouches for.
+
+        Raises:
+            LinkForged: we never signed this, or not for this purpose.
+            LinkEnded: it has expired.
+        """
+        claims = _parse(*self._verify(token))
+        if claims.expires <= self.clock().timestamp():
+            raise LinkEnded("expired")
+        return claims
+
+    def _token(self, channel: Channel, citation: CitationRecord) -> str:
+        key = self._keys.keys()[0]
+        expires = int((self.clock() + self.lifetime).timestamp())
+        head = (_FORMAT, key.id, Purpose.PAGE, Audience.BEARER)
+        place = (channel.id, citation.version_id, citation.page, citation.id)
+        body = _BODY.pack(*head, *place, expires, channel.epoch)
+        return base64.urlsafe_b64encode(body + _mac(key, body)).decode()
+
+    def _verify(self, token: str) -> tuple[LinkKey, bytes]:
+        """The key that signed a token, and the bytes it signed; every key is tried, whatever they say."""
+        if not _TOKEN.fullmatch(token):
+            raise LinkForged("not a token")
+        data = base64.urlsafe_b64decode(token)
+        body, mac = data[:-_MAC_BYTES], data[-_MAC_BYTES:]
+        signers = [key for key in self._keys.keys() if hmac.compare_digest(_mac(key, body), mac)]
+        if not signers:
+            raise LinkForged("not our signature")
+        return signers[0], body
+
+
+def _mac(key: LinkKey, body: bytes) -> bytes:
+    return hmac.digest(key.secret, _DOMAIN + body, "sha256")
+
+
+def _parse(key: LinkKey, body: bytes) -> LinkClaims:
+    """Read bytes that are known to be ours."""
+    form, key_id, purpose, audience, *claims = _BODY.unpack(body)
+    if (form, key_id, purpose, audience) != (_FORMAT, key.id, Purpose.PAGE, Audience.BEARER):
+        raise LinkForged("signed for something else")
+    return LinkClaims(*claims)

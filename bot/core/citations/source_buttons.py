@@ -1,0 +1,91 @@
+"""One source per cited page: what the buttons under an answer are, on every platform."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+
+from bot.core.models import Answer, AnswerFigure, Citation, CitedPage, NearestPage
+from bot.core.wording import ReplyWords, reply_words
+
+_Document = tuple[str, int]
+"""Path and version: two folders of one channel may each hold a file of the same path."""
+
+
+def cited_pages(answer: Answer) -> list[CitedPage]:
+    """One source per cited page of one document, in the order of first use."""
+    groups: dict[tuple[_Document, int], list[Citation]] = {}
+    for citation in answer.citations:
+        groups.setdefault((_document(citation), citation.page), []).append(citation)
+    words, names = reply_words(answer.language), _names(answer.citations)
+    return [_cited_page(words, citations, names[document]) for (document, _), citations in groups.items()]
+
+
+def figure_pages(answer: Answer, longest: int) -> list[CitedPage]:
+    """One source per figure of an answer; in a label of ``longest`` characters the page is never cut off."""
+    words = reply_words(answer.language)
+    return [
+        CitedPage(
+            numbers=(),
+            label=words.figure_label(_caption_within(words, figure, longest), figure.page),
+            fallback=words.figure_label(figure.caption, figure.page),
+            url=figure.url,
+        )
+        for figure in answer.figures
+    ]
+
+
+def _caption_within(words: ReplyWords, figure: AnswerFigure, longest: int) -> str:
+    """A caption as far as it leaves room for the rest of its label; cut words could turn into links."""
+    room = longest - len(words.figure_label("…", figure.page))
+    caption = " ".join(figure.caption.split())
+    return caption if len(caption) <= room else f"{caption[:room].rpartition(' ')[0]}…"
+
+
+def opened_pages(answer: Answer) -> list[CitedPage]:
+    """The cited pages; where nothing is cited, the page that came nearest."""
+    nearest = [answer.nearest] if answer.nearest else []
+    return cited_pages(answer) or [_nearest_page(page, reply_words(answer.language)) for page in nearest]
+
+
+def split_sources(pages: Sequence[CitedPage], shown: int) -> tuple[list[CitedPage], list[CitedPage]]:
+    """(pages that get a button of their own, pages behind one "N more sources" control)."""
+    return list(pages[:shown]), list(pages[shown:])
+
+
+def _cited_page(words: ReplyWords, citations: Sequence[Citation], name: str) -> CitedPage:
+    first = citations[0]
+    return CitedPage(
+        numbers=tuple(citation.number for citation in citations),
+        label=words.source_label(first.page, name, is_ocr=first.is_ocr),
+        fallback=words.page_of(page=first.page, file=PurePosixPath(first.file).name),
+        url=first.url,
+    )
+
+
+def _nearest_page(nearest: NearestPage, words: ReplyWords) -> CitedPage:
+    name = PurePosixPath(nearest.file).name
+    label = words.source_label(nearest.page, name)
+    return CitedPage((), label, words.page_of(page=nearest.page, file=name), nearest.url)
+
+
+def _document(citation: Citation) -> _Document:
+    return citation.file, citation.version_id
+
+
+def _names(citations: Sequence[Citation]) -> dict[_Document, str]:
+    """What people call each document: its title, but file names where two share a title."""
+    files = {_document(citation): PurePosixPath(citation.file) for citation in citations}
+    titles = {_document(citation): _name(citation) for citation in citations}
+    names = _unless_shared(titles, {document: file.name for document, file in files.items()})
+    return _unless_shared(names, {document: str(file) for document, file in files.items()})
+
+
+def _name(citation: Citation) -> str:
+    name = citation.title or PurePosixPath(citation.file).name
+    return f"{name} ({citation.edition})" if citation.edition else name
+
+
+def _unless_shared(names: dict[_Document, str], otherwise: dict[_Document, str]) -> dict[_Document, str]:
+    shared = {name for name in names.values() if list(names.values()).count(name) > 1}
+    return {document: otherwise[document] if name in shared else name for document, name in names.items()}

@@ -1,0 +1,335 @@
+"""From a verified message to the one answer a person sees, whatever crashes in between.
+
+Doors hand messages in; they are kept before they are acknowledged. A worker loop places a
+placeholder, asks for the answer, keeps it and replaces the placeholder with it. Every step is kept
+before the next one begins, so another worker can take over anywhere.
+
+An answer as it lies in the outbox, so that a crash after it was made costs no second one.
+
+Passages are left out: no door shows them, and they hold far more text than the answer itself.
+All other fields come back exactly as they were.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any
+from uuid import uuid4
+
+from bot.core.conversation.live_updates import UNCONFIRMED_SECONDS, live_updates
+from bot.core.conversation.memory import turn_of
+from bot.core.errors import DeliveryError, DeliveryUnclear
+from bot.core.models import (
+    Answer,
+    AnswerFigure,
+    AnswerState,
+    Citation,
+    IncomingMessage,
+    Language,
+    Milliseconds,
+    NearestPage,
+    Question,
+    UnreadFile,
+)
+from bot.core.ports import (
+    ChannelDirectoryPort,
+    Messenger,
+    QuestionAnswering,
+    QuestionInboxPort,
+    ThreadMemoryPort,
+)
+from bot.core.understanding.language import language_of
+from bot.core.wording import reply_words
+from storage.errors import DatabaseUnavailable, InfrastructureError, LeaseLost
+from storage.models import Box, InboxItem, Platform
+
+Json = dict[str, Any]
+
+
+def answer_to_json(answer: Answer) -> Json:
+    """The answer without its passages, as a value that JSON can hold."""
+    stored = asdict(replace(answer, passages=()))
+    return {**stored, "state": answer.state.value}
+
+
+def answer_from_json(stored: Json) -> Answer:
+    """The answer that ``answer_to_json`` was given, with no passages."""
+    nearest = stored["nearest"]
+    return Answer(
+        state=AnswerState(stored["state"]),
+        text=stored["text"],
+        citations=tuple(_citation(one) for one in stored["citations"]),
+        figures=tuple(AnswerFigure(**{**one, "box": Box(*one["box"])}) for one in stored["figures"]),
+        nearest=NearestPage(**nearest) if nearest else None,
+        unread=tuple(UnreadFile(**one) for one in stored["unread"]),
+        milliseconds=Milliseconds(**stored["milliseconds"]),
+        standalone=stored.get("standalone", ""),
+        language=Language(stored.get("language", Language.ENGLISH)),
+    )
+
+
+def _citation(stored: Json) -> Citation:
+    return Citation(**{**stored, "boxes": _boxes(stored["boxes"])})
+
+
+def _boxes(stored: Sequence[Sequence[float]]) -> tuple[Box, ...]:
+    return tuple(Box(*box) for box in stored)
+
+
+MAX_ATTEMPTS = 3
+"""Tries that may fail by the question's own fault before it is answered with a sentence that says so."""
+MAX_DELIVERY_TIME = timedelta(days=1)
+"""How long a platform may refuse an answer before nobody waits for it any more."""
+
+_log = logging.getLogger(__name__)
+
+
+class Conversation:
+    """Receives questions and sees each of them through to its answer."""
+
+    def __init__(
+        self,
+        inbox: QuestionInboxPort,
+        channels: ChannelDirectoryPort,
+        answering: QuestionAnswering,
+        memory: ThreadMemoryPort,
+        messengers: Mapping[Platform, Messenger],
+        *,
+        concurrency: int = 4,
+        lease_seconds: float = 60,
+        poll_seconds: float = 1,
+    ) -> None:
+        """Nothing runs before ``run``.
+
+        Args:
+            inbox: keeps the questions.
+            channels: knows the channels.
+            answering: answers one question.
+            memory: knows what each thread said before.
+            messengers: the doors that are open; doors may be added until ``run``. Questions of
+                other platforms wait until their door is open again.
+            at_once: questions answered at the same time.
+            lease_seconds: after this time a dead worker's question is taken over.
+            poll_seconds: how often to look for questions that nobody announced.
+        """
+        self._inbox = inbox
+        self._channels = channels
+        self._answering = answering
+        self._memory = memory
+        self._messengers = messengers
+        self._lease_seconds = lease_seconds
+        self._poll_seconds = poll_seconds
+        self._owner = uuid4().hex
+        self._slots = asyncio.Semaphore(concurrency)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._wakeup = asyncio.Event()
+        self._is_stopping = False
+        self._ended = asyncio.Event()
+        self._ended.set()
+
+    async def receive(self, message: IncomingMessage) -> bool:
+        """Keep a verified message for good, then return; False when it is known already.
+
+        Raises:
+            InvalidTenant: the envelope names no possible channel.
+            DatabaseUnavailable: it could not be kept, so it must not be acknowledged.
+        """
+        channel = await self._channels.ensure(message.key, message.channel_name)
+        is_new = await self._inbox.receive(
+            channel,
+            event_key=message.event_key,
+            message_key=message.message_key,
+            thread=message.thread,
+            text=message.text,
+            address=message.address,
+        )
+        self._wakeup.set()
+        return is_new
+
+    async def run(self) -> None:
+        """Answer questions until ``drain`` is called."""
+        self._ended.clear()
+        try:
+            while not self._is_stopping:
+                await self._take_next()
+        finally:
+            self._ended.set()
+
+    async def drain(self, seconds: float) -> None:
+        """Take no more questions, let those in work end for ``seconds``, and let go of the rest."""
+        self._is_stopping = True
+        self._wakeup.set()
+        if self._tasks:
+            await asyncio.wait(set(self._tasks), timeout=seconds)
+        for task in set(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._ended.wait()
+
+    async def _take_next(self) -> None:
+        """Start on the next question once a slot is free, or wait for one to arrive."""
+        await self._slots.acquire()
+        self._wakeup.clear()
+        item = None if self._is_stopping else await self._claim()
+        if item is not None:
+            self._start(item)
+            return
+        self._slots.release()
+        if not self._is_stopping:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._wakeup.wait(), self._poll_seconds)
+
+    async def _claim(self) -> InboxItem | None:
+        try:
+            return await self._inbox.claim(self._owner, self._lease_seconds, tuple(self._messengers))
+        except Exception as error:  # whatever it is, the next look may do better
+            _log.warning("no question can be taken up: %s", _place_of(error))
+            return None
+
+    def _start(self, item: InboxItem) -> None:
+        task = asyncio.create_task(self._process(item), name=f"question-{item.id}")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(lambda _: self._slots.release())
+
+    async def _process(self, item: InboxItem) -> None:
+        """One try at one question: whatever happens, it is done, put off or let go of."""
+        try:
+            with self._lease_kept(item):
+                await self._reply(item)
+        except LeaseLost:
+            _log.warning("question=%d was taken over by another worker", item.id)
+        except asyncio.CancelledError:
+            await self._release(item)
+            raise
+        except Exception as error:  # one question's fault must not end the loop that serves all of them
+            await self._put_off(item, error)
+
+    async def _reply(self, item: InboxItem) -> None:
+        messenger = self._messengers[item.platform]
+        message = item.message or await self._place(item, messenger)
+        answer = await self._answer(item, messenger, message)
+        async with self._delivery_deadline():
+            await messenger.deliver(item.address, message, answer)
+        await self._inbox.mark_delivered(item)
+        seconds = (datetime.now(UTC) - item.received_at).total_seconds()
+        _log.info(
+            "question=%d channel=%d platform=%s state=%s claims=%d seconds=%.2f",
+            *(item.id, item.channel_id, item.platform, answer.state, item.fence, seconds),
+        )
+
+    async def _place(self, item: InboxItem, messenger: Messenger) -> dict[str, Any]:
+        """The placeholder: found when an earlier try may have posted it, else posted now."""
+        message = None
+        async with self._delivery_deadline():
+            if item.is_posting:
+                message = await messenger.find_placeholder(item.address)
+        if message is None:
+            await self._inbox.mark_posting(item)
+            async with self._delivery_deadline():
+                message = await messenger.place(item.address, _language(item))
+        await self._inbox.mark_placed(item, message)
+        return message
+
+    async def _answer(self, item: InboxItem, messenger: Messenger, message: dict[str, Any]) -> Answer:
+        """The answer that was kept, or a new one; a failure's sentence when tries are used up."""
+        turn = None
+        if item.attempts >= MAX_ATTEMPTS:
+            language = _language(item)
+            answer = Answer(AnswerState.FAILED, reply_words(language).engine_failed, language=language)
+        elif item.answer is not None:
+            return answer_from_json(item.answer)
+        else:
+            question = await self._question(item)
+            async with live_updates(partial(self._show, item, messenger, message)) as listener:
+                answer = await self._answering.answer(question, listener)
+            turn = turn_of(question, item.thread, answer)
+        await self._inbox.save_answer(item, answer_to_json(answer), turn)
+        return answer
+
+    async def _show(self, item: InboxItem, messenger: Messenger, message: dict[str, Any], text: str) -> None:
+        """Write what is proven so far over the placeholder, while the question is surely ours."""
+        await self._inbox.renew(item, self._lease_seconds)
+        async with self._delivery_deadline():
+            await messenger.show(item.address, message, text)
+
+    async def _question(self, item: InboxItem) -> Question:
+        """The question with what its thread said before it."""
+        channel = await self._channels.get(item.channel_id)
+        history = await self._memory.recall(channel.id, item.thread, item.received_at)
+        return Question(str(item.id), item.text, channel, item.received_at, history=history)
+
+    async def _put_off(self, item: InboxItem, error: Exception) -> None:
+        """Try again later; a question is to blame only when no engine and no platform is."""
+        _log.warning("question=%d channel=%d put off: %s", item.id, item.channel_id, _place_of(error))
+        reason = type(error).__name__
+        with contextlib.suppress(LeaseLost, DatabaseUnavailable):
+            if self._is_undeliverable(item, error):
+                await self._inbox.give_up(item, reason)
+            elif isinstance(error, DeliveryError):
+                unclear = UNCONFIRMED_SECONDS if isinstance(error, DeliveryUnclear) else 0
+                await self._inbox.put_off(item, reason, at_least=error.retry_after or unclear)
+            else:
+                is_own_fault = not isinstance(error, InfrastructureError)
+                await self._inbox.put_off(item, reason, is_own_fault=is_own_fault)
+
+    def _is_undeliverable(self, item: InboxItem, error: Exception) -> bool:
+        """Whether even the failure's sentence cannot be delivered, or nobody waits for it any more."""
+        if isinstance(error, DeliveryError):
+            return datetime.now(UTC) - item.received_at > MAX_DELIVERY_TIME
+        return item.attempts + 1 >= 2 * MAX_ATTEMPTS and not isinstance(error, InfrastructureError)
+
+    async def _release(self, item: InboxItem) -> None:
+        with contextlib.suppress(LeaseLost, DatabaseUnavailable):
+            await self._inbox.release(item)
+
+    @contextlib.contextmanager
+    def _lease_kept(self, item: InboxItem) -> Iterator[None]:
+        """Keep renewing the lease meanwhile."""
+        renewing = asyncio.create_task(self._renew(item, asyncio.current_task()))
+        try:
+            yield
+        finally:
+            renewing.cancel()
+
+    async def _renew(self, item: InboxItem, work: asyncio.Task[Any] | None) -> None:
+        """Renew the lease three times in its life; once it is lost, end the work."""
+        while work is not None:
+            await asyncio.sleep(self._lease_seconds / 3)
+            try:
+                await self._inbox.renew(item, self._lease_seconds)
+            except LeaseLost:
+                work.cancel()
+                return
+            except DatabaseUnavailable as error:
+                _log.warning("question=%d lease not renewed: %s", item.id, error)
+
+    @contextlib.asynccontextmanager
+    async def _delivery_deadline(self) -> AsyncIterator[None]:
+        """A platform that does not answer while the question is surely ours may have done anything."""
+        try:
+            async with asyncio.timeout(self._lease_seconds / 2):
+                yield
+        except TimeoutError as error:
+            raise DeliveryUnclear("the platform did not answer in time") from error
+
+
+def _language(item: InboxItem) -> Language:
+    """What a question is in, as far as its own words show it."""
+    return language_of(item.text) or Language.ENGLISH
+
+
+def _place_of(error: BaseException) -> str:
+    """Which error it is and where it was raised: never its text, which may quote a question."""
+    traceback = error.__traceback__
+    while traceback is not None and traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    if traceback is None:
+        return type(error).__name__
+    return f"{type(error).__name__} at {traceback.tb_frame.f_code.co_qualname}:{traceback.tb_lineno}"

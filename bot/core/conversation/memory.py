@@ -1,0 +1,95 @@
+"""Lets a question know what its thread said before, and keeps what its thread should remember of it.
+
+Erases, in the background, what threads have remembered for long enough.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+from bot.core.models import Answer, AnswerState, Question
+from bot.core.plaintext import mend, shorten
+from bot.core.ports import Expiring, ThreadMemoryPort
+from storage.chat_models import NewTurn
+from storage.errors import DatabaseUnavailable
+
+INTERVAL_SECONDS = 3600.0
+PAUSE_SECONDS = 1.0
+"""Between two portions: others want to write meanwhile."""
+
+log = logging.getLogger(__name__)
+
+
+@contextlib.asynccontextmanager
+async def expiring(memory: Expiring, every: float = INTERVAL_SECONDS) -> AsyncIterator[None]:
+    """Let a memory forget at once and then every so many seconds, until the context ends."""
+    running = asyncio.create_task(_expiry_loop(memory, every), name="forgetting")
+    try:
+        yield
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+async def _expiry_loop(memory: Expiring, every: float) -> None:
+    while True:
+        try:
+            erased = await memory.delete_expired()
+        except DatabaseUnavailable as error:
+            log.warning("what is old enough to be forgotten stays for now: %s", error)
+            erased = 0
+        await asyncio.sleep(PAUSE_SECONDS if erased else every)
+
+
+REMEMBERED = {AnswerState.GROUNDED, AnswerState.PARTIAL, AnswerState.NOT_FOUND}
+"""A greeting or a failure is nothing that the next question leans on."""
+QUESTION, ANSWER = 500, 800
+"""Characters kept of a question and of an answer."""
+
+
+class Threads:
+    """Threads of doors where somebody waits for the answer; chats keep a turn together with its answer."""
+
+    def __init__(self, memory: ThreadMemoryPort) -> None:
+        self._memory = memory
+
+    async def recall(self, question: Question, thread: str | None) -> Question:
+        """The question with what was said before it; without a thread it stands alone.
+
+        Raises:
+            storage.errors.DatabaseUnavailable: nothing can be recalled just now.
+        """
+        if thread is None:
+            return question
+        history = await self._memory.recall(question.channel.id, thread, question.asked_at)
+        return replace(question, history=history)
+
+    async def keep(self, question: Question, thread: str | None, answer: Answer) -> None:
+        """Remember the turn; an answer that is there is not lost because that fails."""
+        turn = None if thread is None else turn_of(question, thread, answer)
+        if turn is None:
+            return
+        try:
+            await self._memory.keep(turn)
+        except DatabaseUnavailable:
+            log.warning("question=%s is not remembered by its thread", question.id)
+
+
+def turn_of(question: Question, thread: str, answer: Answer) -> NewTurn | None:
+    """What a thread remembers of a question; None when that is nothing."""
+    if answer.state not in REMEMBERED:
+        return None
+    return NewTurn(
+        key=question.id,
+        channel_id=question.channel.id,
+        thread=thread,
+        question=shorten(mend(question.text), QUESTION),
+        standalone=shorten(mend(answer.standalone or question.text), QUESTION),
+        answer=shorten(mend(answer.text), ANSWER),
+        versions=tuple(sorted({citation.version_id for citation in answer.citations})),
+        asked_at=question.asked_at,
+    )

@@ -1,0 +1,169 @@
+"""Has an answer written and lets through what is proven: by a model, by a second one, or by quotes.
+
+A sentence that was let through stays: what a model repairs, what a second model adds where the first
+broke off, and the quotes that stand in for both come behind it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bot.core.errors import ModelError, ModelReplyUnusable
+from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, LocatedQuote
+from bot.core.ports import AnswerListener, Generator, QuoteAnswerer
+from bot.core.verification.claims import VerifiedClaim, VerifiedDraft, number_quotes, verify
+from bot.core.wording import ReplyWords, reply_words
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenAnswer:
+    """Words that may be shown. None are cited: the evidence does not answer."""
+
+    text: str
+    """With [n] marks, and with what must be said of it."""
+    cited: tuple[LocatedQuote, ...]
+    """``cited[n - 1]`` is what [n] stands for."""
+    is_partial: bool = False
+    """Something was dropped, or is missing."""
+    attempts: tuple[Attempt, ...] = ()
+    """All that was written on the way, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A draft that was asked for: whole and judged, or broken off by an error."""
+
+    draft: Draft | None
+    judged: VerifiedDraft | None
+    error: ModelError | None = None
+
+
+class AnswerWriter:
+    """Tries one author after the other; quotes never fail."""
+
+    def __init__(self, quoting: QuoteAnswerer, models: Sequence[Generator] = ()) -> None:
+        """``models``: asked in this order, the next only when nothing could be made of the one before."""
+        self._quoting = quoting
+        self._models = models
+
+    async def write(
+        self, question: AnalyzedQuestion, evidence: Sequence[Evidence], listener: AnswerListener | None = None
+    ) -> WrittenAnswer:
+        """What the evidence says on the question, as far as it is proven; ``listener`` sees it grow."""
+        words = reply_words(question.language)
+        answer_draft = _Draft(evidence, words, listener)
+        lead = words.quotes_lead
+        for model in self._models:
+            try:
+                dropped = await _draft_with_model(model, question, answer_draft)
+            except ModelError as error:
+                log.warning("model failed: %s", type(error).__name__)
+                lead = _fallback_lead(error, answer_draft)
+                continue
+            if answer_draft.claims or not dropped:
+                return answer_draft.with_note(dropped)
+            lead = words.model_unverified
+        quotes = await self._quoting.draft(question, evidence)
+        return answer_draft.with_quotes(quotes, lead)
+
+
+class _Draft:
+    """The sentences of one answer that are proven, in the order in which they were."""
+
+    def __init__(
+        self, evidence: Sequence[Evidence], words: ReplyWords, listener: AnswerListener | None
+    ) -> None:
+        self.evidence = evidence
+        self.words = words
+        self.claims: list[VerifiedClaim] = []
+        self.attempts: list[Attempt] = []
+        self._streamed: list[Claim] = []
+        self._listener = listener
+
+    @property
+    def sentences(self) -> list[str]:
+        """Without their marks."""
+        return [claim.text for claim in self.claims]
+
+    async def fill(
+        self, model: Generator, question: AnalyzedQuestion, faults: Sequence[str] = ()
+    ) -> VerifiedDraft:
+        """Have a model add to it, sentence by sentence if somebody looks; returns how its draft was judged.
+
+        Raises:
+            ModelError: there is no whole draft. What was proven of it stays.
+        """
+        on_claim = self._on_claim if self._listener else None
+        self._streamed.clear()
+        try:
+            draft = await model.draft(
+                question, self.evidence, faults, stands=self.sentences, on_claim=on_claim
+            )
+        except ModelError as error:
+            verified = verify(Draft(tuple(self._streamed)), self.evidence)
+            self.attempts.append(Attempt(None, verified, error))
+            raise
+        judged = self._add(draft)
+        self.attempts.append(Attempt(draft, judged))
+        return judged
+
+    def _on_claim(self, claim: Claim) -> None:
+        """Show a sentence of a draft that is still being written, if it is proven."""
+        self._streamed.append(claim)
+        known = len(self.claims)
+        self._add(Draft((claim,)))
+        if len(self.claims) > known and self._listener:
+            self._listener.show(" ".join(number_quotes(self.claims)[0]))
+
+    def _add(self, draft: Draft) -> VerifiedDraft:
+        """Add what a draft proves and the sheet does not say yet; returns how the draft was judged."""
+        judged = verify(draft, self.evidence)
+        for claim in judged.claims:
+            if claim.text not in self.sentences:
+                self.claims.append(claim)
+        return judged
+
+    def with_note(self, dropped: int) -> WrittenAnswer:
+        """All of it, with a word on what was dropped."""
+        lines, cited = number_quotes(self.claims)
+        note = self.words.dropped(dropped) if dropped else ""
+        text = "\n".join(filter(None, (" ".join(lines), note)))
+        return WrittenAnswer(text, cited, bool(dropped), tuple(self.attempts))
+
+    def with_quotes(self, quotes: Draft, lead: str) -> WrittenAnswer:
+        """All of it, and quotes behind it; ``lead`` says why."""
+        judged = verify(quotes, self.evidence)
+        self.attempts.append(Attempt(quotes, judged))
+        lines, cited = number_quotes([*self.claims, *judged.claims])
+        begun, quoted = lines[: len(self.claims)], lines[len(self.claims) :]
+        text = "\n".join(filter(None, (" ".join(begun), lead, *quoted)))
+        return WrittenAnswer(text, cited, bool(begun), tuple(self.attempts))
+
+
+async def _draft_with_model(model: Generator, question: AnalyzedQuestion, answer_draft: _Draft) -> int:
+    """Put a model's draft on the sheet; one with faults is sent back once. Returns the sentences dropped.
+
+    Raises:
+        ModelError: there is no whole draft.
+    """
+    first = await answer_draft.fill(model, question)
+    if not first.faults:
+        return 0
+    try:
+        second = await answer_draft.fill(model, question, first.faults)
+    except ModelError as error:
+        log.warning("no repair: %s", type(error).__name__)
+        return first.dropped
+    return second.dropped if second.claims or second.faults else first.dropped
+
+
+def _fallback_lead(error: ModelError, answer_draft: _Draft) -> str:
+    """The sentence between what a model wrote and the quotes that stand in for the rest."""
+    if answer_draft.claims:
+        return f"{answer_draft.words.model_broke_off} {answer_draft.words.quotes_lead}"
+    is_unusable = isinstance(error, ModelReplyUnusable)
+    return answer_draft.words.model_unusable if is_unusable else answer_draft.words.model_failed

@@ -1,0 +1,256 @@
+"""Answers with the documents' own sentences: the answerer that needs no model and cannot invent.
+
+Each sentence, list item and table row of the evidence is scored by meaning, by the question's rare
+words, by the kind of answer asked for, by the passage it stands in, and by what stands around it.
+
+Chooses which of the scored parts of the evidence are quoted, by where they stand.
+
+A good answer stays on its page: a further quote from the page of an earlier one may be a good deal worse than
+the best, one from another page hardly. A question that spans documents gets the best of each.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from uuid import UUID
+
+import numpy as np
+
+from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, Quote
+from bot.core.ports import QuestionEmbedder, SentenceVectorReader
+from bot.core.retrieval.diversification import spans_documents
+from bot.core.retrieval.sentence_vectors import SentenceVectors
+from bot.core.understanding.answer_types import required_answers
+from bot.core.understanding.question_terms import QuestionTerms
+from bot.core.verification.quotes import page_at, reduce_text
+from storage.text.analyzer import analyze
+from storage.text.sentences import Quotable, quotables
+
+MAX_QUOTES = 4
+"""Most quotes of an answer about one document."""
+
+MAX_DOCUMENTS = 4
+"""Most documents that a question which spans them gets a quote of."""
+
+SAME_PAGE, OTHER_PAGE, OTHER_DOCUMENT = 0.7, 0.985, 0.85
+"""Share of the best score that a further quote reaches at least."""
+
+FRAGMENT_WORDS = 5
+"""What has fewer words and no end is a scrap."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuoteCandidate:
+    """One quotable part of the evidence, scored."""
+
+    item: Evidence
+    unit: Quotable
+    terms: tuple[str, ...]
+    """The analyzer's."""
+    coverage: float = 0.0
+    """Share (0-1) of what is asked that its words hold."""
+    score: float = 0.0
+
+    @property
+    def is_fragment(self) -> bool:
+        """A heading or other scrap of text, which is no sentence and no row."""
+        is_closed = self.unit.text.rstrip("\"'”’)]").endswith((".", "!", "?", ";"))
+        return not is_closed and not self.unit.is_row and len(self.unit.text.split()) < FRAGMENT_WORDS
+
+    @property
+    def document(self) -> UUID:
+        """The document it stands in."""
+        return self.item.passage.publication.document_id
+
+    @property
+    def page(self) -> tuple[UUID, int]:
+        """The page it begins on, of its document."""
+        return self.document, page_at(self.item, self.unit.start)
+
+
+def select_quotes(ranked: Sequence[QuoteCandidate], *, is_spanning: bool) -> list[QuoteCandidate]:
+    """What is quoted of these, best first.
+
+    Args:
+        ranked: best first.
+        is_spanning: the question asks for several documents.
+    """
+    if not is_spanning:
+        return _on_pages(ranked)
+    documents = _best_of_each(ranked)
+    return documents if len(documents) > 1 else _on_pages(ranked)
+
+
+def _on_pages(ranked: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
+    chosen: list[QuoteCandidate] = []
+    for candidate in ranked:
+        if len(chosen) == MAX_QUOTES:
+            break
+        is_near = candidate.page in {earlier.page for earlier in chosen}
+        least = (SAME_PAGE if is_near else OTHER_PAGE) * ranked[0].score
+        is_worth_it = candidate.score >= least and not (chosen and candidate.is_fragment)
+        if is_worth_it and not _is_repeated(candidate, chosen):
+            chosen.append(candidate)
+    return chosen
+
+
+def _best_of_each(ranked: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
+    chosen: dict[UUID, QuoteCandidate] = {}
+    for candidate in ranked:
+        is_close = candidate.score >= OTHER_DOCUMENT * ranked[0].score
+        if is_close and candidate.document not in chosen and not _is_repeated(candidate, chosen.values()):
+            chosen[candidate.document] = candidate
+    return list(chosen.values())[:MAX_DOCUMENTS]
+
+
+def _is_repeated(candidate: QuoteCandidate, earlier: Iterable[QuoteCandidate]) -> bool:
+    return any(_says_the_same(candidate, other) for other in earlier)
+
+
+def _says_the_same(one: QuoteCandidate, other: QuoteCandidate) -> bool:
+    mine, theirs = reduce_text(one.unit.text).text, reduce_text(other.unit.text).text
+    return mine in theirs or theirs in mine
+
+
+COSINE, COVERAGE, BM25, FIT, NEIGHBOUR, LABEL, PASSAGE = 1.0, 0.6, 0.3, 0.35, 0.25, 0.6, 4.0
+"""Weights of the parts of a score; each part lies in 0-1."""
+
+CONTRADICTED = 0.8
+"""Taken off a unit that names years, and none of the question's."""
+
+REQUIRED = 0.7
+"""Share of the best score that something of the kind asked for reaches at least: a phone number elsewhere in
+the document is not the one of which a question asks."""
+
+FRAGMENT = 0.35
+"""Taken off a heading or other scrap of text, which is no sentence and no row."""
+
+PASSAGES_KEPT = 256
+"""Taken apart in memory: up to ten megabytes, and the passages of the questions just asked."""
+
+
+class ExtractiveAnswerer:
+    """Quotes the best units of the evidence."""
+
+    def __init__(
+        self, embedder: QuestionEmbedder, kept: SentenceVectorReader | None = None, *, most_made: int = 12
+    ) -> None:
+        """Nothing is embedded yet.
+
+        Args:
+            embedder: that of the channel's passages.
+            kept: vectors of sentences that need not be made any more.
+            most_made: how many of the others are made for a question, the likeliest by their words first.
+        """
+        self._sentence_vectors = SentenceVectors(embedder, kept)
+        self._most_made = most_made
+
+    async def draft(self, question: AnalyzedQuestion, evidence: Sequence[Evidence]) -> Draft:
+        """The best quotes; none when the evidence holds no text, or nothing of the kind that is asked for."""
+        likely = _by_words(QuestionTerms(question), evidence)
+        ranked, embedded = await self._by_meaning(question, likely)
+        if not _may_answer(ranked, required_answers(question.text)):
+            return Draft((), verbatim=True, embedded=embedded)
+        chosen = select_quotes(ranked, is_spanning=spans_documents(question.text))
+        return Draft(tuple(map(_claim, chosen)), verbatim=True, embedded=embedded)
+
+    async def _by_meaning(
+        self, question: AnalyzedQuestion, candidates: Sequence[QuoteCandidate]
+    ) -> tuple[Sequence[QuoteCandidate], int]:
+        """(the candidates, best first, tokens embedded for that)."""
+        if question.vector is None or not candidates:
+            return candidates, 0
+        asked = np.asarray(question.vector, dtype=np.float32)
+        units = [(one.item.passage, one.unit) for one in candidates]
+        vectors, embedded = await self._sentence_vectors.of(units, most_made=self._most_made)
+        scored = [
+            candidate
+            if vector is None
+            else replace(candidate, score=candidate.score + COSINE * max(float(vector @ asked), 0.0))
+            for candidate, vector in zip(candidates, vectors, strict=True)
+        ]
+        return sorted(scored, key=lambda candidate: -candidate.score), embedded
+
+
+def _by_words(asked: QuestionTerms, evidence: Sequence[Evidence]) -> list[QuoteCandidate]:
+    """Everything quotable, scored without an embedding, best first."""
+    candidates = [candidate for item in evidence for candidate in _covered(asked, item)]
+    best = max((item.passage.score for item in evidence), default=0.0) or 1.0
+    scored = [
+        replace(
+            candidate,
+            score=_lexical(asked, candidates, at, bm25) + PASSAGE * candidate.item.passage.score / best,
+        )
+        for at, (candidate, bm25) in enumerate(zip(candidates, _bm25(asked, candidates), strict=True))
+    ]
+    return sorted(scored, key=lambda candidate: -candidate.score)
+
+
+def _may_answer(ranked: Sequence[QuoteCandidate], required: Sequence[re.Pattern[str]]) -> bool:
+    """Whether one of the best could be the phone number, price or count that is asked for."""
+    near = [one.unit.text for one in ranked if one.score >= REQUIRED * ranked[0].score]
+    return not required or any(pattern.search(text) for pattern in required for text in near)
+
+
+def _claim(candidate: QuoteCandidate) -> Claim:
+    return Claim(
+        candidate.unit.text, (Quote(candidate.item.number, candidate.unit.text, candidate.unit.start),)
+    )
+
+
+def _covered(asked: QuestionTerms, item: Evidence) -> list[QuoteCandidate]:
+    return [
+        QuoteCandidate(item, unit, terms, coverage=asked.aspect_coverage(frozenset(terms)))
+        for unit, terms in _with_terms(item.passage.text)
+    ]
+
+
+@lru_cache(maxsize=PASSAGES_KEPT)
+def _with_terms(text: str) -> tuple[tuple[Quotable, tuple[str, ...]], ...]:
+    """What may be quoted from a passage, with its terms; memoised, because passages come again."""
+    return tuple((unit, tuple(analyze(unit.text))) for unit in quotables(text))
+
+
+def _lexical(asked: QuestionTerms, candidates: Sequence[QuoteCandidate], at: int, bm25: float) -> float:
+    candidate = candidates[at]
+    around = [other for other in candidates[max(at - 1, 0) : at + 2] if other.item is candidate.item]
+    neighbour = max((other.coverage for other in around if other is not candidate), default=0.0)
+    return (
+        COVERAGE * candidate.coverage
+        + BM25 * bm25
+        + FIT * asked.fit(candidate.unit.text) * (candidate.coverage > 0)
+        + NEIGHBOUR * neighbour
+        + LABEL * (_label_precision(asked, candidate) if candidate.unit.is_row else 0.0)
+        - CONTRADICTED * asked.contradicts(candidate.unit.text)
+        - FRAGMENT * candidate.is_fragment
+    )
+
+
+def _label_precision(asked: QuestionTerms, candidate: QuoteCandidate) -> float:
+    """Share of a row's label words that the question says."""
+    label = re.split(r":\s| {2,}", candidate.unit.text, maxsplit=1)[0]
+    words = set(analyze(label))
+    return sum(word in asked.weights for word in words) / len(words) if words else 0.0
+
+
+def _bm25(
+    asked: QuestionTerms, candidates: Sequence[QuoteCandidate], k1: float = 1.2, b: float = 0.75
+) -> list[float]:
+    """BM25 of every unit among these units with the channel's idf, scaled so that the best is 1."""
+    average = sum(len(candidate.terms) for candidate in candidates) / max(len(candidates), 1) or 1.0
+    scores = []
+    for candidate in candidates:
+        counts = Counter(candidate.terms)
+        norm = k1 * (1 - b + b * len(candidate.terms) / average)
+        scores.append(
+            sum(
+                weight * counts[term] * (k1 + 1) / (counts[term] + norm)
+                for term, weight in asked.aspects.items()
+            )
+        )
+    best = max(scores, default=0.0) or 1.0
+    return [score / best for score in scores]

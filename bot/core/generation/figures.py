@@ -1,0 +1,214 @@
+"""Chooses the figures of an answer: the one that a question asks for, or those of the chunks it cites.
+
+A figure is believed to be meant by its words alone: its caption, what stands in it and the headings it
+stands under. A question that speaks of no figure brings one only when a cited sentence names it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from bot.core.citations.citations import CitationService
+from bot.core.models import (
+    Answer,
+    AnswerFigure,
+    AnswerState,
+    Claim,
+    Draft,
+    Evidence,
+    FoundFigure,
+    LocatedQuote,
+    Passage,
+    Quote,
+    Retrieval,
+)
+from bot.core.ports import ChunkReaderPort, FigureReader
+from bot.core.retrieval.document_names import document_labels, name_shares
+from bot.core.understanding.figure_requests import FigureQuestion, figure_question, speaks_of
+from bot.core.understanding.question_terms import QuestionTerms
+from bot.core.verification.claims import verify
+from bot.core.wording import ReplyWords, reply_words
+from storage.models import Channel
+from storage.models import Figure as KnownFigure
+from storage.text.analyzer import analyze
+
+MAX_FIGURES_SHOWN = 3
+MAX_FIGURES_READ = 24
+"""Figures that are looked at for one question."""
+
+MIN_COVERAGE, MIN_OWN_COVERAGE = 0.6, 0.3
+"""Shares of the weight of what a figure is asked for by: all that its words, headings and document's names
+cover at least, and what its own words do."""
+
+MIN_IMPLICIT_COVERAGE = 0.6
+"""As ``MIN_OWN_COVERAGE``, where something is to be shown that the question does not call a figure."""
+
+MIN_NUMBERED_COVERAGE = 0.3
+"""As ``MIN_COVERAGE``, where the question gives the figure's number: the rest tells the document at most."""
+
+MIN_CITED_OVERLAP = 0.4
+"""Share of a prose question's weight that a figure's own words cover at least, when a cited sentence speaks
+of it. Measured with 26 questions on 8 documents: the four figures that belonged there covered .45 to 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class _FigureMatch:
+    """A figure that may be meant."""
+
+    found: FoundFigure
+    figure: KnownFigure
+    rank: float
+
+
+class FigureSelector:
+    """Finds the figures that belong to an answer."""
+
+    def __init__(self, figures: FigureReader, chunks: ChunkReaderPort, citations: CitationService) -> None:
+        self._figures = figures
+        self._chunks = chunks
+        self._citations = citations
+
+    async def answer(
+        self, channel: Channel, retrieval: Retrieval, *, is_last_resort: bool = False
+    ) -> Answer | None:
+        """The figure that a question wants to see, as its answer; None when it wants none, or none is meant.
+
+        ``is_last_resort``: no words answer it, so a figure that it merely speaks of is better than nothing.
+
+        Raises:
+            storage.errors.InfrastructureError: readings cannot be reached, or citations not be kept.
+        """
+        asked = figure_question(retrieval.question.text)
+        is_answer = asked is not None and (asked.wants_it or (is_last_resort and asked.is_particular))
+        matches = await self._matches(asked, retrieval) if asked and is_answer else []
+        if not matches:
+            return None
+        words = reply_words(retrieval.question.language)
+        evidence = [await self._evidence(number, one) for number, one in enumerate(matches, start=1)]
+        named = [(item, one) for item, one in zip(evidence, matches, strict=True) if one.figure.caption]
+        claims = [Claim(one.figure.caption, (Quote(item.number, one.figure.caption),)) for item, one in named]
+        verified = verify(Draft(tuple(claims), verbatim=True), evidence)
+        cited = list(verified.cited) if not verified.dropped and len(named) == len(matches) else []
+        text = verified.text
+        if not cited:
+            cited = [_of_its_own(item, one) for item, one in zip(evidence, matches, strict=True)]
+            text = "\n".join(
+                words.figure_on(page=one.page, number=number) for number, one in enumerate(cited, start=1)
+            )
+        return Answer(
+            AnswerState.GROUNDED,
+            f"{words.figures_lead(len(matches))}\n{text}",
+            citations=await self._citations.cite(channel, cited),
+            figures=await self._shown(channel, words, matches),
+        )
+
+    async def figures_for(
+        self, channel: Channel, retrieval: Retrieval, cited: Sequence[LocatedQuote]
+    ) -> tuple[AnswerFigure, ...]:
+        """The figures that go with an answer in words, at most ``MAX_FIGURES_SHOWN``.
+
+        Raises:
+            storage.errors.InfrastructureError: as ``answer``.
+        """
+        asked = figure_question(retrieval.question.text)
+        is_asked_for = asked and asked.is_sure and asked.is_particular
+        matches = (
+            self._matches(asked, retrieval)
+            if asked and is_asked_for
+            else self._cited_figures(retrieval, cited)
+        )
+        return await self._shown(channel, reply_words(retrieval.question.language), await matches)
+
+    async def _matches(self, asked: FigureQuestion, retrieval: Retrieval) -> list[_FigureMatch]:
+        """What a question that speaks of a figure means, the best first."""
+        weights = {term: retrieval.question.idf.get(term, 1.0) for term in asked.subject}
+        named = name_shares(retrieval.question.terms, {one.publication for one in retrieval.figures})
+        matches = []
+        for found, figure in await self._read(retrieval.figures):
+            caption, own = _share(weights, [figure.caption]), _share(weights, _words(figure))
+            about = [*_words(figure), *figure.heading_path, *document_labels(found.publication)]
+            if asked.fits(figure.caption, figure.kind) and _is_enough(asked, own, _share(weights, about)):
+                rank = caption + own + (found.vector or 0.0) + named[found.publication.id]
+                matches.append(_FigureMatch(found, figure, rank))
+        ranked = sorted(matches, key=lambda one: -one.rank)
+        return ranked[: MAX_FIGURES_SHOWN if asked.wants_several else 1]
+
+    async def _cited_figures(self, retrieval: Retrieval, cited: Sequence[LocatedQuote]) -> list[_FigureMatch]:
+        """Figures that the cited sentences speak of, and whose own words are the question's."""
+        weights = QuestionTerms(retrieval.question).weights
+        publications = {quote.passage.publication.id for quote in cited}
+        found = [one for one in retrieval.figures if one.publication.id in publications]
+        matches = [
+            _FigureMatch(one, figure, _share(weights, [figure.caption, figure.text]))
+            for one, figure in await self._read(found)
+            if _is_cited_figure(one, figure, cited)
+        ]
+        close = [one for one in matches if one.rank >= MIN_CITED_OVERLAP]
+        return sorted(close, key=lambda one: -one.rank)[:MAX_FIGURES_SHOWN]
+
+    async def _read(self, found: Sequence[FoundFigure]) -> list[tuple[FoundFigure, KnownFigure]]:
+        return [
+            (one, await self._figures.figure(one.publication.reading_id, one.number))
+            for one in found[:MAX_FIGURES_READ]
+        ]
+
+    async def _evidence(self, number: int, figure_match: _FigureMatch) -> Evidence:
+        """The chunk that a figure stands in, with its words' places."""
+        figure, publication = figure_match.figure, figure_match.found.publication
+        if figure.chunk is None:
+            ordinal, page = publication.chunks + figure_match.found.number, figure.page
+            return Evidence(number, Passage(publication, ordinal, "", page, page, (), 1.0, None, None), ())
+        (chunk,) = await self._chunks.chunks_at([(publication.reading_id, figure.chunk)])
+        passage = Passage(
+            publication,
+            chunk.ordinal,
+            chunk.text,
+            chunk.first_page,
+            chunk.last_page,
+            chunk.heading_path,
+            1.0,
+            None,
+            None,
+        )
+        return Evidence(number, passage, chunk.page_starts, chunk.words)
+
+    async def _shown(
+        self, channel: Channel, words: ReplyWords, matches: Iterable[_FigureMatch]
+    ) -> tuple[AnswerFigure, ...]:
+        return tuple(
+            [
+                await self._citations.show_figure(channel, words, one.found.publication, one.figure)
+                for one in matches
+            ]
+        )
+
+
+def _of_its_own(item: Evidence, figure_match: _FigureMatch) -> LocatedQuote:
+    """A figure whose caption cannot be quoted is marked itself."""
+    return LocatedQuote(item.passage, 0, 0, figure_match.figure.page, "", (figure_match.figure.box,))
+
+
+def _is_cited_figure(found: FoundFigure, figure: KnownFigure, cited: Sequence[LocatedQuote]) -> bool:
+    """Whether a figure stands in a chunk, or on a page, that is cited, and the quote there speaks of it."""
+    own = [quote for quote in cited if quote.passage.publication.id == found.publication.id]
+    near = [one for one in own if figure.chunk == one.passage.ordinal or figure.page == one.page]
+    return any(speaks_of(quote.quote, figure.caption) for quote in near)
+
+
+def _is_enough(asked: FigureQuestion, own: float, about: float) -> bool:
+    """Whether a figure says enough of what it is asked for by: its own words, and all that is about it."""
+    if asked.number:
+        return about >= MIN_NUMBERED_COVERAGE
+    return about >= MIN_COVERAGE and own >= (MIN_OWN_COVERAGE if asked.names_one else MIN_IMPLICIT_COVERAGE)
+
+
+def _words(figure: KnownFigure) -> list[str]:
+    return [figure.caption, figure.description, figure.text]
+
+
+def _share(weights: Mapping[str, float], texts: Collection[str]) -> float:
+    """Share (0-1) of the weight that these texts cover; 1 where nothing is asked for."""
+    held = set(analyze("\n".join(texts)))
+    total = sum(weights.values())
+    return sum(weight for term, weight in weights.items() if term in held) / total if total else 1.0

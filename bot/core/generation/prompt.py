@@ -1,0 +1,233 @@
+"""What a model is asked, and how its reply is read: two formats, one meaning, no network here.
+
+Reads the sentences of a reply that is still being written, each once its quotes are complete.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from enum import StrEnum
+from importlib.resources import files
+from typing import Any
+
+from bot.core.errors import ModelReplyUnusable
+from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, Passage, Quote
+from bot.core.ports import OnClaim
+from bot.core.understanding.language import language_of
+from bot.core.verification.page_markers import with_page_markers
+from storage.models import self_description
+
+
+def format_passages(evidence: Sequence[Evidence], fence: str) -> str:
+    """The passages as a model reads them.
+
+    Args:
+        evidence: what to show, in this order.
+        fence: random text that no document can know; it opens and closes every passage.
+    """
+    return "\n\n".join(_format_passage(item, fence) for item in evidence)
+
+
+def _format_passage(item: Evidence, fence: str) -> str:
+    passage = item.passage
+    facts = [f"title: {_line(passage.publication.title)}", f"page: {_pages(passage)}"]
+    if says := self_description(passage.publication.metadata):
+        facts.append(f"document: {_line(says)}")
+    if passage.heading_path:
+        facts.append(f"section: {' > '.join(map(_line, passage.heading_path))}")
+    head = "\n".join((f"<passage {item.number} {fence}>", *facts))
+    return f"{head}\n{with_page_markers(passage.text, item.page_starts)}\n</passage {fence}>"
+
+
+def _pages(passage: Passage) -> str:
+    first, last = passage.first_page, passage.last_page
+    return str(first) if first == last else f"{first}-{last}"
+
+
+def _line(text: str) -> str:
+    """Text of a document on one line, so that it cannot pretend to be a passage's first lines."""
+    return " ".join(text.split())
+
+
+_QUOTE_LINE = re.compile(r"QUOTE\s*\[?(\d{1,3})\]?\s*:\s*(.+)", re.IGNORECASE)
+_CLAIM_LINE = re.compile(r"CLAIM\s*:\s*(.+)", re.IGNORECASE)
+_NOT_FOUND = re.compile(r"NOT[ _]FOUND", re.IGNORECASE)
+_FENCED = re.compile(r"\s*```(?:json)?\s*(.*?)\s*```\s*", re.DOTALL)
+
+_QUOTE = {
+    "type": "object",
+    "properties": {"passage": {"type": "integer"}, "quote": {"type": "string"}},
+    "required": ["passage", "quote"],
+    "additionalProperties": False,
+}
+_CLAIM = {
+    "type": "object",
+    "properties": {"text": {"type": "string"}, "quotes": {"type": "array", "items": _QUOTE}},
+    "required": ["text", "quotes"],
+    "additionalProperties": False,
+}
+REPLY_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"found": {"type": "boolean"}, "claims": {"type": "array", "items": _CLAIM}},
+    "required": ["found", "claims"],
+    "additionalProperties": False,
+}
+"""JSON schema of a reply, in the subset that OpenAI's strict mode takes."""
+
+
+MISSHAPEN = (ValueError, KeyError, TypeError, OverflowError, RecursionError)
+"""What reading JSON raises that is not what was asked for."""
+
+
+class ReplyMisformatted(ModelReplyUnusable):
+    """A whole reply, but not in the format that was asked for."""
+
+
+class ReplyFormat(StrEnum):
+    """How a model writes its reply."""
+
+    JSON = "json"
+    MARKED = "marked"
+    """Lines of plain text, for endpoints without structured output."""
+
+
+def instructions(reply_format: ReplyFormat, fence: str) -> str:
+    """The system prompt."""
+    return _prompt("answer").format(fence=fence, format=_prompt(f"format-{reply_format}").format())
+
+
+def request(
+    question: AnalyzedQuestion,
+    evidence: Sequence[Evidence],
+    fence: str,
+    faults: Sequence[str] = (),
+    stands: Sequence[str] = (),
+) -> str:
+    """The user's turn: passages, question, what stands already, what was wrong, and this reply's language."""
+    parts = [format_passages(evidence, fence), f"Question: {question.text}"]
+    if stands:
+        parts.append(_list("These sentences stand. Do not repeat them, write only what is missing:", stands))
+    if faults:
+        parts.append(_list("Your last reply was refused. Repair this:", faults))
+    return "\n\n".join((*parts, _language(question)))
+
+
+def _language(question: AnalyzedQuestion) -> str:
+    """A language that the question itself does not show is no order: it may be in one that we do not know."""
+    named = question.language.name.title()
+    if language_of(question.text) is question.language:
+        return f"Answer in {named}."
+    return f"Answer in the language of the question; where it shows none, in {named}."
+
+
+def read_reply(reply: str, reply_format: ReplyFormat) -> Draft:
+    """A model's reply as a draft.
+
+    Raises:
+        ReplyMisformatted: it is not what the prompt asked for.
+    """
+    return _read_json(reply) if reply_format is ReplyFormat.JSON else _read_marked(reply)
+
+
+def _list(head: str, lines: Sequence[str]) -> str:
+    return "\n".join([head, *(f"- {line}" for line in lines)])
+
+
+def _prompt(name: str) -> str:
+    return files("bot.core").joinpath("prompts", f"{name}.md").read_text(encoding="utf-8")
+
+
+def _read_json(reply: str) -> Draft:
+    try:
+        value = json_of(reply)
+        claims = tuple(read_claim(item) for item in value["claims"]) if value["found"] else ()
+    except MISSHAPEN as error:
+        raise ReplyMisformatted("the reply is not the JSON that was asked for") from error
+    return Draft(claims)
+
+
+def json_of(reply: str) -> Any:
+    """The value of a reply that is JSON, or JSON in a fence of Markdown.
+
+    Raises one of ``MISSHAPEN`` when it is neither.
+    """
+    fenced = _FENCED.fullmatch(reply)
+    return json.loads(fenced[1] if fenced else reply)
+
+
+def read_claim(item: dict[str, Any]) -> Claim:
+    """One sentence of a reply in JSON.
+
+    Raises one of ``MISSHAPEN`` when it is none.
+    """
+    quotes = tuple(Quote(int(quote["passage"]), str(quote["quote"])) for quote in item["quotes"])
+    return Claim(str(item["text"]), quotes)
+
+
+def _read_marked(reply: str) -> Draft:
+    claims = read_marked_claims(reply)
+    if not claims and not _NOT_FOUND.search(reply):
+        raise ReplyMisformatted("the reply has neither sentences nor NOT FOUND")
+    return Draft(tuple(claims))
+
+
+def read_marked_claims(reply: str) -> list[Claim]:
+    """The sentences of a reply in marked lines."""
+    claims: list[Claim] = []
+    for line in filter(None, map(str.strip, reply.splitlines())):
+        if claim := _CLAIM_LINE.match(line):
+            claims.append(Claim(claim[1], ()))
+        elif (quote := _QUOTE_LINE.match(line)) and claims:
+            last = claims.pop()
+            claims.append(Claim(last.text, (*last.quotes, Quote(int(quote[1]), quote[2]))))
+    return claims
+
+
+_OPENING = re.compile(r'\s*(?:```(?:json)?\s*)?\{\s*"found"\s*:\s*true\s*,\s*"claims"\s*:\s*\[')
+"""What a model says before its first sentence; one that says it later is read at its end."""
+_BETWEEN = re.compile(r"[\s,]*")
+_DECODER = json.JSONDecoder()
+
+
+class StreamedReply:
+    """Collects a reply's pieces and tells each of its sentences, once."""
+
+    def __init__(self, reply_format: ReplyFormat, on_claim: OnClaim) -> None:
+        self._on_claim = on_claim
+        self._read, self._end = _READERS[reply_format]
+        self._text = ""
+        self._emitted = 0
+
+    def feed(self, piece: str) -> None:
+        """Take the next piece."""
+        self._text += piece
+        if self._end not in piece:
+            return
+        claims = self._read(self._text)
+        for claim in claims[self._emitted :]:
+            self._on_claim(claim)
+        self._emitted = max(self._emitted, len(claims))
+
+
+def _complete_json(text: str) -> list[Claim]:
+    claims: list[Claim] = []
+    opening = _OPENING.match(text)
+    at = opening.end() if opening else len(text)
+    while at < len(text):
+        try:
+            item, at = _DECODER.raw_decode(text, _BETWEEN.match(text, at).end())  # type: ignore[union-attr]
+            claims.append(read_claim(item))
+        except MISSHAPEN:
+            break
+    return claims
+
+
+def _complete_lines(text: str) -> list[Claim]:
+    """All but the last one, to which another quote may belong."""
+    return read_marked_claims(text.rpartition("\n")[0])[:-1]
+
+
+_READERS = {ReplyFormat.JSON: (_complete_json, "}"), ReplyFormat.MARKED: (_complete_lines, "\n")}
+"""How to read what there is, and what a sentence cannot be complete without."""

@@ -1,0 +1,1 @@
+"""Receipts and notices to channels and admins."""

@@ -1,0 +1,95 @@
+"""Every sentence of an announcement: what a channel or an admin is told of documents and folders, in English.
+
+What a reply says stands in ``replies/``, one file per language. Nothing in either quotes an exception, a
+path or an id. Functions are for the sentences that carry a number or a name of the reader's own channel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def receipt_lead(live: int, failed: int) -> str:
+    """Opens a receipt for several files."""
+    sentences = (
+        [f"{live} PDF{' is' if live == 1 else 's are'} new here and can be asked about."] if live else []
+    )
+    if failed:
+        sentences.append(f"{failed} file{'' if failed == 1 else 's'} could not be read.")
+    return " ".join(sentences)
+
+
+FOLDERS_LEAD = "Something changed with the watched folders."
+
+TRY_ASKING = "Try asking:"
+
+
+def receipt(title: str, file: str, pages: int, channel: str, *, is_replacement: bool) -> str:
+    """One file that can be asked about; ``channel`` is '' in that channel itself."""
+    named = file if title == file else f"{title} ({file})"
+    fresh = "new version, " if is_replacement else ""
+    place = f" in {channel}" if channel else ""
+    return f"{named}{place}: {fresh}{pages} page{'' if pages == 1 else 's'}"
+
+
+def unreadable(file: str, channel: str) -> str:
+    """One file that could not be read; ``channel`` is '' in that channel itself."""
+    return f"{file}{f' in {channel}' if channel else ''} could not be read."
+
+
+EARLIER_ANSWERS = "Until then its earlier version answers."
+
+
+def pages_without_text(pages: Sequence[int]) -> str:
+    """Pages that are probably pictures."""
+    return (
+        f"{_pages(pages)} {'holds' if len(pages) == 1 else 'hold'} no text, probably because scanned, and "
+        "cannot be asked about. Run OCR over the file and drop it again."
+    )
+
+
+def pages_read_by_ocr(pages: Sequence[int]) -> str:
+    """Pages whose text comes from their picture, soon or already."""
+    return f"{_pages(pages)}: OCR reads the picture, some seconds a page; compare its numbers with the page."
+
+
+def pages_unread(pages: Sequence[int]) -> str:
+    """Pages that the reader gave up."""
+    return f"{_pages(pages)} could not be read: print the file into a new PDF and drop it again."
+
+
+REPAIRED = "The file is damaged and was repaired for reading: better replace it by a sound copy."
+
+
+def _pages(pages: Sequence[int]) -> str:
+    named = ", ".join(map(str, pages[:5]))
+    more = f" and {len(pages) - 5} more" if len(pages) > 5 else ""
+    return f"Page{'' if len(pages) == 1 else 's'} {named}{more}"
+
+
+def more_files(count: int) -> str:
+    """Files of a receipt that can be asked about and are not named."""
+    return f"and {count} more that can be asked about"
+
+
+def more_unreadable(count: int) -> str:
+    """Unreadable files of a receipt that are not named."""
+    return f"and {count} more that could not be read: see footnote documents"
+
+
+def more_folders(count: int) -> str:
+    """Folders of a receipt that are not named."""
+    return f"and {count} more: see footnote folders"
+
+
+def folder_problem(location: str, channel: str, problem: str) -> str:
+    """Something that an admin must know of a folder."""
+    return f"Folder {location} of {channel}: {problem}"
+
+
+def folder_well(location: str, channel: str) -> str:
+    """The end of a folder's problem."""
+    return f"Folder {location} of {channel}: all is well again."
+
+
+HOW_DO_I = "How do I {}?"

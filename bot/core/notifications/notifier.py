@@ -1,0 +1,233 @@
+"""Tells channels and admins what became of their files, once each, in few messages.
+
+The loop waits until a channel has been quiet for some seconds, makes one batch of all that waits for
+it, and keeps every step before the next one begins, as ``conversation.py`` does with answers.
+
+Decides where a notice is told: in its own channel, in the admins' channel, or in the console alone.
+
+A document's name goes to no third channel.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
+from bot.core.models import Announcement
+from bot.core.notifications.receipts import ReceiptBuilder
+from bot.core.ports import Announcer, ChannelDirectoryPort, NoticesPort
+from storage.chat_models import NoticeBatch, NoticeGroup
+from storage.clock import utc_now
+from storage.models import Channel, Platform
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Where to."""
+
+    channel_id: int
+    is_posted: bool
+    """False: nothing is posted, the console of that channel shows it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Routes:
+    """The settings that decide it."""
+
+    receipts: str
+    """What becomes of new and unreadable files: channel, admin or off."""
+    admin: Channel | None
+    """Who hears of folders' problems, and of files when ``receipts`` says so."""
+
+    def route(self, group: NoticeGroup) -> Route:
+        """Where a group of notices is told."""
+        if not group.is_folders and self.receipts == "channel":
+            return Route(group.channel_id, is_posted=True)
+        is_wanted = group.is_folders or self.receipts == "admin"
+        if self.admin is None or not is_wanted:
+            return Route(group.channel_id, is_posted=False)
+        return Route(self.admin.id, is_posted=True)
+
+    def sort(self, groups: Iterable[NoticeGroup]) -> list[tuple[Route, Sequence[NoticeGroup]]]:
+        """The groups of each route: they share a message."""
+        sorted_groups: dict[Route, list[NoticeGroup]] = {}
+        for group in groups:
+            sorted_groups.setdefault(self.route(group), []).append(group)
+        return list(sorted_groups.items())
+
+
+NOTICE_EXPIRY = timedelta(days=7)
+"""What nobody could be told until then is shown in the console only."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class NotificationTiming:
+    """How fast announcements follow what they tell; all in seconds."""
+
+    quiet: float = 8
+    """A batch ends when nothing was added for so long,"""
+    longest: float = 300
+    """or when its first notice has waited so long."""
+    poll: float = 2
+    lease: float = 120
+    unclear: float = 5
+    """A post that nobody heard back from gets so long to appear before we look for it."""
+    hold: float = 30
+    """After a refusal a channel is left alone for so long."""
+
+
+class Notifier:
+    """Turns waiting notices into messages."""
+
+    def __init__(
+        self,
+        notices: NoticesPort,
+        channels: ChannelDirectoryPort,
+        receipt_builder: ReceiptBuilder,
+        *,
+        routes: Routes,
+        announcers: Mapping[Platform, Announcer],
+        pace: NotificationTiming | None = None,
+    ) -> None:
+        """Nothing runs before ``run``; notices of a platform without an announcer wait for one."""
+        self._notices = notices
+        self._channels = channels
+        self._receipt_builder = receipt_builder
+        self._routes = routes
+        self._announcers = announcers
+        self._pace = pace or NotificationTiming()
+        self._held_until: dict[int, float] = {}
+        self._stopping = asyncio.Event()
+
+    async def run(self) -> None:
+        """Announce until ``stop``; whatever fails, the next look may do better."""
+        while not self._stopping.is_set():
+            try:
+                await self.tick()
+            except Exception as error:  # the loop serves all channels: no one's fault may end it
+                _log.warning("announcements have to wait: %s", type(error).__name__)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._stopping.wait(), self._pace.poll)
+
+    def stop(self) -> None:
+        """End ``run`` after the message that is being posted."""
+        self._stopping.set()
+
+    async def tick(self) -> None:
+        """Tell what is due, and see to the end what another process left in the middle."""
+        await self._notices.expire(utc_now() - NOTICE_EXPIRY)
+        while (batch := await self._notices.take_over(self._pace.lease)) is not None:
+            await self._resume(batch)
+        for route, groups in self._routes.sort(await self._notices.waiting()):
+            if not self._stopping.is_set() and self._is_due(route, groups):
+                await self._notify(route, groups)
+
+    def _is_due(self, route: Route, groups: Sequence[NoticeGroup]) -> bool:
+        if time.monotonic() < self._held_until.get(route.channel_id, 0):
+            return False
+        now = utc_now()
+        quiet = now - max(group.newest for group in groups)
+        waited = now - min(group.oldest for group in groups)
+        return quiet.total_seconds() >= self._pace.quiet or waited.total_seconds() >= self._pace.longest
+
+    async def _notify(self, route: Route, groups: Sequence[NoticeGroup]) -> None:
+        target = await self._channels.get(route.channel_id)
+        if not route.is_posted or target.platform is Platform.LOCAL:
+            await self._keep_for_console(route, groups)
+        elif (place := await self._place(target)) is not None:
+            await self._announce(target, place, groups)
+
+    async def _keep_for_console(self, route: Route, groups: Sequence[NoticeGroup]) -> None:
+        """For the console alone."""
+        batch = await self._notices.claim(groups, self._pace.lease)
+        async with self._given_back_on_failure(batch):
+            if route.is_posted:
+                await self._receipt_builder.prepare_for_console(batch)
+            await self._notices.finish(batch, "kept")
+
+    async def _announce(self, target: Channel, place: dict[str, Any], groups: Sequence[NoticeGroup]) -> None:
+        """One message for all that waits for this channel."""
+        batch = await self._notices.claim(groups, self._pace.lease)
+        async with self._given_back_on_failure(batch):
+            announcement = await self._receipt_builder.prepare(batch, target)
+            if announcement is None:
+                await self._notices.finish(batch, "kept")
+                return
+            await self._notices.mark_posting(batch, target.id, self._pace.lease)
+        await self._post(target, place, announcement)
+
+    @contextlib.asynccontextmanager
+    async def _given_back_on_failure(self, batch: str) -> AsyncIterator[None]:
+        try:
+            yield
+        except BaseException:
+            await self._notices.give_back(batch)
+            raise
+
+    async def _place(self, target: Channel) -> dict[str, Any] | None:
+        """Where in the channel to speak; None while its platform or its address is not known."""
+        announcer = self._announcers.get(target.platform)
+        if announcer is None:
+            return None
+        return announcer.announcing_place(target, await self._notices.last_address(target.id))
+
+    async def _post(self, target: Channel, place: dict[str, Any], announcement: Announcement) -> None:
+        """Post a batch that is marked so, and keep how it went."""
+        try:
+            async with asyncio.timeout(self._pace.lease / 2):
+                await self._announcers[target.platform].announce(place, announcement)
+        except (DeliveryUnclear, TimeoutError):
+            await self._notices.put_off(announcement.id, self._pace.unclear)
+        except ChannelClosed as error:
+            await self._drop(announcement.id, target, error)
+        except DeliveryError as error:
+            _log.warning("channel=%d takes no announcement yet: %s", target.id, error)
+            self._held_until[target.id] = time.monotonic() + (error.retry_after or self._pace.hold)
+            await self._notices.give_back(announcement.id)
+        else:
+            await self._notices.finish(announcement.id, "posted")
+            _log.info("announcement=%s channel=%d posted", announcement.id, target.id)
+
+    async def _drop(self, batch: str, target: Channel, error: ChannelClosed) -> None:
+        _log.warning("announcement=%s channel=%d dropped, invite the bot: %s", batch, target.id, error)
+        await self._notices.finish(batch, "dropped")
+
+    async def _resume(self, batch: NoticeBatch) -> None:
+        """A post whose end nobody saw: look once for it, and post it when it is not there."""
+        target = await self._channels.get(batch.told_in)
+        place = await self._place(target)
+        if place is None:
+            is_old = batch.began_at < utc_now() - NOTICE_EXPIRY
+            await (self._notices.finish(batch.id, "kept") if is_old else self._put_off(batch))
+            return
+        try:
+            stands = await self._announcers[target.platform].has_announced(place, batch.id, batch.began_at)
+        except ChannelClosed as error:
+            await self._drop(batch.id, target, error)
+        except DeliveryError:
+            await self._put_off(batch)
+        else:
+            await self._end(batch, target, place, stands)
+
+    async def _put_off(self, batch: NoticeBatch) -> None:
+        await self._notices.put_off(batch.id, self._pace.hold)
+
+    async def _end(
+        self, batch: NoticeBatch, target: Channel, place: dict[str, Any], stands: bool | None
+    ) -> None:
+        """Where nobody can look, silence is better than the same message twice: the console has it."""
+        announcement = await self._receipt_builder.prepare(batch.id, target) if stands is False else None
+        if announcement is not None:
+            await self._post(target, place, announcement)
+        else:
+            await self._notices.finish(batch.id, "posted" if stands else "kept")
+            _log.info("announcement=%s channel=%d found=%s", batch.id, target.id, stands)

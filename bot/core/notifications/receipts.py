@@ -1,0 +1,219 @@
+"""Writes the announcement of a batch of notices: pure, and bounded whatever the batch holds.
+
+Failures come first, at most seven files are named, the rest is counted.
+
+An announcement: what one message tells a channel of its documents, before a platform renders it.
+
+Titles, file names and questions in it come from documents: renderers escape them like all such text.
+
+Prepares a batch's announcement: has questions tried, makes links to first pages, and has it written.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
+
+from bot.core.citations.citations import CitationService
+from bot.core.models import Announcement, AnnouncementEntry, CitedPage, Language
+from bot.core.notifications import notification_wording
+from bot.core.notifications.suggested_questions import SuggestedQuestions
+from bot.core.plaintext import shorten
+from bot.core.ports import ChannelDirectoryPort, NoticesPort
+from bot.core.wording import reply_words
+from storage.chat_models import Notice
+from storage.errors import InfrastructureError
+from storage.models import Channel
+
+
+def announcement_paragraphs(announcement: Announcement) -> list[str]:
+    """Its words as paragraphs of plain text; a renderer still has to escape them."""
+    return [announcement.lead, *map(_paragraph, announcement.entries), *announcement.more]
+
+
+def _paragraph(entry: AnnouncementEntry) -> str:
+    tried = [notification_wording.TRY_ASKING, *(f"• {question}" for question in entry.questions)]
+    return "\n".join((entry.headline, *entry.notes, *(tried if entry.questions else ())))
+
+
+MAX_NAMED = 5
+MIN_LIVE = 2
+"""Files that answer are named beside any number of failures: what there is to ask is news, too."""
+NAME_CHARS = 90
+"""Characters of a title, a file's name or a folder's location."""
+REASON_CHARS = 500
+
+Contents = Mapping[str, tuple[int, Sequence[Notice]]]
+"""By kind: how many there are, and the first of them."""
+
+
+def named_notices(contents: Contents) -> tuple[list[Notice], list[Notice], list[Notice]]:
+    """(failed files, files that can be asked about, folders) that the message will name."""
+    failed, live, folders = (list(contents[kind][1]) for kind in ("failed", "live", "folder"))
+    failed = failed[:MAX_NAMED]
+    return failed, live[: max(MIN_LIVE, MAX_NAMED - len(failed))], folders[:MAX_NAMED]
+
+
+def write_receipt(
+    id: str,
+    contents: Contents,
+    questions: Mapping[int, Sequence[str]],
+    first_pages: Mapping[int, str],
+    *,
+    is_elsewhere: bool,
+) -> Announcement | None:
+    """What one message says of a batch; None when nothing of it is true any more.
+
+    Args:
+        id: names the message.
+        contents: the batch.
+        questions: tried ones, by notice.
+        first_pages: links to first pages, by notice.
+        is_elsewhere: it is not told in the documents' own channel, which is named then.
+    """
+    failed, live, folders = named_notices(contents)
+    if not (failed or live or folders):
+        return None
+    entries = [
+        *(_failure(notice, is_elsewhere) for notice in failed),
+        *(_success(notice, questions.get(notice.id, ()), is_elsewhere) for notice in live),
+        *(_folder(notice) for notice in folders),
+    ]
+    sources = [_source(notice, first_pages[notice.id]) for notice in live if notice.id in first_pages]
+    return Announcement(id, _lead(contents), tuple(entries), tuple(_more(contents)), tuple(sources))
+
+
+def _lead(contents: Contents) -> str:
+    sentences = [notification_wording.receipt_lead(contents["live"][0], contents["failed"][0])]
+    sentences += [notification_wording.FOLDERS_LEAD] if contents["folder"][0] else []
+    return " ".join(filter(None, sentences))
+
+
+def _more(contents: Contents) -> Iterator[str]:
+    failed, live, folders = named_notices(contents)
+    if (unnamed := contents["failed"][0] - len(failed)) > 0:
+        yield notification_wording.more_unreadable(unnamed)
+    if (unnamed := contents["live"][0] - len(live)) > 0:
+        yield notification_wording.more_files(unnamed)
+    if (unnamed := contents["folder"][0] - len(folders)) > 0:
+        yield notification_wording.more_folders(unnamed)
+
+
+def _failure(notice: Notice, is_elsewhere: bool) -> AnnouncementEntry:
+    headline = notification_wording.unreadable(shorten(notice.file, NAME_CHARS), _place(notice, is_elsewhere))
+    reasons = [_sentence(notice.text or ""), notification_wording.EARLIER_ANSWERS if notice.has_live else ""]
+    return AnnouncementEntry(headline, tuple(filter(None, reasons)))
+
+
+def _success(notice: Notice, questions: Sequence[str], is_elsewhere: bool) -> AnnouncementEntry:
+    headline = notification_wording.receipt(
+        shorten(notice.title, NAME_CHARS),
+        shorten(PurePosixPath(notice.file).name, NAME_CHARS),
+        notice.pages,
+        _place(notice, is_elsewhere),
+        is_replacement=notice.number > 1,
+    )
+    return AnnouncementEntry(headline, tuple(_gaps(notice)), tuple(questions))
+
+
+def _gaps(notice: Notice) -> Iterator[str]:
+    """What could not be read of a file that answers, and what to do."""
+    silent = [page for page in notice.pages_without_text if page not in notice.unread_pages]
+    if notice.unread_pages:
+        yield notification_wording.pages_unread(notice.unread_pages)
+    if silent:
+        yield notification_wording.pages_without_text(silent)
+    if notice.ocr_pages:
+        yield notification_wording.pages_read_by_ocr(notice.ocr_pages)
+    if notice.is_repaired:
+        yield notification_wording.REPAIRED
+
+
+def _folder(notice: Notice) -> AnnouncementEntry:
+    location, channel = shorten(notice.location, NAME_CHARS), shorten(notice.channel, NAME_CHARS)
+    if notice.text is None:
+        return AnnouncementEntry(notification_wording.folder_well(location, channel))
+    return AnnouncementEntry(notification_wording.folder_problem(location, channel, _sentence(notice.text)))
+
+
+def _sentence(reason: str) -> str:
+    """A reason as a sentence of its own."""
+    text = shorten(reason, REASON_CHARS)
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?", "!", "…")) or not text else ".")
+
+
+def _source(notice: Notice, url: str) -> CitedPage:
+    name, words = PurePosixPath(notice.file).name, reply_words(Language.ENGLISH)
+    return CitedPage((), words.source_label(1, notice.title), words.page_of(page=1, file=name), url)
+
+
+def _place(notice: Notice, is_elsewhere: bool) -> str:
+    return shorten(notice.channel, NAME_CHARS) if is_elsewhere else ""
+
+
+_log = logging.getLogger(__name__)
+
+
+class ReceiptBuilder:
+    """Knows how a receipt is made; who gets it, and when, is ``announcing.py``'s business."""
+
+    def __init__(
+        self,
+        notices: NoticesPort,
+        channels: ChannelDirectoryPort,
+        suggested_questions: SuggestedQuestions,
+        citations: CitationService,
+        *,
+        seconds: float = 45,
+    ) -> None:
+        """Questions of one batch are tried for at most ``seconds``."""
+        self._notices = notices
+        self._channels = channels
+        self._suggested_questions = suggested_questions
+        self._citations = citations
+        self._seconds = seconds
+
+    async def prepare(self, batch: str, target: Channel) -> Announcement | None:
+        """What ``target`` is told of a batch; None when nothing of it is true any more.
+
+        Raises:
+            storage.errors.InfrastructureError: an engine is down; nothing was told.
+        """
+        contents = await self._notices.read(batch, MAX_NAMED)
+        failed, live, folders = named_notices(contents)
+        questions = await self._questions(live)
+        is_elsewhere = any(notice.channel_id != target.id for notice in (*failed, *live, *folders))
+        links = {} if is_elsewhere else {notice.id: await self._first_page(target, notice) for notice in live}
+        return write_receipt(batch, contents, questions, links, is_elsewhere=is_elsewhere)
+
+    async def prepare_for_console(self, batch: str) -> None:
+        """Have questions tried for the files that a message would name; nothing is posted."""
+        await self._questions(named_notices(await self._notices.read(batch, MAX_NAMED))[1])
+
+    async def _questions(self, live: Sequence[Notice]) -> dict[int, Sequence[str]]:
+        """Tried questions by notice; a receipt does without them rather than wait."""
+        found: dict[int, Sequence[str]] = {}
+        try:
+            async with asyncio.timeout(self._seconds):
+                for notice in live:
+                    found[notice.id] = await self._questions_of(notice)
+        except TimeoutError:
+            _log.info("questions were tried for %d of %d files", len(found), len(live))
+        except InfrastructureError as error:
+            _log.warning("questions could not be tried: %s", type(error).__name__)
+        return found
+
+    async def _questions_of(self, notice: Notice) -> Sequence[str]:
+        if notice.questions is not None:
+            return notice.questions
+        channel = await self._channels.get(notice.channel_id)
+        tried = await self._suggested_questions.questions(channel, notice)
+        await self._notices.keep_questions(notice.id, tried)
+        return tried
+
+    async def _first_page(self, channel: Channel, notice: Notice) -> str:
+        if notice.version_id is None:
+            raise ValueError("a live notice names its version")
+        return await self._citations.open_page(channel, notice.version_id, 1)

@@ -1,0 +1,1 @@
+"""Hybrid search: fusion, ranking, reranking, diversification, evidence within the token budget."""

@@ -1,0 +1,159 @@
+"""Puts the candidates of a search into their last order; whatever ranks them, it never costs an answer.
+
+Any reranker stands behind one port. One that fails or is late leaves the order of the search.
+
+The reranker that needs nothing: a passage is as near to a question as the nearest of its sentences.
+
+The vector of a whole passage blurs what its sentences say. Reading has given each of them a vector, so that
+looking at them costs no embedding. Source: Dai & Callan, "Deeper Text Understanding for IR with Contextual
+Neural Language Modeling" (2019), whose MaxP scores a document by its best part.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from statistics import mean
+from typing import Protocol
+from uuid import UUID
+
+import numpy as np
+
+from bot.core.errors import RerankerError
+from bot.core.models import AnalyzedQuestion, Passage, Question, Retrieval
+from bot.core.ports import FloatArray, Retriever, SentenceVectorReader
+from bot.core.retrieval.diversification import spans_documents
+from bot.core.retrieval.fusion import rank_order
+from bot.core.retrieval.sentence_vectors import chunk_place
+from storage.errors import InfrastructureError
+
+
+class SentenceReranker:
+    """Judges a passage by its sentence nearest to the question."""
+
+    def __init__(self, kept: SentenceVectorReader) -> None:
+        """``kept``: the vectors that reading made."""
+        self._kept = kept
+
+    async def relevance(self, question: AnalyzedQuestion, passages: Sequence[Passage]) -> Sequence[float]:
+        """The highest cosine of each passage; one whose sentences have no vectors counts as an average one.
+
+        Raises:
+            RerankerError: readings cannot be reached.
+        """
+        if question.vector is None:
+            return [0.0] * len(passages)
+        asked = np.asarray(question.vector, dtype=np.float32)
+        try:
+            kept = await self._kept.vectors(list(map(chunk_place, passages)))
+        except InfrastructureError as error:
+            raise RerankerError(f"no vectors of sentences: {type(error).__name__}") from error
+        nearest = _nearest(asked, kept)
+        usual = mean(nearest.values()) if nearest else 0.0
+        return [nearest.get(place, usual) for place in range(len(passages))]
+
+
+def _nearest(asked: FloatArray, kept: Sequence[Mapping[tuple[int, int], FloatArray]]) -> dict[int, float]:
+    """Place of a passage -> its highest cosine; of those that have vectors."""
+    known = {place: vectors for place, vectors in enumerate(kept) if vectors}
+    if not known:
+        return {}
+    cosines = np.stack([vector for vectors in known.values() for vector in vectors.values()]) @ asked
+    starts = np.cumsum([0, *map(len, known.values())][:-1])
+    return dict(zip(known, np.maximum.reduceat(cosines, starts).tolist(), strict=True))
+
+
+log = logging.getLogger(__name__)
+
+
+class Reranker(Protocol):
+    """Judges passages beside one another."""
+
+    async def relevance(self, question: AnalyzedQuestion, passages: Sequence[Passage]) -> Sequence[float]:
+        """How well each passage answers the question, on any scale: higher is better.
+
+        Raises:
+            bot.core.errors.RerankerError: it is down or late, or gave no such numbers.
+        """
+
+
+class RerankingRetriever:
+    """A retriever whose candidates a reranker has looked at."""
+
+    def __init__(
+        self, retriever: Retriever, reranker: Reranker, *, weight: float, seconds: float, most: int
+    ) -> None:
+        """Let the reranker judge the first ``most`` candidates within ``seconds``.
+
+        ``weight``: its share (0-1) of the final score; the rest is the search's own.
+        """
+        self._retriever = retriever
+        self._reranker = reranker
+        self._weight = weight
+        self._seconds = seconds
+        self._most = most
+
+    async def retrieve(self, question: Question) -> Retrieval:
+        """The candidates in their last order, best first.
+
+        Raises:
+            storage.errors.InfrastructureError: an engine is down or late.
+        """
+        retrieval = await self._retriever.retrieve(question)
+        if len(retrieval.passages) < 2:
+            return retrieval
+        try:
+            scores = await self._judged(retrieval.question, retrieval.passages[: self._most])
+        except RerankerError as error:
+            log.warning("question=%s keeps the order of the search: %s", question.id, error)
+            return retrieval
+        ordered = self._ordered(retrieval.passages, scores)
+        if spans_documents(question.text):
+            ordered = _interleaved(retrieval.passages, ordered)
+        return replace(retrieval, passages=ordered)
+
+    async def _judged(self, question: AnalyzedQuestion, passages: Sequence[Passage]) -> Sequence[float]:
+        try:
+            async with asyncio.timeout(self._seconds):
+                scores = await self._reranker.relevance(question, passages)
+        except TimeoutError as error:
+            raise RerankerError(f"the reranker took over {self._seconds:g} s") from error
+        if len(scores) != len(passages) or not all(map(math.isfinite, scores)):
+            raise RerankerError("the reranker gave no number for each passage")
+        return scores
+
+    def _ordered(self, passages: Sequence[Passage], scores: Sequence[float]) -> tuple[Passage, ...]:
+        """By the mix of both scores; a passage that was not judged has nothing of the reranker's."""
+        judged = [*min_max_scaled(scores), *[0.0] * (len(passages) - len(scores))]
+        mixed = [
+            replace(
+                passage,
+                score=(1 - self._weight) * passage.score + self._weight * score,
+                parts=(*passage.parts, ("reranked", score)),
+            )
+            for passage, score in zip(passages, judged, strict=True)
+        ]
+        return tuple(sorted(mixed, key=rank_order))
+
+
+def _interleaved(before: Sequence[Passage], ordered: Sequence[Passage]) -> tuple[Passage, ...]:
+    """Every document keeps its turns; its own passages take them in their new order."""
+    queues: dict[UUID, list[Passage]] = {}
+    for passage in reversed(ordered):
+        queues.setdefault(passage.publication.document_id, []).append(passage)
+    return tuple(queues[passage.publication.document_id].pop() for passage in before)
+
+
+def min_max_scaled(scores: Sequence[float]) -> list[float]:
+    """The scores on a scale from 0 (the worst of them) to 1 (the best)."""
+    low, high = min(scores), max(scores)
+    return [(score - low) / (high - low) if high > low else 1.0 for score in scores]
+
+
+def reranker_text(passage: Passage) -> str:
+    """A passage as a reranker reads it: title and headings, then its text."""
+    head = " > ".join(dict.fromkeys(filter(None, (passage.publication.title, *passage.heading_path))))
+    return f"{head}\n{passage.text}" if head else passage.text

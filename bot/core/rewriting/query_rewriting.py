@@ -1,0 +1,151 @@
+"""Has a model word a follow-up question, and believes it only as far as its words come from the thread.
+
+Understands a question in its thread: worded to stand alone where it leans on it, else as it is.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib.resources import files
+
+from bot.core.errors import ModelError, ModelReplyUnusable
+from bot.core.model_calls import Prompt, auxiliary_call
+from bot.core.models import Question
+from bot.core.plaintext import shorten
+from bot.core.ports import ChannelDocuments, QueryRewriter, TextModel
+from bot.core.rewriting.follow_up_detection import FollowUp, FollowUpKind, read_follow_up
+from bot.core.rewriting.rule_rewriter import names_of, rewrite_standalone
+from bot.core.understanding.exact_terms import exact_words
+from bot.core.verification.facts import unsupported
+from storage.chat_models import Turn
+from storage.text.analyzer import analyze, fold
+
+log = logging.getLogger(__name__)
+
+
+class FollowUps:
+    """Words the follow-up questions of all channels: by a model where there is one, else by rules."""
+
+    def __init__(self, documents: ChannelDocuments, rewriter: QueryRewriter | None) -> None:
+        self._documents = documents
+        self._rewriter = rewriter
+
+    async def understand(self, question: Question) -> Question:
+        """The question as it is searched for; itself when it says all that it asks.
+
+        Raises:
+            storage.errors.InfrastructureError: the channel's documents are not known just now.
+        """
+        if not question.history:
+            return question
+        follow_up = read_follow_up(question.text, _terms(question.history[-1]))
+        if follow_up.kind is FollowUpKind.ALONE:
+            return replace(question, text=follow_up.text)
+        text = await self._rewritten(question, follow_up) or await self._reworded(question, follow_up)
+        return replace(question, text=text)
+
+    async def _rewritten(self, question: Question, follow_up: FollowUp) -> str | None:
+        """A model's wording; None without one, or where the rules see that it missed something."""
+        if self._rewriter is None:
+            return None
+        try:
+            text = await self._rewriter.rewrite(question.text, question.history)
+        except ModelError as error:
+            log.warning("question %s is worded by rules: %s", question.id, error)
+            return None
+        is_echo = analyze(text) == analyze(question.text)
+        return None if is_echo and follow_up.kind is not FollowUpKind.UNSURE else text
+
+    async def _reworded(self, question: Question, follow_up: FollowUp) -> str:
+        if follow_up.kind is FollowUpKind.UNSURE:
+            return question.text
+        is_contrast = follow_up.kind is FollowUpKind.CONTRAST
+        documents = await self._documents.documents(question.channel.id) if is_contrast else []
+        return rewrite_standalone(follow_up, question.history[-1], names_of(documents))
+
+
+def _terms(turn: Turn) -> set[str]:
+    return set(analyze(f"{turn.standalone}\n{turn.answer}"))
+
+
+MAX_HISTORY_CHARS = 2000
+"""Characters of the thread that a model reads, the newest first."""
+MAX_QUESTION_CHARS = 400
+REWRITE_SECONDS, REWRITE_TOKENS = 6.0, 120
+"""What one rewriting may take."""
+
+_WORD = re.compile(r"[^\W_]+")
+_LABEL = re.compile(r"^(?:(?:standalone |rewritten )?question|q)\s*:\s*", re.IGNORECASE)
+_SPELLED = frozenset(
+    "two three four five six seven eight nine ten eleven twelve fifteen twenty thirty forty fifty hundred "
+    "thousand million zwei drei vier funf zehn deux trois quatre cinq dix dos tres cuatro cinco diez".split()
+)
+
+
+class ModelRewriter:
+    """Words follow-up questions by one short call to a language model."""
+
+    def __init__(self, model: TextModel) -> None:
+        self._model = model
+        self._instructions = files("bot.core").joinpath("prompts", "rewrite.md").read_text(encoding="utf-8")
+
+    async def rewrite(self, question: str, history: Sequence[Turn]) -> str:
+        """The question as one would ask it alone; itself when it needs nothing of the thread.
+
+        Raises:
+            bot.core.errors.ModelError: the model failed, was late, or wrote what the thread does not say.
+        """
+        request = f"{format_history(history)}\n\nLast question: {question}"
+        with auxiliary_call("rewrite") as call:
+            call.prompts.append(Prompt(self._instructions, request, with_schema=False))
+            reply = await self._model.write(
+                self._instructions, request, seconds=REWRITE_SECONDS, tokens=REWRITE_TOKENS
+            )
+            call.usage = reply.usage
+            return _read(reply.text, question, history)
+
+
+def _read(reply: str, question: str, history: Sequence[Turn]) -> str:
+    """The question that a model wrote.
+
+    Raises:
+        ModelReplyUnusable: it wrote none, or one that is not the thread's.
+    """
+    lines = [line for line in map(str.strip, reply.splitlines()) if line]
+    text = _LABEL.sub("", lines[0]).strip("\"'“”` ") if len(lines) == 1 else ""
+    if not text or len(text) > max(MAX_QUESTION_CHARS, 2 * len(question)):
+        raise ModelReplyUnusable("the rewriting is no single question")
+    if not is_faithful(text, question, history):
+        raise ModelReplyUnusable("the rewriting says what the thread does not")
+    return text
+
+
+def format_history(history: Sequence[Turn]) -> str:
+    """The thread as a model reads it: as many of the last turns as fit, at least one, oldest first."""
+    shown: list[str] = []
+    left = MAX_HISTORY_CHARS
+    for turn in reversed(history):
+        formatted = f"Question: {turn.standalone}\nAnswer: {shorten(turn.answer, 500)}"
+        left -= len(formatted)
+        if shown and left < 0:
+            break
+        shown.append(formatted[:MAX_HISTORY_CHARS])
+    return "\n".join(reversed(shown))
+
+
+def is_faithful(text: str, question: str, history: Sequence[Turn]) -> bool:
+    """Whether a rewriting holds no number, code or name that neither the question nor its thread holds."""
+    sources = [
+        question,
+        *(said for turn in history for said in (turn.question, turn.standalone, turn.answer)),
+    ]
+    known = _words("\n".join(sources))
+    named = _words(" ".join(exact_words(text)))
+    return not unsupported(text, sources) and named <= known and _words(text) & _SPELLED <= known
+
+
+def _words(text: str) -> set[str]:
+    return set(_WORD.findall(fold(text).lower()))

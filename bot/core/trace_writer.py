@@ -1,0 +1,83 @@
+"""Keeps the records of questions behind the answers' back: what fails here never costs an answer."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator
+from datetime import datetime
+from typing import Any, Protocol
+
+from bot.core.trace import QuestionRecord
+from storage.errors import StorageError
+
+MAX_QUEUED = 200
+"""Records that wait to be kept; further ones are let go."""
+DRAIN_SECONDS = 5.0
+"""How long the end waits for those that are not kept yet."""
+
+log = logging.getLogger(__name__)
+
+
+class TraceStore(Protocol):
+    """Keeps records for a while."""
+
+    async def keep(
+        self, key: str, channel_id: int, asked_at: datetime, state: str, record: dict[str, Any]
+    ) -> None:
+        """Keep a record; a question that is answered again has its last one only.
+
+        Raises:
+            storage.errors.DatabaseUnavailable: nothing can be kept just now.
+        """
+
+
+class TraceWriter:
+    """Takes records and has them kept one after the other."""
+
+    def __init__(self, store: TraceStore) -> None:
+        self._store = store
+        self._waiting: asyncio.Queue[QuestionRecord] = asyncio.Queue(MAX_QUEUED)
+
+    def take(self, record: QuestionRecord) -> None:
+        """Have a record kept soon; returns at once."""
+        try:
+            self._waiting.put_nowait(record)
+        except asyncio.QueueFull:
+            log.warning("question=%s leaves no record: too many wait", record.question_id)
+
+    async def run(self) -> None:
+        """Keep what is taken, until cancelled."""
+        while True:
+            record = await self._waiting.get()
+            try:
+                await self._keep(record)
+            finally:
+                self._waiting.task_done()
+
+    async def drained(self) -> None:
+        """Wait until all that was taken is kept, or let go of."""
+        await self._waiting.join()
+
+    async def _keep(self, record: QuestionRecord) -> None:
+        try:
+            await self._store.keep(
+                record.question_id, record.channel_id, record.asked_at, record.state, record.as_json()
+            )
+        except StorageError as error:
+            log.warning("question=%s leaves no record: %s", record.question_id, type(error).__name__)
+
+
+@contextlib.asynccontextmanager
+async def writing_traces(store: TraceStore) -> AsyncIterator[TraceWriter]:
+    """A recorder that works until the context ends, and then a little longer for what still waits."""
+    trace_writer = TraceWriter(store)
+    running = asyncio.create_task(trace_writer.run(), name="recording")
+    try:
+        yield trace_writer
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(trace_writer.drained(), DRAIN_SECONDS)
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)

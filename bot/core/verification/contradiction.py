@@ -1,0 +1,289 @@
+"""Does a sentence deny what its quotes assert, or assert what they deny? Told by words, clause by clause.
+
+Only what is plain counts: one side denies and the other does not, both speak of the same things in the same
+limits ("unless", "before", "prohibited"), and nothing in the quoted passages agrees with the sentence.
+Whatever is less plain is taken for a paraphrase.
+
+Takes sentences apart into statements: the words that each names, what it denies, what limits it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+
+from bot.core.models import LocatedQuote
+from bot.core.verification.negation_lexicon import CONDITIONS, NEGATIONS, PARTLY, NegationWords
+from storage.text.analyzer import fold, stem
+from storage.text.sentences import TextUnit, split_units
+
+_TOKEN = re.compile(r"[^\W_]+|[;!?()|]|\.(?=\s|$)|,|\s[-–—]\s")
+_BREAKS = frozenset(";!.()|-–—")
+_ANSWER = re.compile(r"^\W*(?:no|yes|nein|ja|non|oui|si|nao|sim|nee)\s*[,.:;!–—-]\s*")
+_NOT_AT_ALL = re.compile(
+    r"""\bno[.s]*\s*(?=\d|of\b) | \bn[r°o]\.?\s*(?=\d) | \bn/a\b | \b(?:whether\ )?or\ not\b | \bno\ doubt\b
+      | \b(?:not\ only|nicht\ nur|non\ seulement|no\ solo|non\ solo|nao\ (?:so|apenas)|niet\ alleen)\b
+      | \bnothing\ but\b | \bif\ not\b | \bnot\ to\ mention\b | \bif\ any\b | \bany\ ?more\b""",
+    re.VERBOSE,
+)
+"""Words that look like a denial and deny nothing."""
+_NO_LONGER = re.compile(r"\bno longer\b(?! than)")
+_PARTIAL = re.compile(
+    r"\bnot (?:all|every\w*|always|each|both|necessarily|entirely|fully)\b"
+    r"|\bnicht (?:alle\w*|jede\w*|immer)\b|\bpas (?:tou\w+|toujours)\b|\bno (?:tod\w+|siempre)\b"
+    r"|\bnon (?:tutt\w+|sempre)\b|\bnao (?:tod\w+|sempre)\b|\bniet (?:alle\w*|altijd)\b"
+)
+_JOINTS = frozenset(", and or und oder et ou y o ed en of e".split())
+_PAIRED = frozenset({"neither", "weder"})
+"""With "nor" they deny once."""
+_MUSTS = frozenset("must shall doit doivent debe deben deve devono devem moet moeten muss mussen".split())
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """One statement, taken apart."""
+
+    words: tuple[str, ...]
+    """Those that name something."""
+    denials: tuple[int, ...]
+    """For each denial, how many of ``words`` stand before it."""
+    is_double: bool
+    """Its denials cancel each other."""
+    tokens: frozenset[str]
+    limits: frozenset[str]
+    owes: bool
+    is_allowed: bool
+    """It says that something may be, and not that it must."""
+
+    @property
+    def denied(self) -> tuple[str, ...]:
+        """What the first denial is about: the words behind it, else all."""
+        return self.words[self.denials[0] :] or self.words
+
+
+def prepare(text: str) -> str:
+    """Folded and in lower case; "can't" denies, "No. 5" and "not only" do not."""
+    low = _ANSWER.sub("", fold(text).lower())
+    for clipped, full in (("can't", "can not"), ("won't", "will not"), ("n't", " not")):
+        low = low.replace(clipped, full)
+    return _PARTIAL.sub(PARTLY, _NO_LONGER.sub("not", _NOT_AT_ALL.sub(" ", low)))
+
+
+def read_languages(text: str) -> list[str]:
+    """Those whose small words a text holds most; none when it holds none."""
+    words = re.findall(r"[^\W_]+", text)
+    counts = {name: sum(word in known.signs for word in words) for name, known in NEGATIONS.items()}
+    best = max(counts.values())
+    return [name for name, count in counts.items() if count == best and best]
+
+
+def split_clauses(text: str, words: NegationWords) -> list[Clause]:
+    """The statements of a text; questions state nothing."""
+    parts: list[list[str]] = [[]]
+    for sign in map(str.strip, _TOKEN.findall(text)):
+        if sign in _BREAKS or sign in words.turns:
+            parts.append([])
+        elif sign == "?":
+            parts[-1] = []
+        else:
+            parts[-1].append(sign)
+    return [_clause(clause, words) for part in parts for clause in _split_at_verbs(part, words)]
+
+
+def _split_at_verbs(part: Sequence[str], words: NegationWords) -> Iterator[list[str]]:
+    """Commas part clauses where both sides have a verb of their own: "may not park, but must sign in"."""
+    clause: list[str] = []
+    for segment in _segments(part):
+        if words.verbs.isdisjoint(clause) or words.verbs.isdisjoint(segment):
+            clause += segment
+        else:
+            yield clause
+            clause = segment
+    yield clause
+
+
+def _segments(part: Sequence[str]) -> Iterator[list[str]]:
+    segment: list[str] = []
+    for token in part:
+        if token in _JOINTS:
+            yield segment
+            segment = []
+        else:
+            segment.append(token)
+    yield segment
+
+
+def _clause(tokens: Sequence[str], words: NegationWords) -> Clause:
+    named: list[str] = []
+    denials: list[int] = []
+    for token in tokens:
+        if token in words.denies:
+            denials.append(len(named))
+        elif not _is_light(token, words):
+            named.append(token)
+    held = frozenset(tokens)
+    return Clause(
+        words=tuple(named),
+        denials=tuple(denials),
+        is_double=words.is_strict and len(denials) > 1 and held.isdisjoint(_PAIRED),
+        tokens=held,
+        limits=held & words.limits,
+        owes=not held.isdisjoint(words.owes),
+        is_allowed=held.isdisjoint(words.owes | _MUSTS),
+    )
+
+
+def _is_light(token: str, words: NegationWords) -> bool:
+    return token in words.unnamed or (len(token) == 1 and not token.isdigit())
+
+
+DENIES = "it denies something that the quoted words do not deny."
+ASSERTS = "it leaves out a negation of the quoted words."
+
+ENOUGH = 2 / 3
+"""Share of a clause's words that another one holds before they are compared."""
+
+_CLOSED = re.compile(r"[.!?][\"'”’)]*$")
+_PREFIXES = ("un", "in", "im", "il", "ir", "non", "dis", "des", "on", "miss")
+
+
+def find_contradiction(sentence: str, quotes: Sequence[LocatedQuote]) -> str | None:
+    """``DENIES`` or ``ASSERTS`` when a sentence turns its quotes round; None when it does not, or may not."""
+    said = prepare(sentence)
+    read = read_languages(prepare(" ".join(quote.passage.text for quote in quotes)))
+    language = next((name for name in read_languages(said) if name in read), None)
+    if language is None:
+        return None
+    clauses = split_clauses(said, NEGATIONS[language])
+    if _is_contrapositive(clauses):
+        return None
+    return next(filter(None, map(_ClauseComparison(language, quotes).fault, clauses)), None)
+
+
+def _is_contrapositive(clauses: Sequence[Clause]) -> bool:
+    """Whether it says that what lacks something is not so: what has it may be so."""
+    return sum(len(one.denials) for one in clauses) > 1 and any(one.limits & CONDITIONS for one in clauses)
+
+
+class _ClauseComparison:
+    """Holds the clauses of a sentence against what it quotes."""
+
+    def __init__(self, language: str, quotes: Sequence[LocatedQuote]) -> None:
+        self._words = NEGATIONS[language]
+        self._same = _same_stem if language == "en" else _same_beginning
+        self._units = [_Unit(quote, unit) for quote in quotes for unit in split_units(quote.passage.text)]
+        self._cited = [unit for unit in self._units if unit.is_quoted]
+        self._quoted = [clause for unit in self._cited for clause in split_clauses(unit.text, self._words)]
+
+    def fault(self, said: Clause) -> str | None:
+        """What is wrong with one clause of the sentence."""
+        turned = [one for one in self._quoted if self._is_turned(said, one)]
+        if not turned or self._is_agreed(said, max(self._cover(said, one) for one in turned)):
+            return None
+        if not said.denials:
+            return ASSERTS
+        return None if any(unit.stands_below_denial(self._words) for unit in self._cited) else DENIES
+
+    def _is_agreed(self, said: Clause, cover: float) -> bool:
+        """Whether another place of the passages says so, in as many of its words."""
+        clauses = (clause for unit in self._units for clause in split_clauses(unit.text, self._words))
+        return any(self._agree(said, one) and self._cover(said, one) >= cover for one in clauses)
+
+    def _is_turned(self, said: Clause, quoted: Clause) -> bool:
+        if self._agree(said, quoted) or self._is_unclear(said, quoted) or self._cover(said, quoted) < ENOUGH:
+            return False
+        missing = [word for word in said.words if not self._holds(quoted.words, word)]
+        if any(self._holds(other.words, word) for word in missing for other in self._quoted):
+            return False  # the quote says something else of what is missing
+        return self._denies_words_of(said, quoted) if said.denials else self._is_denied(said, quoted)
+
+    def _agree(self, said: Clause, quoted: Clause) -> bool:
+        return bool(said.denials) == bool(quoted.denials)
+
+    def _is_unclear(self, said: Clause, quoted: Clause) -> bool:
+        """Whether something besides a denial may tell the meanings apart, or turn them round."""
+        one, other = (said, quoted) if said.denials else (quoted, said)
+        is_spared = one.owes and other.is_allowed
+        return one.is_double or is_spared or said.limits != quoted.limits or _have_opposites(said, quoted)
+
+    def _denies_words_of(self, said: Clause, quoted: Clause) -> bool:
+        """All that the sentence denies stands in the quoted clause."""
+        return all(self._holds(quoted.words, word) for word in said.denied)
+
+    def _is_denied(self, said: Clause, quoted: Clause) -> bool:
+        """The sentence says the very words that the quoted clause denies."""
+        return any(self._is_said(said, quoted, at) for at in quoted.denials)
+
+    def _is_said(self, said: Clause, quoted: Clause, at: int) -> bool:
+        """Whether the sentence says what is denied behind the first ``at`` words, or ends there."""
+        after = quoted.words[at : at + 2] or quoted.words[-1:]
+        if sum(self._same(after[0], word) for word in quoted.words) > 1:
+            return False
+        around = (*quoted.words[max(at - 1, 0) : at], after[0])
+        is_whole = len(around) > 1 and self._cover(said, quoted) == 1
+        return self._hold(said.words, after) or (is_whole and self._hold(said.words, around))
+
+    def _cover(self, said: Clause, quoted: Clause) -> float:
+        """Share (0-1) of the sentence's words that the quoted clause holds."""
+        held = sum(self._holds(quoted.words, word) for word in said.words)
+        return held / len(said.words) if said.words else 0.0
+
+    def _hold(self, words: Sequence[str], wanted: Iterable[str]) -> bool:
+        return all(self._holds(words, word) for word in wanted)
+
+    def _holds(self, words: Iterable[str], wanted: str) -> bool:
+        return any(self._same(word, wanted) for word in words)
+
+
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    """A sentence, item or row of a passage that something is quoted from."""
+
+    quote: LocatedQuote
+    place: TextUnit
+
+    @property
+    def is_quoted(self) -> bool:
+        return self.place.start < self.quote.end and self.quote.start < self.place.end
+
+    @property
+    def text(self) -> str:
+        """With what introduces it; a row of two cells is one statement, a longer one is none as a whole."""
+        whole, place = self.quote.passage.text, self.place
+        cells = re.split(r" \| | {2,}", whole[place.start : place.end])
+        said = (" " if len(cells) == 2 else " | ").join(cells)
+        lead = whole[place.lead[0] : place.lead[1]] if place.lead else ""
+        return prepare(f"{lead} {said}".replace("\n", " "))
+
+    def stands_below_denial(self, words: NegationWords) -> bool:
+        """Whether a heading, or the text before what is no whole sentence, may deny it."""
+        passage = self.quote.passage
+        above = " ".join(passage.heading_path)
+        if not _CLOSED.search(passage.text[: self.place.end]):
+            above += " " + passage.text[: self.place.start]
+        found = re.findall(r"[^\W_]+", prepare(above))
+        return not (words.denies | words.limits).isdisjoint(found)
+
+
+def _same_stem(one: str, other: str) -> bool:
+    return stem(one) == stem(other)
+
+
+def _same_beginning(one: str, other: str) -> bool:
+    """Whether two words differ in their last letters only, as far as an inflection goes."""
+    shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+    return one == other or shared >= max(5, min(len(one), len(other)) - 2)
+
+
+def _have_opposites(one: Clause, other: Clause) -> bool:
+    """Whether a word here is the opposite of one there: "paid" and "unpaid"."""
+    pairs = [(one.tokens, set(map(stem, other.tokens))), (other.tokens, set(map(stem, one.tokens)))]
+    return any(
+        stem(word) in there
+        for here, there in pairs
+        for prefixed in here
+        for prefix in _PREFIXES
+        if prefixed.startswith(prefix) and len(word := prefixed.removeprefix(prefix)) > 3
+    )

@@ -1,0 +1,116 @@
+"""Days and times of day as texts write them, for comparing: "3 March 2024" is 2024-03-03, 2 pm is 14:00."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from bot.core.verification.number_lexicon import MONTHS
+
+_MONTH = "|".join(sorted(MONTHS, key=len, reverse=True))
+_DAY = r"\d{1,2}(?:st|nd|rd|th|er|\.)?(?![\d:])"
+_DAYS = rf"{_DAY}(?:\s*(?:,|-|to|and|or|&|through|und|bis|et|au|y|al|e|en|tot|a)\s*{_DAY})*"
+_NAMED = re.compile(
+    rf"(?:(?P<before>{_DAYS})\s*(?:of|de|di)?\s*)?(?<![^\W\d_])(?P<month>{_MONTH})\b\.?"
+    rf"(?:\s+(?P<after>{_DAYS}))?(?P<year>,?\s*(?:de\s+)?\d{{4}})?",
+    re.IGNORECASE,
+)
+_ISO = re.compile(r"(?<!\d)(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)")
+_LOCAL = re.compile(r"(?<![\d.])(\d{1,2})([-/.])(\d{1,2})\2(\d{4}|\d{2})(?![\d.]*\d)")
+_OF_YEAR = re.compile(r"(?<![\d/.-])(\d{1,2})[/.-](\d{4})(?![\d/-])")
+_IN_MONTH = re.compile(r"\b(?:in|since|until|by|from|im|seit|ab|en|depuis|desde|dal|dans)\s+$")
+_CLOCK = re.compile(
+    r"(?<![\d.:])(\d{1,2})(?:[:.h](\d\d))?\s*([ap])\.?\s?m\b\.?|(?<![\d.:])(\d{1,2})[:h](\d\d)(?![\d:])", re.I
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A date in a text."""
+
+    text: str
+    days: frozenset[tuple[int, int, int | None]]
+    """(month, day, year) as it may be read; the day is 0 where none is said, the year None."""
+
+    def agrees(self, other: Mention) -> bool:
+        """Whether both may mean the same; a month without a day agrees with each of its days."""
+        return any(_agree(one, another) for one in self.days for another in other.days)
+
+    def contradicts(self, others: Sequence[Mention]) -> bool:
+        """Whether other days of its month are said, or day and month exchanged, and never its own."""
+        if not self.days or any(self.agrees(other) for other in others):
+            return False
+        said = {day for other in others for day in other.days}
+        months = {month for month, _, _ in self.days}
+        is_swapped = any((day, month, year) in said for month, day, year in self.days)
+        return is_swapped or any(month in months for month, _, _ in said)
+
+
+def _agree(one: tuple[int, int, int | None], other: tuple[int, int, int | None]) -> bool:
+    is_same_day = one[1] == other[1] or 0 in (one[1], other[1])
+    is_same_year = one[2] == other[2] or None in (one[2], other[2])
+    return one[0] == other[0] and is_same_day and is_same_year
+
+
+def find_dates(text: str) -> list[Mention]:
+    """All dates and months of a text; a word such as "may" counts only beside a number, or behind "in"."""
+    return [*_numeric(text), *_named(text)]
+
+
+def _numeric(text: str) -> Iterator[Mention]:
+    for one in _ISO.finditer(text):
+        yield Mention(one[0], _possible([(int(one[2]), int(one[3]))], int(one[1])))
+    for one in _LOCAL.finditer(text):
+        first, second, year = int(one[1]), int(one[3]), int(one[4])
+        orders = [(second, first)] if one[2] == "." else [(first, second), (second, first)]
+        yield Mention(one[0], _possible(orders, year + 2000 * (year < 100)))
+    for one in _OF_YEAR.finditer(text):
+        yield Mention(one[0], _possible([(int(one[1]), 0)], int(one[2])))
+
+
+def _possible(orders: list[tuple[int, int]], year: int) -> frozenset[tuple[int, int, int | None]]:
+    return frozenset((month, day, year) for month, day in orders if 1 <= month <= 12 and day <= 31)
+
+
+def _named(text: str) -> Iterator[Mention]:
+    for one in _NAMED.finditer(text):
+        days = one["before"] or one["after"] or ""
+        is_meant = (
+            days or one["year"] or (one["month"][0].isupper() and _IN_MONTH.search(text[: one.start()]))
+        )
+        if not is_meant:
+            continue
+        year = int(one["year"][-4:]) if one["year"] else None
+        found = [int(day) for day in re.findall(r"\d+", days)] or [0]
+        month = MONTHS[one["month"].lower()]
+        yield from (Mention(one[0].strip(" .,"), frozenset({(month, day, year)})) for day in found)
+
+
+@dataclass(frozen=True, slots=True)
+class Time:
+    """A time of day in a text."""
+
+    text: str
+    minutes: frozenset[int]
+    """Since midnight; two where "2:00" may be in the afternoon."""
+
+    def contradicts(self, others: Sequence[Time]) -> bool:
+        """Whether the other half of the day is said, and never its own."""
+        said = frozenset(minute for other in others for minute in other.minutes)
+        return not self.minutes & said and any((minute + 720) % 1440 in said for minute in self.minutes)
+
+
+def find_times(text: str) -> list[Time]:
+    """Every time of day in a text."""
+    return [Time(one[0].strip(), frozenset(_minutes(one))) for one in _CLOCK.finditer(text)]
+
+
+def _minutes(one: re.Match[str]) -> Iterator[int]:
+    hour, minute = int(one[1] or one[4]), int(one[2] or one[5] or 0)
+    if one[3]:
+        yield 60 * (hour % 12 + 12 * (one[3].lower() == "p")) + minute
+        return
+    yield 60 * hour + minute
+    if hour < 13:
+        yield 60 * ((hour + 12) % 24) + minute

@@ -1,0 +1,1 @@
+"""Chat models behind one OpenAI-compatible endpoint."""

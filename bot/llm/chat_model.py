@@ -1,0 +1,361 @@
+"""The one door to a language model: any OpenAI-compatible endpoint, asked for whole replies or for streams.
+
+Nothing of the SDK leaves this module: its errors become ModelUnavailable or ModelReplyUnusable. Its own
+retries are off, because they may sleep for as long as a server's Retry-After says.
+
+Short calls to a model that only help an answer: each is tried once, in bounded time.
+
+Whoever calls goes on without, when a call fails.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from importlib.resources import files
+from json import JSONDecodeError
+from typing import Any, TypeVar
+
+import openai
+from openai import AsyncOpenAI, AsyncStream
+from openai.types.chat import ChatCompletion, ChatCompletionChunk
+
+from bot.core.errors import ModelReplyUnusable, ModelUnavailable
+from bot.core.generation.prompt import MISSHAPEN, ReplyMisformatted, json_of
+from bot.core.model_calls import AuxiliaryCall, Prompt, Reply, Usage, auxiliary_call
+
+log = logging.getLogger(__name__)
+
+_JITTER = secrets.SystemRandom()
+
+MAX_TRIES = 3
+MAX_PAUSE_SECONDS = 5.0
+"""Seconds; an endpoint that asks for a longer pause counts as unavailable."""
+
+UNUSABLE: tuple[type[Exception], ...] = (
+    openai.APIResponseValidationError,
+    openai.LengthFinishReasonError,
+    openai.ContentFilterFinishReasonError,
+    JSONDecodeError,
+    UnicodeDecodeError,
+)
+"""The endpoint answered, but not with a completion; all other errors of the SDK mean it is unavailable."""
+
+BROKEN: tuple[type[Exception], ...] = (openai.OpenAIError, *UNUSABLE)
+TRANSIENT = (openai.APIConnectionError, openai.InternalServerError, openai.RateLimitError)
+REFUSED = (openai.BadRequestError, openai.UnprocessableEntityError)
+
+OnDelta = Callable[[str], None]
+"""Told each piece of a reply's text as it comes; a piece is never told twice."""
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
+    """What a model is asked."""
+
+    system: str
+    user: str
+    tokens: int
+    """Longest reply."""
+    schema: Mapping[str, Any] | None = None
+    """JSON schema of the reply, in the subset that strict mode takes."""
+
+
+class SchemaRefused(ModelUnavailable):
+    """The endpoint refused a request that asked for a JSON schema; it may take one without."""
+
+
+@asynccontextmanager
+async def in_time(seconds: float) -> AsyncIterator[None]:
+    """What a model does in here counts as unavailable when it takes longer."""
+    try:
+        async with asyncio.timeout(seconds):
+            yield
+    except TimeoutError as error:
+        raise ModelUnavailable("the model did not answer in time") from error
+
+
+class ChatModel:
+    """One model at one endpoint; learns what the endpoint cannot do."""
+
+    def __init__(self, client: AsyncOpenAI, *, model: str) -> None:
+        self._client = client
+        self._model = model
+        self._takes_schema = True
+        self._streams = True
+        self._counts_streams = True
+
+    @classmethod
+    def connect(cls, api_key: str, base_url: str | None, *, model: str, seconds: float) -> ChatModel:
+        """An endpoint; nothing is sent yet.
+
+        Args:
+            api_key: its key.
+            base_url: where it is, up to and with its version; None for OpenAI's own.
+            model: name of the model there.
+            seconds: longest silence; how long a reply may take in all is up to ``in_time``.
+        """
+        client = AsyncOpenAI(api_key=api_key, base_url=base_url, max_retries=0, timeout=seconds)
+        return cls(client, model=model)
+
+    async def reply(
+        self, ask: ChatRequest, on_delta: OnDelta | None = None, *, tries: int = MAX_TRIES
+    ) -> Reply:
+        """The whole reply, after a few short retries; ``on_delta`` gets its pieces as they arrive.
+
+        Pieces that were heard belong to no whole reply when an error follows.
+
+        Raises:
+            ModelUnavailable: the endpoint is down, late, refusing or rate-limited.
+            SchemaRefused: it refused the request, perhaps only its schema.
+            ModelReplyUnusable: the reply was cut off, empty or no completion.
+        """
+        if on_delta and self._streams:
+            if streamed := await self._try(lambda: self._stream(ask, on_delta), ask, tries):
+                return streamed
+            log.info("the model's endpoint sends no stream, asking it for the whole reply")
+        whole = await self._try(lambda: self._complete(ask), ask, tries)
+        if on_delta:
+            self._streams = False
+            on_delta(whole.text)
+        return whole
+
+    async def prefer_schema(
+        self, structured: Callable[[], Awaitable[_T]], plain: Callable[[], Awaitable[_T]]
+    ) -> _T:
+        """What ``structured`` gives; ``plain``, from then on, where the endpoint keeps to no schema.
+
+        Raises:
+            ModelError: what they raise.
+        """
+        if self._takes_schema:
+            try:
+                return await structured()
+            except (SchemaRefused, ReplyMisformatted):
+                log.info("the model's endpoint does not keep to a JSON schema, asking without")
+        given = await plain()
+        self._takes_schema = False
+        return given
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+
+    async def _try(self, send: Callable[[], Awaitable[_T]], ask: ChatRequest, tries: int) -> _T:
+        """What ``send`` gives, its errors translated."""
+        for tries_left in reversed(range(tries)):
+            try:
+                return await send()
+            except TRANSIENT as error:
+                pause = _pause(error, tries - tries_left)
+                if pause is None or not tries_left:
+                    raise ModelUnavailable(_error_name(error)) from error
+            except REFUSED as error:
+                raise (SchemaRefused if ask.schema else ModelUnavailable)(_error_name(error)) from error
+            except UNUSABLE as error:
+                raise ModelReplyUnusable(_error_name(error)) from error
+            except openai.OpenAIError as error:
+                raise ModelUnavailable(_error_name(error)) from error
+            await asyncio.sleep(pause)
+        raise AssertionError("the last try returns or raises")
+
+    async def _complete(self, ask: ChatRequest) -> Reply:
+        reply = await self._send(ask)
+        choices = reply.choices if isinstance(reply, ChatCompletion) else None
+        if not choices:
+            raise ModelReplyUnusable("the endpoint sent no completion")
+        text = choices[0].message.content if choices[0].message else None
+        return _whole(text, choices[0].finish_reason, _usage_of(reply))
+
+    async def _stream(self, ask: ChatRequest, on_delta: OnDelta) -> Reply | None:
+        """The reply of a stream; None when not a single event came.
+
+        An error after the first piece ends it, because a second try would tell what was heard again.
+        """
+        state = _StreamState(on_delta)
+        async with await self._open_stream(ask) as stream:
+            try:
+                async for chunk in stream:
+                    state.take(chunk)
+            except BROKEN as error:
+                if state.pieces:
+                    raise ModelReplyUnusable(f"the stream broke: {_error_name(error)}") from error
+                raise
+        return _whole("".join(state.pieces), state.finish_reason, state.usage) if state.events else None
+
+    async def _open_stream(self, ask: ChatRequest) -> AsyncStream[ChatCompletionChunk]:
+        """A stream that ends with its usage, where the endpoint does not mind."""
+        stream: AsyncStream[ChatCompletionChunk]
+        if self._counts_streams:
+            try:
+                stream = await self._send(ask, stream=True, stream_options={"include_usage": True})
+            except REFUSED:
+                log.info("the model's endpoint refused a request, trying it without its usage")
+            else:
+                return stream
+        stream = await self._send(ask, stream=True)
+        self._counts_streams = False
+        return stream
+
+    async def _send(self, ask: ChatRequest, **options: Any) -> Any:
+        """What the SDK returns: a page of HTML with status 200 comes back as a str, despite its types."""
+        messages = [{"role": "system", "content": ask.system}, {"role": "user", "content": ask.user}]
+        if ask.schema:
+            wanted = {"name": "reply", "strict": True, "schema": ask.schema}
+            options["response_format"] = {"type": "json_schema", "json_schema": wanted}
+        send: Any = self._client.chat.completions.create
+        return await send(
+            model=self._model, messages=messages, temperature=0, max_tokens=ask.tokens, **options
+        )
+
+
+@dataclass(slots=True)
+class _StreamState:
+    """What has come of a stream."""
+
+    on_delta: OnDelta
+    events: int = 0
+    pieces: list[str] = field(default_factory=list)
+    finish_reason: str | None = None
+    usage: Usage | None = None
+
+    def take(self, chunk: object) -> None:
+        """One event; the last but one ends the reply, and the last may be its usage alone."""
+        self.events += 1
+        self.usage = _usage_of(chunk) or self.usage
+        choices = chunk.choices if isinstance(chunk, ChatCompletionChunk) else None
+        if not choices:
+            return
+        self.finish_reason = choices[0].finish_reason or self.finish_reason
+        piece = choices[0].delta.content if choices[0].delta else None
+        if piece:
+            self.pieces.append(piece)
+            self.on_delta(piece)
+
+
+def _whole(text: str | None, finish_reason: str | None, usage: Usage | None) -> Reply:
+    """A reply that came to its end.
+
+    Raises:
+        ModelReplyUnusable: it is empty, or was cut off.
+    """
+    if finish_reason != "stop":
+        raise ModelReplyUnusable(f"the reply ended by {finish_reason}")
+    if not text:
+        raise ModelReplyUnusable("the reply is empty")
+    return Reply(text, usage)
+
+
+def _usage_of(reply: object) -> Usage | None:
+    """The tokens as the endpoint counted them; None when it does not say."""
+    counted = getattr(reply, "usage", None)
+    prompt, completion = (getattr(counted, f"{part}_tokens", None) for part in ("prompt", "completion"))
+    if isinstance(prompt, int) and isinstance(completion, int):
+        return Usage(prompt, completion)
+    return None
+
+
+def _pause(error: openai.APIError, tries: int) -> float | None:
+    """Seconds to wait before trying again; None when it is not worth it."""
+    if isinstance(error, openai.APITimeoutError) or error.code == "insufficient_quota":
+        return None
+    asked = _retry_after(error)
+    if asked is None:
+        return _JITTER.uniform(0.2, 0.5) * 2.0**tries
+    return asked if asked <= MAX_PAUSE_SECONDS else None
+
+
+def _retry_after(error: openai.APIError) -> float | None:
+    headers = error.response.headers if isinstance(error, openai.APIStatusError) else {}
+    try:
+        return max(float(headers["retry-after"]), 0.0)
+    except (KeyError, ValueError):
+        return None
+
+
+def _error_name(error: Exception) -> str:
+    """What happened without a word of the exchange."""
+    status = getattr(error, "status_code", None)
+    return f"{type(error).__name__}{f' {status}' if status else ''}"
+
+
+T = TypeVar("T")
+
+
+def prompt(name: str) -> str:
+    """The text of a prompt, with its ``{fields}``."""
+    return files("bot.core").joinpath("prompts", f"{name}.md").read_text(encoding="utf-8")
+
+
+def object_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """The JSON schema of an object that has all of these and nothing else, as strict mode takes it."""
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": [*properties],
+        "additionalProperties": False,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class ShortRequest:
+    """What a model is asked for."""
+
+    purpose: str
+    """What the record of a question calls it."""
+    system: str
+    user: str
+    schema: Mapping[str, Any]
+    tokens: int
+    """Longest reply."""
+
+
+class ModelCalls:
+    """Asks a model for a little JSON."""
+
+    def __init__(self, endpoint: ChatModel, *, seconds: float) -> None:
+        self._endpoint = endpoint
+        self._seconds = seconds
+
+    @classmethod
+    def connect(cls, api_key: str, base_url: str | None, *, model: str, seconds: float) -> ModelCalls:
+        """Calls at an endpoint that take at most ``seconds`` each; nothing is sent yet."""
+        return cls(ChatModel.connect(api_key, base_url, model=model, seconds=seconds), seconds=seconds)
+
+    async def ask(self, short: ShortRequest, read: Callable[[Any], T]) -> T:
+        """What ``read`` makes of the JSON of a reply.
+
+        Raises:
+            ModelUnavailable: the endpoint is down, late or refusing.
+            ModelReplyUnusable: the reply is cut off, or not the JSON that was asked for.
+        """
+        structured = ChatRequest(short.system, short.user, short.tokens, short.schema)
+        with auxiliary_call(short.purpose) as call:
+            async with in_time(self._seconds):
+                reply = await self._endpoint.prefer_schema(
+                    lambda: self._send(structured, call),
+                    lambda: self._send(replace(structured, schema=None), call),
+                )
+            call.usage = reply.usage
+            return _read(reply.text, read)
+
+    async def _send(self, ask: ChatRequest, call: AuxiliaryCall) -> Reply:
+        call.prompts.append(Prompt(ask.system, ask.user, ask.schema is not None))
+        return await self._endpoint.reply(ask, tries=1)
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._endpoint.aclose()
+
+
+def _read(text: str, read: Callable[[Any], T]) -> T:
+    try:
+        return read(json_of(text))
+    except MISSHAPEN as error:
+        raise ModelReplyUnusable("the reply is not the JSON that was asked for") from error

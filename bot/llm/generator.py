@@ -1,0 +1,102 @@
+"""Has a language model write drafts from evidence, and short texts."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from bot.core.errors import ModelError
+from bot.core.generation.prompt import (
+    REPLY_SCHEMA,
+    ReplyFormat,
+    StreamedReply,
+    instructions,
+    read_reply,
+    request,
+)
+from bot.core.model_calls import Prompt, Reply
+from bot.core.models import AnalyzedQuestion, Draft, Evidence
+from bot.core.ports import OnClaim
+from bot.llm.chat_model import ChatModel, ChatRequest, in_time
+
+
+class ModelGenerator:
+    """Lets a model write the draft: in JSON where its endpoint takes a schema, else in marked lines."""
+
+    def __init__(self, endpoint: ChatModel, *, seconds: float = 60, tokens: int = 800) -> None:
+        """Nothing is sent yet.
+
+        Args:
+            endpoint: the model.
+            seconds: how long one draft may take, retries included.
+            tokens: longest reply the model may write.
+        """
+        self._endpoint = endpoint
+        self._seconds = seconds
+        self._tokens = tokens
+
+    @classmethod
+    def connect(
+        cls, api_key: str, base_url: str | None, *, model: str, seconds: float = 60, tokens: int = 800
+    ) -> ModelGenerator:
+        """An answerer at an endpoint of its own."""
+        endpoint = ChatModel.connect(api_key, base_url, model=model, seconds=seconds)
+        return cls(endpoint, seconds=seconds, tokens=tokens)
+
+    async def draft(
+        self,
+        question: AnalyzedQuestion,
+        evidence: Sequence[Evidence],
+        faults: Sequence[str] = (),
+        *,
+        stands: Sequence[str] = (),
+        on_claim: OnClaim | None = None,
+    ) -> Draft:
+        """A draft in the model's words with the quotes it claims.
+
+        Raises:
+            ModelUnavailable: the endpoint is down, late, refusing or rate-limited.
+            ModelReplyUnusable: the reply was cut off, empty or not what was asked for.
+        """
+
+        sent: list[Prompt] = []
+
+        async def ask(reply_format: ReplyFormat) -> Draft:
+            fence = secrets.token_hex(8)
+            turn = request(question, evidence, fence, faults, stands)
+            sent.append(Prompt(instructions(reply_format, fence), turn, reply_format is ReplyFormat.JSON))
+            return await self._reply(reply_format, sent[-1], on_claim)
+
+        try:
+            async with in_time(self._seconds):
+                draft = await self._endpoint.prefer_schema(
+                    partial(ask, ReplyFormat.JSON), partial(ask, ReplyFormat.MARKED)
+                )
+        except ModelError as error:
+            error.prompts = tuple(sent)
+            raise
+        return replace(draft, prompts=tuple(sent))
+
+    async def write(self, instructions: str, request: str, *, seconds: float, tokens: int) -> Reply:
+        """A short text in the model's words.
+
+        Raises:
+            ModelUnavailable: the endpoint is down, late, refusing or rate-limited.
+            ModelReplyUnusable: the reply was cut off or empty.
+        """
+        async with in_time(seconds):
+            return await self._endpoint.reply(ChatRequest(instructions, request, tokens))
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._endpoint.aclose()
+
+    async def _reply(self, reply_format: ReplyFormat, prompt: Prompt, on_claim: OnClaim | None) -> Draft:
+        ask = ChatRequest(
+            prompt.system, prompt.user, self._tokens, REPLY_SCHEMA if prompt.with_schema else None
+        )
+        on_delta = StreamedReply(reply_format, on_claim).feed if on_claim else None
+        reply = await self._endpoint.reply(ask, on_delta)
+        return replace(read_reply(reply.text, reply_format), usage=reply.usage)

@@ -1,0 +1,117 @@
+"""A reranker behind an endpoint, in the two forms that are common: Cohere's, which Jina, Voyage and vLLM
+share, and that of Text Embeddings Inference. Which one an endpoint takes is found out by asking.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import aiohttp
+
+from bot.core.errors import RerankerError
+from bot.core.models import AnalyzedQuestion, Passage
+from bot.core.retrieval.reranking import reranker_text
+from storage.text.token_counts import cut_tokens
+
+OTHER_FORM = (400, 415, 422)
+"""Statuses by which an endpoint may refuse a form that it does not know."""
+
+_CHECK = "check FOOTNOTE_RERANK_URL, FOOTNOTE_RERANK_MODEL and FOOTNOTE_RERANK_KEY"
+
+
+class ApiReranker:
+    """Sends question and passages, and reads one score for each."""
+
+    def __init__(self, session: aiohttp.ClientSession, url: str, *, model: str | None, tokens: int) -> None:
+        self._session = session
+        self._url = url
+        self._model = model
+        self._tokens = tokens
+        self._takes_documents = True
+
+    @classmethod
+    def connect(
+        cls, url: str, api_key: str | None, *, model: str | None, seconds: float, tokens: int
+    ) -> ApiReranker:
+        """A reranker at an endpoint; nothing is sent yet. Needs a running loop.
+
+        Args:
+            url: where requests are posted, as in ``https://api.example.com/v2/rerank``.
+            api_key: its key, sent as a bearer token.
+            model: name of the model there; None where the endpoint has only one.
+            seconds: how long one request may take.
+            tokens: most tokens (cl100k_base) of a passage that are sent.
+        """
+        session = aiohttp.ClientSession(
+            headers={"Authorization": f"Bearer {api_key}"} if api_key else {},
+            timeout=aiohttp.ClientTimeout(total=seconds),
+            trust_env=True,
+        )
+        return cls(session, url, model=model, tokens=tokens)
+
+    async def relevance(self, question: AnalyzedQuestion, passages: Sequence[Passage]) -> Sequence[float]:
+        """The endpoint's score of each passage.
+
+        Raises:
+            RerankerError: it is down, late or refusing, or sent no such scores.
+        """
+        texts = [cut_tokens(reranker_text(passage), self._tokens) or " " for passage in passages]
+        try:
+            reply = await self._ask(question.text, texts)
+        except aiohttp.ClientResponseError as error:
+            raise RerankerError(
+                f"the reranking endpoint refuses (status {error.status}): {_CHECK}"
+            ) from error
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise RerankerError("the reranking endpoint does not answer") from error
+        except ValueError as error:
+            raise RerankerError(f"the reranking endpoint sent no JSON: {_CHECK}") from error
+        return _scores(reply, len(texts))
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._session.close()
+
+    async def _ask(self, question: str, texts: Sequence[str]) -> Any:
+        """The reply in the form that worked last; a refused form gives way to the other one."""
+        try:
+            return await self._post(self._body(question, texts))
+        except aiohttp.ClientResponseError as error:
+            if error.status not in OTHER_FORM:
+                raise
+        self._takes_documents = not self._takes_documents
+        return await self._post(self._body(question, texts))
+
+    def _body(self, question: str, texts: Sequence[str]) -> dict[str, Any]:
+        named = {"model": self._model} if self._model else {}
+        if self._takes_documents:
+            return {**named, "query": question, "documents": texts, "top_n": len(texts)}
+        return {**named, "query": question, "texts": texts, "truncate": True}
+
+    async def _post(self, body: dict[str, Any]) -> Any:
+        async with self._session.post(self._url, json=body, allow_redirects=False) as response:
+            if response.status != 200:
+                raise aiohttp.ClientResponseError(
+                    response.request_info, response.history, status=response.status
+                )
+            return await response.json(content_type=None)
+
+
+def _scores(reply: Any, expected: int) -> list[float]:
+    """The scores in the order of their passages.
+
+    Raises:
+        RerankerError: the reply has not exactly one for each.
+    """
+    try:
+        results = reply if isinstance(reply, list) else reply.get("results") or reply["data"]
+        scores = {
+            int(one["index"]): float(one["relevance_score"] if "relevance_score" in one else one["score"])
+            for one in results
+        }
+        if len(results) != expected:
+            raise ValueError("too few or too many")
+        return [scores[index] for index in range(expected)]
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
+        raise RerankerError(f"the reranking endpoint sent no score for each passage: {_CHECK}") from error

@@ -1,0 +1,86 @@
+"""Where ``serve`` listens: the address is taken before anything slow starts, and told to other commands."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import socket
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from storage.errors import SettingsError
+from storage.index.weaviate.process import process_start_time
+
+
+def base_url(host: str, port: int) -> str:
+    """URL of an address people's browsers can open; all interfaces are shown as loopback."""
+    shown = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    return f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
+
+
+def read_server_url(home: Path) -> str | None:
+    """Where the home's ``serve`` listens right now; None when none runs."""
+    note = _read(home / "serve.json")
+    pid = note.get("pid")
+    is_running = isinstance(pid, int) and note.get("born") == process_start_time(pid) is not None
+    return str(note["url"]) if is_running else None
+
+
+def _read(note: Path) -> dict[str, Any]:
+    try:
+        note_values = json.loads(note.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return note_values if isinstance(note_values, dict) else {}
+
+
+class ServerSocket:
+    """A bound socket, and the note in the home that says where it is.
+
+    Raises:
+        SettingsError: at the beginning of the context, when the address cannot be had.
+    """
+
+    def __init__(self, host: str, port: int, home: Path) -> None:
+        self._host, self._port = host, port
+        self._note = home / "serve.json"
+        self.url = base_url(host, port)
+        self.socket = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+
+    def __enter__(self) -> ServerSocket:
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            self.socket.bind((self._host, self._port))
+            self.socket.listen(128)
+        except OSError as error:
+            self.socket.close()
+            raise SettingsError(self._sentence(error)) from error
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.socket.close()
+        if _read(self._note).get("pid") == os.getpid():
+            self._note.unlink(missing_ok=True)
+
+    def write_note(self) -> None:
+        """Leave the note: links made by other commands lead here from now on."""
+        draft = self._note.with_suffix(".new")
+        draft.write_text(
+            json.dumps({"url": self.url, "pid": os.getpid(), "born": process_start_time(os.getpid())}),
+            encoding="utf-8",
+        )
+        draft.replace(self._note)
+
+    def _sentence(self, error: OSError) -> str:
+        if error.errno == errno.EADDRINUSE:
+            return (
+                f"port {self._port} is in use already: stop what listens there, or choose another port, "
+                f"as in `footnote serve --port {self._port + 1}`"
+            )
+        if error.errno == errno.EACCES:
+            return f"port {self._port} may not be used by this user: choose one above 1023"
+        return f"cannot listen on {self._host}:{self._port}: {error.strerror}"

@@ -1,0 +1,173 @@
+"""Slack's door: takes events over signed HTTP or Socket Mode and commits each before it is acknowledged."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Protocol
+
+import aiohttp
+from aiohttp import web
+from pydantic import SecretStr
+from slack_bolt.adapter.aiohttp import to_aiohttp_response
+from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
+from slack_bolt.async_app import AsyncApp
+from slack_bolt.authorization import AuthorizeResult
+from slack_bolt.request.async_request import AsyncBoltRequest
+from slack_bolt.response import BoltResponse
+from slack_sdk.errors import SlackApiError
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.core.models import IncomingMessage
+from bot.settings import BotSettings
+from bot.slack.events import read_event
+from bot.slack.messenger import SlackMessenger, web_client
+from bot.slack.signature import read_signed_body
+from storage.errors import SettingsError
+
+Receive = Callable[[IncomingMessage], Awaitable[bool]]
+"""Commits a message for good; False when it was known already."""
+
+PATH = "/slack/events"
+
+log = logging.getLogger(__name__)
+
+
+def slack_messenger(settings: BotSettings) -> SlackMessenger | None:
+    """How the configured bot replies; None when Slack is not configured.
+
+    Raises:
+        SettingsError: a bot token without any way for events to come in.
+    """
+    if settings.slack_bot_token is None:
+        return None
+    if settings.slack_app_token is None and settings.slack_signing_secret is None:
+        raise SettingsError(
+            "SLACK_BOT_TOKEN is set, but no events can come in: set SLACK_APP_TOKEN (Socket Mode) "
+            "or SLACK_SIGNING_SECRET (events over HTTP)"
+        )
+    client = web_client(settings.slack_bot_token.get_secret_value(), settings.slack_api_url)
+    return SlackMessenger(client, settings.sources_shown)
+
+
+class _Socket(Protocol):
+    """The part of Slack's Socket Mode client that we steer; it reconnects by itself until closed."""
+
+    async def connect(self) -> None: ...
+
+    async def is_connected(self) -> bool: ...
+
+    async def close(self) -> None: ...
+
+
+class SlackAdapter:
+    """Both transports end in one Bolt app, and that in ``receive``.
+
+    Bolt acknowledges before it works by default. Here it runs the listener first: Slack sees 200
+    only after ``receive`` has committed, and repeats the event when it did not.
+    """
+
+    def __init__(self, settings: BotSettings, messenger: SlackMessenger, receive: Receive) -> None:
+        self.messenger = messenger
+        self._settings = settings
+        self._secret = _plain(settings.slack_signing_secret)
+        self._app = _bolt_app(messenger.client, self._secret, receive)
+        self._socket: _Socket | None = None
+        self._connecting: asyncio.Task[None] | None = None
+
+    def add_routes(self, app: web.Application) -> None:
+        """Take signed events over HTTP, when there is a secret to check them by."""
+        if self._secret:
+            app.router.add_post(PATH, self._handle)
+
+    async def start(self) -> None:
+        """Check the token and connect Socket Mode; an unreachable Slack is waited for in the background.
+
+        Raises:
+            SettingsError: Slack refuses the bot token.
+        """
+        await self._check_token()
+        if app_token := _plain(self._settings.slack_app_token):
+            self._socket = self._open_socket(app_token)
+            self._connecting = asyncio.create_task(self._socket.connect())
+
+    async def stop(self) -> None:
+        """Take no more events; what was committed stays."""
+        if self._connecting:
+            self._connecting.cancel()
+            await asyncio.gather(self._connecting, return_exceptions=True)
+        if self._socket:
+            await self._socket.close()
+
+    def _open_socket(self, app_token: str) -> _Socket:
+        client = web_client(app_token, self._settings.slack_api_url)
+        return AsyncSocketModeHandler(self._app, app_token, web_client=client).client
+
+    async def is_ready(self) -> bool:
+        """Whether events can come in."""
+        return self._socket is None or await self._socket.is_connected()
+
+    async def _check_token(self) -> None:
+        try:
+            await self.messenger.client.auth_test()
+        except SlackApiError as error:
+            if error.response.status_code != 200:
+                log.warning("Slack does not answer yet: status %s", error.response.status_code)
+                return
+            raise SettingsError(f"Slack refuses SLACK_BOT_TOKEN: {error.response.get('error')}") from error
+        except (aiohttp.ClientError, TimeoutError) as error:
+            log.warning("Slack cannot be reached yet: %s", type(error).__name__)
+
+    async def _handle(self, request: web.Request) -> web.Response:
+        body = await read_signed_body(request, self._secret)
+        headers: dict[str, str | Sequence[str]] = dict(request.headers)
+        response = await self._app.async_dispatch(AsyncBoltRequest(body=body, headers=headers))
+        return await to_aiohttp_response(response)
+
+
+def _plain(secret: SecretStr | None) -> str:
+    return secret.get_secret_value() if secret else ""
+
+
+def _bolt_app(client: AsyncWebClient, secret: str, receive: Receive) -> AsyncApp:
+    app = AsyncApp(
+        name="footnote",
+        logger=_quiet_logger(),
+        client=client,
+        signing_secret=secret,
+        process_before_response=True,
+        authorize=_authorize_by_envelope,
+        attaching_conversation_kwargs_enabled=False,
+    )
+
+    async def commit(body: dict[str, Any]) -> None:
+        if message := read_event(body):
+            await receive(message)
+
+    async def acknowledge(ack: Callable[[], Awaitable[BoltResponse]]) -> None:
+        await ack()
+
+    app.event(re.compile(".*"))(commit)
+    app.action(re.compile("^source-"))(acknowledge)
+    app.error(_ask_again)
+    return app
+
+
+async def _authorize_by_envelope(enterprise_id: str | None, team_id: str | None) -> AuthorizeResult:
+    """Take the verified envelope at its word, so that nothing but the commit comes before the ack."""
+    return AuthorizeResult(enterprise_id=enterprise_id, team_id=team_id)
+
+
+async def _ask_again(error: Exception) -> BoltResponse:
+    """Anything that failed before the commit: Slack sends the event again."""
+    log.error("an event could not be kept: %s", type(error).__name__)
+    return BoltResponse(status=503)
+
+
+def _quiet_logger() -> logging.Logger:
+    """Below ERROR Bolt writes bodies of requests, and remarks on settings we chose, into the log."""
+    logger = logging.getLogger("slack_bolt.footnote")
+    logger.setLevel(logging.ERROR)
+    return logger

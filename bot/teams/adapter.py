@@ -1,0 +1,142 @@
+"""Teams' door: takes activities that the Bot Framework signed and commits each before answering 200."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from aiohttp import web
+
+from bot.core.models import IncomingMessage
+from bot.settings import BotSettings, is_loopback_host
+from bot.teams.activities import read_activity, tenant_of
+from bot.teams.connector import AppCredentials, Connector, is_local, is_microsofts
+from bot.teams.messenger import TeamsMessenger
+from bot.teams.token_verifier import KeysUnavailable, SigningKeys, TokenRefused, TokenVerifier
+from storage.errors import SettingsError
+
+Receive = Callable[[IncomingMessage], Awaitable[bool]]
+"""Commits a message for good; False when it was known already."""
+
+PATH = "/api/messages"
+MAX_BODY_BYTES = 1 << 18
+
+log = logging.getLogger(__name__)
+
+
+def teams_messenger(settings: BotSettings) -> TeamsMessenger | None:
+    """How the configured bot replies; None when Teams is not configured.
+
+    Raises:
+        SettingsError: half a configuration, or the development switch where strangers could use it.
+    """
+    if settings.teams_development:
+        _check_development(settings)
+        return TeamsMessenger(Connector(None, is_local), settings.sources_shown)
+    if settings.teams_app_id is None and settings.teams_app_password is None:
+        return None
+    return TeamsMessenger(Connector(_credentials(settings), is_microsofts), settings.sources_shown)
+
+
+def _check_development(settings: BotSettings) -> None:
+    if settings.teams_app_id or settings.teams_app_password:
+        raise SettingsError("FOOTNOTE_TEAMS_DEVELOPMENT takes messages without tokens: unset MicrosoftAppId")
+    if not is_loopback_host(settings.host):
+        raise SettingsError("FOOTNOTE_TEAMS_DEVELOPMENT works on loopback only: set FOOTNOTE_HOST=127.0.0.1")
+
+
+def _credentials(settings: BotSettings) -> AppCredentials:
+    if not (settings.teams_app_id and settings.teams_app_password):
+        raise SettingsError("Teams needs both MicrosoftAppId and MicrosoftAppPassword")
+    tenant = "botframework.com" if settings.teams_app_type == "MultiTenant" else settings.teams_tenant_id
+    if not tenant:
+        raise SettingsError("a SingleTenant bot needs MicrosoftAppTenantId")
+    return AppCredentials(settings.teams_app_id, settings.teams_app_password.get_secret_value(), tenant)
+
+
+class TeamsAdapter:
+    """One route; nothing of a request is read before its token was found good."""
+
+    def __init__(
+        self,
+        settings: BotSettings,
+        messenger: TeamsMessenger,
+        receive: Receive,
+        keys: SigningKeys | None = None,
+    ) -> None:
+        self.messenger = messenger
+        self._receive = receive
+        self._tenant = settings.teams_tenant_id if settings.teams_app_type == "SingleTenant" else None
+        app_id = settings.teams_app_id
+        if app_id is None and not settings.teams_development:
+            raise SettingsError("Teams needs MicrosoftAppId")
+        self._verifier = TokenVerifier(app_id, keys or SigningKeys()) if app_id else None
+
+    def add_routes(self, app: web.Application) -> None:
+        """Take activities."""
+        app.router.add_post(PATH, self._handle)
+
+    async def stop(self) -> None:
+        """Close the connections to Microsoft."""
+        await self.messenger.connector.aclose()
+
+    async def _handle(self, request: web.Request) -> web.Response:
+        claims = await self._claims(request)
+        activity = await _read_json(request)
+        self._check_origin(activity, claims)
+        if message := read_activity(activity):
+            await self._commit(message)
+        return web.Response()
+
+    async def _claims(self, request: web.Request) -> Mapping[str, Any] | None:
+        """The verified token's claims; None in development, where only this machine may ask."""
+        if self._verifier is None:
+            if not is_loopback_host((request.url.host or "").lower()):
+                raise web.HTTPForbidden
+            return None
+        try:
+            return await self._verifier.verify(request.headers.get("Authorization"))
+        except TokenRefused:
+            raise web.HTTPUnauthorized from None
+        except KeysUnavailable:
+            log.warning("Microsoft's signing keys cannot be had")
+            raise web.HTTPServiceUnavailable from None
+
+    def _check_origin(self, activity: Mapping[str, Any], claims: Mapping[str, Any] | None) -> None:
+        """The token must be for this very service URL, and that one we would reply to, in our tenant."""
+        url = str(activity.get("serviceUrl") or "")
+        if claims is None:
+            is_fine = is_local(url)
+        else:
+            is_fine = is_microsofts(url) and _same_url(str(claims["serviceurl"]), url)
+            is_fine = is_fine and activity.get("channelId") == "msteams"
+            is_fine = is_fine and self._tenant in (None, tenant_of(activity))
+        if not is_fine:
+            raise web.HTTPForbidden
+
+    async def _commit(self, message: IncomingMessage) -> None:
+        try:
+            await self._receive(message)
+        except Exception as error:  # the platform's edge: Teams sends again, whatever went wrong
+            log.error("a message could not be kept: %s", type(error).__name__)
+            raise web.HTTPServiceUnavailable from None
+
+
+def _same_url(one: str, other: str) -> bool:
+    return one.rstrip("/").lower() == other.rstrip("/").lower()
+
+
+async def _read_json(request: web.Request) -> Mapping[str, Any]:
+    if request.content_type != "application/json":
+        raise web.HTTPUnsupportedMediaType
+    if (request.content_length or 0) > MAX_BODY_BYTES or len(body := await request.read()) > MAX_BODY_BYTES:
+        raise web.HTTPRequestEntityTooLarge(MAX_BODY_BYTES, request.content_length or 0)
+    try:
+        activity = json.loads(body)
+    except (ValueError, RecursionError):
+        raise web.HTTPBadRequest from None
+    if not isinstance(activity, dict) or not activity.get("type"):
+        raise web.HTTPBadRequest
+    return activity

@@ -1,0 +1,157 @@
+"""Writes an answer for Teams: a text with native citations, and one card with a button per cited page.
+
+Two messages, because Teams tears a text and a card of one activity apart and refuses to update it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bot.core.citations.source_buttons import figure_pages, opened_pages, split_sources
+from bot.core.models import Announcement, Answer, Citation, CitedPage, Language
+from bot.core.notifications.receipts import announcement_paragraphs
+from bot.core.plaintext import MORE_TO_COME, shorten, tame, without_marks
+from bot.core.wording import ReplyWords, reply_words
+
+Json = dict[str, Any]
+
+MESSAGE = 8_000
+"""Characters; Teams takes 100 KB of UTF-16, and an escape may need five characters for one."""
+CITATIONS = 10
+NAME = 80
+ABSTRACT = 160
+LABEL = 75
+UNDERSTOOD = 300
+
+_MARK = re.compile(r"\[(\d{1,3})\]")
+_SYNTAX = re.compile(r"([\\`*_\[\]~|])|^([ \t]*)(#)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class TeamsMessage:
+    """What is shown for one answer."""
+
+    text: str
+    """Markdown, escaped."""
+    citations: tuple[Json, ...]
+    """schema.org claims for the [n] of the text."""
+    card: Json | None
+    """An Adaptive Card with the sources; None when there is nothing to open."""
+    card_summary: str
+    """``Page N of file.pdf`` for each source, where the card is not shown."""
+
+
+def render(answer: Answer, sources_shown: int) -> TeamsMessage:
+    """The answer's words with their citations, its sources and its figures."""
+    said, pages = reply_words(answer.language), opened_pages(answer)
+    figures = figure_pages(answer, LABEL)
+    words = _cut(tame(answer.text).strip() or said.engine_failed, said)
+    return TeamsMessage(
+        text=_understood(answer.standalone, said) + escape(words),
+        citations=_claims(words, answer.citations, pages),
+        card=_card(pages, figures, sources_shown, said) if pages or figures else None,
+        card_summary=_summary([*pages, *figures]),
+    )
+
+
+def render_beginning(text: str) -> str:
+    """The first sentences of an answer, as plain text, and that more is to come."""
+    return f"{shorten(tame(without_marks(text)).strip(), MESSAGE)}\n\n{MORE_TO_COME}"
+
+
+def render_announcement(announcement: Announcement) -> tuple[Json, str]:
+    """(an Adaptive Card with a paragraph per named file and a button to its first page, its words)."""
+    paragraphs = [tame(paragraph) for paragraph in announcement_paragraphs(announcement)]
+    body = [line for paragraph in paragraphs for line in _lines(paragraph)]
+    card = _adaptive(body + [_row(_opening(page)) for page in announcement.sources])
+    return card, _cut("\n\n".join(paragraphs), reply_words(Language.ENGLISH))
+
+
+def _lines(paragraph: str) -> list[Json]:
+    """A block per line. Text runs know no markup, so nothing in them needs an escape."""
+    return [
+        {
+            "type": "RichTextBlock",
+            "spacing": "None" if place else "Medium",
+            "inlines": [{"type": "TextRun", "text": line}],
+        }
+        for place, line in enumerate(paragraph.splitlines())
+    ]
+
+
+def escape(text: str) -> str:
+    """Markdown that shows the text as it is; only [n] stays a mark, and never becomes a link."""
+    parts = _MARK.split(text)
+    shown = [_literal(part) if place % 2 == 0 else f"[{part}]" for place, part in enumerate(parts)]
+    marked = "".join(shown)
+    return re.sub(r"(?<=\d\])(?=[(:\[])", "\u2060", marked).replace("\n", "\n\n")
+
+
+def _literal(text: str) -> str:
+    bare = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return _SYNTAX.sub(lambda match: f"\\{match[1]}" if match[1] else f"{match[2]}\\#", bare)
+
+
+def _cut(text: str, said: ReplyWords) -> str:
+    if len(text) <= MESSAGE:
+        return text
+    return f"{text[:MESSAGE].rsplit(' ', 1)[0]}… {said.cut_short}"
+
+
+def _understood(question: str, said: ReplyWords) -> str:
+    """A line over the answer, when something else was searched for than was typed."""
+    line = shorten(tame(said.understood(question=question)), UNDERSTOOD)
+    return f"{_literal(line)}\n\n" if question else ""
+
+
+def _claims(words: str, citations: Sequence[Citation], pages: Sequence[CitedPage]) -> tuple[Json, ...]:
+    """The first ten citations whose mark the text shows."""
+    labels = {number: page.label for page in pages for number in page.numbers}
+    marks = {int(mark) for mark in _MARK.findall(words)}
+    shown = {citation.number: citation for citation in reversed(citations) if citation.number in marks}
+    return tuple(_claim(shown[number], labels[number]) for number in sorted(shown)[:CITATIONS])
+
+
+def _claim(citation: Citation, label: str) -> Json:
+    appearance = {
+        "@type": "DigitalDocument",
+        "name": shorten(tame(label), NAME),
+        "abstract": shorten(tame(citation.quote), ABSTRACT) or shorten(tame(label), ABSTRACT),
+        "url": citation.url,
+        "image": {"@type": "ImageObject", "name": "PDF"},
+    }
+    return {"@type": "Claim", "position": citation.number, "appearance": appearance}
+
+
+def _card(pages: Sequence[CitedPage], figures: Sequence[CitedPage], shown: int, said: ReplyWords) -> Json:
+    first, further = split_sources(pages, shown)
+    body = [_row(_opening(page)) for page in first]
+    if further:
+        body.append(_row(_more(further, said)))
+    body += [_row(_opening(figure)) for figure in figures]
+    return _adaptive(body) | {"fallbackText": _summary([*pages, *figures])}
+
+
+def _summary(pages: Sequence[CitedPage]) -> str:
+    return "\n".join(tame(page.fallback) for page in pages)
+
+
+def _more(pages: Sequence[CitedPage], said: ReplyWords) -> Json:
+    rows = [_row(_opening(page)) for page in pages]
+    return {"type": "Action.ShowCard", "title": said.more_sources(len(pages)), "card": _adaptive(rows)}
+
+
+def _row(action: Json) -> Json:
+    """One button a row: labels are too long to stand side by side."""
+    return {"type": "ActionSet", "actions": [action]}
+
+
+def _opening(page: CitedPage) -> Json:
+    return {"type": "Action.OpenUrl", "title": shorten(tame(page.label), LABEL), "url": page.url}
+
+
+def _adaptive(body: Sequence[Json]) -> Json:
+    return {"type": "AdaptiveCard", "version": "1.5", "body": list(body)}

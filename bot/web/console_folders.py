@@ -1,0 +1,90 @@
+"""The console's folders: what is wrong with one, and an admin's word on what may be deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from aiohttp import web
+
+from bot.web import security
+from bot.web.security import require_own_page, require_this_machine
+from storage.folders.folder_status import FolderStatus
+from storage.models import Platform
+from storage.stores import Stores
+
+MAX_NAMED = 20
+
+
+class FolderPanel:
+    """Serves what the console's script asks about folders.
+
+    Those of chat channels are known by their number alone: the console shows local channels only.
+    """
+
+    def __init__(self, stores: Stores) -> None:
+        self._stores = stores
+
+    def routes(self) -> list[web.RouteDef]:
+        """The routes of the panel."""
+        return [
+            web.get("/console/folders", self.send, name="console_folders"),
+            web.post(r"/console/folders/{id:\d{1,9}}/approve", self.approve, name="console_approve"),
+        ]
+
+    async def send(self, request: web.Request) -> web.Response:
+        """Every folder that is watched or asks something."""
+        require_this_machine(request)
+        local = await self._local_channels()
+        folders = [
+            _local_view(folder, local[folder.channel]) if folder.channel in local else _foreign_view(folder)
+            for folder in await self._stores.folders.status()
+            if folder.watched or folder.problem
+        ]
+        return web.json_response({"folders": folders}, headers=security.NO_STORE)
+
+    async def approve(self, request: web.Request) -> web.Response:
+        """Let exactly the documents go that the page showed as vanished from a local channel's folder."""
+        require_own_page(request)
+        shown = await _read_shown(request)
+        number, local = int(request.match_info["id"]), await self._local_channels()
+        folders = {folder.id: folder for folder in await self._stores.folders.status()}
+        if number not in folders or folders[number].channel not in local:
+            raise web.HTTPNotFound
+        allowed = await self._stores.folders.approve(number, shown)
+        return web.json_response({"allowed": allowed}, headers=security.NO_STORE)
+
+    async def _local_channels(self) -> dict[str, int]:
+        """Tenant -> id of the channels that the console shows."""
+        channels = await self._stores.channels.all(Platform.LOCAL)
+        return {str(channel.tenant): channel.id for channel in channels}
+
+
+async def _read_shown(request: web.Request) -> list[UUID]:
+    """The documents that the page showed.
+
+    Raises:
+        web.HTTPBadRequest: it is not a list of ids as our own script sends it.
+    """
+    try:
+        return [UUID(one) for one in (await request.json())["documents"]]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise web.HTTPBadRequest from None
+
+
+def _local_view(folder: FolderStatus, channel_id: int) -> Mapping[str, Any]:
+    return {
+        "id": folder.id,
+        "channel": channel_id,
+        "name": folder.channel_name,
+        "location": folder.location,
+        "files": folder.documents,
+        "problem": folder.problem,
+        "asked": [str(document) for document, _ in folder.asked],
+        "vanished": [file for _, file in folder.asked[:MAX_NAMED]],
+    }
+
+
+def _foreign_view(folder: FolderStatus) -> Mapping[str, Any]:
+    return {"id": folder.id, "channel": None, "problem": bool(folder.problem), "asks": bool(folder.asked)}

@@ -1,0 +1,77 @@
+"""One log line per request and one answer per failure; neither holds a path, a token or a text.
+
+aiohttp's own access log prints the path, and so the link token: ``make_runner`` switches it off.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+import traceback
+from collections.abc import Awaitable, Callable
+
+from aiohttp import web
+from aiohttp.typedefs import Handler, Middleware
+
+from bot.core.errors import LinkEnded, LinkForged
+from bot.web.security import EVERYWHERE, HTTPS_ONLY
+from bot.web.templates import Templates
+
+_log = logging.getLogger(__name__)
+_quiet_routes = {"healthz", "readyz", "static", "console_channel", "console_channels", "console_folders"}
+"""What machines and open pages ask again and again."""
+
+
+def add_headers(public_url: str) -> Callable[[web.Request, web.StreamResponse], Awaitable[None]]:
+    """A signal that gives each response the headers it did not set itself."""
+    common = EVERYWHERE | (HTTPS_ONLY if public_url.startswith("https://") else {})
+
+    async def add(request: web.Request, response: web.StreamResponse) -> None:
+        for name, value in common.items():
+            response.headers.setdefault(name, value)
+
+    return add
+
+
+@web.middleware
+async def log_access(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Log method, route name, status and milliseconds."""
+    started = time.monotonic()
+    status = 500
+    try:
+        response = await handler(request)
+        status = response.status
+        return response
+    finally:
+        name = request.match_info.route.name or "unnamed"
+        level = logging.DEBUG if name in _quiet_routes and status < 400 else logging.INFO
+        _log.log(level, "%s %s %d %.0f ms", request.method, name, status, (time.monotonic() - started) * 1000)
+
+
+def answer_failures(pages: Templates) -> Middleware:
+    """A middleware that turns every failure into a page which tells nothing of what failed."""
+
+    @web.middleware
+    async def answer(request: web.Request, handler: Handler) -> web.StreamResponse:
+        try:
+            return await handler(request)
+        except LinkForged:
+            return pages.refusal(404)
+        except LinkEnded:
+            return pages.refusal(410)
+        except web.HTTPException as refusal:
+            if refusal.status in pages.refusals:
+                return pages.refusal(refusal.status)
+            raise
+        except Exception as error:  # the platform boundary: what went wrong is for the log alone
+            log_failure(request, error)
+            return pages.refusal(500)
+
+    return answer
+
+
+def log_failure(request: web.Request, error: Exception) -> None:
+    """Log what failed and where, without its message: that may quote a question or a document."""
+    frames = "".join(traceback.format_tb(error.__traceback__))
+    name = request.match_info.route.name or "unnamed"
+    _log.error("%s %s failed: %s\n%s", request.method, name, type(error).__name__, frames)

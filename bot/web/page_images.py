@@ -1,0 +1,116 @@
+"""Keeps drawn pages on disk, by content, page and resolution, within a size that is set.
+
+Marks are laid over the picture by the browser, so one picture serves every citation of its page.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import mimetypes
+import os
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+from uuid import uuid4
+
+
+class DrawnPage(Protocol):
+    """A page drawn as a picture."""
+
+    @property
+    def data(self) -> bytes: ...
+
+    @property
+    def media_type(self) -> str: ...
+
+
+class PageRenderer(Protocol):
+    """Draws pages, in a limited child process."""
+
+    async def render(self, path: Path, page: int, dpi: int) -> DrawnPage:
+        """Draw one page.
+
+        Raises:
+            storage.errors.DocumentError: this page cannot be drawn.
+            storage.errors.InfrastructureError: the child could not be started.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class PageImage:
+    """A page as a picture."""
+
+    data: bytes
+    media_type: str
+
+
+class PageImages:
+    """Draws pages once, and forgets those not looked at for longest when they outgrow ``limit_bytes``.
+
+    Several processes may share the folder: a picture appears there in one step.
+    """
+
+    def __init__(self, folder: Path, renderer: PageRenderer, limit_bytes: int) -> None:
+        self._folder = folder
+        self._renderer = renderer
+        self._limit = limit_bytes
+        self._drawing: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    async def image(self, sha256: str, blob: Path, page: int, dpi: int) -> PageImage:
+        """The picture of one page of a content that lies at ``blob``.
+
+        Raises:
+            storage.errors.DocumentError: this page cannot be drawn.
+            storage.errors.InfrastructureError: the drawing child could not be started.
+        """
+        name = f"{sha256}-{page}-{dpi}"
+        try:
+            async with self._drawing[name]:
+                cached = await asyncio.to_thread(self._cached, name)
+                return cached or await self._draw(name, blob, page, dpi)
+        finally:
+            self._drawing.pop(name, None)
+
+    async def _draw(self, name: str, blob: Path, page: int, dpi: int) -> PageImage:
+        drawing = await self._renderer.render(blob, page, dpi)
+        image = PageImage(drawing.data, drawing.media_type)
+        await asyncio.to_thread(self._keep, name, image)
+        return image
+
+    def _cached(self, name: str) -> PageImage | None:
+        """A picture from disk, marked as just looked at."""
+        for path in self._folder.glob(f"{name}.*"):
+            media_type, _ = mimetypes.guess_type(path.name)
+            try:
+                os.utime(path)
+                return PageImage(path.read_bytes(), media_type or "application/octet-stream")
+            except FileNotFoundError:  # another process has just made room
+                return None
+        return None
+
+    def _keep(self, name: str, image: PageImage) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        temporary = self._folder / f".{uuid4().hex}"
+        temporary.write_bytes(image.data)
+        suffix = mimetypes.guess_extension(image.media_type) or ".bin"
+        temporary.replace(self._folder / f"{name}{suffix}")
+        self._make_room()
+
+    def _make_room(self) -> None:
+        """Remove the pictures not looked at for longest until the rest fits."""
+        pictures = sorted(self._folder.glob("[!.]*"), key=_last_access)
+        spare = sum(map(_size, pictures)) - self._limit
+        for path in pictures:
+            if spare <= 0:
+                return
+            spare -= _size(path)
+            path.unlink(missing_ok=True)
+
+
+def _last_access(path: Path) -> float:
+    return path.stat().st_mtime if path.exists() else 0.0
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0

@@ -1,0 +1,106 @@
+"""The headers that every response carries: nothing is loaded from elsewhere, kept, or told to others.
+
+Lets only a browser on this very machine use the console, which asks for no sign-in.
+
+A foreign page may send requests to a loopback address, or give its own name that address (DNS
+rebinding); a proxy may bring the whole world. Each of these shows in the headers checked here.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import quote, urlsplit
+
+from aiohttp import web
+
+from bot.settings import is_loopback_host
+
+_FORWARDED = ("Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP")
+ASKED_BY = "X-Footnote-Console"
+"""A header of our own: a foreign page cannot send it without being asked for leave first."""
+
+
+def require_this_machine(request: web.Request) -> None:
+    """Refuse whoever is not a browser on this machine that was given our own address.
+
+    Raises:
+        web.HTTPForbidden: it is somebody else.
+    """
+    if not is_loopback_host(request.remote) or not is_loopback_host(_host(request)):
+        raise web.HTTPForbidden
+    if any(name in request.headers for name in _FORWARDED):
+        raise web.HTTPForbidden
+    if request.headers.get("Sec-Fetch-Site", "none") == "cross-site" and request.path != "/":
+        raise web.HTTPForbidden
+
+
+def require_own_page(request: web.Request) -> None:
+    """Refuse a request that no page of ours sent.
+
+    Raises:
+        web.HTTPForbidden: it has another origin, or not the marks of our own script.
+    """
+    require_this_machine(request)
+    origin = request.headers.get("Origin")
+    if origin is not None and origin != f"http://{request.host}":
+        raise web.HTTPForbidden
+    if request.headers.get("Sec-Fetch-Site", "same-origin") != "same-origin":
+        raise web.HTTPForbidden
+    if request.headers.get(ASKED_BY) != "1" or request.content_type != "application/json":
+        raise web.HTTPForbidden
+
+
+def _host(request: web.Request) -> str | None:
+    try:
+        return urlsplit(f"//{request.host}").hostname
+    except ValueError:
+        return None
+
+
+_PERMISSIONS = "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()"
+
+EVERYWHERE = {
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": _PERMISSIONS,
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Robots-Tag": "noindex, nofollow, noarchive, noimageindex",
+}
+HTTPS_ONLY = {"Strict-Transport-Security": "max-age=31536000"}
+NO_STORE = {"Cache-Control": "private, no-store"}
+
+_PAGE = "default-src 'none'; base-uri 'none'; form-action 'none'; img-src 'self'; script-src 'self'; "
+VIEWER = {
+    **NO_STORE,
+    "Content-Security-Policy": _PAGE + "style-src 'self'; frame-ancestors 'self'",
+}
+CONSOLE = {
+    **NO_STORE,
+    "Content-Security-Policy": _PAGE
+    + "style-src 'self'; connect-src 'self'; frame-src 'self'; frame-ancestors 'none'",
+}
+PDF = {
+    "Content-Type": "application/pdf",
+    "Content-Security-Policy": "sandbox; default-src 'none'; frame-ancestors 'self'",
+}
+STATIC = {"Cache-Control": "public, max-age=31536000, immutable"}
+
+
+def refusal(style_hash: str) -> dict[str, str]:
+    """Headers of a page whose only resource is its own style sheet, known by its hash."""
+    policy = f"default-src 'none'; base-uri 'none'; style-src 'sha256-{style_hash}'; frame-ancestors 'self'"
+    return {**NO_STORE, "Content-Security-Policy": policy}
+
+
+def kept_for(seconds: int) -> dict[str, str]:
+    """Let the reader's own browser keep a picture or a file while its link lives, a day at most."""
+    return {"Cache-Control": f"private, max-age={max(0, min(seconds, 86_400))}, immutable"}
+
+
+def inline(file: str) -> str:
+    """Content-Disposition that shows a file under its own name (RFC 6266, RFC 8187)."""
+    name = "".join(c for c in file.rsplit("/", 1)[-1] if c.isprintable() and c not in '"\\/')
+    name = name.encode()[:150].decode(errors="ignore").strip() or "document.pdf"
+    fallback = name.encode("ascii", "replace").decode().replace("?", "_").replace("%", "_")
+    return f"inline; filename=\"{fallback}\"; filename*=UTF-8''{quote(name, safe='')}"

@@ -1,0 +1,88 @@
+"""Templates and static files: every value is escaped, every static URL names its content's hash."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import mimetypes
+from importlib.resources import files
+
+from aiohttp import web
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from bot.web import security
+
+_STATIC = files("bot.web") / "static"
+_REFUSALS = {403, 404, 405, 410, 413, 500, 503}
+
+
+class Assets:
+    """The static files, in memory: a request names one of them or nothing."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, tuple[bytes, str]] = {}
+        self._names: dict[str, str] = {}
+        for entry in _STATIC.iterdir():
+            self._add(entry.name, entry.read_bytes())
+
+    def _add(self, name: str, data: bytes) -> None:
+        stem, _, suffix = name.rpartition(".")
+        hashed = f"{stem}.{hashlib.sha256(data).hexdigest()[:12]}.{suffix}"
+        self._names[name] = hashed
+        self._files[hashed] = data, mimetypes.guess_type(name)[0] or "application/octet-stream"
+
+    def path(self, name: str) -> str:
+        """The path of a file below the application's root."""
+        return f"static/{self._names[name]}"
+
+    def read(self, name: str) -> bytes:
+        """A file by its plain name."""
+        return self._files[self._names[name]][0]
+
+    async def serve(self, request: web.Request) -> web.Response:
+        """Serve one file; it never changes under its name."""
+        found = self._files.get(request.match_info["file"])
+        if found is None:
+            raise web.HTTPNotFound
+        return web.Response(body=found[0], content_type=found[1], charset="utf-8", headers=security.STATIC)
+
+    async def serve_favicon(self, request: web.Request) -> web.Response:
+        """The icon where browsers look for it unasked."""
+        return web.Response(body=self.read("favicon.svg"), content_type="image/svg+xml")
+
+
+class Templates:
+    """Renders the templates."""
+
+    refusals = _REFUSALS
+
+    def __init__(self, assets: Assets, source_url: str | None, link_days: float) -> None:
+        self._templates = Environment(
+            loader=PackageLoader("bot.web", "templates"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._templates.globals |= {"static": assets.path, "source_url": source_url}
+        self._refusals = {status: self._render_refusal(assets, status, link_days) for status in _REFUSALS}
+
+    def page(self, template: str, page_headers: dict[str, str], **values: object) -> web.Response:
+        """One page; ``root`` among the values leads from its URL up to the application's root."""
+        text = self._templates.get_template(template).render(values)
+        return web.Response(text=text, content_type="text/html", headers=page_headers)
+
+    def refusal(self, status: int) -> web.Response:
+        """A page that opens nothing and names nothing: the same bytes for every request."""
+        body, refusal_headers = self._refusals[status]
+        return web.Response(
+            status=status, body=body, content_type="text/html", charset="utf-8", headers=refusal_headers
+        )
+
+    def _render_refusal(self, assets: Assets, status: int, link_days: float) -> tuple[bytes, dict[str, str]]:
+        """Rendered once, with its style inside, so that it looks right below any path."""
+        style = assets.read("refusal.css").decode()
+        digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+        template = self._templates.get_template("refusal.html")
+        body = template.render(status=status, style=style, link_days=link_days)
+        return body.encode(), security.refusal(digest)

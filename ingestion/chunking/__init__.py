@@ -1,0 +1,1 @@
+"""Segments that are never cut, and chunks made of them. Pure functions."""

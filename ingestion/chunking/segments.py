@@ -1,0 +1,102 @@
+"""Cuts the lines of a page into what should not be torn: sentences, steps, list items, table rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from ingestion.layout.headings import Rank, is_row
+from storage.pdf.models import Line
+
+_ITEM = re.compile(
+    r"(?:step\s+)?\(?(?:\d{1,3}(?:\.\d{1,3})*|[a-z]|[ivx]{1,4})[.):]\s|[•◦▪●■○*–—-]\s", re.IGNORECASE
+)
+_END = re.compile(r"[.!?]['\"”’)\]]*(?=\s+['\"“‘(\[]*[A-Z0-9À-Þ])|[。！？؟]")
+_ABBREVIATION = re.compile(
+    r"(?:\b(?:[A-Za-z]|no|nos|vs|etc|e\.g|i\.e|dr|mr|mrs|ms|st|inc|ltd|co|fig|figs|sec|rev|approx|dept|ref|vol|pp|art)"
+    r"|^\s*\(?\d+(?:\.\d+)*)\.$",
+    re.IGNORECASE,
+)
+
+
+class PageSpan(NamedTuple):
+    """A range of the text of one page (counted from 0)."""
+
+    page: int
+    start: int
+    end: int
+
+
+class Segment(NamedTuple):
+    """A range of a page's text that should stay whole."""
+
+    start: int
+    end: int
+    rank: Rank | None
+    """Set when it is a heading."""
+    is_row: bool
+    """A table row: it never goes on elsewhere."""
+    binds: bool = False
+    """It stays with the piece after it."""
+    header: PageSpan | None = None
+    """Of a table row: what names its columns, repeated where the table is cut."""
+    is_aside: bool = False
+    """A caption, a footnote or a word in a figure: the text around it goes on without it."""
+
+
+def segments_of(text: str, lines: Iterable[tuple[Line, Rank | None]]) -> Iterator[Segment]:
+    """The pieces of a page in order; every character of the lines is in exactly one of them."""
+    for paragraph in _paragraphs(text, lines):
+        is_whole = paragraph.rank or paragraph.is_row or _ITEM.match(text, paragraph.start)
+        if is_whole:
+            yield paragraph
+        else:
+            yield from (
+                Segment(start, end, None, False)
+                for start, end in sentences(text, paragraph.start, paragraph.end)
+            )
+
+
+def _paragraphs(text: str, lines: Iterable[tuple[Line, Rank | None]]) -> Iterator[Segment]:
+    """Lines put together until one begins something new."""
+    whole: Segment | None = None
+    for line, rank in lines:
+        new = Segment(line.start, line.end, rank, is_row(text[line.start : line.end]))
+        if whole and _goes_on(text, whole, new):
+            whole = whole._replace(end=new.end)
+            continue
+        if whole:
+            yield whole
+        whole = new
+    if whole:
+        yield whole
+
+
+def _goes_on(text: str, whole: Segment, new: Segment) -> bool:
+    """The new line continues the paragraph, or the heading, before it."""
+    gap = text[whole.end : new.start]
+    if gap.strip() or "\n\n" in gap or whole.is_row or new.is_row:
+        return False
+    if whole.rank or new.rank:
+        return whole.rank is not None and new.rank is not None and whole.rank[:2] == new.rank[:2]
+    return not _ITEM.match(text, new.start)
+
+
+def sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Ranges of the sentences in text[start:end], without the white space between them."""
+    begin = start
+    for stop in _END.finditer(text, start, end):
+        if _ABBREVIATION.search(text[max(begin, stop.start() - 12) : stop.start() + 1]):
+            continue
+        yield begin, stop.end()
+        begin = stop.end()
+        while begin < end and text[begin].isspace():
+            begin += 1
+    if begin < end:
+        yield begin, end
+
+
+def is_open(text: str) -> bool:
+    """A sentence that the end of its page cuts off."""
+    return not re.search(r"[.!?:;。！？؟]['\"”’)\]]*$", text)

@@ -1,0 +1,199 @@
+"""Says what of a document is packed whole, in reading order: by its layout, or by fonts where none is known.
+
+What a person would not tear apart is bound: a caption to its table or figure, a warning to its step, a
+list's first item to the sentence that opens the list, a header row to the first row under it.
+
+Makes of a document's pieces the units of its chunks: under their headings, and whole over a page's end.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ingestion.chunking.segments import PageSpan, Segment, is_open, segments_of
+from ingestion.layout.headings import HeadingDetector, Rank
+from ingestion.layout.reading_order import Block
+from storage.models import Page
+from storage.pdf.models import BlockKind, Line, ReadPdf
+
+_WARNING = re.compile(r"\W*(?:warning|caution|danger|important|attention|notice|note)\b", re.IGNORECASE)
+_PAGE_NUMBER = re.compile(r"(?:page|seite|p\.)?\s*[\divxl]+(?:\s*(?:of|/|von|de)\s*\d+)?", re.IGNORECASE)
+
+MAX_HEADING_LINES = 3
+
+_BODY = {BlockKind.TEXT, BlockKind.ITEM}
+_ASIDES = {BlockKind.FIGURE, BlockKind.CAPTION, BlockKind.FOOTNOTE}
+"""A sentence that goes on after them, on the next page, did not begin in them."""
+
+
+class Structure:
+    """A document's title and pieces."""
+
+    def __init__(self, pdf: ReadPdf, blocks: Sequence[Sequence[Block]] = ()) -> None:
+        """``blocks``: those of each page, as ``arranging.py`` finds them; none where only fonts speak."""
+        self._pdf = pdf
+        self._blocks = blocks or [()] * len(pdf.pages)
+        self._outline = HeadingDetector(pdf)
+
+    def title(self, file: str) -> str:
+        """The PDF's own title when it is sane, else the largest heading of page 1, else the file's name."""
+        return self._outline.title(file)
+
+    def pieces(self, page: int) -> Iterator[Segment]:
+        """The pieces of a page (from 0), each with what it is bound to."""
+        found = list(self._of_blocks(page) if self._blocks[page] else self._of_lines(page))
+        text = self._pdf.pages[page].text
+        for number, piece in enumerate(found):
+            after = found[number + 1] if number + 1 < len(found) else None
+            before = found[number - 1] if number else None
+            yield piece._replace(binds=piece.binds or _binds(text, before, piece, after))
+
+    def _of_lines(self, page: int) -> Iterator[Segment]:
+        return segments_of(self._pdf.pages[page].text, self._outline.lines(page))
+
+    def _of_blocks(self, page: int) -> Iterator[Segment]:
+        text, lines = self._pdf.pages[page].text, self._pdf.lines[page]
+        kept = {line.start: rank for line, rank in self._outline.lines(page)}
+        blocks = [block for block in self._blocks[page] if not _is_page_number(block, text)]
+        for number, block in enumerate(blocks):
+            own = [line for line in lines[block.first_line : block.end_line] if line.start in kept]
+            if block.kind is BlockKind.TABLE:
+                yield from self._rows(page, block, is_first=number == 0)
+                continue
+            is_aside = block.kind in _ASIDES
+            stays = block.kind is BlockKind.CAPTION and _stands_before_its_own(blocks, number)
+            for piece in segments_of(text, self._ranked(block, own, kept, text)):
+                yield piece._replace(is_aside=is_aside, binds=stays)
+
+    def _ranked(
+        self, block: Block, lines: Sequence[Line], by_font: Mapping[int, Rank | None], text: str
+    ) -> Iterator[tuple[Line, Rank | None]]:
+        """Lines with their ranks as headings: the layout knows best, but for short large or bold print."""
+        ranks = [by_font[line.start] for line in lines]
+        if block.kind is BlockKind.HEADING:
+            ranks = [self._outline.rank_of_heading(text[line.start : line.end], line) for line in lines]
+        elif block.is_seen:
+            is_heading = block.kind in _BODY and len(lines) <= MAX_HEADING_LINES and all(ranks)
+            ranks = ranks if is_heading and text[block.end - 1] not in ".:" else [None] * len(lines)
+        return zip(lines, ranks, strict=True)
+
+    def _rows(self, page: int, table: Block, *, is_first: bool) -> Iterator[Segment]:
+        """The rows of a table, each with the header that names its columns, be it on an earlier page."""
+        header = self._continued(page, table) if is_first else None
+        names = table.has_header and header is None
+        for number, (start, end) in enumerate(table.rows):
+            if number == 0 and names:
+                header = PageSpan(page, start, end)
+                yield Segment(start, end, None, is_row=True, binds=True)
+            else:
+                yield Segment(start, end, None, is_row=True, header=header)
+
+    def _continued(self, page: int, table: Block) -> PageSpan | None:
+        """The header of the table that ends the page before, when this one goes on with it."""
+        before = self._last_block(page - 1) if page else None
+        if before is None or before.kind is not BlockKind.TABLE or before.columns != table.columns:
+            return None
+        start, end = before.rows[0]
+        texts = self._pdf.pages[page - 1].text[start:end], self._pdf.pages[page].text[slice(*table.rows[0])]
+        if not before.has_header or texts[0] == texts[1]:
+            return None
+        return PageSpan(page - 1, start, end)
+
+    def _last_block(self, page: int) -> Block | None:
+        seen = [one for one in self._blocks[page] if one.kind not in {BlockKind.RUNNING, BlockKind.FOOTNOTE}]
+        return seen[-1] if seen else None
+
+
+def _is_page_number(block: Block, text: str) -> bool:
+    printed = text[block.start : block.end].strip()
+    return block.kind is BlockKind.RUNNING and _PAGE_NUMBER.fullmatch(printed) is not None
+
+
+def _stands_before_its_own(blocks: Sequence[Block], number: int) -> bool:
+    """A caption above its table or figure; one below it is bound by what it stands under."""
+    after = blocks[number + 1] if number + 1 < len(blocks) else None
+    return after is not None and after.kind in {BlockKind.TABLE, BlockKind.FIGURE}
+
+
+def _binds(text: str, before: Segment | None, piece: Segment, after: Segment | None) -> bool:
+    """Whether a piece stays with the one after it."""
+    if after is None or after.rank:
+        return False
+    if _WARNING.match(text, after.start) and not piece.rank:
+        return True
+    opens = _WARNING.match(text, piece.start) is not None and (before is None or before.rank is not None)
+    is_lead = text[piece.start : piece.end].endswith(":") and not piece.is_row
+    return opens or (is_lead and not piece.rank)
+
+
+@dataclass(slots=True)
+class ChunkUnit:
+    """What is packed whole: a sentence, a step, a row, a heading; in two spans when a page cuts it."""
+
+    spans: list[PageSpan]
+    path: tuple[str, ...]
+    is_heading: bool
+    is_open: bool = False
+    binds: bool = False
+    """It stays with the unit after it."""
+    is_aside: bool = False
+    header: PageSpan | None = None
+    """Of a table row: the row that names its columns, repeated where a chunk begins with this one."""
+    size: float = 0.0
+    """Share of the largest allowed chunk that it fills, by the scarcer of the two units."""
+    tokens: int = 0
+
+
+def units_of(pdf: ReadPdf, structure: Structure, title: str) -> list[ChunkUnit]:
+    """What a document is packed from, in reading order; a sentence that a page's end cuts is one."""
+    return _joined(_headed(pdf, structure, title), pdf.pages)
+
+
+def _headed(pdf: ReadPdf, structure: Structure, title: str) -> Iterator[ChunkUnit]:
+    """Every piece of the document under the headings it stands under; the title is none of them."""
+    open_headings: list[tuple[Rank, str]] = []
+    for number, page in enumerate(pdf.pages):
+        for piece in structure.pieces(number):
+            text = " ".join(page.text[piece.start : piece.end].split())
+            if piece.rank and text != title:
+                open_headings = [one for one in open_headings if one[0] < piece.rank]
+                open_headings.append((piece.rank, text))
+            path = tuple(heading for _, heading in open_headings)
+            yield _unit(piece, number, path, text)
+
+
+def _unit(piece: Segment, page: int, path: tuple[str, ...], text: str) -> ChunkUnit:
+    is_heading = piece.rank is not None
+    return ChunkUnit(
+        [PageSpan(page, piece.start, piece.end)],
+        path,
+        is_heading,
+        is_open=not is_heading and not piece.is_row and not piece.is_aside and is_open(text),
+        binds=piece.binds,
+        is_aside=piece.is_aside,
+        header=piece.header,
+    )
+
+
+def _joined(units: Iterable[ChunkUnit], pages: Sequence[Page]) -> list[ChunkUnit]:
+    """Put together again the sentences that a page's end cuts, whatever stands at the foot of the page."""
+    found: list[ChunkUnit] = []
+    last: ChunkUnit | None = None
+    for unit in units:
+        if last and _continues(last, unit, pages):
+            last.spans += unit.spans
+            last.is_open = unit.is_open
+            continue
+        found.append(unit)
+        if not unit.is_aside:
+            last = unit
+    return found
+
+
+def _continues(last: ChunkUnit, unit: ChunkUnit, pages: Sequence[Page]) -> bool:
+    page, start, _ = unit.spans[0]
+    is_next_page = page == last.spans[-1].page + 1
+    is_body = not unit.is_heading and not unit.is_aside and unit.header is None
+    return last.is_open and is_next_page and is_body and pages[page].text[start].islower()

@@ -1,0 +1,189 @@
+"""What a side process does: cut a read PDF into pages and chunks, and analyse chunks for the index.
+
+``python -I -m ingestion.compute_program PARENT``: a job is a line of JSON and the bytes it announces, the
+answer is a line of JSON. It runs at low priority, so that the threads which answer questions come first.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import resource
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from ingestion.chunking.chunker import chunk_document
+from ingestion.extraction.figures import crops_for_ocr, find_figures
+from ingestion.extraction.metadata import read_metadata
+from ingestion.layout.ocr_selection import pages_for_ocr, with_ocr
+from ingestion.layout.reading_order import arrange
+from storage.errors import NoPages, ReaderKilled, StorageError
+from storage.files.reading_files import ReadingFiles
+from storage.models import KEY, Box, Chunk, Figure, kept_of
+from storage.pdf import protocol, sandbox
+from storage.pdf.models import Layout, OcrPage, ReadPdf
+from storage.pdf.protocol import READY
+from storage.text.analyzer import index_terms
+from storage.text.token_counts import PieceCounter, count_tokens
+
+NICENESS = 10
+MEMORY = 3 * 1024**3
+"""Address space in bytes: the largest result of a child that reads needs 2.3 GB."""
+
+SEARCHED_LABELS = 40
+"""Words of a figure that it is found by: more would make its texts long beside those of chunks."""
+
+_NO_MEMORY = "the file holds more text than fits into memory; split it"
+
+
+def cut(job: dict[str, Any], data: bytes) -> dict[str, Any]:
+    """Make a reading of what the limited children wrote, and keep its files.
+
+    ``data`` ends with ``job["layout"]`` bytes of the layout child and ``job["ocr"]`` of the OCR child.
+
+    Raises:
+        DocumentError: the file is at fault.
+        BlobsUnavailable: a disk is.
+    """
+    pdf, layout, crops = _read(job, data)
+    arranged = arrange(pdf, layout)
+    pieces = PieceCounter(Path(job["tokenizer"])) if job["tokenizer"] else count_tokens
+    document = chunk_document(
+        arranged.pdf, "", limit=job["limit"], pieces=pieces, window=job["window"], blocks=arranged.blocks
+    )
+    waiting = pages_for_ocr(pdf) if job["pictures"] == "waiting" else ()
+    if not document.chunks and not waiting:
+        raise NoPages(_why_silent(pdf, job["pictures"]))
+    figures = find_figures(arranged, document.chunks, crops)
+    ReadingFiles(Path(job["root"])).write_here(
+        UUID(job["reading"]), arranged.pdf.pages, document.chunks, None, figures
+    )
+    return {
+        "title": document.title,
+        "pages": len(pdf.pages),
+        "chunks": len(document.chunks),
+        "figures": len(figures),
+        "details": {
+            KEY: kept_of(read_metadata(pdf).values()),
+            "hidden_words": pdf.hidden_words,
+            "is_repaired": pdf.is_repaired,
+            "unread_pages": list(pdf.unread_pages),
+            "pages_without_text": [page.number for page in pdf.pages if not page.words],
+            "pages_for_ocr": list(waiting),
+            "ocr_pages": list(pdf.ocr_pages),
+        },
+    }
+
+
+def _read(job: dict[str, Any], data: bytes) -> tuple[ReadPdf, Layout, list[OcrPage]]:
+    """The PDF with the pages that OCR read, its layout, and what OCR read in its figures."""
+    ocr_start = len(data) - job["ocr"]
+    text_end = ocr_start - job["layout"]
+    read = [protocol.ocr_page(line) for line in data[ocr_start:].splitlines()]
+    pdf = with_ocr(protocol.reading(data[:text_end]), (one for one in read if one.clip is None))
+    crops = [one for one in read if one.clip is not None]
+    return pdf, protocol.layout(data[text_end:ocr_start]), crops
+
+
+def find_crops(job: dict[str, Any], data: bytes) -> list[tuple[int, Box]]:
+    """(page, box) of each figure that OCR should read; ``data`` as for ``cut``.
+
+    Raises:
+        DocumentError: the file is at fault.
+    """
+    pdf, layout, _ = _read(job, data)
+    return crops_for_ocr(arrange(pdf, layout))
+
+
+def _why_silent(pdf: ReadPdf, pictures: str) -> str:
+    """Why a PDF has no text, and what to do."""
+    if pdf.is_repaired:
+        return "The file is damaged or cut off, and no text of it is left. Drop it again, or export it again."
+    count = len(pdf.pages)
+    silent = "Its only page holds no text" if count == 1 else f"None of its {count} pages holds text"
+    if not pages_for_ocr(pdf):
+        return f"{silent}, and no picture that could hold any. Export the file again."
+    if pictures == "read":
+        return f"{silent}, and OCR found none in its picture. Scan it anew, larger and straight."
+    return f"{silent}, probably because it was scanned. Switch FOOTNOTE_OCR on, or run OCR over the file."
+
+
+def analyse(job: dict[str, Any], _data: bytes) -> list[list[Any]]:
+    """Chunks as an index takes them: [ordinal, terms, text, first page, last page, heading path] each.
+
+    The figures follow the chunks: their ordinals begin with ``job["chunks"]``.
+
+    Raises:
+        BlobsUnavailable: the reading's files are gone, damaged or out of reach.
+    """
+    files, reading = ReadingFiles(Path(job["root"])), UUID(job["reading"])
+    first, end, chunks = job["first"], job["end"], job["chunks"]
+    found = _analysed_chunks(job, files.wordless_here(reading, first, min(end, chunks)))
+    if end > chunks:
+        start = max(first - chunks, 0)
+        figures = files.figures_here(reading, start, end - chunks)
+        found += [_analysed_figure(chunks + start + number, one) for number, one in enumerate(figures)]
+    return found
+
+
+def _analysed_chunks(job: dict[str, Any], chunks: Sequence[Chunk]) -> list[list[Any]]:
+    return [
+        [
+            chunk.ordinal,
+            index_terms(job["title"], chunk.heading_path, chunk.text),
+            chunk.text,
+            chunk.first_page,
+            chunk.last_page,
+            chunk.heading_path,
+        ]
+        for chunk in chunks
+    ]
+
+
+def _analysed_figure(ordinal: int, figure: Figure) -> list[Any]:
+    """A figure is found by what it is called, and by the first of the words that stand in it."""
+    name = "\n".join(filter(None, (figure.caption, figure.description)))
+    labels = " ".join(figure.text.split()[:SEARCHED_LABELS])
+    terms = index_terms("", figure.heading_path, f"{name}\n{labels}")
+    return [ordinal, terms, name, figure.page, figure.page, figure.heading_path]
+
+
+JOBS = {"cut": cut, "find crops": find_crops, "analyse": analyse}
+
+
+def answer(job: dict[str, Any], data: bytes) -> dict[str, Any]:
+    """What came of a job; whatever goes wrong in one, the next one is done."""
+    try:
+        return {"done": JOBS[job["do"]](job, data)}
+    except StorageError as error:
+        return {"error": type(error).__name__, "message": str(error)}
+    except MemoryError:
+        return {"error": ReaderKilled.__name__, "message": _NO_MEMORY}
+    except Exception as error:
+        return {"fault": type(error).__name__}
+
+
+def main() -> None:
+    """Do jobs until the owner ends."""
+    sandbox.terminate_with_parent(int(sys.argv[1]))
+    os.nice(NICENESS)
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    count_tokens("")
+    gc.freeze()
+    gc.disable()  # what a job makes has no cycles; looking for some would double its time
+    jobs, answers = sys.stdin.buffer, sys.stdout.buffer
+    answers.write(READY)
+    answers.flush()
+    while line := jobs.readline():
+        job = json.loads(line)
+        answers.write(json.dumps(answer(job, jobs.read(job["bytes"]))).encode() + b"\n")
+        answers.flush()
+        gc.collect()
+
+
+if __name__ == "__main__":
+    main()

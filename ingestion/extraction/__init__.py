@@ -1,0 +1,1 @@
+"""Metadata, dates and figures of a document. Pure functions."""

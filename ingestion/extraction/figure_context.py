@@ -1,0 +1,109 @@
+"""Where a figure stands in its document: its chunk, and the sentences there that are about it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from ingestion.chunking.segments import sentences
+from ingestion.layout.layout_fixes import is_middle_in
+from storage.models import Box, Chunk, PlacedWord
+from storage.text.word_boxes import WordMap
+
+CONTEXT_WORDS = 60
+
+OTHER_PAGE_DISTANCE = 1.0
+"""Distance of what stands on another page: a page's height."""
+
+_PARAGRAPH = re.compile(r"[^\n]+(?:\n[^\n]+)*")
+_NAME = r"\b(?:fig\w*|chart|exhibit|graph|abb\w*)\.?\s?{}(?![\w-]|\.\d)"
+"""How a sentence names the figure of a number."""
+
+
+class _Sentence(NamedTuple):
+    """One of a chunk's sentences, the nearest first when sorted."""
+
+    distance: float
+    """Shares of the page's height between it and the figure."""
+    start: int
+    text: str
+
+
+class FigureContext:
+    """A document's chunks, asked about the figures among them."""
+
+    def __init__(self, chunks: Sequence[Chunk]) -> None:
+        self._chunks = chunks
+        self._latest: tuple[int, list[tuple[Chunk, PlacedWord]]] = (0, [])
+        """Figures are asked about page after page, and the words of thousands of pages fill the memory."""
+
+    def chunk_of(self, page: int, figure: Box, caption: Box | None) -> Chunk | None:
+        """The chunk that holds most of a figure's caption, else of its words, else the words nearest to it.
+
+        None: the page has no text.
+        """
+        words = self._on(page)
+        for box in filter(None, (caption, figure)):
+            held = [chunk.ordinal for chunk, word in words if is_middle_in(word.box, box)]
+            if held:
+                return self._chunks[Counter(held).most_common(1)[0][0]]
+        nearest = min(words, key=lambda one: _distance(one[1].box, figure), default=None)
+        return nearest[0] if nearest else None
+
+    def _on(self, page: int) -> list[tuple[Chunk, PlacedWord]]:
+        if page != self._latest[0]:
+            words = [
+                (chunk, word)
+                for chunk in self._chunks
+                if chunk.first_page <= page <= chunk.last_page
+                for word in chunk.words
+                if word.page == page
+            ]
+            self._latest = (page, words)
+        return self._latest[1]
+
+    def context(self, chunk: Chunk | None, page: int, own: Sequence[Box], number: str | None) -> str:
+        """At most ``CONTEXT_WORDS`` words of a chunk: the sentences that name the figure, else the nearest.
+
+        Args:
+            chunk: the figure's chunk.
+            page: the figure's page.
+            own: the boxes of the figure and of its caption, whose words are no context.
+            number: what the document calls it, as "3" of "Figure 3".
+        """
+        around = sorted(_sentences(chunk, page, own)) if chunk else []
+        name = re.compile(_NAME.format(re.escape(number or "")), re.IGNORECASE)
+        naming = [one for one in around if name.search(one.text)] if number else []
+        return _joined(naming or around)
+
+
+def _joined(sentences: Sequence[_Sentence]) -> str:
+    """The first of them that fit, in reading order."""
+    left, chosen = CONTEXT_WORDS, []
+    for sentence in sentences:
+        words = sentence.text.split()[:left]
+        chosen.append((sentence.start, " ".join(words)))
+        left -= len(words)
+    return " ".join(text for _, text in sorted(chosen) if text)
+
+
+def _sentences(chunk: Chunk, page: int, own: Sequence[Box]) -> Iterator[_Sentence]:
+    """What a chunk says outside of a figure; rows of tables are no sentences."""
+    words = WordMap.of(chunk.words)
+    for paragraph in _PARAGRAPH.finditer(chunk.text):
+        for start, end in sentences(chunk.text, *paragraph.span()):
+            first = next(iter(words.within(start, end)), None)
+            text = " ".join(chunk.text[start:end].split())
+            if first is None or text.startswith("|"):
+                continue
+            if first.page != page:
+                yield _Sentence(OTHER_PAGE_DISTANCE, start, text)
+            elif not any(is_middle_in(first.box, box) for box in own):
+                yield _Sentence(_distance(first.box, own[0]), start, text)
+
+
+def _distance(word: Box, figure: Box) -> float:
+    """Share of the page's height between the two; 0 beside it."""
+    return max(word.y0 - figure.y1, figure.y0 - word.y1, 0.0)

@@ -1,0 +1,307 @@
+"""Reads a document's own metadata where documents print it: title block, first tables, running lines.
+
+Every value is found verbatim on a page and keeps its place there. Labels come first, shapes second; what
+two places say differently is settled by weight, and what nothing settles is not said at all.
+
+Tells which language a document is written in.
+
+The method is langid.py's: a naive Bayes classifier over byte n-grams whose weight is the language, not
+the domain (Lui and Baldwin, "Cross-domain feature selection for language identification", 2011).
+
+Which of the values that were found may be said: of the sound ones that with the most weight.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from itertools import pairwise, zip_longest
+from typing import NamedTuple
+
+from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+from ingestion.extraction import dates, metadata_patterns
+from ingestion.extraction.metadata_patterns import IGNORED, NUMBER, Labelled, labelled, name_of
+from ingestion.layout.headings import EDGE
+from storage.models import MetadataField
+from storage.pdf.models import Line, ReadPdf
+from storage.text.word_boxes import rectangles
+
+MIN_WORDS = 20
+"""Of a page: fewer may be names and numbers only."""
+MAX_LETTERS = 4000
+MIN_PROBABILITY = 0.95
+
+
+def read_language(pdf: ReadPdf) -> MetadataField | None:
+    """The language of the first page with enough words, as an ISO 639-1 code; None when nothing is sure."""
+    page = next((one for one in pdf.pages if len(one.words) >= MIN_WORDS), None)
+    if page is None:
+        return None
+    code, probability = _identifier().classify(page.text[:MAX_LETTERS])
+    return MetadataField("language", str(code), page.number, ()) if probability >= MIN_PROBABILITY else None
+
+
+@cache
+def _identifier() -> LanguageIdentifier:
+    """Loaded when it is first wanted: that takes 0.8 s and 80 MB."""
+    identifier: LanguageIdentifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    return identifier
+
+
+MAX_VALUE_CHARS = 120
+
+
+class MetadataCandidate(NamedTuple):
+    """A value where it stands: text[start:end] of page ``page`` (from 0)."""
+
+    name: str
+    value: str
+    page: int
+    start: int
+    end: int
+    weight: int
+
+
+def checked(raw: MetadataCandidate, *, is_procedure: bool) -> Iterator[MetadataCandidate]:
+    """What of a value may be shown: nothing of a template's leftover, and of a number no version.
+
+    Args:
+        raw: what stands behind a label.
+        is_procedure: the document says that it is one, so that its number is an SOP's.
+    """
+    name = "sop_id" if raw.name == NUMBER and is_procedure else raw.name
+    if (
+        name not in (IGNORED, NUMBER)
+        and not metadata_patterns.is_nothing(raw.value)
+        and len(raw.value) <= MAX_VALUE_CHARS
+    ):
+        yield from _CHECKS.get(name, _text)(raw._replace(name=name))
+
+
+def _text(raw: MetadataCandidate) -> Iterator[MetadataCandidate]:
+    if any(char.isalpha() for char in raw.value):
+        yield raw
+
+
+def _date(raw: MetadataCandidate) -> Iterator[MetadataCandidate]:
+    if printed := dates.find_date(raw.value):
+        yield raw._replace(value=printed.text, end=raw.start + len(printed.text))
+
+
+def _version(raw: MetadataCandidate) -> Iterator[MetadataCandidate]:
+    if (version := metadata_patterns.find_version(raw.value)) and dates.find_date(raw.value) is None:
+        yield _sub_value(raw, version, "version")
+
+
+def _id(raw: MetadataCandidate) -> Iterator[MetadataCandidate]:
+    found = metadata_patterns.find_id(raw.value)
+    if found is None or dates.find_date(raw.value) is not None:
+        return
+    yield raw._replace(value=raw.value[: found.end()], end=raw.start + found.end())
+    if version := metadata_patterns.find_version_behind(raw.value, found.end()):
+        yield _sub_value(raw, version, "version", name="version")
+
+
+_CHECKS = {"sop_id": _id, "version": _version, "effective": _date, "last_updated": _date}
+
+
+def _sub_value(
+    raw: MetadataCandidate, found: re.Match[str], group: str, *, name: str | None = None
+) -> MetadataCandidate:
+    start, end = found.span(group)
+    return raw._replace(
+        name=name or raw.name, value=found[group], start=raw.start + start, end=raw.start + end
+    )
+
+
+def chosen(found: Iterable[MetadataCandidate]) -> dict[str, MetadataCandidate]:
+    """The value of each field with the most weight; none where two have the same."""
+    by_name: dict[str, list[MetadataCandidate]] = {}
+    for one in found:
+        by_name.setdefault(one.name, []).append(one)
+    best_ones = {}
+    for name, ones in by_name.items():
+        weights: Counter[str] = Counter()
+        for one in ones:
+            weights[_key(one.value)] += one.weight
+        (best, most), *others = weights.most_common()
+        if not others or others[0][1] < most:
+            best_ones[name] = next(one for one in ones if _key(one.value) == best)
+    return best_ones
+
+
+def _key(value: str) -> str:
+    return metadata_patterns.one_kind_of_hyphen(value).casefold()
+
+
+BLOCK_LINES = 40
+"""Lines of the first page among which a title block is looked for."""
+HEAD_LINES = 12
+"""Of these the first ones, where shapes say something without a label."""
+RUNNING_SHARE = 0.5
+"""A line at the edge of so many of the further pages speaks for the document."""
+LABEL_WEIGHT, RUNNING_WEIGHT, SHAPE_WEIGHT = 3, 2, 1
+
+_NUMBERED = re.compile(r"\s*\d{1,2}(?:\.\d{1,2})*\.?\s+[^\W\d_]")
+_SECTION = re.compile(r"\s*(?:(?:table of )?contents|abstract)\s*", re.IGNORECASE)
+_CELL = re.compile(r"(?:(?! {2,}).)+")
+
+
+def read_metadata(pdf: ReadPdf) -> dict[str, MetadataField]:
+    """The fields of a document by name; those that it does not print are left out.
+
+    All are verbatim but the language, which is told from the text of a page.
+    """
+    head, further = _head(pdf), _running(pdf)
+    found = [*_in_block(head), *further]
+    is_procedure = any(metadata_patterns.is_procedure(row.text) for row in head)
+    sound = [one for raw in found for one in checked(raw, is_procedure=is_procedure)]
+    shaped = [*_shapes(head[:HEAD_LINES]), *_letterhead(head, sound)]
+    is_day_first = dates.order(one.value for one in found)
+    printed = {name: _field(pdf, one, is_day_first) for name, one in chosen([*sound, *shaped]).items()}
+    language = read_language(pdf)
+    return {**printed, language.name: language} if language else printed
+
+
+class _Row(NamedTuple):
+    page: int
+    line: Line
+    text: str
+
+    def cells(self) -> list[tuple[str, int, int]]:
+        """(text, start, end) of each, as offsets of the page."""
+        found = (
+            (one.group(), one.start() + self.line.start)
+            for one in _CELL.finditer(self.text)
+            if one.group().strip()
+        )
+        return [
+            (text.strip(), at + len(text) - len(text.lstrip()), at + len(text.rstrip())) for text, at in found
+        ]
+
+
+def _rows(pdf: ReadPdf, page: int) -> Iterator[_Row]:
+    text = pdf.pages[page].text
+    for line in pdf.lines[page]:
+        yield _Row(page, line, text[line.start : line.end])
+
+
+def _head(pdf: ReadPdf) -> list[_Row]:
+    """The first page's lines up to its first section."""
+    head: list[_Row] = []
+    for row in _rows(pdf, 0) if pdf.pages else ():
+        if len(head) == BLOCK_LINES or _NUMBERED.match(row.text) or _SECTION.fullmatch(row.text):
+            break
+        head.append(row)
+    return head
+
+
+def _in_block(head: Sequence[_Row]) -> Iterator[MetadataCandidate]:
+    """Labelled values: behind their labels, in the cell beside them, or in the row under them."""
+    for number, row in enumerate(head):
+        below = head[number + 1 :]
+        if table := _table(row, below):
+            yield from table
+            continue
+        for one in labelled(row.text):
+            yield _found(row, one, LABEL_WEIGHT, below)
+        yield from _beside(row)
+
+
+def _table(row: _Row, below: Sequence[_Row]) -> list[MetadataCandidate]:
+    """Values under a row of nothing but labels."""
+    heads, cells = row.cells(), below[0].cells() if below else []
+    names = [name_of(head) for head, _, _ in heads]
+    if len(heads) < 2 or len(heads) != len(cells) or None in names:
+        return []
+    pairs = zip(names, cells, strict=True)
+    return [
+        MetadataCandidate(name or IGNORED, text, row.page, start, end, LABEL_WEIGHT)
+        for name, (text, start, end) in pairs
+    ]
+
+
+def _beside(row: _Row) -> Iterator[MetadataCandidate]:
+    """A cell that is a label without a colon, and the cell after it."""
+    for (head, _, _), (text, start, end) in pairwise(row.cells()):
+        name = None if head.endswith(":") else name_of(head)
+        if name is not None and name_of(text) is None:
+            yield MetadataCandidate(name, text, row.page, start, end, LABEL_WEIGHT)
+
+
+def _running(pdf: ReadPdf) -> Iterator[MetadataCandidate]:
+    """Labelled values of the lines at the edges of most pages after the first one."""
+    found: dict[tuple[str, str], list[MetadataCandidate]] = {}
+    for row in (row for number in range(1, len(pdf.pages)) for row in _rows(pdf, number)):
+        if row.line.box.y1 < EDGE or row.line.box.y0 > 1 - EDGE:
+            for one in labelled(row.text):
+                found.setdefault((one.name, one.value), []).append(_found(row, one, RUNNING_WEIGHT, ()))
+    least = RUNNING_SHARE * (len(pdf.pages) - 1)
+    return (ones[0] for ones in found.values() if len(ones) >= least)
+
+
+def _found(row: _Row, one: Labelled, weight: int, below: Iterable[_Row]) -> MetadataCandidate:
+    """A labelled value; a title may go on in the lines under it."""
+    end, value = row.line.start + one.end, one.value
+    for more in below if one.name == "title" else ():
+        if (
+            labelled(more.text)
+            or more.line.size != row.line.size
+            or more.line.box.x0 < row.line.box.x0 + 0.02
+        ):
+            break
+        end, value = more.line.end, _joined(value, more.text)
+    return MetadataCandidate(
+        one.name, " ".join(value.split()), row.page, row.line.start + one.start, end, weight
+    )
+
+
+def _joined(text: str, more: str) -> str:
+    """A word that is cut at a line's end is put together again."""
+    is_cut = text.endswith("-") and text[-2:-1].islower() and more[:1].islower()
+    return text[:-1] + more if is_cut else f"{text} {more}"
+
+
+def _shapes(head: Sequence[_Row]) -> Iterator[MetadataCandidate]:
+    """What needs no label: an SOP's number, ``IT Department``, the kind of document."""
+    for row in head:
+        for one in metadata_patterns.shaped_ids(row.text):
+            start, end = one.span()
+            yield _part(row, "sop_id", row.text[start:end], row.line.start + start)
+        for text, start, _ in row.cells():
+            if department := metadata_patterns.find_department(text):
+                yield _part(row, "department", department["name"], start)
+            if kind := metadata_patterns.find_kind(text):
+                yield _part(row, "document_type", kind.group(), start + kind.start())
+
+
+def _part(row: _Row, name: str, value: str, start: int) -> MetadataCandidate:
+    return MetadataCandidate(name, value, row.page, start, start + len(value), SHAPE_WEIGHT)
+
+
+def _letterhead(head: Sequence[_Row], labels: Iterable[MetadataCandidate]) -> list[MetadataCandidate]:
+    """The organisation above everything that is labelled; its name may fill two lines."""
+    first = min((one.start for one in labels if one.page == 0), default=None)
+    lines = [row for row in head if first is None or row.line.end < first][:4]
+    for row, below in zip_longest(lines, lines[1:]):
+        for text, start, _ in row.cells():
+            if metadata_patterns.is_organisation(text):
+                return [_part(row, "organisation", text, start)]
+        both = (
+            f"{row.text.strip()} {below.text.strip()}" if below and row.line.size == below.line.size else ""
+        )
+        if metadata_patterns.is_organisation(both):
+            return [MetadataCandidate("organisation", both, 0, row.line.start, below.line.end, SHAPE_WEIGHT)]
+    return []
+
+
+def _field(pdf: ReadPdf, one: MetadataCandidate, is_day_first: bool | None) -> MetadataField:
+    """As it is shown."""
+    page = pdf.pages[one.page]
+    boxes = rectangles(page.words, one.start, one.end).get(page.number, [])
+    printed = dates.find_date(one.value, is_day_first=is_day_first) if one.name in dates.FIELDS else None
+    day = printed.day.isoformat() if printed and printed.day else None
+    return MetadataField(one.name, one.value, page.number, tuple(boxes), day)

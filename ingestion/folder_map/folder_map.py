@@ -1,0 +1,328 @@
+"""What a folder map must not say: unknown places, malformed channels, one folder inside another.
+
+Reads ``folders.toml``, in which admins say which folders feed which channels.
+
+A file with a mistake is worth nothing as a whole: whoever watches keeps the mapping it has.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from ingestion.sources import open_source
+from ingestion.sources.shares.address import read_address
+from ingestion.sources.watchdog import real_path
+from storage.chat.channels import is_folder_name
+from storage.config_file import KeyPath, Lines, NotToml, read_toml
+from storage.errors import InvalidTenant, SettingsError
+from storage.models import TenantName
+from storage.settings import fault_of
+
+_CHAT = ("sl_", "ms_")
+
+
+@dataclass(frozen=True, slots=True)
+class FolderMapEntry:
+    """One folder that is to feed one channel."""
+
+    location: str
+    """As the folder's row will hold it: an absolute path, or a URL in one spelling."""
+    channel: str
+    """A tenant name, or the name of a local channel."""
+    name: str | None = None
+    """What people call the channel."""
+    every: float | None = None
+    """Seconds between two scans; None: as the settings say."""
+    is_paused: bool = False
+    ask_from_share: float | None = None
+    """An admin is asked when more than this share of the channel vanished; None: as the settings say."""
+    passwords: tuple[str, ...] = ()
+    """References to the passwords of its PDFs."""
+    key: KeyPath = ()
+    """Where the map says so."""
+
+
+class _Root(NamedTuple):
+    """Where a location really lies: its server, or '' for this machine, and its path, name by name."""
+
+    server: str
+    parts: tuple[str, ...]
+
+    def holds(self, other: _Root) -> bool:
+        return self.server == other.server and other.parts[: len(self.parts)] == self.parts
+
+
+Fault = tuple[KeyPath, str]
+"""Where, and a sentence that says what to do."""
+
+
+def resolve_location(location: str, home: Path) -> str:
+    """A location as the tables hold it; a path that is not absolute starts in the home."""
+    if "://" in location:
+        try:
+            return str(read_address(location))
+        except SettingsError:
+            return location  # the check of the location will say so
+    return os.path.normpath(home / Path(location).expanduser())
+
+
+def faults(
+    entries: Sequence[FolderMapEntry], names: Mapping[str, str], home: Path, inbox: Path
+) -> Iterator[Fault]:
+    """Everything that is wrong with these wishes together."""
+    for channel in names:
+        yield from _channel_faults(("names", channel), channel, names[channel])
+    roots: dict[KeyPath, _Root] = {}
+    for entry in entries:
+        yield from _channel_faults(entry.key, entry.channel, entry.name)
+        if entry.key in roots:
+            continue
+        yield from _password_faults(entry)
+        sentence = _location_fault(entry.location)
+        if sentence is not None:
+            yield (*entry.key, "location"), sentence
+        else:
+            roots[entry.key] = _root(entry.location)
+    yield from _name_faults(entries, names)
+    yield from _doubles(entries)
+    yield from _nested(entries, roots)
+    yield from _around_home(roots, home, inbox)
+
+
+def _location_fault(location: str) -> str | None:
+    """Why nothing can ever be watched there; a place that is only away is no mistake."""
+    if "\0" in location:
+        return "location: a path cannot hold a NUL"
+    try:
+        open_source(location).close()
+    except SettingsError as error:
+        return f"location: {error}"
+    return None
+
+
+def _password_faults(entry: FolderMapEntry) -> Iterator[Fault]:
+    """Every sentence once, and none with what was written: it may be a password."""
+    for sentence in dict.fromkeys(map(fault_of, entry.passwords)):
+        if sentence is not None:
+            yield (*entry.key, "passwords"), f"passwords: {sentence}"
+
+
+def _channel_faults(key: KeyPath, channel: str, name: str | None) -> Iterator[Fault]:
+    where = key if key[0] == "names" else (*key, "channel")
+    try:
+        tenant: str | None = TenantName(channel)
+    except InvalidTenant:
+        tenant = None
+    if tenant is not None and not channel.startswith("lo_"):
+        return
+    if channel.startswith((*_CHAT, "#")) or not (tenant or is_folder_name(channel)):
+        yield (
+            where,
+            f"channel {channel!r} is malformed: copy it from `footnote channels`, or name a local one",
+        )
+    elif name not in (None, channel):
+        yield where, f"channel {channel!r} is a local one and cannot be called otherwise: leave its name out"
+
+
+def _name_faults(entries: Sequence[FolderMapEntry], names: Mapping[str, str]) -> Iterator[Fault]:
+    called = dict(names)
+    for entry in entries:
+        if entry.name is not None and called.setdefault(entry.channel, entry.name) != entry.name:
+            yield (
+                (*entry.key, "name"),
+                f"channel {entry.channel!r} is called {called[entry.channel]!r} elsewhere: choose one name",
+            )
+
+
+def _doubles(entries: Sequence[FolderMapEntry]) -> Iterator[Fault]:
+    seen = set()
+    for entry in entries:
+        if (entry.location, entry.channel) in seen:
+            yield (
+                (*entry.key, "location"),
+                f"this folder feeds {entry.channel!r} already: take one of the two away",
+            )
+        seen.add((entry.location, entry.channel))
+
+
+def _nested(entries: Sequence[FolderMapEntry], roots: Mapping[KeyPath, _Root]) -> Iterator[Fault]:
+    """Folders inside one another, and one folder in two spellings; sorted, an outer one comes first."""
+    spelled = {entry.key: entry.location for entry in entries if entry.key in roots}
+    ordered = sorted(spelled, key=lambda key: roots[key])
+    around: list[KeyPath] = []
+    for key in ordered:
+        while around and not roots[around[-1]].holds(roots[key]):
+            around.pop()
+        if around and roots[around[-1]] != roots[key]:
+            yield (
+                (*key, "location"),
+                f"this folder lies inside {spelled[around[-1]]}, which is watched too: keep them apart",
+            )
+        elif around and spelled[around[-1]] != spelled[key]:
+            yield (
+                (*key, "location"),
+                f"this is the same folder as {spelled[around[-1]]}: spell it the same way",
+            )
+        around.append(key)
+
+
+def _around_home(roots: Mapping[KeyPath, _Root], home: Path, inbox: Path) -> Iterator[Fault]:
+    kept, dropped = _root(str(home)), _root(str(inbox))
+    for key, root in roots.items():
+        if root.holds(kept):
+            yield (*key, "location"), "this folder holds our own home: watch a folder beside or below it"
+        elif root.holds(dropped) or dropped.holds(root):
+            yield (
+                (*key, "location"),
+                "this folder and the inbox lie in one another; folders in the inbox need no entry",
+            )
+
+
+def _root(location: str) -> _Root:
+    if "://" in location:
+        address = read_address(location)
+        return _Root(f"{address.protocol}://{address.server}", address.parts)
+    return _Root("", Path(real_path(location)).parts)
+
+
+MAP_NAME = "folders.toml"
+MAX_PASSWORDS = 50
+"""Of one folder: each costs a hundredth of a second for every page of a locked PDF that is drawn."""
+_WORDS = {
+    "extra_forbidden": "is not known here; check its spelling",
+    "missing": "is missing",
+}
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class FolderMapMistake:
+    """Something in the file that has to be put right."""
+
+    line: int
+    sentence: str
+
+    def __str__(self) -> str:
+        return f"{MAP_NAME}:{self.line}: {self.sentence}"
+
+
+class InvalidFolderMap(Exception):
+    """The file says nothing that could be followed; ``mistakes`` says why."""
+
+    def __init__(self, mistakes: list[FolderMapMistake]) -> None:
+        super().__init__("\n".join(map(str, mistakes)))
+        self.mistakes = sorted(mistakes)
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class _Place(_Table):
+    """A folder and how it is watched."""
+
+    location: str = Field(min_length=1)
+    every: float | None = Field(None, ge=0.2, le=86_400)
+    pause: bool = False
+    ask_before_deleting_share: float | None = Field(None, gt=0, le=1)
+    passwords: list[str] = Field([], max_length=MAX_PASSWORDS)
+
+
+class _Folder(_Place):
+    channel: str = Field(min_length=1)
+    name: str | None = Field(None, min_length=1, max_length=80)
+
+
+class _Library(_Table):
+    channels: list[str] = Field(min_length=1)
+    folder: list[_Place] = Field(min_length=1)
+
+
+class _Map(_Table):
+    names: dict[str, str] = {}
+    folder: list[_Folder] = []
+    library: dict[str, _Library] = {}
+
+
+def check_map(path: Path, inbox: Path | None = None) -> list[FolderMapMistake]:
+    """Everything that is wrong in a map, by line; nothing is watched, written or asked over a network.
+
+    Args:
+        path: ``folders.toml`` in its home.
+        inbox: the watched inbox; by default the one in the home.
+    """
+    try:
+        read_map(path.read_bytes(), path.parent, inbox or path.parent / "inbox")
+    except InvalidFolderMap as invalid:
+        return invalid.mistakes
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        return [FolderMapMistake(1, f"the file cannot be read: {error.strerror}")]
+    return []
+
+
+def read_map(data: bytes, home: Path, inbox: Path) -> list[FolderMapEntry]:
+    """What a map asks for: one wish for each folder and channel.
+
+    Args:
+        data: the bytes of the file.
+        home: the folder that it lies in; relative locations start there.
+        inbox: the watched inbox, which the map has to leave alone.
+
+    Raises:
+        InvalidFolderMap: with every mistake that could be found.
+    """
+    try:
+        values, lines = read_toml(data)
+    except NotToml as error:
+        raise InvalidFolderMap([FolderMapMistake(error.line, error.sentence)]) from None
+    try:
+        asked = _Map.model_validate(values)
+    except ValidationError as error:
+        raise InvalidFolderMap(
+            [_mistake(lines, one["loc"], one["type"], one["msg"]) for one in error.errors()]
+        ) from None
+    entries = list(_entries(asked, home))
+    found = [
+        FolderMapMistake(lines.of(key), sentence)
+        for key, sentence in faults(entries, asked.names, home, inbox)
+    ]
+    if found:
+        raise InvalidFolderMap(found)
+    return entries
+
+
+def _mistake(lines: Lines, key: KeyPath, kind: str, message: str) -> FolderMapMistake:
+    name = next((part for part in reversed(key) if isinstance(part, str)), "this")
+    words = _WORDS.get(kind) or message[0].lower() + message[1:]
+    return FolderMapMistake(lines.of(key), f"{name}: {words}" if kind not in _WORDS else f"{name} {words}")
+
+
+def _entries(asked: _Map, home: Path) -> Iterator[FolderMapEntry]:
+    for index, folder in enumerate(asked.folder):
+        name = folder.name or asked.names.get(folder.channel)
+        yield _entry(folder, folder.channel, name, home, ("folder", index))
+    for title, library in asked.library.items():
+        for channel in library.channels:
+            for index, place in enumerate(library.folder):
+                key: KeyPath = ("library", title, "folder", index)
+                yield _entry(place, channel, asked.names.get(channel), home, key)
+
+
+def _entry(place: _Place, channel: str, name: str | None, home: Path, key: KeyPath) -> FolderMapEntry:
+    return FolderMapEntry(
+        location=resolve_location(place.location, home),
+        channel=channel,
+        name=name,
+        every=place.every,
+        is_paused=place.pause,
+        ask_from_share=place.ask_before_deleting_share,
+        passwords=tuple(place.passwords),
+        key=key,
+    )

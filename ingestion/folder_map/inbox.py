@@ -1,0 +1,149 @@
+"""Finds the channels of an inbox: each folder in it feeds the channel of its name."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Collection, Iterable
+from pathlib import Path
+
+from ingestion.jobs.threads import run_in_thread
+from ingestion.settings import REMEMBERED_SECONDS
+from ingestion.sources.local import first_level
+from ingestion.sources.watchdog import ShareTimeout, Watchdog
+from storage.chat.channels import Channels
+from storage.clock import steady_seconds
+from storage.errors import UnknownChannel
+from storage.folders.folder_leases import FolderLeases
+from storage.folders.folders import Folder, Folders
+from storage.models import Channel
+
+TIMEOUT_SECONDS = 20.0
+"""How long an inbox may take to be listed: it may lie on a share, and shares hang."""
+_LEFT_BEHIND = (
+    "The inbox is elsewhere now, where the channel has a folder of this name too: nobody looks into this "
+    "one. Move its files over, or start with the inbox that it lies in (FOOTNOTE_INBOX)."
+)
+_log = logging.getLogger(__name__)
+
+
+class WatchedInbox:
+    """A folder whose first-level folders are channels, also those that appear while we run."""
+
+    def __init__(self, root: Path, channels: Channels, folders: Folders, leases: FolderLeases) -> None:
+        self._root = root
+        self._leases = leases
+        self._channels = channels
+        self._folders = folders
+        self._known: dict[str, int | None] = {}
+        """Name -> its folder; None when no channel can have the name."""
+        self._loose: list[str] = []
+        self._is_well = True
+        self._watchdog = Watchdog(TIMEOUT_SECONDS)
+        self._asked_at = steady_seconds()
+
+    async def known(self) -> list[Folder]:
+        """The folders watched before; one that is gone now is an outage, not a deletion.
+
+        Those of an inbox that lay elsewhere, as in a home that was moved, are looked for in this one.
+        """
+        watched = [await self._here(folder) for folder in await self._folders.watched(origin="inbox")]
+        here = [folder for folder in watched if folder is not None]
+        self._known = {Path(folder.location).name: folder.id for folder in here}
+        return here
+
+    async def _here(self, folder: Folder) -> Folder | None:
+        before = Path(folder.location)
+        if before.parent == self._root:
+            return folder
+        if not await self._leases.take(folder.location):
+            return None  # a living process watches another inbox of this home
+        moved = await self._folders.move_to(folder.id, str(self._root / before.name))
+        if moved is None:
+            await self._leases.release(folder.location)
+            await self._folders.report(folder.id, _LEFT_BEHIND)
+        else:
+            _log.warning("folder=%d is looked for in this inbox from now on; it was in another", folder.id)
+        return moved
+
+    async def make(self) -> None:
+        """Make the inbox, for people to find.
+
+        Raises:
+            OSError: it cannot be made.
+        """
+        await asyncio.to_thread(self._root.mkdir, parents=True, exist_ok=True)
+
+    async def follow(self) -> tuple[list[Folder], set[int]]:
+        """(folders that were not there at the last look, ids of those that are forgotten from now on).
+
+        A folder is forgotten when somebody removed it and nothing in it answers any more.
+        """
+        try:
+            names, loose = await run_in_thread(
+                lambda: self._watchdog.call(lambda _heartbeat: first_level(self._root))
+            )
+        except ShareTimeout as error:
+            self._say(f"the inbox cannot be listed. {error}", is_well=False)
+            return [], set()
+        except OSError as error:
+            self._say(f"the inbox cannot be listed: {error.strerror}", is_well=False)
+            return [], set()
+        self._say("the inbox can be listed again", is_well=True)
+        self._report_loose(loose)
+        forgotten = await self._forget_with_others()
+        found = [await self._watch(name) for name in names if name not in self._known]
+        forgotten |= await self._forget_without(names)
+        return [folder for folder in found if folder is not None], forgotten
+
+    async def _forget_with_others(self) -> set[int]:
+        """Folders that another process forgot while we saw nothing, asked seldom: what is back is new."""
+        if steady_seconds() - self._asked_at < REMEMBERED_SECONDS:
+            return set()
+        self._asked_at = steady_seconds()
+        watched = {folder.id for folder in await self._folders.watched()}
+        forgotten = {id for id in self._known.values() if id is not None and id not in watched}
+        self._known = {name: id for name, id in self._known.items() if id not in forgotten}
+        return forgotten
+
+    async def _forget_without(self, names: Collection[str]) -> set[int]:
+        missing = {id: name for name, id in self._known.items() if id is not None and name not in names}
+        forgotten = await self._folders.forget_empty(missing) if missing else set()
+        for folder in forgotten:
+            del self._known[missing[folder]]
+            _log.info("folder=%d was removed from the inbox and is forgotten", folder)
+        return forgotten
+
+    async def _watch(self, name: str) -> Folder | None:
+        channel = await channel_of_folder(self._channels, name)
+        if channel is None:
+            _log.warning("a folder of the inbox is passed over: no channel can have its name")
+            self._known[name] = None
+            return None
+        folder = await self._folders.ensure(channel.id, str(self._root / name), watched=True, origin="inbox")
+        self._known[name] = folder.id
+        return folder
+
+    def _report_loose(self, loose: Iterable[str]) -> None:
+        if new := set(loose) - set(self._loose):
+            _log.warning(
+                "%d PDFs lie loose in the inbox, where nobody reads them: move them into a channel's folder",
+                len(new),
+            )
+        self._loose = list(loose)
+
+    def _say(self, sentence: str, *, is_well: bool) -> None:
+        if is_well is not self._is_well:
+            _log.warning(sentence)
+        self._is_well = is_well
+
+
+async def channel_of_folder(channels: Channels, name: str) -> Channel | None:
+    """The channel a folder of this name feeds: a Slack or Teams tenant's, else the local one so called.
+
+    None when no channel can have the name.
+    """
+    try:
+        return await channels.ensure_named(name)
+    except UnknownChannel:
+        return None

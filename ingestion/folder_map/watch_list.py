@@ -1,0 +1,188 @@
+"""Keeps the folders of ``folders.toml`` in force: every change of the file, and never a mistake in it.
+
+Everything that is to be watched: the folders of the inbox, and those of the map.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from ingestion.folder_map.folder_map import FolderMapEntry, FolderMapMistake, InvalidFolderMap, read_map
+from ingestion.folder_map.inbox import WatchedInbox
+from ingestion.jobs.threads import run_in_thread
+from storage.chat.channels import Channels
+from storage.folders.folders import Folder, Folders
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class WatchTarget:
+    """A folder that is to be watched, and how."""
+
+    folder: Folder
+    entry: FolderMapEntry
+
+
+class _Saved(NamedTuple):
+    """A map as it was saved: the same text saved again counts, for what lay between was perhaps not seen.
+
+    Another process that saw it has unmapped what was not in it.
+    """
+
+    changed_ns: int
+    data: bytes
+
+
+class FolderMap:
+    """The folder map as it is in force."""
+
+    def __init__(self, path: Path, inbox: Path, channels: Channels, folders: Folders) -> None:
+        """Follow the map at ``path``, which leaves the inbox alone."""
+        self._path = path
+        self._inbox = inbox
+        self._channels = channels
+        self._folders = folders
+        self._in_force: _Saved | None = None
+        self._last: _Saved | None = None
+        self.targets: list[WatchTarget] = []
+        """What the map asks for."""
+        self.mistakes: list[FolderMapMistake] = []
+        """Why the file as it is now is not in force."""
+
+    async def begin(self) -> None:
+        """Put the file in force as it is; after a mistake, what was in force before.
+
+        Raises:
+            DatabaseUnavailable: the database does not work.
+        """
+        known = await self._folders.watched(origin="map")
+        self.targets = [WatchTarget(one, FolderMapEntry(one.location, "")) for one in known]
+        with suppress(OSError):
+            self._last = await run_in_thread(self._read)
+        await self.follow()
+        if self._in_force is None:
+            await self._recall()
+
+    async def follow(self) -> bool:
+        """Take over what changed, once two looks at the file were equal; returns whether anything did.
+
+        Raises:
+            DatabaseUnavailable: the database does not work; the next look tries again.
+        """
+        try:
+            saved, before = await run_in_thread(self._read), self._last
+            self._last = saved
+            if saved != before or saved == self._in_force:
+                return False
+            entries = await run_in_thread(lambda: self._entries(saved.data))
+        except OSError as error:
+            self._say([FolderMapMistake(1, f"the file cannot be read: {error.strerror}")])
+            return False
+        except InvalidFolderMap as invalid:
+            self._say(invalid.mistakes)
+            return False
+        await self._folders.keep_map(saved.data.decode())
+        await self._put_in_force(entries)
+        self._in_force, self.mistakes = saved, []
+        return True
+
+    async def _recall(self) -> None:
+        """Put the last map that was valid in force again, with its pauses, rhythms and shares."""
+        kept = (await self._folders.kept_map() or "").encode()
+        with suppress(InvalidFolderMap):
+            await self._put_in_force(await run_in_thread(lambda: self._entries(kept)))
+
+    def _read(self) -> _Saved:
+        """The file as it is now; empty when there is none."""
+        try:
+            with self._path.open("rb") as file:
+                return _Saved(os.fstat(file.fileno()).st_ctime_ns, file.read())
+        except FileNotFoundError:
+            return _Saved(0, b"")
+
+    def _entries(self, data: bytes) -> list[FolderMapEntry]:
+        if not data.strip() and self.targets:
+            sentence = (
+                "the file is gone or empty, so all stays as it was; to unmap all, leave a comment in it"
+            )
+            raise InvalidFolderMap([FolderMapMistake(1, sentence)])
+        return read_map(data, self._path.parent, self._inbox)
+
+    async def _put_in_force(self, entries: list[FolderMapEntry]) -> None:
+        targets = []
+        for entry in entries:
+            channel = await self._channels.ensure_named(entry.channel, entry.name)
+            folder = await self._folders.ensure(
+                channel.id, entry.location, watched=True, origin="map", passwords=entry.passwords
+            )
+            targets.append(WatchTarget(folder, entry))
+        before = {one.id for one in await self._folders.watched(origin="map")}
+        known = {one.folder.id for one in self.targets}
+        self.targets = targets
+        for one in targets:
+            if one.folder.id not in known:
+                _log.info("folder=%d is mapped to channel=%d", one.folder.id, one.folder.channel_id)
+        for unmapped in sorted(before - {one.folder.id for one in targets}):
+            deleted = await self._folders.unmap([unmapped])
+            _log.info("folder=%d is mapped no longer; %d documents deleted", unmapped, deleted)
+
+    def _say(self, mistakes: list[FolderMapMistake]) -> None:
+        if mistakes != self.mistakes:
+            lines = ", ".join(str(one.line) for one in mistakes)
+            _log.warning(
+                "the folder map has mistakes (line %s): the old mapping stays in force; "
+                "`footnote folders --check` names them",
+                lines,
+            )
+        self.mistakes = mistakes
+
+
+class WatchList:
+    """What the admins want, as of the last look at the inbox and the map."""
+
+    def __init__(self, inbox: WatchedInbox, mapped: FolderMap | None) -> None:
+        """Follow an inbox and, where there is one, a map."""
+        self._inbox = inbox
+        self._mapped = mapped
+        self._in_inbox: list[WatchTarget] = []
+
+    async def begin(self) -> list[WatchTarget]:
+        """What is wanted at the start.
+
+        Raises:
+            DatabaseUnavailable: the database does not work.
+            OSError: the inbox is new and cannot be made.
+        """
+        self._in_inbox = _plainly(await self._inbox.known())
+        if not self._in_inbox:
+            await self._inbox.make()
+        if self._mapped is not None:
+            await self._mapped.begin()
+        return self._all()
+
+    async def follow(self) -> list[WatchTarget] | None:
+        """What is wanted now; None when nothing has changed.
+
+        Raises:
+            DatabaseUnavailable: the database does not work; the next call tries again.
+        """
+        new, forgotten = await self._inbox.follow()
+        kept = [one for one in self._in_inbox if one.folder.id not in forgotten]
+        self._in_inbox = kept + _plainly(new)
+        has_changed = self._mapped is not None and await self._mapped.follow()
+        return self._all() if new or forgotten or has_changed else None
+
+    def _all(self) -> list[WatchTarget]:
+        return self._in_inbox + (self._mapped.targets if self._mapped else [])
+
+
+def _plainly(folders: Iterable[Folder]) -> list[WatchTarget]:
+    """Folders of the inbox, watched as the settings say."""
+    return [WatchTarget(folder, FolderMapEntry(folder.location, "")) for folder in folders]

@@ -1,0 +1,122 @@
+"""Processes beside the service for the computing that reading needs, so that no question waits for it.
+
+Python computes in one thread at a time: a service that cuts and analyses in its own threads answers
+questions several times slower meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from contextlib import suppress
+from typing import Any
+
+from storage import errors
+from storage.errors import DocumentError, EngineStartError, ReaderKilled
+from storage.pdf.protocol import READY
+
+MAX_ANSWER_BYTES = 256 * 1024 * 1024
+SECONDS = 900
+"""Wall clock that a job may take; a dense document of 5,000 pages takes a twentieth."""
+
+START_SECONDS = 60
+
+PROGRAM = "ingestion.compute_program"
+
+_FAULT = "This file runs into a fault of this program ({})."
+_INHERITED_VARIABLES = ("PATH", "LANG", "TMPDIR")
+"""What a side process sees of our environment: none of our secrets."""
+
+
+class ComputePool:
+    """At most so many side processes; each is started when it is first needed, and does one job at a time."""
+
+    def __init__(self, most: int, program: str = PROGRAM) -> None:
+        self._program = program
+        self._turns = asyncio.Semaphore(most)
+        self._idle: list[asyncio.subprocess.Process] = []
+
+    async def run(self, job: dict[str, Any], data: bytes = b"") -> Any:
+        """What comes of a job of ``side_program``.
+
+        Raises:
+            StorageError: as the job raised it.
+            ReaderKilled: the process died of the job, or the job took too long.
+            EngineStartError: a side process cannot be started.
+        """
+        async with self._turns:
+            process = self._idle.pop() if self._idle else await _start(self._program)
+            try:
+                async with asyncio.timeout(SECONDS):
+                    reply = await _ask(process, {**job, "bytes": len(data)}, data)
+            except TimeoutError:
+                await _end(process)
+                raise ReaderKilled("the file takes too long to be cut into chunks; split it") from None
+            except BaseException:
+                await _end(process)
+                raise
+            self._idle.append(process)
+        return _checked(reply)
+
+    async def aclose(self) -> None:
+        """End the processes that have nothing to do; a later job starts new ones."""
+        while self._idle:
+            await _end(self._idle.pop())
+
+
+async def _start(program: str) -> asyncio.subprocess.Process:
+    process = await _spawn(program)
+    try:
+        async with asyncio.timeout(START_SECONDS):
+            is_ready = process.stdout is not None and await process.stdout.readline() == READY
+    except TimeoutError:
+        is_ready = False
+    except BaseException:
+        await _end(process)
+        raise
+    if not is_ready:
+        await _end(process)
+        raise EngineStartError("a process for reading did not start; the lines above in the log say why")
+    return process
+
+
+async def _spawn(program: str) -> asyncio.subprocess.Process:
+    environment = {name: os.environ[name] for name in _INHERITED_VARIABLES if name in os.environ}
+    try:
+        return await asyncio.create_subprocess_exec(
+            sys.executable, "-I", "-m", program, str(os.getpid()),
+            env=environment, limit=MAX_ANSWER_BYTES,
+            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+            start_new_session=True,  # a Ctrl-C is for its owner, who ends it
+        )  # fmt: skip
+    except OSError as error:
+        raise EngineStartError(f"a process for reading cannot be started: {error.strerror}") from error
+
+
+async def _ask(process: asyncio.subprocess.Process, job: dict[str, Any], data: bytes) -> dict[str, Any]:
+    if process.stdin is None or process.stdout is None:
+        raise EngineStartError("a process for reading was started without its pipes")
+    with suppress(ConnectionError):  # it has died: the empty answer says so
+        process.stdin.writelines((json.dumps(job).encode() + b"\n", data))
+        await process.stdin.drain()
+    line = await process.stdout.readline()
+    if not line:
+        raise ReaderKilled("the system stopped the reader, most likely for want of memory; free some memory")
+    reply: dict[str, Any] = json.loads(line)
+    return reply
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    with suppress(ProcessLookupError):
+        process.kill()
+    await process.communicate()
+
+
+def _checked(reply: dict[str, Any]) -> Any:
+    """What a job made, or the error it ended with."""
+    if "error" in reply:
+        raise getattr(errors, reply["error"])(reply["message"])
+    if "fault" in reply:
+        raise DocumentError(_FAULT.format(reply["fault"]))
+    return reply["done"]

@@ -1,0 +1,173 @@
+"""Runs the steps that SQL says are due: urgent lanes first, each step under a lease that is kept alive."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeVar
+
+from storage.crash_points import reach
+from storage.errors import InfrastructureError
+from storage.sql.leases import Lease, Leases
+
+DRAIN_SECONDS = 5.0
+_log = logging.getLogger(__name__)
+
+
+class Claimed(Protocol):
+    """A step that is ours to do."""
+
+    @property
+    def lease(self) -> Lease:
+        """What makes it ours."""
+
+
+C = TypeVar("C", bound=Claimed)
+
+
+@dataclass(slots=True)
+class Lane(Generic[C]):
+    """One kind of step."""
+
+    claim: Callable[[], Awaitable[C | None]]
+    run: Callable[[C], Awaitable[None]]
+    fail: Callable[[C, Exception], Awaitable[None]]
+    let_go: Callable[[C], Awaitable[None]]
+    """Gives an unfinished step back when we stop."""
+    slots: int
+    """Steps at the same time."""
+    is_background: bool
+    """Waits while a step of any other lane runs or is due."""
+    running: set[asyncio.Task[None]] = field(default_factory=set)
+
+
+class Worker(Generic[C]):
+    """Claims and runs steps until it is stopped."""
+
+    def __init__(self, lanes: Sequence[Lane[C]], leases: Leases, quiet: asyncio.Event) -> None:
+        """Run ``lanes``, the most urgent first; ``quiet`` is set while only background steps run."""
+        self._lanes = lanes
+        self._leases = leases
+        self._woken = asyncio.Event()
+        self._quiet = quiet
+        self._loop: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin; ``wake`` makes it look for work."""
+        self._quiet.set()
+        self._loop = asyncio.create_task(self._fill_whenever_woken())
+        self.wake()
+
+    def wake(self) -> None:
+        """There may be work: something was taken, a step ended, or some time went by."""
+        self._woken.set()
+
+    async def stop(self) -> None:
+        """Take nothing new, let urgent steps end within seconds, and give the others back."""
+        if self._loop is None:
+            return
+        self._loop.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._loop
+        self._loop = None
+        for task in self._tasks(is_background=True):
+            task.cancel()
+        if urgent := self._tasks(is_background=False):
+            await asyncio.wait(urgent, timeout=DRAIN_SECONDS)
+        left = [task for lane in self._lanes for task in lane.running]
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+
+    async def drain(self) -> int:
+        """Do all that is due, one step after the other, and return how many steps that were.
+
+        For a worker that was not started.
+        """
+        self._quiet.set()
+        steps = 0
+        while (due := await self._most_urgent()) is not None:
+            await self._do(*due)
+            steps += 1
+        return steps
+
+    async def _most_urgent(self) -> tuple[Lane[C], C] | None:
+        for lane in self._lanes:
+            if (claim := await lane.claim()) is not None:
+                return lane, claim
+        return None
+
+    def _tasks(self, *, is_background: bool) -> list[asyncio.Task[None]]:
+        return [t for lane in self._lanes if lane.is_background is is_background for t in lane.running]
+
+    async def _fill_whenever_woken(self) -> None:
+        while True:
+            await self._woken.wait()
+            self._woken.clear()
+            try:
+                await self._fill()
+            except InfrastructureError as error:
+                _log.warning("no work can be taken: %s", error)
+            except Exception as error:
+                _log.error("no work can be taken: %s", type(error).__name__)
+
+    async def _fill(self) -> None:
+        """Start as many steps as there are slots; background ones only when nothing urgent runs."""
+        for lane in self._lanes:
+            if lane.is_background and self._tasks(is_background=False):
+                return
+            while len(lane.running) < lane.slots and (claim := await lane.claim()) is not None:
+                self._start(lane, claim)
+
+    def _start(self, lane: Lane[C], claim: C) -> None:
+        task = asyncio.create_task(self._do(lane, claim))
+        lane.running.add(task)
+        task.add_done_callback(lambda done: self._end(lane, done))
+        self._show_quiet()
+
+    def _end(self, lane: Lane[C], task: asyncio.Task[None]) -> None:
+        lane.running.discard(task)
+        self._show_quiet()
+        self.wake()
+
+    def _show_quiet(self) -> None:
+        if self._tasks(is_background=False):
+            self._quiet.clear()
+        else:
+            self._quiet.set()
+
+    async def _do(self, lane: Lane[C], claim: C) -> None:
+        """One step with its lease renewed; whatever becomes of it, the worker goes on."""
+        step = asyncio.current_task()
+        heart = asyncio.create_task(self._renew(claim.lease, step))
+        try:
+            reach("after-claim")
+            await lane.run(claim)
+        except asyncio.CancelledError:
+            await _record(lane.let_go(claim))
+            raise
+        except Exception as error:
+            await _record(lane.fail(claim, error))
+        finally:
+            heart.cancel()
+
+    async def _renew(self, lease: Lease, step: asyncio.Task[None] | None) -> None:
+        """Keep the lease; once it is lost, end the step, for somebody else does it now."""
+        is_ours = True
+        while is_ours:
+            await asyncio.sleep(self._leases.seconds / 3)
+            with suppress(InfrastructureError):
+                is_ours = await self._leases.renew(lease)
+        if step is not None:
+            step.cancel()
+
+
+async def _record(ending: Awaitable[None]) -> None:
+    """Write down how a step ended; when even that fails, the lease runs out and says it for us."""
+    try:
+        await ending
+    except InfrastructureError as error:
+        _log.warning("a step's end could not be recorded: %s", error)

@@ -1,0 +1,106 @@
+"""Corrects what the layout program said of a page by what is known of its lines.
+
+It takes a picture under text for a figure, and two tables with a heading between them for one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container, Iterator, Sequence
+from statistics import median
+
+from ingestion.layout.headings import MIN_SIZE_RATIO
+from storage.models import Box, Page
+from storage.pdf.models import BlockKind, Layout, Line, Region
+
+MAX_FIGURE_SHARE = 0.4
+"""What is called a figure and holds more of the page's words than this is text on a background."""
+
+MIN_FIGURE, MIN_SIDE, MAX_LOGO, LOGO_EDGE = 0.015, 0.05, 0.06, 0.1
+"""Shares of the page, and of its sides: pictures that say something, and logos at the first page's edges."""
+MIN_REPEATED, REPEATED_SHARE = 3, 0.2
+"""Pages at whose same place a picture stands that is a logo."""
+
+
+def repeated_figures(layout: Layout) -> frozenset[Box]:
+    """Pictures that stand at the same place of several pages: logos and ornaments."""
+    places = Counter(
+        _roughly(region.box)
+        for regions in layout.pages.values()
+        for region in regions
+        if region.kind is BlockKind.FIGURE
+    )
+    least = max(MIN_REPEATED, REPEATED_SHARE * len(layout.pages))
+    return frozenset(place for place, count in places.items() if count >= least)
+
+
+def _roughly(box: Box) -> Box:
+    return Box(*(round(side, 2) for side in box))
+
+
+def corrected(
+    page: Page, lines: Sequence[Line], regions: Sequence[Region], repeated: Container[Box] = ()
+) -> list[Region]:
+    """The regions of a page, in reading order; ``repeated`` are the document's own ornaments."""
+    most = MAX_FIGURE_SHARE * len(page.words)
+    boxes = [word.box for word in page.words]
+    found: list[Region] = []
+    for region in regions:
+        if region.kind is BlockKind.TABLE:
+            found += _parted(region, lines)
+        elif region.kind is not BlockKind.FIGURE or not (
+            _is_decoration(page, region.box, repeated)
+            or sum(is_middle_in(box, region.box) for box in boxes) > most
+        ):
+            found.append(region)
+    return found
+
+
+def _is_decoration(page: Page, figure: Box, repeated: Container[Box]) -> bool:
+    """A logo or an ornament: tiny, at the same place of other pages, or small at the first page's edge."""
+    width, height = figure.x1 - figure.x0, figure.y1 - figure.y0
+    is_small = width * height < MIN_FIGURE or min(width, height) < MIN_SIDE
+    is_at_edge = figure.y0 < LOGO_EDGE or figure.y1 > 1 - LOGO_EDGE
+    is_logo = page.number == 1 and is_at_edge and width * height < MAX_LOGO
+    return is_small or is_logo or _roughly(figure) in repeated
+
+
+def is_middle_in(box: Box, outer: Box) -> bool:
+    """Whether the middle of a box lies in another one."""
+    x, y = (box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2
+    return outer.x0 <= x <= outer.x1 and outer.y0 <= y <= outer.y1
+
+
+def _parted(table: Region, lines: Sequence[Line]) -> Iterator[Region]:
+    """A table, or the tables above and below the headings that stand in it."""
+    own = [line for line in lines if is_middle_in(line.box, table.box)]
+    top = table.box.y0
+    for heading in sorted(_headings(own), key=lambda line: line.box.y0):
+        yield from _slice(table, top, heading.box.y0)
+        yield Region(BlockKind.HEADING, heading.box)
+        top = heading.box.y1
+    yield from _slice(table, top, table.box.y1)
+
+
+def _headings(lines: Sequence[Line]) -> list[Line]:
+    """Bold lines, larger than the table's others, with nothing beside them."""
+    if not lines:
+        return []
+    size = median(line.size for line in lines) * MIN_SIZE_RATIO
+    large = [line for line in lines if line.is_bold and line.size >= size]
+    return [line for line in large if not any(_is_beside(line, other) for other in lines)]
+
+
+def _is_beside(line: Line, other: Line) -> bool:
+    return other is not line and other.box.y0 < (line.box.y0 + line.box.y1) / 2 < other.box.y1
+
+
+def _slice(table: Region, top: float, bottom: float) -> Iterator[Region]:
+    """The rows whose middle lies between two heights; a row that a heading crosses belongs below it."""
+    if (top, bottom) == (table.box.y0, table.box.y1):
+        yield table
+        return
+    cells = tuple(row for row in table.cells if any(box and top < (box.y0 + box.y1) / 2 for box in row))
+    cells = tuple(row for row in cells if all(not box or box.y0 < bottom for box in row))
+    if cells:
+        yield Region(BlockKind.TABLE, table.box._replace(y0=top, y1=bottom), cells)

@@ -1,0 +1,226 @@
+"""Joins what the layout program saw of a page with the words that the text program read there.
+
+The page's text is written anew, block after block in reading order, tables as Markdown; not a word of it
+is lost or changed, and each keeps its place on paper. Words stand in a block when their middle does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby, pairwise
+
+from ingestion.layout.layout_fixes import corrected, is_middle_in, repeated_figures
+from ingestion.layout.tables import Grid
+from storage.models import Box, Page, PlacedWord
+from storage.pdf.models import BlockKind, Layout, Line, ReadPdf, Region
+from storage.text.word_boxes import WordMap
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A part of a page's text: what a person would point at."""
+
+    kind: BlockKind
+    first_line: int
+    end_line: int
+    """Of the page's lines, the first one of the block and the one after its last."""
+    start: int
+    end: int
+    """Page.text[start:end] is the block."""
+    is_seen: bool = True
+    """Whether the layout program saw it; else it is what stood in no part that it saw."""
+    rows: tuple[tuple[int, int], ...] = ()
+    """Of a table: (start, end) of each row's Markdown."""
+    columns: int = 0
+    has_header: bool = False
+    """The first row names the columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArrangedPdf:
+    """A read PDF whose pages' texts stand in reading order."""
+
+    pdf: ReadPdf
+    blocks: tuple[tuple[Block, ...], ...]
+    """Of each page; none where its layout is not known."""
+    figures: Mapping[int, Sequence[Region]]
+    """Page (from 1) -> its pictures and charts, decoration left out."""
+
+
+def arrange(pdf: ReadPdf, layout: Layout) -> ArrangedPdf:
+    """The same words on the same pages, in the order and the blocks that the layout says."""
+    pages: list[Page] = []
+    lines: list[tuple[Line, ...]] = []
+    blocks: list[tuple[Block, ...]] = []
+    figures: dict[int, list[Region]] = {}
+    repeated = repeated_figures(layout)
+    for page, own in zip(pdf.pages, pdf.lines, strict=True):
+        regions = layout.pages.get(page.number)
+        if regions is None:
+            pages.append(page)
+            lines.append(own)
+            blocks.append(())
+            continue
+        writer = _Writer(page, own)
+        sound = corrected(page, own, regions, repeated)
+        figures[page.number] = [region for region in sound if region.kind is BlockKind.FIGURE]
+        for owned in _owned(page, sound):
+            writer.write(owned)
+        pages.append(writer.page())
+        lines.append(tuple(writer.lines))
+        blocks.append(tuple(writer.blocks))
+    return ArrangedPdf(replace(pdf, pages=tuple(pages), lines=tuple(lines)), tuple(blocks), figures)
+
+
+@dataclass(slots=True)
+class _Owned:
+    """A region with its words in file order; None: words that stand in no region."""
+
+    region: Region | None
+    words: list[PlacedWord] = field(default_factory=list)
+
+
+def _owned(page: Page, regions: Sequence[Region]) -> list[_Owned]:
+    """Every word of the page, in reading order of the regions; what stands in none follows its neighbour."""
+    words = list(page.words)
+    owners = _owners(words, regions)
+    ordered = [_Owned(region) for region in regions]
+    strays: dict[int, _Owned] = {}
+    last = -1
+    for word, owner in zip(words, owners, strict=True):
+        if owner is None:
+            strays.setdefault(last, _Owned(None)).words.append(word)
+        else:
+            ordered[owner].words.append(word)
+            last = owner
+    found = [strays[-1]] if -1 in strays else []
+    for index, owned in enumerate(ordered):
+        found += [owned, strays[index]] if index in strays else [owned]
+    return [owned for owned in found if owned.words]
+
+
+def _owners(words: Sequence[PlacedWord], regions: Sequence[Region]) -> list[int | None]:
+    """For each word the number of its region: the smallest around its middle, else its line neighbour's."""
+    owners = [_around(word, regions) for word in words]
+    for back, (before, word) in enumerate(pairwise(words)):
+        joins = before.end == word.start
+        if joins or (owners[back + 1] is None and before.line == word.line):
+            owners[back + 1] = owners[back]
+    for at in range(len(words) - 2, -1, -1):
+        if owners[at] is None and words[at].line == words[at + 1].line:
+            owners[at] = owners[at + 1]
+    return owners
+
+
+def _around(word: PlacedWord, regions: Sequence[Region]) -> int | None:
+    around = [index for index, region in enumerate(regions) if is_middle_in(word.box, region.box)]
+    return min(around, key=lambda index: _area(regions[index].box), default=None)
+
+
+def _area(box: Box) -> float:
+    return (box.x1 - box.x0) * (box.y1 - box.y0)
+
+
+def _down_the_page(words: Sequence[PlacedWord]) -> Sequence[PlacedWord]:
+    """A block's words in file order, unless that jumps up to lines that stand above in the same column."""
+    lines = [list(group) for _, group in groupby(words, key=lambda word: word.line)]
+    if not any(_jumps_up(before, line) for before, line in pairwise(lines)):
+        return words
+    return [word for line in sorted(lines, key=lambda line: line[0].box.y0) for word in line]
+
+
+def _jumps_up(before: Sequence[PlacedWord], line: Sequence[PlacedWord]) -> bool:
+    is_above = line[0].box.y1 <= before[0].box.y0
+    is_beside = line[0].box.x0 >= before[-1].box.x1 or line[-1].box.x1 <= before[0].box.x0
+    return is_above and not is_beside
+
+
+class _Writer:
+    """Writes one page's text anew."""
+
+    def __init__(self, page: Page, lines: Sequence[Line]) -> None:
+        self._page = page
+        self._old_lines = lines
+        self._parts: list[str] = []
+        self._length = 0
+        self._words: list[PlacedWord] = []
+        self.lines: list[Line] = []
+        self.blocks: list[Block] = []
+
+    def write(self, owned: _Owned) -> None:
+        """One block, two newlines after the last."""
+        self._put("\n\n" if self._parts else "")
+        start, first_line = self._length, len(self.lines)
+        grid = Grid.of(owned.region, owned.words, self._page) if owned.region else None
+        has_header = grid is not None and grid.has_header(self._old_lines)
+        rows = tuple(self._rows(grid, has_header)) if grid else ()
+        if not grid:
+            self._run(_down_the_page(owned.words), "\n")
+        kind = owned.region.kind if owned.region else BlockKind.TEXT
+        if kind is BlockKind.TABLE and not grid:
+            kind = BlockKind.TEXT
+        self.blocks.append(
+            Block(
+                kind,
+                first_line,
+                len(self.lines),
+                start,
+                self._length,
+                is_seen=owned.region is not None,
+                rows=rows,
+                columns=len(grid.rows[0]) if grid else 0,
+                has_header=has_header,
+            )
+        )
+
+    def _rows(self, grid: Grid, has_header: bool) -> Iterator[tuple[int, int]]:
+        """The rows of a table, each a line of Markdown; the rule under the header belongs to the header."""
+        for number, cells in enumerate(grid.rows):
+            self._put("\n" if number else "")
+            start = self._length
+            self._put("|")
+            for words in cells:
+                self._put(" ")
+                self._run(words, " ")
+                self._put(" |" if words else "|")
+            if number == 0 and has_header:
+                self._put("\n|" + " --- |" * len(cells))
+            yield start, self._length
+
+    def _run(self, words: Sequence[PlacedWord], between_lines: str) -> None:
+        """Words one after the other, each old line a line of its own."""
+        before: PlacedWord | None = None
+        for old_line, group in groupby(words, key=lambda word: word.line):
+            first = len(self._words)
+            for word in group:
+                if before:
+                    self._put(self._gap(before, word, between_lines))
+                self._write_word(word)
+                before = word
+            self._close_line(self._old_lines[old_line], self._words[first:])
+
+    def _write_word(self, word: PlacedWord) -> None:
+        start = self._length
+        self._put(self._page.text[word.start : word.end])
+        self._words.append(word._replace(start=start, end=self._length, line=len(self.lines)))
+
+    def _gap(self, before: PlacedWord, word: PlacedWord, between_lines: str) -> str:
+        """The page's own space between two words that stood side by side; nothing in a joined word."""
+        gap = self._page.text[before.end : word.start] if before.end <= word.start else between_lines
+        if before.line != word.line:
+            return gap and between_lines
+        return gap if gap.isspace() and between_lines == "\n" else gap and " "
+
+    def _close_line(self, old: Line, words: Sequence[PlacedWord]) -> None:
+        lefts, tops, rights, bottoms = zip(*(word.box for word in words), strict=True)
+        box = Box(min(lefts), min(tops), max(rights), max(bottoms))
+        self.lines.append(replace(old, start=words[0].start, end=words[-1].end, box=box))
+
+    def _put(self, text: str) -> None:
+        self._parts.append(text)
+        self._length += len(text)
+
+    def page(self) -> Page:
+        """The page with its new text."""
+        return replace(self._page, text="".join(self._parts), words=WordMap.of(self._words))

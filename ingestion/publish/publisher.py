@@ -1,0 +1,181 @@
+"""Publishes readings: write a publication into its tenant, have it counted, then flip it live."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable
+from pathlib import PurePosixPath
+from typing import Any
+
+from ingestion.jobs.compute_pool import ComputePool
+from storage.crash_points import reach
+from storage.errors import InfrastructureError, LostReading, UnknownTenant
+from storage.files.file_format import Vectors
+from storage.files.reading_files import ReadingFiles
+from storage.index.base import FIGURE_FACET, Index, IndexedChunk, document_facet
+from storage.models import Rung
+from storage.queues.publication_queue import PublicationClaim, PublicationQueue
+from storage.queues.purge import PurgeQueue
+from storage.sql.leases import pause
+
+BATCH = 100
+"""Chunks and figures per write to the index."""
+
+_WAITS = "Publishing waits for another try ({})."
+_log = logging.getLogger(__name__)
+
+
+class Publisher:
+    """Carries out claimed publications and removals."""
+
+    def __init__(
+        self,
+        work: PublicationQueue,
+        purge: PurgeQueue,
+        files: ReadingFiles,
+        index: Index,
+        compute_pool: ComputePool,
+    ) -> None:
+        self._work = work
+        self._purge = purge
+        self._files = files
+        self._index = index
+        self._compute_pool = compute_pool
+
+    async def claim_quick(self) -> PublicationClaim | None:
+        """Take the next publication of a quick reading, if one waits."""
+        return await self._work.claim(Rung.QUICK)
+
+    async def claim_full(self) -> PublicationClaim | None:
+        """Take the next publication of a full reading, if one waits."""
+        return await self._work.claim(Rung.FULL)
+
+    async def claim_retired(self) -> PublicationClaim | None:
+        """Take the next publication that may leave the index, if there is one."""
+        return await self._purge.claim()
+
+    async def publish(self, claim: PublicationClaim) -> None:
+        """Write, seal and flip; when the index does not answer at all, nothing is lost but time.
+
+        Raises:
+            StorageError: it failed half-way; see ``fail``.
+        """
+        started = time.monotonic()
+        try:
+            await self._index.ping()
+            await self._index.ensure_tenant(claim.tenant)
+            first = await self._analysed(claim, 0)
+            vectors = await self._files.vectors(claim.reading_id) if claim.rung is Rung.FULL else None
+        except LostReading as error:
+            await self._work.wait_for_reading(claim, str(error))
+            return _log_postponed(claim, error)
+        except InfrastructureError as error:
+            await self._work.give_back(claim, _WAITS.format(type(error).__name__), pause(claim.lease.fence))
+            return _log_postponed(claim, error)
+        await self._write(claim, first, vectors)
+        is_live = await self._work.go_live(claim)
+        reach("after-flip")
+        _log.info(
+            "document=%s version=%d reading=%s publication=%s rung=%s pages=%d chunks=%d figures=%d "
+            "vectors=%d milliseconds=%d outcome=%s",
+            claim.document_id,
+            claim.version,
+            claim.reading_id,
+            claim.id,
+            claim.rung,
+            claim.pages,
+            claim.chunks,
+            claim.figures,
+            0 if vectors is None else len(vectors),
+            round((time.monotonic() - started) * 1000),
+            "live" if is_live else "overtaken",
+        )
+
+    async def _analysed(self, claim: PublicationClaim, start: int) -> list[list[Any]]:
+        """The batch of chunks, and behind them figures, that begins with number ``start``, for the index.
+
+        The file's name can be searched like a title.
+        """
+        job = {
+            "do": "analyse",
+            "root": str(self._files.root),
+            "reading": str(claim.reading_id),
+            "first": start,
+            "end": min(start + BATCH, claim.objects),
+            "chunks": claim.chunks,
+            "title": f"{claim.title} {PurePosixPath(claim.file).stem}",
+        }
+        analysed: list[list[Any]] = await self._compute_pool.run(job)
+        return analysed
+
+    async def _write(self, claim: PublicationClaim, batch: list[list[Any]], vectors: Vectors | None) -> None:
+        reach("before-write")
+        for start in range(0, claim.objects, BATCH):
+            batch = batch if start == 0 else await self._analysed(claim, start)
+            await self._index.write(claim.tenant, _indexed(claim, batch, vectors))
+            reach("after-batch")
+        count = 0 if vectors is None else len(vectors)
+        reach("before-seal")
+        await self._index.seal(claim.tenant, claim.id, chunks=claim.objects, vectors=count, space=claim.space)
+        reach("after-seal")
+
+    async def fail(self, claim: PublicationClaim, error: Exception) -> None:
+        """A step ended with an error: nobody knows what the index holds now, so a new id takes over."""
+        reason = _WAITS.format(type(error).__name__)
+        await self._work.publish_anew(claim, reason, pause(claim.lease.fence))
+        _log_postponed(claim, error)
+
+    async def let_go(self, claim: PublicationClaim) -> None:
+        """We are stopping in the middle: another worker may start it at once, under a new id."""
+        await self._work.publish_anew(claim, None, None)
+
+    async def remove(self, claim: PublicationClaim) -> None:
+        """Take a retired publication out of the index.
+
+        Raises:
+            InfrastructureError: the index is down, or the database is.
+        """
+        reach("before-removal")
+        try:
+            await self._index.remove(claim.tenant, claim.id, claim.objects)
+        except UnknownTenant:
+            _log.info("publication=%s outcome=tenant-gone", claim.id)
+        reach("after-removal")
+        await self._purge.finish(claim)
+
+    async def keep_retired(self, claim: PublicationClaim, error: Exception | None = None) -> None:
+        """It could not be removed now; it stays hidden, and is tried again later."""
+        await self._work.give_back(claim, None, pause(claim.lease.fence) if error else None)
+
+
+def _indexed(
+    claim: PublicationClaim, analysed: Iterable[list[Any]], vectors: Vectors | None
+) -> list[IndexedChunk]:
+    """Chunks and figures as the engines keep them."""
+    document = document_facet(claim.document_id)
+    return [
+        IndexedChunk(
+            publication=claim.id,
+            ordinal=ordinal,
+            terms=terms,
+            text=text,
+            first_page=first_page,
+            last_page=last_page,
+            heading_path=tuple(path),
+            facets=(document,) if ordinal < claim.chunks else (document, FIGURE_FACET),
+            vector=None if vectors is None else vectors[ordinal].tolist(),
+            space=None if vectors is None else claim.space,
+        )
+        for ordinal, terms, text, first_page, last_page, path in analysed
+    ]
+
+
+def _log_postponed(claim: PublicationClaim, error: Exception) -> None:
+    _log.warning(
+        "document=%s publication=%s rung=%s outcome=postponed cause=%s",
+        claim.document_id,
+        claim.id,
+        claim.rung,
+        type(error).__name__,
+    )

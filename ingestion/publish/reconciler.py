@@ -1,0 +1,282 @@
+"""Compares SQL with the index, the blobs and the readings, in both directions, and mends what differs.
+
+SQL is the truth: what it calls live and the index lacks is published anew, what the index holds
+beyond it is removed; what the disk lost is copied or read again, what it holds beyond SQL is swept.
+A tenant whose file was damaged answers again once all that is live there was published anew.
+
+Counts publications again after the index was away, and publishes anew what lost a part.
+
+A server that is killed can lose vectors it had acknowledged. What it wrote last is counted at once;
+``reconciling.py`` counts the chunks of all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from uuid import UUID
+
+from storage.clock import steady_seconds
+from storage.crash_points import reach
+from storage.errors import IncompletePublication, IndexUnavailable, InfrastructureError, UnknownTenant
+from storage.files.blobs import Blobs, ShardEntry
+from storage.files.reading_files import ReadingFiles
+from storage.index.base import Index
+from storage.models import TenantName
+from storage.queues.inventory import ExpectedReading, Inventory, Shards
+from storage.queues.publication_queue import ExpectedPublication, PublicationQueue
+
+RECENT = 200
+"""Publications counted again, those that went live last."""
+MAX_INTERVAL_SECONDS = 3600.0
+"""They are counted this often in any case: another machine's server may be away unseen."""
+
+_log = logging.getLogger(__name__)
+
+
+class Verifier:
+    """Compares what answers with what the index holds; every look but a due one costs a ping."""
+
+    def __init__(self, work: PublicationQueue, index: Index) -> None:
+        self._work = work
+        self._index = index
+        self._outages = 0
+        self._due_at = steady_seconds()
+
+    async def tick(self) -> None:
+        """Verify at the first look, after each outage, and when the last time is long ago.
+
+        Raises:
+            InfrastructureError: the index is away, or the database does not work; the next look goes on.
+        """
+        await self._index.ping()
+        outages = self._index.outages
+        if outages == self._outages and steady_seconds() < self._due_at:
+            return
+        for publication in await self._work.newest_live(RECENT):
+            await self.verify(publication)
+        self._outages, self._due_at = outages, steady_seconds() + MAX_INTERVAL_SECONDS
+
+    async def verify(self, one: ExpectedPublication) -> bool:
+        """Count one publication; returns whether it was incomplete and is published anew.
+
+        Raises:
+            InfrastructureError: the index is away, or the database does not work.
+        """
+        try:
+            await self._index.seal(
+                one.tenant, one.id, chunks=one.objects, vectors=one.vectors, space=one.space
+            )
+        except (IncompletePublication, UnknownTenant):
+            if await self._work.replace_live(one.id):
+                _log.warning("publication=%s outcome=incomplete: it is published again", one.id)
+                return True
+        return False
+
+
+HOUR = timedelta(hours=1)
+GHOSTS = 200
+"""Ordinals removed beyond the number counted: a crash leaves some that no filter finds."""
+
+
+@dataclass(slots=True)
+class Repairs:
+    """What one comparison mended; all zero when everything was as SQL says."""
+
+    published_anew: int = 0
+    """Live publications that the index had lost, wholly or in part."""
+    strays_removed: int = 0
+    """Publications in the index that SQL does not know, or knows as removed."""
+    tenants_dropped: int = 0
+    """Tenants of no channel, in an index that is this home's alone."""
+    copied_again: int = 0
+    """Documents whose stored copy was lost or damaged."""
+    read_again: int = 0
+    """Readings whose files were lost or damaged."""
+    files_swept: int = 0
+    """Blobs and readings on the disk that nobody wants."""
+
+    def __bool__(self) -> bool:
+        """Whether anything was mended."""
+        return any(asdict(self).values())
+
+    def __str__(self) -> str:
+        return " ".join(f"{name}={number}" for name, number in asdict(self).items())
+
+
+class Reconciler:
+    """Reconciles one home, at a low priority, one process at a time."""
+
+    def __init__(
+        self,
+        sql: Inventory,
+        verifier: Verifier,
+        index: Index,
+        blobs: Blobs,
+        files: ReadingFiles,
+        *,
+        grace_seconds: float,
+        lease_seconds: float,
+    ) -> None:
+        """Sweep nothing from the disk that is younger than the grace: it may be on its way into SQL."""
+        self._sql = sql
+        self._verifier = verifier
+        self._index = index
+        self._blobs = blobs
+        self._files = files
+        self._grace = grace_seconds
+        self._lease = timedelta(seconds=lease_seconds)
+        self._outages: int | None = None
+        self._renewed: set[UUID] = set()
+
+    async def tick(self) -> Repairs | None:
+        """Reconcile at the first look, after an outage and every hour; None when it is another one's turn.
+
+        Raises:
+            InfrastructureError: an engine is away; the next look begins again.
+        """
+        await self._index.ping()
+        outages = self._index.outages
+        await self.renew_damaged()
+        if not await self._sql.acquire_lease(self._lease, is_wanted_now=outages != self._outages):
+            return None
+        async with self._lease_kept():
+            repairs = await self._reconcile()
+        self._outages = outages
+        await self._sql.release_lease(HOUR)
+        return repairs
+
+    async def run(self) -> Repairs | None:
+        """Reconcile now; None when another process is at it.
+
+        Raises:
+            InfrastructureError: an engine is away.
+        """
+        self._outages = None
+        return await self.tick()
+
+    @asynccontextmanager
+    async def _lease_kept(self) -> AsyncIterator[None]:
+        """Nobody else begins while we are at it; should we die, somebody does once the lease is over."""
+        heart = asyncio.create_task(self._keep_lease())
+        try:
+            yield
+        finally:
+            heart.cancel()
+
+    async def _keep_lease(self) -> None:
+        while True:
+            await asyncio.sleep(self._lease.total_seconds() / 3)
+            with suppress(InfrastructureError):
+                await self._sql.renew_lease(self._lease)
+
+    async def _reconcile(self) -> Repairs:
+        repairs, started = Repairs(), time.monotonic()
+        await self._compare_index(repairs)
+        for shards in await self._sql.slices():
+            await self._compare_blobs(shards, repairs)
+            await self._compare_readings(shards, repairs)
+        spent = round((time.monotonic() - started) * 1000)
+        log = _log.warning if repairs else _log.info
+        log("reconciled %s milliseconds=%d", repairs, spent)
+        return repairs
+
+    async def _compare_index(self, repairs: Repairs) -> None:
+        held = await self._index.tenants()
+        channels = await self._sql.tenants()
+        for tenant, channel_id in channels.items():
+            try:
+                await self._index.examine(tenant)
+                await self._compare_tenant(tenant, channel_id, repairs)
+            except IndexUnavailable as error:
+                await self._index.ping()  # the index is there, so it is this tenant alone
+                _log.warning("tenant=%s outcome=not-compared cause=%s", tenant, error)
+            if repairs:
+                reach("amid-reconcile")
+        if self._index.is_ours_alone:
+            for tenant in held - channels.keys():
+                await self._index.drop_tenant(tenant)
+                repairs.tenants_dropped += 1
+
+    async def _compare_tenant(self, tenant: TenantName, channel_id: int, repairs: Repairs) -> None:
+        """What lives is looked up before the index is listed, and what is unknown after it.
+
+        So nothing that goes live, or is removed, while it is listed is taken for a loss or a stray.
+        """
+        live = await self._sql.live(channel_id)
+        held = await self._held(tenant)
+        for one in _lost(live, held):
+            repairs.published_anew += await self._verifier.verify(one)
+        for stray in await self._sql.orphans(held.keys()):
+            await self._index.remove(tenant, stray, held[stray] + GHOSTS)
+            repairs.strays_removed += 1
+
+    async def _held(self, tenant: TenantName) -> dict[UUID, int]:
+        try:
+            return await self._index.publications(tenant)
+        except UnknownTenant:
+            return {}
+
+    async def renew_damaged(self) -> None:
+        """Publish what damaged tenants lost, once; what is whole again may answer, and nothing before.
+
+        Raises:
+            InfrastructureError: an engine is away; the next time goes on.
+        """
+        damaged = await self._index.damaged()
+        channels = await self._sql.tenants() if damaged else {}
+        for tenant in damaged & channels.keys():
+            live = await self._sql.live(channels[tenant])
+            lost = _lost(live, await self._held(tenant))
+            for one in lost:
+                if one.id not in self._renewed:
+                    await self._verifier.verify(one)
+                    self._renewed.add(one.id)
+            if not lost:
+                await self._index.restore(tenant)
+                _log.warning("tenant=%s outcome=restored: it answers again", tenant)
+        if not damaged:
+            self._renewed.clear()
+
+    async def _compare_blobs(self, shards: Shards, repairs: Repairs) -> None:
+        """Asks what is wanted first: a blob that comes while the disk is listed is not missed there."""
+        wanted = await self._sql.wanted_blobs(shards)
+        held = await asyncio.to_thread(self._blobs.listed, shards)
+        for sha256 in [one for one, size in wanted.items() if one not in held or held[one].size != size]:
+            repairs.copied_again += await self._sql.lose_blob(sha256, self._blobs.remove)
+        strays = [name for name, kept in held.items() if name not in wanted and self._is_old(kept)]
+        if strays:
+            repairs.files_swept += await self._sql.drop_orphans(strays, self._blobs.remove)
+
+    async def _compare_readings(self, shards: Shards, repairs: Repairs) -> None:
+        held = await self._files.listed(shards)
+        known, done = await self._sql.readings(shards)
+        for one in done:
+            if not await self._is_whole(one):
+                repairs.read_again += await self._sql.read_again(one.id)
+        names = {str(one) for one in known}
+        for name in [name for name, kept in held.items() if name not in names and self._is_old(kept)]:
+            await self._files.remove_entry(name)
+            repairs.files_swept += 1
+
+    async def _is_whole(self, one: ExpectedReading) -> bool:
+        return await self._files.is_whole(
+            one.id,
+            pages=one.pages,
+            chunks=one.chunks,
+            figures=one.figures,
+            has_vectors=one.has_vectors,
+            has_sentences=one.has_sentences,
+        )
+
+    def _is_old(self, kept: ShardEntry) -> bool:
+        return kept.seconds >= self._grace
+
+
+def _lost(live: list[ExpectedPublication], held: dict[UUID, int]) -> list[ExpectedPublication]:
+    return [one for one in live if held.get(one.id, 0) != one.objects]

@@ -1,0 +1,289 @@
+"""The full rung: pages and chunks by the layout of the pages, with vectors; those of sentences too.
+
+Cuts a PDF by the layout of its pages and what OCR reads on them; a page that resists goes without.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from ingestion.reading.captioning import Describe, Renderer
+from ingestion.reading.chunk_jobs import ChunkingClient
+from ingestion.reading.sentence_vectors import SentenceEmbedder
+from storage.clock import steady_seconds
+from storage.crash_points import reach
+from storage.embeddings.base import Embedder, Vectors
+from storage.embeddings.vector_cache import VectorCache
+from storage.errors import (
+    BlobsUnavailable,
+    DocumentError,
+    EmbedderUnavailable,
+    LostReading,
+    PasswordProtected,
+)
+from storage.files.blobs import Blobs
+from storage.files.reading_files import ReadingFiles
+from storage.models import Box, Figure, Reading, Rung
+from storage.queues.reading_queue import ReadingClaim, ReadingQueue, ReadingResult
+from storage.sql.leases import pause
+
+BATCH = 10
+"""Pages looked at in one go, some seconds of work: then whatever is more urgent comes first."""
+
+MAX_FAILURES = 10
+"""Pages that may fail by themselves before the rest of a document is left alone."""
+
+_FIGURE = b'"figure"'
+"""What the layout child calls one: without it there is none to read."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingPacer:
+    """How a long reading keeps in step with all else."""
+
+    wait: Callable[[], Awaitable[object]]
+    """Returns when nothing more urgent runs."""
+    report: Callable[[int], Awaitable[object]]
+    """So many pages were looked at so far."""
+
+
+class PageViewer(Renderer, Protocol):
+    """Opens PDFs outside this process."""
+
+    async def fetch(self, path: Path) -> bytes:
+        """Every page as ``storage.pdf.protocol`` reads it; raises DocumentError or EngineStartError."""
+
+    async def lay_out(self, path: Path, first: int, last: int) -> bytes:
+        """Where the parts of some pages stand, as ``wire`` reads it; raises as ``fetch``."""
+
+    async def fetch_ocr(self, path: Path, page: int, clip: Box | None = None) -> bytes:
+        """What is printed in a page's picture, or in a part of it, as ``wire`` reads it; as ``fetch``."""
+
+
+class LayoutChunker:
+    """Makes the pages and chunks of a full reading."""
+
+    def __init__(
+        self,
+        blobs: Blobs,
+        viewer: PageViewer,
+        chunking_client: ChunkingClient,
+        *,
+        reads_layout: bool,
+        ocr_pages: int,
+    ) -> None:
+        """``reads_layout``: the layout model runs; ``ocr_pages``: most pages of a PDF that OCR reads."""
+        self._blobs = blobs
+        self._viewer = viewer
+        self._chunking_client = chunking_client
+        self._reads_layout = reads_layout
+        self._ocr_pages = ocr_pages
+
+    async def cut(self, claim: ReadingClaim, quick: Reading, pace: ReadingPacer) -> dict[str, Any] | None:
+        """Write the reading's pages and chunks; what ``ChunkingClient.cut`` made.
+
+        None: there is nothing to make better.
+
+        Raises:
+            DocumentError: the file is at fault.
+            EngineStartError, BlobsUnavailable, OSError: an engine or a disk is.
+        """
+        path = self._blobs.path(claim.sha256)
+        for_ocr = quick.details.get("pages_for_ocr", [])[: self._ocr_pages]
+        if not self._reads_layout and not for_ocr:
+            return None
+        layout = await self._layout(path, quick.pages, pace) if self._reads_layout else b""
+        ocr = await self._ocr(path, [(page, None) for page in for_ocr], pace)
+        await pace.wait()
+        pages = await self._viewer.fetch(path)
+        left = self._ocr_pages - len(for_ocr)
+        if left > 0 and _FIGURE in layout:
+            crops = await self._chunking_client.find_crops(pages, layout, ocr)
+            ocr += await self._ocr(path, crops[:left], pace)
+            await pace.wait()
+        return await self._chunking_client.cut(claim.id, pages, layout, ocr)
+
+    async def _ocr(self, path: Path, pictures: Sequence[tuple[int, Box | None]], pace: ReadingPacer) -> bytes:
+        """What OCR reads on these pages, or in these boxes of them; what it cannot read goes without."""
+        found: list[bytes] = []
+        for page, clip in pictures:
+            await pace.wait()
+            with _page_skipped():
+                found.append(await self._viewer.fetch_ocr(path, page, clip))
+        return b"".join(found)
+
+    async def _layout(self, path: Path, count: int, pace: ReadingPacer) -> bytes:
+        """The layout of all pages, batch after batch.
+
+        A batch that a page ends is tried once more page by page, for one page in a thousand takes all
+        the time or memory there is.
+        """
+        found: list[bytes] = []
+        failures = 0
+        for first, last in _ranges(1, count, BATCH):
+            batch = await self._read_layout(path, first, last, pace)
+            await pace.report(last)
+            if batch is not None:
+                found.append(batch)
+                continue
+            for page in range(first, last + 1):
+                if failures == MAX_FAILURES:
+                    return b"".join(found)
+                alone = await self._read_layout(path, page, page, pace)
+                failures += alone is None
+                found.append(alone or b"")
+        return b"".join(found)
+
+    async def _read_layout(self, path: Path, first: int, last: int, pace: ReadingPacer) -> bytes | None:
+        await pace.wait()
+        with _page_skipped():
+            return await self._viewer.lay_out(path, first, last)
+        return None
+
+
+@contextmanager
+def _page_skipped() -> Iterator[None]:
+    """What a page cannot give is done without; a password opens all pages or none."""
+    try:
+        yield
+    except PasswordProtected:
+        raise
+    except DocumentError:
+        pass
+
+
+def _ranges(first: int, last: int, size: int) -> Iterator[tuple[int, int]]:
+    for start in range(first, last + 1, size):
+        yield start, min(start + size - 1, last)
+
+
+_log = logging.getLogger(__name__)
+
+
+class FullReader:
+    """Carries out claimed full readings; one that is killed keeps the vectors that it had made."""
+
+    def __init__(
+        self,
+        work: ReadingQueue,
+        files: ReadingFiles,
+        embedder: Embedder,
+        vectors: VectorCache,
+        layout_chunker: LayoutChunker,
+        *,
+        describe: Describe | None = None,
+        sentences: SentenceEmbedder | None = None,
+    ) -> None:
+        """``describe``: asks a vision model what figures show; None: nobody is asked.
+
+        ``sentences``: gives vectors to what can be quoted; None: it gets them when it is asked for.
+        """
+        self._work = work
+        self._layout_chunker = layout_chunker
+        self._describe = describe
+        self._sentences = sentences
+        self._files = files
+        self._embedder = embedder
+        self._vectors = vectors
+        self._failures = 0
+        self._rests_until = steady_seconds()
+
+    async def claim(self) -> ReadingClaim | None:
+        """Take the next full reading, if one waits and the embedder is not to be left alone for a while."""
+        if steady_seconds() < self._rests_until:
+            return None
+        return await self._work.claim(Rung.FULL)
+
+    async def read(self, claim: ReadingClaim, wait_until_idle: Callable[[], Awaitable[object]]) -> None:
+        """Make the vectors of a content.
+
+        Args:
+            claim: the reading to make.
+            wait_until_idle: returns when nothing more urgent runs; awaited before every batch.
+
+        Raises:
+            InfrastructureError: an engine or a disk is at fault.
+        """
+        quick = claim.quick
+        if quick is None:
+            raise BlobsUnavailable("the quick reading it starts from is gone")
+        started, base = time.monotonic(), quick
+        try:
+            base = await self._cut(claim, quick, wait_until_idle)
+            figures = await self._figures(base, wait_until_idle)
+            texts = await self._files.texts(base.id)
+            vectors = await self._embed([*texts, *(figure.said for figure in figures)], wait_until_idle)
+            sentences = await self._sentences.embed(texts, wait_until_idle) if self._sentences else []
+            await self._files.write_vectors(claim.id, base.id, vectors, figures, sentences)
+        except LostReading as error:
+            return await self._work.wait_for(claim, quick.id if base.id == claim.id else base.id, str(error))
+        except EmbedderUnavailable as error:
+            self._rest(error)
+            raise
+        self._failures = 0
+        undescribed = sum(not figure.description for figure in figures) if self._describe else 0
+        details = {
+            **base.details,
+            "undescribed_figures": undescribed,
+            "sentences": sum(len(one.spans) for one in sentences),
+            "milliseconds": round((time.monotonic() - started) * 1000),
+        }
+        space = self._embedder.space
+        await self._work.finish(
+            claim, ReadingResult(base.title, base.pages, base.chunks, details, base.figures, space)
+        )
+
+    async def _cut(
+        self, claim: ReadingClaim, quick: Reading, wait_until_idle: Callable[[], Awaitable[object]]
+    ) -> Reading:
+        """The reading that holds the chunks: its own, one alike, or the quick one when it cannot be bettered.
+
+        Raises:
+            DocumentError: no text was found, neither in the file nor in its pictures; or it is locked.
+        """
+        if claim.alike:
+            return claim.alike
+        try:
+            pace = ReadingPacer(wait_until_idle, partial(self._work.note_pages, claim))
+            made = await self._layout_chunker.cut(claim, quick, pace)
+        except DocumentError as error:
+            if isinstance(error, PasswordProtected) or not quick.chunks:
+                raise
+            _log.warning("reading=%s rung=full layout=none cause=%s", claim.id, type(error).__name__)
+            made = None
+        if made is None:
+            return quick
+        reach("after-layout")
+        return replace(quick, id=claim.id, **made)
+
+    async def _figures(
+        self, base: Reading, wait_until_idle: Callable[[], Awaitable[object]]
+    ) -> Sequence[Figure]:
+        """The figures, described where a vision model is asked."""
+        figures = await self._files.figures(base.id) if base.figures else []
+        return await self._describe(base.sha256, figures, wait_until_idle) if self._describe else figures
+
+    def _rest(self, error: EmbedderUnavailable) -> None:
+        """What an embedder told one document holds for all: ten thousand would else ask it one by one."""
+        self._failures += 1
+        seconds = max(pause(self._failures).total_seconds(), error.retry_after)
+        self._rests_until = max(self._rests_until, steady_seconds() + seconds)
+
+    async def _embed(self, texts: Sequence[str], wait_until_idle: Callable[[], Awaitable[object]]) -> Vectors:
+        """Batch by batch, so that documents take turns and quick work can come between."""
+        batches = []
+        for start in range(0, len(texts), self._embedder.batch):
+            await wait_until_idle()
+            batch = texts[start : start + self._embedder.batch]
+            batches.append(await self._vectors.embed(self._embedder, batch))
+            reach("after-vectors")
+        return np.concatenate(batches)

@@ -1,0 +1,96 @@
+"""The quick rung: a PDF becomes pages and chunks."""
+
+from __future__ import annotations
+
+import logging
+import time
+from datetime import timedelta
+from pathlib import Path
+from typing import Protocol
+
+from ingestion.reading.chunk_jobs import ChunkingClient
+from storage.crash_points import reach
+from storage.errors import DocumentError, InfrastructureError, PasswordProtected, ReaderKilled
+from storage.files.blobs import Blobs
+from storage.models import Rung
+from storage.queues.reading_queue import ReadingClaim, ReadingQueue, ReadingResult
+from storage.sql.leases import pause
+
+_FAULT = "This file runs into a fault of this program ({})."
+_log = logging.getLogger(__name__)
+
+
+class PdfReader(Protocol):
+    """Opens PDFs outside this process."""
+
+    async def fetch(self, path: Path) -> bytes:
+        """Every page as ``storage.pdf.protocol`` reads it; raises DocumentError or EngineStartError."""
+
+
+class QuickReader:
+    """Carries out claimed readings and writes down how they ended."""
+
+    def __init__(
+        self,
+        work: ReadingQueue,
+        blobs: Blobs,
+        pdf: PdfReader,
+        chunking_client: ChunkingClient,
+    ) -> None:
+        self._work = work
+        self._blobs = blobs
+        self._pdf = pdf
+        self._chunking_client = chunking_client
+
+    async def claim_quick(self) -> ReadingClaim | None:
+        """Take the next quick reading, if one waits."""
+        return await self._work.claim(Rung.QUICK)
+
+    async def read(self, claim: ReadingClaim) -> None:
+        """A quick reading: pages, chunks and their offset -> box map.
+
+        Raises:
+            DocumentError: the file is at fault.
+            InfrastructureError, OSError: an engine or a disk is.
+        """
+        if claim.is_spent:
+            raise ReaderKilled("Reading this file ended the whole program ten times; it is left alone now.")
+        started = time.monotonic()
+        pages = await self._pdf.fetch(self._blobs.path(claim.sha256))
+        reach("after-parse")
+        made = await self._chunking_client.cut(claim.id, pages)
+        reach("after-reading-file")
+        details = {"milliseconds": _milliseconds(started), **made["details"]}
+        await self._work.finish(claim, ReadingResult(made["title"], made["pages"], made["chunks"], details))
+
+    async def fail(self, claim: ReadingClaim, error: Exception) -> None:
+        """A step ended with an error: the engines' faults never count against the file, all others do."""
+        cause = type(error).__name__
+        if isinstance(error, InfrastructureError | OSError):
+            reason, rest = "a stored file cannot be opened", pause(claim.lease.fence)
+            if isinstance(error, InfrastructureError):
+                reason, rest = str(error), max(rest, timedelta(seconds=error.retry_after))
+            await self._work.give_back(claim, reason, rest)
+            outcome = "postponed"
+        else:
+            reason = str(error) if isinstance(error, DocumentError) else _FAULT.format(cause)
+            is_locked = isinstance(error, PasswordProtected)
+            is_over = await self._work.fail(claim, reason, is_locked=is_locked)
+            outcome = "quarantined" if is_over else "failed"
+        _log.log(
+            logging.INFO if outcome == "failed" else logging.WARNING,
+            "reading=%s rung=%s attempt=%d outcome=%s cause=%s",
+            claim.id,
+            claim.rung,
+            claim.attempt,
+            outcome,
+            cause,
+        )
+
+    async def let_go(self, claim: ReadingClaim) -> None:
+        """We are stopping: another worker may start it at once."""
+        await self._work.give_back(claim, None, None)
+
+
+def _milliseconds(started: float) -> int:
+    return round((time.monotonic() - started) * 1000)

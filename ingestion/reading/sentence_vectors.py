@@ -1,0 +1,84 @@
+"""Gives what may be quoted from a reading's chunks its vectors, so that no question waits for them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from storage.crash_points import reach
+from storage.embeddings.base import Embedder
+from storage.embeddings.sentence_vectors import ChunkSentenceVectors, Int8Vectors, TextRange, quantize
+from storage.embeddings.vector_cache import VectorCache
+from storage.text.sentences import quotables
+
+BATCH_CONCURRENCY = 4
+"""A sentence costs about a quarter of a chunk: so many batches of them are asked for in one go."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Split:
+    """A chunk's text and where the parts of it stand that may be quoted."""
+
+    text: str
+    spans: tuple[TextRange, ...]
+
+    @property
+    def parts(self) -> list[str]:
+        return [self.text[start:end] for start, end in self.spans]
+
+
+class SentenceEmbedder:
+    """Embeds in the space of one embedder; a kill loses nothing that the cache took."""
+
+    def __init__(self, embedder: Embedder, cache: VectorCache) -> None:
+        self._embedder = embedder
+        self._cache = cache
+        self._batch_size = BATCH_CONCURRENCY * embedder.batch
+
+    async def embed(
+        self, texts: Sequence[str], wait_until_idle: Callable[[], Awaitable[object]]
+    ) -> list[ChunkSentenceVectors]:
+        """The vectors of every chunk's quotable parts, in the order of the chunks.
+
+        Args:
+            texts: the chunks' texts.
+            wait_until_idle: returns when nothing more urgent runs.
+
+        Raises:
+            EmbedderUnavailable: the embedder's own machine fails.
+            DatabaseUnavailable: the database does.
+        """
+        found: list[ChunkSentenceVectors] = []
+        for portion in _portions(texts, self._batch_size):
+            vectors = await self._vectors([part for one in portion for part in one.parts], wait_until_idle)
+            start = 0
+            for one in portion:
+                some = vectors[start : start + len(one.spans)]
+                found.append(ChunkSentenceVectors.of(self._embedder.space, one.text, one.spans, some))
+                start += len(one.spans)
+        return found
+
+    async def _vectors(
+        self, parts: Sequence[str], wait_until_idle: Callable[[], Awaitable[object]]
+    ) -> Int8Vectors:
+        """Some at a time, so that what is more urgent can come between."""
+        made = [np.zeros((0, self._embedder.dimensions), np.float32)]
+        for start in range(0, len(parts), self._batch_size):
+            await wait_until_idle()
+            made.append(await self._cache.embed(self._embedder, parts[start : start + self._batch_size]))
+            reach("after-vectors")
+        return quantize(np.concatenate(made))
+
+
+def _portions(texts: Sequence[str], most: int) -> Iterator[list[_Split]]:
+    """Runs of chunks with at least ``most`` quotable parts together; the last one may have fewer."""
+    portion: list[_Split] = []
+    for text in texts:
+        portion.append(_Split(text, tuple(dict.fromkeys((one.start, one.end) for one in quotables(text)))))
+        if sum(len(one.spans) for one in portion) >= most:
+            yield portion
+            portion = []
+    if portion:
+        yield portion

@@ -1,0 +1,92 @@
+"""What a watched place offers, wherever it lies: a complete scan, a file's end, a copy with its hash.
+
+Everything that watches folders sees them through ``Source`` alone; ``open_source`` makes one of a
+folder's location."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+Parts = tuple[str, ...]
+"""A path below the folder, name by name."""
+
+
+class FileStat(NamedTuple):
+    """What a file looks like from outside; two equal looks mean the same bytes."""
+
+    size: int
+    modified_ns: int
+    changed_ns: int
+    inode: int
+    tag: str = ""
+    """What the store itself says about the content (an ETag and the like), where it says anything."""
+
+    @classmethod
+    def of(cls, status: os.stat_result) -> FileStat:
+        """The look in a file's status."""
+        return cls(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+
+
+@dataclass(frozen=True, slots=True)
+class ScannedFile:
+    """A PDF as a scan saw it."""
+
+    file: str
+    """Path inside the folder with ``/``, safe to store and show; no two files share one."""
+    parts: tuple[str, ...]
+    """The same path as the place spells it."""
+    stat: FileStat
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """Everything one scan saw."""
+
+    files: dict[str, ScannedFile] = field(default_factory=dict)
+    problem: str | None = None
+    """Why the scan is not complete, as a sentence; None when it is."""
+    remarks: tuple[str, ...] = ()
+    """What an admin should know of single files that are there, a sentence each; sorted."""
+    where: str = ""
+    """The parts of the folder that the problem is about, for admins alone: no log may name them."""
+    is_gone: bool = False
+    """The place itself is not there: its disk is away, or somebody removed it."""
+
+    @property
+    def problem_text(self) -> str | None:
+        """The problem as an admin is told it."""
+        return f"{self.problem} See {self.where}." if self.problem and self.where else self.problem
+
+
+class Source(Protocol):
+    """A folder somewhere; every method but ``close`` blocks, so call them in a thread."""
+
+    location: str
+    """As the folder's row holds it: an absolute path, or a URL without credentials."""
+    is_remote: bool
+    """Whether it lies on a network share or behind a URL, where files rest longer."""
+
+    def scan(self) -> Scan:
+        """See every PDF in it; never raises for what it finds, a problem is a sentence of the scan."""
+
+    def scan_file(self, name: str) -> Scan:
+        """See one file that lies directly in it, or nothing; as ``scan``."""
+
+    def tail(self, seen: ScannedFile, size: int) -> bytes:
+        """The last ``size`` bytes of a file, or fewer; none when it cannot be read now."""
+
+    def copy(self, seen: ScannedFile, target: Path, max_bytes: int) -> str:
+        """Copy a file while hashing it; returns the sha256 as hex digits.
+
+        Raises:
+            NotAFile: there is no such regular file any more.
+            FileChanged: it changed before or while it was copied; what was written is worthless.
+            Refused: it is too large, or may not be read.
+            BlobsUnavailable: the copy could not be written, or the place does not answer.
+        """
+
+    def close(self) -> None:
+        """Let go of connections; returns at once, also when the other side hangs."""

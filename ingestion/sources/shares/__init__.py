@@ -1,0 +1,1 @@
+"""Watched folders on other machines: S3, SFTP, SMB, WebDAV, anything fsspec reaches."""

@@ -1,0 +1,97 @@
+"""Chooses how a URL is reached; each protocol's package is loaded with the first connection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from ipaddress import ip_address
+
+from fsspec.registry import get_filesystem_class, known_implementations
+
+from ingestion.sources.shares.address import ShareAddress, read_address
+from ingestion.sources.shares.fsspec_share import FsspecShare
+from ingestion.sources.shares.remote_source import RemoteSource, Share
+from ingestion.sources.shares.settings import ShareSettings
+from storage.errors import SettingsError
+
+OWN = {
+    "s3": ("s3fs", "ingestion.sources.shares.s3"),
+    "sftp": ("paramiko", "ingestion.sources.shares.sftp"),
+    "smb": ("smbclient", "ingestion.sources.shares.smb"),
+    "webdav": ("webdav4", "ingestion.sources.shares.webdav"),
+    "webdavs": ("webdav4", "ingestion.sources.shares.webdav"),
+}
+"""Protocol -> (the package it needs, our module for it, which is loaded with the first connection)."""
+LOCAL = frozenset({"file", "local", "asynclocal"})
+NO_PLACES = frozenset(
+    "async_wrapper blockcache cached data dir filecache generic jlab jupyter libarchive memory reference "
+    "simplecache tar zip http https git github".split()
+)
+"""What fsspec calls a protocol and is no folder that others fill: archives, caches, pages of the web."""
+
+
+def open_share(url: str, settings: ShareSettings) -> RemoteSource:
+    """A source behind a URL.
+
+    Raises:
+        SettingsError: as ``open_source``.
+    """
+    address = read_address(url)
+    if address.protocol in LOCAL:
+        raise SettingsError("A folder of this machine is written as its path, not as a URL.")
+    connect = _own(address, settings) if address.protocol in OWN else _generic(address)
+    return RemoteSource(str(address), connect, settings.share_timeout)
+
+
+def _own(address: ShareAddress, settings: ShareSettings) -> Callable[[], Share]:
+    """The connection of a protocol that has a module of ours."""
+    package, module = OWN[address.protocol]
+    if find_spec(package) is None:
+        raise SettingsError(
+            f"Folders behind {address.protocol}:// need further packages: make install SHARES=1"
+        )
+    if address.protocol == "smb" and not address.parts:
+        raise SettingsError("The URL of an SMB folder names no share: write smb://server/share/path.")
+    if address.protocol == "webdav":
+        _check_openness(address, settings)
+
+    def connect() -> Share:
+        share: Share = import_module(module).connect(address, settings)
+        return share
+
+    return connect
+
+
+def _check_openness(address: ShareAddress, settings: ShareSettings) -> None:
+    """Refuse to send a password where anybody on the way can read it."""
+    account = settings.account(address)
+    if (account.password or account.token) and not _is_here(address.host):
+        raise SettingsError(
+            "webdav:// would send the password readable for everybody on the way: write webdavs:// (HTTPS)."
+        )
+
+
+def _is_here(host: str) -> bool:
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _generic(address: ShareAddress) -> Callable[[], Share]:
+    """The connection of any other protocol whose fsspec package is installed."""
+    if address.protocol not in known_implementations or address.protocol in NO_PLACES:
+        raise SettingsError(
+            "The URL of a folder begins with a protocol that we do not know: s3, sftp, smb, webdavs and "
+            "those of installed fsspec packages (gs, abfs, ftp, ...) are taken."
+        )
+    try:
+        get_filesystem_class(address.protocol)
+    except ImportError as error:
+        remedy = known_implementations[address.protocol].get("err", "its fsspec package is missing")
+        raise SettingsError(
+            f"Folders behind {address.protocol}:// need a further package in .venv: {remedy}"
+        ) from error
+    return partial(FsspecShare.connect, str(address))

@@ -1,0 +1,176 @@
+"""SFTP through paramiko, the client that fsspec uses.
+
+fsspec's own layer takes any server for the right one, follows links, and one name that is not UTF-8
+stops its listings; so we list by ourselves.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from stat import S_ISDIR, S_ISREG
+
+import paramiko
+from paramiko.sftp import CMD_CLOSE, CMD_OPENDIR, CMD_READDIR, CMD_REALPATH
+
+from ingestion.sources.base import FileStat, Parts
+from ingestion.sources.shares.address import ShareAddress
+from ingestion.sources.shares.remote_source import (
+    ErrorTable,
+    ShareEntry,
+    ShareError,
+    ShareFileMissing,
+    Stream,
+    share_error_by_type,
+    wrong_account,
+)
+from ingestion.sources.shares.settings import ShareSettings, secret
+
+ACCOUNT = "FOOTNOTE_SFTP_USER and FOOTNOTE_SFTP_PASSWORD or FOOTNOTE_SFTP_KEY"
+_OTHER_KEY = (
+    "The server shows another key than the one in FOOTNOTE_SFTP_KNOWN_HOSTS, so we do not talk to it: ask "
+    "who runs it whether its key was changed."
+)
+_UNKNOWN_KEY = (
+    "The server's key is not in FOOTNOTE_SFTP_KNOWN_HOSTS: check it, then add it with "
+    "ssh-keyscan SERVER >> ~/.ssh/known_hosts."
+)
+_BROKE_OFF = "The SFTP server broke off, or speaks another language: is it up, and the port right?"
+_BY_TYPE: ErrorTable = (
+    ((paramiko.BadHostKeyException,), partial(ShareError, _OTHER_KEY)),
+    ((paramiko.AuthenticationException, paramiko.PasswordRequiredException), partial(wrong_account, ACCOUNT)),
+    ((paramiko.SSHException,), partial(ShareError, _BROKE_OFF)),
+)
+
+
+class _Files(paramiko.SFTPClient):  # type: ignore[misc]  # paramiko has no types
+    """Adds what takes and gives names as bytes."""
+
+    def entries(self, folder: bytes) -> Iterator[tuple[bytes, paramiko.SFTPAttributes]]:
+        """(name, attributes) of what lies in a folder; links are not followed."""
+        handle = self._request(CMD_OPENDIR, folder)[1].get_string()
+        try:
+            while True:
+                message = self._request(CMD_READDIR, handle)[1]
+                for _ in range(message.get_int()):
+                    name, _long_name = message.get_string(), message.get_string()
+                    yield name, paramiko.SFTPAttributes._from_msg(message)
+        except EOFError:
+            return
+        finally:
+            self._request(CMD_CLOSE, handle)
+
+    def real_path(self, path: bytes) -> bytes:
+        """Where a path leads, every link on the way followed."""
+        message = self._request(CMD_REALPATH, path)[1]
+        message.get_int()
+        found: bytes = message.get_string()
+        return found
+
+
+def connect(address: ShareAddress, settings: ShareSettings) -> SftpShare:
+    """Log in for ``sftp://[user@]server[:port]/path``, to a server whose key we know.
+
+    Raises:
+        Trouble: that does not work.
+    """
+    client = paramiko.SSHClient()
+    try:
+        client.load_system_host_keys(str(settings.sftp_known_hosts.expanduser()))
+        client.set_missing_host_key_policy(paramiko.RejectPolicy())
+        _log_in(client, address, settings)
+        files = _Files.from_transport(client.get_transport())
+        files.get_channel().settimeout(settings.share_timeout)
+    except Exception as error:
+        client.close()
+        raise _share_error(error) from error
+    return SftpShare(client, files, os.fsencode("/".join(["", *address.parts])))
+
+
+class SftpShare:
+    """Implements ``Share`` over SFTP."""
+
+    def __init__(self, client: paramiko.SSHClient, files: _Files, root: bytes) -> None:
+        self._client = client
+        self._files = files
+        self._root = root
+
+    def list(self, folder: Parts) -> Iterator[ShareEntry]:
+        """One folder's files and folders."""
+        for name, status in self._files.entries(self._path(folder) or b"/"):
+            parts, mode = (*folder, os.fsdecode(name)), status.st_mode or 0
+            if name in (b".", b".."):
+                continue
+            if S_ISDIR(mode):
+                yield ShareEntry(parts, None)
+            elif S_ISREG(mode):
+                yield ShareEntry(parts, _file_stat(status))
+
+    def stat(self, file: Parts) -> FileStat:
+        """One regular file that no link leads to."""
+        path = self._path(file)
+        status = self._files.lstat(path)
+        if not S_ISREG(status.st_mode or 0):
+            raise ShareFileMissing("There is no such file.")
+        if self._files.real_path(path) != self._real_root() + self._below(file):
+            raise ShareFileMissing("A link leads to this file.")
+        return _file_stat(status)
+
+    @contextmanager
+    def open(self, file: Parts, file_stat: FileStat, start: int) -> Iterator[Stream]:
+        """The file's bytes, many requests on their way at a time."""
+        with self._files.open(self._path(file), "rb") as stream:
+            if start:
+                stream.seek(start)
+            else:
+                stream.prefetch(file_stat.size, max_concurrent_requests=64)
+            yield stream
+
+    def as_share_error(self, error: Exception) -> ShareError:
+        """What an error of paramiko means."""
+        return _share_error(error)
+
+    def close(self) -> None:
+        """Hang up."""
+        self._client.close()
+
+    def _real_root(self) -> bytes:
+        """Where the mapped folder really lies; itself it may be reached through a link."""
+        return self._files.real_path(self._root or b"/").rstrip(b"/")
+
+    def _path(self, parts: Parts) -> bytes:
+        return self._root + self._below(parts)
+
+    @staticmethod
+    def _below(parts: Parts) -> bytes:
+        return b"".join(b"/" + os.fsencode(part) for part in parts)
+
+
+def _log_in(client: paramiko.SSHClient, address: ShareAddress, settings: ShareSettings) -> None:
+    account = settings.account(address)
+    key = account.key
+    client.connect(
+        address.host,
+        port=address.port or 22,
+        username=address.user or account.user,
+        password=secret(account.password),
+        key_filename=str(key.expanduser()) if key else None,
+        passphrase=secret(settings.sftp_key_passphrase),
+        allow_agent=False,
+        look_for_keys=False,
+        timeout=settings.share_timeout,
+        banner_timeout=settings.share_timeout,
+        auth_timeout=settings.share_timeout,
+    )
+
+
+def _file_stat(status: paramiko.SFTPAttributes) -> FileStat:
+    return FileStat(status.st_size or 0, (status.st_mtime or 0) * 10**9, 0, 0)
+
+
+def _share_error(error: Exception) -> ShareError:
+    if isinstance(error, paramiko.SSHException) and "not found in known_hosts" in str(error):
+        return ShareError(_UNKNOWN_KEY)
+    return share_error_by_type(error, _BY_TYPE)

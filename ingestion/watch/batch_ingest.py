@@ -1,0 +1,137 @@
+"""Ingests one folder or file once: no scan of it ever deletes, a second run adds and replaces."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from uuid import UUID
+
+from ingestion.settings import IngestionSettings
+from ingestion.sources import open_source
+from ingestion.sources.scan_report import safe_name, why_passed_over
+from ingestion.watch.intake import Intake
+from ingestion.watch.known_files import KnownFolder
+from ingestion.watch.settle import StabilityCheck, stability_check_of
+from storage.documents.ingest_status import IngestStatus, ingest_statuses
+from storage.documents.progress import Progress, in_folder, measure_progress
+from storage.errors import BlobsUnavailable, SettingsError
+from storage.folders.folders import Folder, Folders
+from storage.models import Channel, Rung
+from storage.queues.planner import Generations
+from storage.sql.database import Database
+
+SCAN_SECONDS = 0.25
+PAUSE_PER_SCAN = 4
+"""Times as long as a look took until the next one: 10,000 documents take a second, which reading needs."""
+
+
+@dataclass(slots=True)
+class IngestBatch:
+    """Files of one folder on their way into one channel."""
+
+    folder: Folder
+    only: str | None
+    """Name of the one file of the folder that is meant, or None for all."""
+    stability: StabilityCheck
+    documents: set[UUID] = field(default_factory=set)
+    unfinished: int = 0
+    """Files that are still being written, as of the last look."""
+    arriving: int = 0
+    """Those of them that are new, and so nobody's document yet."""
+
+
+class BatchIngest:
+    """Takes batches of files and waits until they have come as far as was asked."""
+
+    def __init__(
+        self,
+        database: Database,
+        folders: Folders,
+        intake: Intake,
+        generations: Generations,
+        settings: IngestionSettings,
+    ) -> None:
+        self._database = database
+        self._folders = folders
+        self._intake = intake
+        self._generations = generations
+        self._settings = settings
+
+    async def batch(self, path: Path, channel: Channel) -> IngestBatch:
+        """A folder, or a single file of one, that is to go into a channel.
+
+        Raises:
+            SettingsError: the file is no PDF by its name.
+        """
+        root, only = await asyncio.to_thread(_place, path)
+        folder = await self._folders.ensure(channel.id, str(root), watched=False)
+        return IngestBatch(
+            folder, only, stability_check_of(open_source(str(root)), self._settings, trusts_age=True)
+        )
+
+    async def finish(
+        self,
+        batches: list[IngestBatch],
+        wait: Rung,
+        on_progress: Callable[[Progress], None],
+        wake: Callable[[], None],
+    ) -> list[IngestStatus]:
+        """Take every file and return how each stands once all have reached ``wait`` or never will.
+
+        Raises:
+            InfrastructureError: the folder, or a disk, does not work.
+        """
+        is_first = True
+        while True:
+            for batch in batches:
+                if is_first or batch.unfinished:
+                    await self._take(batch)
+                    wake()
+            is_first, began = False, time.monotonic()
+            found = [one for batch in batches for one in await self._statuses(batch)]
+            on_progress(await self._progress(batches))
+            if not any(batch.unfinished for batch in batches) and all(one.has_reached(wait) for one in found):
+                return found
+            await asyncio.sleep(max(SCAN_SECONDS, PAUSE_PER_SCAN * (time.monotonic() - began)))
+
+    async def _take(self, batch: IngestBatch) -> None:
+        source = batch.stability.source
+        scan = source.scan if batch.only is None else partial(source.scan_file, batch.only)
+        seen = await asyncio.to_thread(scan)
+        if seen.problem is not None:
+            raise BlobsUnavailable(seen.problem)
+        known = KnownFolder(batch.folder, self._folders)
+        await known.load()
+        taken = await self._intake.take_settled([known], seen, batch.stability, sees_all=batch.only is None)
+        documents = taken.documents.get(batch.folder.id, {})
+        unchanged = seen.files.keys() - documents.keys() - taken.unfinished.keys()
+        await known.load()
+        batch.documents.update(documents.values(), (known.documents[file].document for file in unchanged))
+        batch.unfinished = len(taken.unfinished)
+        batch.arriving = sum(file not in known.documents for file in taken.unfinished)
+
+    async def _progress(self, batches: list[IngestBatch]) -> Progress:
+        scopes = [in_folder(batch.folder.id, batch.only) for batch in batches]
+        async with self._database.snapshot() as session:
+            progress = await measure_progress(
+                session, scopes, Rung.FULL if self._generations.full else Rung.QUICK
+            )
+        return progress.with_arriving(sum(batch.arriving for batch in batches))
+
+    async def _statuses(self, batch: IngestBatch) -> list[IngestStatus]:
+        found = await ingest_statuses(self._database, batch.folder.id, self._generations)
+        return [one for one in found if one.document in batch.documents]
+
+
+def _place(path: Path) -> tuple[Path, str | None]:
+    """(folder, the file in it that is meant or None for all)."""
+    path = path.resolve()
+    if not path.is_file():
+        return path, None
+    if reason := why_passed_over(path.name):
+        raise SettingsError(f"{safe_name((path.name,))} {reason}")
+    return path.parent, path.name

@@ -1,0 +1,172 @@
+"""Decides which documents of a folder are surely gone, and which deletions wait for an admin's word."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Mapping
+from uuid import UUID
+
+from ingestion.sources.base import Scan
+from ingestion.watch.known_files import KnownFolder
+from storage.clock import steady_seconds
+from storage.folders.folders import DeletionApproval, Folders
+
+AWAY_SECONDS = 30.0
+"""How long a disappearance that still goes on is watched before it is judged as far as it got."""
+_log = logging.getLogger(__name__)
+
+
+class DeletionPolicy:
+    """What the complete looks at one folder missed."""
+
+    def __init__(
+        self,
+        known: KnownFolder,
+        folders: Folders,
+        ask_from_share: float,
+        clock: Callable[[], float] = steady_seconds,
+        *,
+        away_seconds: float,
+    ) -> None:
+        """Judge the files that are missing from a folder.
+
+        Args:
+            known: what the folder should hold.
+            folders: where deletions and questions are written down.
+            ask_from_share: an admin is asked when more than this share of the channel's documents
+                vanished, or all documents of the folder.
+            clock: seconds that never jump.
+            away_seconds: how long a file must be away: some programs save by taking the old one away first.
+        """
+        self._known = known
+        self._folders = folders
+        self._share = ask_from_share
+        self._away_seconds = away_seconds
+        self._clock = clock
+        self._missed: dict[str, float] = {}
+        """File -> when it was first missed."""
+        self._since = 0.0
+        self._let_go = 0
+        """Documents that went without a word while their folder goes on losing files."""
+        self.asked: frozenset[UUID] | None = None
+        """Documents whose deletion waits for a word; None before the first judgement."""
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing was missing at the last complete look."""
+        return not self._missed
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the next complete look decides about what the last one missed."""
+        return len(self._missed) > len(self.asked or ())
+
+    async def judge(self, scan: Scan, arriving: Collection[int]) -> str | None:
+        """Delete what was missed for long enough, by two complete looks; returns what an admin is asked.
+
+        Args:
+            scan: a complete look at a healthy folder.
+            arriving: sizes of files that are not finished: one of them may be a missing one's new name.
+
+        Raises:
+            DatabaseUnavailable: the database does not work.
+        """
+        missing = self._known.documents.keys() - scan.files.keys()
+        is_growing = bool(missing - self._missed.keys())
+        twice = self._note(missing, is_growing)
+        question = await self._folders.deletion_approval(self._known.folder.id)
+        if twice:
+            self._known.forget()
+            await self._known.load()
+        away = {known.document: file for file, known in self._known.documents.items() if file in missing}
+        gone = {
+            one: file for one, file in away.items() if file in twice and not self._may_come(file, arriving)
+        }
+        asked = await self._questionable(gone, question) | (question.asked & (away.keys() - gone.keys()))
+        allowed = {one: file for one, file in gone.items() if one not in asked}
+        await self._delete(allowed, question.approved - away.keys())
+        self._let_go = self._let_go + len(allowed.keys() - question.approved) if is_growing else 0
+        self.asked = asked
+        return self._sentence(len(asked)) if asked else None
+
+    async def judge_absence(self, problem: str) -> str:
+        """Let all of a place that is gone go once an admin said so; returns what an admin is told.
+
+        Args:
+            problem: a sentence that says how the place is gone.
+
+        Raises:
+            DatabaseUnavailable: the database does not work.
+        """
+        question = await self._folders.deletion_approval(self._known.folder.id)
+        if question.approved:
+            self._known.forget()
+            await self._known.load()
+        if self._documents().keys() <= question.approved:
+            await self._delete(self._documents(), ())
+        self.asked = frozenset(self._documents())
+        return f"{problem} {self._offer(len(self.asked))}".rstrip()
+
+    def _documents(self) -> dict[UUID, str]:
+        return {known.document: file for file, known in self._known.documents.items()}
+
+    def _note(self, missing: set[str], is_growing: bool) -> set[str]:
+        """What is missing again, and long enough; nothing while files go on vanishing."""
+        now = self._clock()
+        if not self._missed:
+            self._since = now
+        away = {
+            file for file in missing & self._missed.keys() if now - self._missed[file] >= self._away_seconds
+        }
+        self._missed = {file: self._missed.get(file, now) for file in missing}
+        return set() if is_growing and now - self._since < AWAY_SECONDS else away
+
+    def _may_come(self, file: str, arriving: Collection[int]) -> bool:
+        """Whether a missing document may yet turn out to be one of the arriving files."""
+        file_stat = self._known.documents[file].stat
+        return file_stat is not None and file_stat.size in arriving
+
+    async def _questionable(self, gone: Mapping[UUID, str], question: DeletionApproval) -> frozenset[UUID]:
+        """Those of the gone that need a word: all that have none yet, or else what was asked before."""
+        open_ones = frozenset(gone.keys() - question.approved)
+        if not open_ones:
+            return open_ones
+        allowed = len(gone) - len(open_ones)
+        is_all = len(open_ones) == len(self._known.documents) - allowed
+        there = await self._folders.count(self._known.folder.channel_id) + self._let_go
+        if is_all or len(open_ones) + self._let_go > self._share * there:
+            return open_ones
+        return open_ones & question.asked
+
+    async def _delete(self, gone: Mapping[UUID, str], settled: Collection[UUID]) -> None:
+        if not gone and not settled:
+            return
+        for document in await self._folders.delete(self._known.folder.id, gone, settled):
+            _log.info("document=%s outcome=deleted", document)
+        for file in gone.values():
+            self._missed.pop(file, None)
+        self._known.forget()
+        await self._known.load()
+
+    def _offer(self, documents: int) -> str:
+        """What a word would do about a place that is gone."""
+        if not documents:
+            is_mapped = self._known.folder.origin == "map"
+            return "If it is gone for good, take its entry out of folders.toml." if is_mapped else ""
+        whose = "Its only document goes" if documents == 1 else f"Its {documents} documents go"
+        it = "it" if documents == 1 else "them"
+        return f"{whose} on answering. If it is gone for good, let {it} go: {self._word()}"
+
+    def _word(self) -> str:
+        return f"footnote folders approve {self._known.folder.id}"
+
+    def _sentence(self, missing: int) -> str:
+        files, word = len(self._known.documents), self._word()
+        if files == 1:
+            return (
+                f"The folder's only file vanished, so it was not deleted. Put it back, or let it go: {word}"
+            )
+        return (
+            f"{missing} of {files} files vanished from the folder at once, so they were not deleted. "
+            f"Put them back, or let them go: {word}"
+        )

@@ -1,0 +1,177 @@
+"""Says what a look at a folder would come to, without writing a row, a file or a vector."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ingestion.folder_map.folder_map import FolderMapEntry, read_map
+from ingestion.sources import FileStat, Scan, ScannedFile, open_source
+from ingestion.sources.local import first_level
+from ingestion.watch.known_files import KnownFile
+from storage.chat.channels import is_folder_name, named_tenant
+from storage.folders.folder_status import FolderStatus
+from storage.folders.folders import Folders
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What would become of one folder's files."""
+
+    location: str
+    channel: str
+    """As an admin names it: a local name or a tenant name."""
+    problem: str | None = None
+    """Why the folder cannot be trusted as it is now; nothing of it would be deleted then."""
+    new: tuple[str, ...] = ()
+    replaced: tuple[str, ...] = ()
+    renamed: tuple[tuple[str, str], ...] = ()
+    """(old name, new name), told by inode, size and time alone: no file is opened."""
+    refused: tuple[str, ...] = ()
+    """Files that are larger than the limit."""
+    vanished: tuple[str, ...] = ()
+    """Files that are there no more."""
+    unchanged: int = 0
+    is_asking: bool = False
+    """An admin would be asked before the vanished ones are deleted."""
+    remarks: tuple[str, ...] = ()
+    """What an admin should know of single files that are there, a sentence each."""
+    is_watched: bool = False
+    """Else nothing is deleted: a folder that is ingested by hand only adds and replaces."""
+
+
+class Previewer:
+    """Compares folders with what SQL knows of them."""
+
+    def __init__(self, folders: Folders, *, max_bytes: int, ask_from_share: float) -> None:
+        """Foresee that larger files are refused, and from which share on an admin is asked."""
+        self._folders = folders
+        self._max_bytes = max_bytes
+        self._ask_from_share = ask_from_share
+
+    async def file_or_folder(self, path: Path, channel: str) -> Preview:
+        """What ``footnote ingest PATH --channel`` would do."""
+        resolved = await asyncio.to_thread(path.resolve)
+        if not await asyncio.to_thread(resolved.is_file):
+            return await self._preview(FolderMapEntry(str(resolved), channel), is_watched=False)
+        return await self._preview(
+            FolderMapEntry(str(resolved.parent), channel), is_watched=False, only=resolved.name
+        )
+
+    async def root(self, root: Path, *, is_watched: bool = False) -> list[Preview]:
+        """What ``footnote ingest ROOT`` would do, or a look at an inbox.
+
+        Raises:
+            OSError: the root cannot be listed.
+        """
+        resolved = await asyncio.to_thread(root.resolve)
+        names, _ = await asyncio.to_thread(first_level, resolved)
+        return [
+            await self._preview(FolderMapEntry(str(resolved / name), name), is_watched=is_watched)
+            for name in names
+            if is_folder_name(name)
+        ]
+
+    async def mapped(self, folder_map: Path, inbox: Path) -> list[Preview]:
+        """What a look at everything that is watched would do: the inbox, and the map as it stands now.
+
+        Raises:
+            InvalidFolderMap: the map holds mistakes.
+            OSError: the map or the inbox cannot be read.
+        """
+        previews = await self.root(inbox, is_watched=True) if await asyncio.to_thread(inbox.exists) else []
+        if not await asyncio.to_thread(folder_map.exists):
+            return previews
+        data = await asyncio.to_thread(folder_map.read_bytes)
+        entries = await asyncio.to_thread(read_map, data, folder_map.parent, inbox)
+        previews += [await self._preview(entry, is_watched=True) for entry in entries if not entry.is_paused]
+        return previews + await self._unmapped(entries)
+
+    async def _unmapped(self, entries: list[FolderMapEntry]) -> list[Preview]:
+        """Folders that the map names no longer: that edit was the admin's word."""
+        wanted = {(entry.location, str(named_tenant(entry.channel))) for entry in entries}
+        return [
+            Preview(
+                status.location,
+                status.channel_name,
+                vanished=tuple(sorted(await self._folders.documents(status.id))),
+                is_watched=True,
+            )
+            for status in await self._folders.status()
+            if status.watched and status.origin == "map" and (status.location, status.channel) not in wanted
+        ]
+
+    async def _preview(self, entry: FolderMapEntry, *, is_watched: bool, only: str | None = None) -> Preview:
+        scan = await asyncio.to_thread(_scan_location, entry.location, only)
+        tenant = str(named_tenant(entry.channel))
+        here = [one for one in await self._folders.status() if one.channel == tenant]
+        known = await self._known(here, entry.location)
+        return self._compare(entry, scan, known, here, is_watched=is_watched, sees_all=only is None)
+
+    async def _known(self, here: list[FolderStatus], location: str) -> dict[str, KnownFile]:
+        folder = next((one for one in here if one.location == location), None)
+        rows = await self._folders.documents(folder.id) if folder else {}
+        return {file: KnownFile.of(row) for file, row in rows.items()}
+
+    def _compare(
+        self,
+        entry: FolderMapEntry,
+        scan: Scan,
+        known: Mapping[str, KnownFile],
+        here: list[FolderStatus],
+        *,
+        is_watched: bool,
+        sees_all: bool,
+    ) -> Preview:
+        changed = [
+            seen for file, seen in scan.files.items() if file not in known or known[file].stat != seen.stat
+        ]
+        refused = {seen.file for seen in changed if seen.stat.size > self._max_bytes}
+        missing = known.keys() - scan.files.keys() if sees_all and scan.problem is None else set()
+        renamed = dict(_renames(missing, [seen for seen in changed if seen.file not in known], known))
+        vanished = sorted(missing - renamed.keys())
+        most = (entry.ask_from_share or self._ask_from_share) * sum(one.documents for one in here)
+        return Preview(
+            entry.location,
+            entry.channel,
+            scan.problem,
+            new=_names(changed, known, but={*refused, *renamed.values()}),
+            replaced=tuple(sorted(s.file for s in changed if s.file in known and s.file not in refused)),
+            renamed=tuple(sorted(renamed.items())),
+            refused=tuple(sorted(refused)),
+            vanished=tuple(vanished),
+            unchanged=len(scan.files) - len(changed),
+            is_asking=bool(vanished) and (len(vanished) > most or len(vanished) == len(known)),
+            remarks=scan.remarks,
+            is_watched=is_watched,
+        )
+
+
+def _scan_location(location: str, only: str | None) -> Scan:
+    source = open_source(location)
+    try:
+        return source.scan() if only is None else source.scan_file(only)
+    finally:
+        source.close()
+
+
+def _names(changed: list[ScannedFile], known: Mapping[str, KnownFile], *, but: set[str]) -> tuple[str, ...]:
+    return tuple(sorted(seen.file for seen in changed if seen.file not in known and seen.file not in but))
+
+
+def _renames(
+    missing: set[str], arrived: list[ScannedFile], known: Mapping[str, KnownFile]
+) -> Iterator[tuple[str, str]]:
+    """(old name, new name) of missing files that a new one looks like in all but the time of its renaming."""
+    by_face = {_face(file_stat): file for file in missing if (file_stat := known[file].stat) is not None}
+    for seen in arrived:
+        old = by_face.pop(_face(seen.stat), None)
+        if old is not None:
+            yield old, seen.file
+
+
+def _face(file_stat: FileStat) -> tuple[int, int, int, str]:
+    """What a rename leaves as it is."""
+    return file_stat.size, file_stat.modified_ns, file_stat.inode, file_stat.tag

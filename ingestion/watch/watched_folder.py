@@ -1,0 +1,139 @@
+"""Watches one place: every look takes what has settled, and deletes what is surely gone."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Collection, Iterable
+
+from ingestion.jobs.threads import run_for
+from ingestion.settings import REMEMBERED_SECONDS, IngestionSettings
+from ingestion.sources import Scan, ScannedFile, Source
+from ingestion.watch.deletions import DeletionPolicy
+from ingestion.watch.intake import Intake
+from ingestion.watch.known_files import KnownFolder
+from ingestion.watch.settle import stability_check_of
+from storage.clock import steady_seconds
+from storage.folders.folders import Folder, Folders
+
+_log = logging.getLogger(__name__)
+
+
+class WatchedFolder:
+    """One channel's share of a place."""
+
+    def __init__(
+        self, folder: Folder, folders: Folders, ask_from_share: float, *, away_seconds: float
+    ) -> None:
+        """Watch a folder; an admin is asked when more than this share of its channel vanished.
+
+        A file is gone when it was away for ``away_seconds``.
+        """
+        self.known = KnownFolder(folder, folders)
+        self._deletion_policy = DeletionPolicy(self.known, folders, ask_from_share, away_seconds=away_seconds)
+        self._folders = folders
+        self._problem: str | None = folder.problem
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether SQL holds nothing that the next equal look could change."""
+        return self._problem is None and self._deletion_policy.is_settled
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the next look will decide about files that the last one missed."""
+        return self._problem is None and self._deletion_policy.is_waiting
+
+    async def finish_scan(self, scan: Scan, arriving: Collection[int]) -> None:
+        """Delete what is surely gone, and write down what keeps the folder from being trusted.
+
+        Raises:
+            DatabaseUnavailable: the database does not work.
+        """
+        before_scan, problem = (self._problem, self._deletion_policy.asked), scan.problem_text
+        if scan.problem is None or scan.is_gone:
+            await self.known.load()
+        if scan.problem is None:
+            problem = await self._deletion_policy.judge(scan, arriving)
+        elif scan.is_gone:
+            problem = await self._deletion_policy.judge_absence(scan.problem)
+        if (problem, self._deletion_policy.asked) == before_scan:
+            return
+        await self._folders.report(self.known.folder.id, problem, self._deletion_policy.asked)
+        if problem is not None and problem != self._problem:
+            _log.warning("folder=%d %s", self.known.folder.id, scan.problem or problem)
+        elif problem is None and self._problem is not None:
+            _log.info("folder=%d is well again", self.known.folder.id)
+        self._problem = problem
+
+
+class PlaceWatch:
+    """A place that is scanned and copied from once, however many channels it feeds."""
+
+    def __init__(self, source: Source, intake: Intake, settings: IngestionSettings) -> None:
+        """Watch a source; it feeds nobody yet."""
+        self.is_remote = source.is_remote
+        self.scan_seconds = 0.0
+        """How long the last scan took."""
+        self.is_waiting = False
+        """Whether the last look left files that the next one will take or miss again."""
+        self._source = source
+        self._intake = intake
+        self._settings = settings
+        self._stability = stability_check_of(source, settings)
+        self._folders: list[WatchedFolder] = []
+        self._settled_as: dict[str, ScannedFile] | None = None
+        self._loaded_at = 0.0
+        self._invalidations = 0
+        """How often all that was remembered became void: also while a look is on its way."""
+
+    def feed(self, folders: Iterable[WatchedFolder]) -> None:
+        """Feed these folders from the next look on, and no others."""
+        self._folders = list(folders)
+        self.invalidate()
+
+    def invalidate(self) -> None:
+        """Believe nothing that was remembered: the next look asks SQL."""
+        self._settled_as = None
+        self._invalidations += 1
+        self._loaded_at = steady_seconds()
+        for folder in self._folders:
+            folder.known.forget()
+
+    async def tick(self) -> bool:
+        """Make SQL equal to the place as far as that is safe; returns whether anything was taken.
+
+        A place that looks as after the last complete look costs one scan and nothing else.
+
+        Raises:
+            InfrastructureError: the database, or one of the disks, does not work.
+        """
+        if steady_seconds() - self._loaded_at > REMEMBERED_SECONDS:
+            self.invalidate()
+        begun = time.monotonic()
+        scan = await run_for(self._source, self._source.scan)
+        self.scan_seconds = time.monotonic() - begun
+        if self._source.is_remote != self.is_remote:
+            self.is_remote = self._source.is_remote
+            self._stability = stability_check_of(self._source, self._settings)
+        is_settled = scan.problem is None and all(folder.is_settled for folder in self._folders)
+        if is_settled and scan.files == self._settled_as:
+            return False
+        self._settled_as = None
+        begun, folders = self._invalidations, self._folders
+        for folder in folders:
+            await folder.known.load()
+        known = [folder.known for folder in folders]
+        taken = await self._intake.take_settled(known, scan, self._stability, sees_all=True)
+        arriving = {seen.stat.size for seen in taken.unfinished.values()}
+        for folder in folders:
+            if folder in self._folders:  # else it was paused or unmapped while files were copied
+                await folder.finish_scan(scan, arriving)
+        self.is_waiting = bool(arriving) or any(folder.is_waiting for folder in folders)
+        if scan.problem is None and not arriving and self._invalidations == begun:
+            self._settled_as = scan.files
+        return any(taken.documents.values())
+
+    def close(self) -> None:
+        """Let go of the source."""
+        self._source.close()

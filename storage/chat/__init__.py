@@ -1,0 +1,1 @@
+"""Channels, inbox and outbox, citations, thread memory, traces, notifications, glossary."""

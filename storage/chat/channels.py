@@ -1,0 +1,149 @@
+"""Channels as SQL knows them: the only way from a verified key, or an admin's name, to a tenant."""
+
+from __future__ import annotations
+
+from sqlalchemy import ColumnElement, select, update
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlmodel import col
+
+from storage.errors import InvalidTenant, UnknownChannel
+from storage.models import Channel, ChannelKey, Platform, TenantName
+from storage.sql.database import Database
+from storage.sql.tables import ChannelRow
+
+MAX_NAME_CHARS = 255
+"""Bytes of a folder's name."""
+_PLATFORMS = {"sl": Platform.SLACK, "ms": Platform.TEAMS, "lo": Platform.LOCAL}
+
+
+class Channels:
+    """Makes and finds channels."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def ensure(self, key: ChannelKey, name: str | None = None) -> Channel:
+        """The channel of a verified key, made when it is new; a changed name is taken over.
+
+        Raises:
+            InvalidTenant: the key holds a character that its platform never uses.
+        """
+        name = name or (key.conversation if key.platform is Platform.LOCAL else None)
+        known = await self._find(col(ChannelRow.tenant) == key.tenant)
+        if known and known.conversation and name in (None, known.name):
+            return _channel(known)
+        async with self._database.transaction() as session:
+            row = await _ensure_row(session, key.tenant)
+            row.installation, row.conversation = key.installation, key.conversation
+            row.name = name or row.name
+            await session.flush()
+            return _channel(row)
+
+    async def ensure_tenant(self, tenant: TenantName, name: str | None = None) -> Channel:
+        """The channel of a tenant name, for a chat channel's folder that is there before it ever spoke.
+
+        A changed name is taken over.
+        """
+        known = await self._find(col(ChannelRow.tenant) == tenant)
+        if known and name in (None, known.name):
+            return _channel(known)
+        async with self._database.transaction() as session:
+            row = await _ensure_row(session, tenant)
+            row.name = name or row.name
+            await session.flush()
+            return _channel(row)
+
+    async def ensure_named(self, name: str, shown: str | None = None) -> Channel:
+        """The channel that an admin's word means, made when it is new: a tenant's, else a local one.
+
+        Args:
+            name: a tenant name, or the name of a local channel.
+            shown: what people call a tenant's channel; a changed one is taken over.
+
+        Raises:
+            UnknownChannel: no channel can be called so.
+        """
+        tenant = named_tenant(name)
+        if tenant == name:
+            return await self.ensure_tenant(tenant, shown)
+        if not is_folder_name(name):
+            raise UnknownChannel(
+                f"{name!r} cannot be a channel: its name must be one that a folder can have, without a "
+                "slash, a leading dot or anything unprintable"
+            )
+        return await self.ensure(ChannelKey(Platform.LOCAL, "", name))
+
+    async def by_name(self, name: str) -> Channel:
+        """A local channel by its name, any other by its tenant name.
+
+        Raises:
+            UnknownChannel: there is none; nothing was made.
+        """
+        row = await self._find(col(ChannelRow.tenant) == named_tenant(name))
+        if row is None:
+            raise UnknownChannel(f"no channel is called {name!r}; `footnote channels` lists them")
+        return _channel(row)
+
+    async def get(self, channel_id: int) -> Channel:
+        """A channel by its id.
+
+        Raises:
+            UnknownChannel: there is none.
+        """
+        row = await self._find(col(ChannelRow.id) == channel_id)
+        if row is None:
+            raise UnknownChannel(f"no channel has the id {channel_id}")
+        return _channel(row)
+
+    async def all(self, platform: Platform | None = None) -> list[Channel]:
+        """Every channel, or those of one platform, by name."""
+        query = select(ChannelRow).order_by(col(ChannelRow.name), col(ChannelRow.id))
+        if platform:
+            query = query.where(col(ChannelRow.platform) == platform)
+        async with self._database.snapshot() as session:
+            return [_channel(row) for row in await session.scalars(query)]
+
+    async def raise_epoch(self, channel_id: int) -> None:
+        """End every link of a channel that was made until now."""
+        raised = update(ChannelRow).where(col(ChannelRow.id) == channel_id)
+        async with self._database.transaction() as session:
+            await session.execute(raised.values(epoch=ChannelRow.epoch + 1))
+
+    async def _find(self, condition: ColumnElement[bool]) -> ChannelRow | None:
+        async with self._database.snapshot() as session:
+            return await session.scalar(select(ChannelRow).where(condition))
+
+
+def is_folder_name(name: str) -> bool:
+    """Whether a visible folder in the inbox can be called so: each local channel has one of its name."""
+    is_shown = bool(name.strip()) and name.isprintable() and not name.startswith(".")
+    return is_shown and "/" not in name and len(name.encode(errors="replace")) <= MAX_NAME_CHARS
+
+
+def named_tenant(name: str) -> TenantName:
+    """The tenant that an admin's word for a channel means: a tenant name itself, else a local name.
+
+    Raises:
+        UnknownChannel: the word is not even text, as the name of a folder need not be.
+    """
+    try:
+        return TenantName(name)
+    except InvalidTenant:
+        pass
+    try:
+        return ChannelKey(Platform.LOCAL, "", name).tenant
+    except UnicodeEncodeError as error:
+        raise UnknownChannel(f"{name!r} cannot be a channel: it is not UTF-8") from error
+
+
+async def _ensure_row(session: AsyncSession, tenant: TenantName) -> ChannelRow:
+    """The row of a tenant; the transaction's lock keeps two from making it."""
+    row = await session.scalar(select(ChannelRow).where(col(ChannelRow.tenant) == tenant))
+    if row is None:
+        row = ChannelRow(tenant=str(tenant), platform=_PLATFORMS[tenant[:2]], name=str(tenant))
+        session.add(row)
+    return row
+
+
+def _channel(row: ChannelRow) -> Channel:
+    return Channel(row.id, TenantName(row.tenant), Platform(row.platform), row.name, row.epoch)

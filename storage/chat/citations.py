@@ -1,0 +1,59 @@
+"""Citations as they were shown: what a link's page and marks come from, whatever happens to readings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from sqlalchemy import insert
+
+from storage.clock import utc_now
+from storage.models import Box, CitationRecord, Shown
+from storage.sql.columns import random_id
+from storage.sql.database import Database
+from storage.sql.tables import CitationRow
+
+
+class Citations:
+    """Keeps what was shown."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def add(self, channel_id: int, shown: Sequence[Shown]) -> list[CitationRecord]:
+        """Keep what was shown together, in this order; no id is ever given to another one."""
+        now = utc_now()
+        kept = [
+            CitationRecord(
+                id=random_id(),
+                channel_id=channel_id,
+                version_id=one.version_id,
+                page=one.page,
+                quote=one.quote,
+                boxes=tuple(Box(*box) for box in one.boxes),
+                created_at=now,
+            )
+            for one in shown
+        ]
+        if kept:
+            async with self._database.transaction(exclusive=False) as session:
+                await session.execute(insert(CitationRow), list(map(asdict, kept)))
+        return kept
+
+    async def get(self, citation_id: int) -> CitationRecord | None:
+        """One citation, or None."""
+        async with self._database.snapshot() as session:
+            row = await session.get(CitationRow, citation_id)
+        return _citation(row) if row else None
+
+
+def _citation(row: CitationRow) -> CitationRecord:
+    return CitationRecord(
+        id=row.id,
+        channel_id=row.channel_id,
+        version_id=row.version_id,
+        page=row.page,
+        quote=row.quote,
+        boxes=tuple(Box(*box) for box in row.boxes),
+        created_at=row.created_at,
+    )

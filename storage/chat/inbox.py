@@ -1,0 +1,206 @@
+"""The inbox and outbox of questions: committed before they are acknowledged, answered once for all to see.
+
+A question is taken up by raising its fence; every later step is one compare-and-set on that fence,
+so a worker that was thought dead can change nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import ColumnElement, or_, select, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlmodel import col
+
+from storage.chat.thread_memory import keep_turn
+from storage.chat_models import NewTurn
+from storage.clock import utc_now
+from storage.errors import LeaseLost
+from storage.models import Channel, InboxItem, Platform
+from storage.sql.database import Database
+from storage.sql.leases import pause
+from storage.sql.tables import InboxRow, OutboxRow
+
+_FREE: dict[str, Any] = {"lease_owner": None, "lease_until": None}
+
+
+class Inbox:
+    """Keeps questions from the moment they arrive until their answer is seen."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def receive(
+        self,
+        channel: Channel,
+        *,
+        event_key: str,
+        message_key: str,
+        thread: str,
+        text: str,
+        address: dict[str, Any],
+    ) -> bool:
+        """Keep a question for good before this returns; False when its event or message is known."""
+        row = InboxRow(
+            platform=channel.platform,
+            event_key=event_key,
+            message_key=message_key,
+            channel_id=channel.id,
+            thread=thread,
+            text=text,
+            address=address,
+        )
+        # SQLite takes PostgreSQL's words here; a twin that is being kept right now is waited for.
+        new = insert(InboxRow).values(row.model_dump(exclude={"id"}))
+        kept = new.on_conflict_do_nothing().returning(col(InboxRow.id))
+        async with self._database.transaction(exclusive=False) as session:
+            return await session.scalar(kept) is not None
+
+    async def claim(
+        self, owner: str, lease_seconds: float, platforms: Collection[Platform]
+    ) -> InboxItem | None:
+        """Take over the oldest question of ``platforms`` that is due, or None.
+
+        A lease that ran out without being let go ended with its worker: that counts as an attempt.
+        """
+        now = utc_now()
+        due = select(InboxRow).where(_is_due(now), col(InboxRow.platform).in_(platforms))
+        oldest = due.order_by(col(InboxRow.id)).limit(1).with_for_update(skip_locked=True)
+        async with self._database.transaction(exclusive=False) as session:
+            row = await session.scalar(oldest)
+            if row is None:
+                return None
+            row.fence += 1
+            row.attempts += row.lease_owner is not None
+            row.lease_owner, row.lease_until = owner, now + timedelta(seconds=lease_seconds)
+            return _item(row, await session.get(OutboxRow, row.id))
+
+    async def renew(self, item: InboxItem, lease_seconds: float) -> None:
+        """Keep a question for ``lease_seconds`` from now.
+
+        Raises:
+            LeaseLost: another worker has it.
+        """
+        await self._set(item, lease_until=utc_now() + timedelta(seconds=lease_seconds))
+
+    async def mark_posting(self, item: InboxItem) -> None:
+        """Keep, before it happens, that a placeholder is being posted.
+
+        Raises:
+            LeaseLost: another worker has the question.
+        """
+        async with self._database.transaction(exclusive=False) as session:
+            await _check(session, item)
+            await session.merge(OutboxRow(inbox_id=item.id, state="posting"))
+
+    async def mark_placed(self, item: InboxItem, message: dict[str, Any]) -> None:
+        """Keep what names the placeholder.
+
+        Raises:
+            LeaseLost: another worker has the question.
+        """
+        async with self._database.transaction(exclusive=False) as session:
+            await _set_reply(session, item, state="placed", message=message)
+
+    async def save_answer(self, item: InboxItem, answer: dict[str, Any], turn: NewTurn | None = None) -> None:
+        """Keep the answer, so that it is never asked for again, and what its thread remembers of it.
+
+        Raises:
+            LeaseLost: another worker has the question.
+        """
+        async with self._database.transaction(exclusive=False) as session:
+            await _set_reply(session, item, answer=answer)
+            if turn:
+                await keep_turn(session, turn)
+
+    async def mark_delivered(self, item: InboxItem) -> None:
+        """The answer was seen: the question is done.
+
+        Raises:
+            LeaseLost: another worker has the question.
+        """
+        async with self._database.transaction(exclusive=False) as session:
+            await _check(session, item, state="done", reason=None, **_FREE)
+            reply = await session.get_one(OutboxRow, item.id)
+            reply.state, reply.delivered_at = "delivered", utc_now()
+
+    async def release(self, item: InboxItem) -> None:
+        """Let go of a question that somebody else may claim at once.
+
+        Raises:
+            LeaseLost: another worker has it.
+        """
+        await self._set(item, next_attempt_at=None, **_FREE)
+
+    async def put_off(
+        self, item: InboxItem, reason: str, *, at_least: float = 0, is_own_fault: bool = False
+    ) -> None:
+        """Let go of a question for a while, longer each time; ``reason`` is for an admin.
+
+        Args:
+            item: the question.
+            reason: why it waits, without a word of its text.
+            at_least: seconds that an engine asked us to wait.
+            is_own_fault: count an attempt, because no engine is to blame.
+
+        Raises:
+            LeaseLost: another worker has it.
+        """
+        wait = max(pause(item.fence), timedelta(seconds=at_least))
+        attempts = item.attempts + is_own_fault
+        await self._set(item, attempts=attempts, next_attempt_at=utc_now() + wait, reason=reason, **_FREE)
+
+    async def give_up(self, item: InboxItem, reason: str) -> None:
+        """End a question whose answer nobody will take; ``reason`` is for an admin.
+
+        Raises:
+            LeaseLost: another worker has it.
+        """
+        await self._set(item, state="failed", reason=reason, **_FREE)
+
+    async def _set(self, item: InboxItem, **values: Any) -> None:
+        async with self._database.transaction(exclusive=False) as session:
+            await _check(session, item, **values)
+
+
+def _is_due(now: datetime) -> ColumnElement[bool]:
+    free = or_(col(InboxRow.lease_until).is_(None), col(InboxRow.lease_until) <= now)
+    ripe = or_(col(InboxRow.next_attempt_at).is_(None), col(InboxRow.next_attempt_at) <= now)
+    return (col(InboxRow.state) == "waiting") & free & ripe
+
+
+async def _check(session: AsyncSession, item: InboxItem, **values: Any) -> None:
+    """Change a question if its holder's fence is still the highest; without values, only make sure of it.
+
+    Raises:
+        LeaseLost: another worker has it.
+    """
+    held = update(InboxRow).where(col(InboxRow.id) == item.id, col(InboxRow.fence) == item.fence)
+    changed = await session.scalar(held.values(fence=item.fence, **values).returning(col(InboxRow.id)))
+    if changed is None:
+        raise LeaseLost(f"question {item.id} is in other hands")
+
+
+async def _set_reply(session: AsyncSession, item: InboxItem, **values: Any) -> None:
+    await _check(session, item)
+    await session.execute(update(OutboxRow).where(col(OutboxRow.inbox_id) == item.id).values(**values))
+
+
+def _item(row: InboxRow, reply: OutboxRow | None) -> InboxItem:
+    return InboxItem(
+        id=row.id,
+        fence=row.fence,
+        attempts=row.attempts,
+        platform=Platform(row.platform),
+        channel_id=row.channel_id,
+        thread=row.thread,
+        text=row.text,
+        address=row.address,
+        received_at=row.created_at,
+        is_posting=reply is not None and reply.message is None,
+        message=reply.message if reply else None,
+        answer=reply.answer if reply else None,
+    )

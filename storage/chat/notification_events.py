@@ -1,0 +1,104 @@
+"""Writes down what people should be told, in the very transaction that makes it true.
+
+Each thing is told once, whatever is repeated: a second row of the same key is never made. Who tells
+it, and where, is ``storage/chat/notifications.py``'s and the bot's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from hashlib import blake2b
+from typing import Any
+
+from sqlalchemy import ColumnElement, exists, func, select
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import aliased
+from sqlmodel import col
+
+from storage.clock import utc_now
+from storage.models import Rung
+from storage.sql.tables import DocumentRow, FolderRow, NoticeRow, PublicationRow, ReadingRow, VersionRow
+
+
+async def record_live(session: AsyncSession, publication: PublicationRow) -> None:
+    """A version answers in a channel; told when it does so for the first time."""
+    version = await session.get_one(VersionRow, publication.version_id)
+    await _record_notice(
+        session,
+        kind="live",
+        key=f"live:{publication.channel_id}:{version.id}",
+        channel_id=publication.channel_id,
+        document_id=version.document_id,
+        version_id=version.id,
+    )
+
+
+async def record_failed(session: AsyncSession, contents: Collection[str]) -> None:
+    """Some of these contents cannot be read; told for every file that has one now, and once for each."""
+    query = (
+        select(VersionRow, DocumentRow, ReadingRow)
+        .join(DocumentRow, col(DocumentRow.id) == VersionRow.document_id)
+        .join(ReadingRow, col(ReadingRow.sha256) == VersionRow.sha256)
+        .where(col(VersionRow.sha256).in_(contents), col(DocumentRow.state) != "deleted")
+        .where(col(ReadingRow.state) == "failed", col(ReadingRow.rung) == Rung.QUICK.value)
+        .where(~_has_newer(), ~_may_yet_be_read())
+        .order_by(col(ReadingRow.created_at).desc())
+    )
+    for version, document, reading in (await session.execute(query)).all():
+        await _record_notice(
+            session,
+            kind="failed",
+            key=f"failed:{version.id}",
+            channel_id=document.channel_id,
+            document_id=document.id,
+            version_id=version.id,
+            text=reading.reason,
+        )
+
+
+async def record_refused(session: AsyncSession, document: DocumentRow, reason: str) -> None:
+    """The bytes of a file could not even be stored; told once per reason until a new version of it came."""
+    await session.flush()
+    newest = select(func.max(VersionRow.number)).where(col(VersionRow.document_id) == document.id)
+    number = await session.scalar(newest) or 0
+    digest = blake2b(reason.encode(), digest_size=8).hexdigest()
+    await _record_notice(
+        session,
+        kind="failed",
+        key=f"refused:{document.id}:{number}:{digest}",
+        channel_id=document.channel_id,
+        document_id=document.id,
+        text=reason,
+    )
+
+
+async def record_folder(session: AsyncSession, folder_id: int, problem: str | None) -> None:
+    """A folder's problem, or its end; call it before the folder's row says so."""
+    folder = await session.get_one(FolderRow, folder_id)
+    if folder.problem != problem:
+        await _record_notice(
+            session, kind="folder", channel_id=folder.channel_id, folder_id=folder_id, text=problem
+        )
+
+
+def _has_newer() -> ColumnElement[bool]:
+    newer = aliased(VersionRow)
+    return exists().where(
+        col(newer.document_id) == VersionRow.document_id, col(newer.number) > VersionRow.number
+    )
+
+
+def _may_yet_be_read() -> ColumnElement[bool]:
+    """Some generation has read the version's content, or is about to try."""
+    reading = aliased(ReadingRow)
+    return exists().where(
+        col(reading.sha256) == VersionRow.sha256, col(reading.state).in_(("waiting", "done"))
+    )
+
+
+async def _record_notice(session: AsyncSession, **values: Any) -> None:
+    dialect = session.get_bind().dialect.name
+    insert = postgresql.insert if dialect == "postgresql" else sqlite.insert
+    row = insert(NoticeRow).values(state="waiting", created_at=utc_now(), **values)
+    await session.execute(row.on_conflict_do_nothing(index_elements=["key"]))

@@ -1,0 +1,308 @@
+"""What people should be told, from the transaction that made it true (``storage/telling.py``) to its message.
+
+Several notices become one message, a batch: waiting -> posting -> posted, or kept (the console alone
+shows it) or dropped. A batch belongs to whoever made it until its lease ends.
+
+Reads notices together with what they are about, and leaves out what is not true any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from datetime import datetime, timedelta
+from pathlib import PurePosixPath
+from typing import Any
+from uuid import uuid4
+
+from sqlalchemy import ColumnElement, ScalarSelect, Update, exists, func, or_, select, update
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import aliased
+from sqlmodel import col
+
+from storage.chat_models import Notice, NoticeBatch, NoticeGroup
+from storage.clock import utc_now
+from storage.errors import LeaseLost
+from storage.sql.database import Database
+from storage.sql.tables import (
+    ChannelRow,
+    DocumentRow,
+    FolderRow,
+    InboxRow,
+    NoticeRow,
+    PublicationRow,
+    ReadingRow,
+    VersionRow,
+)
+
+_MAX_LISTED_PAGES = 50
+
+
+async def relevant(
+    session: AsyncSession, kind: str, chosen: ColumnElement[bool], most: int, *, newest_first: bool = False
+) -> tuple[int, list[Notice]]:
+    """(how many chosen notices of a kind are still true, the first ``most`` of them)."""
+    query = _QUERIES[kind]().where(col(NoticeRow.kind) == kind, chosen)
+    count = select(func.count()).select_from(query.with_only_columns(col(NoticeRow.id)).subquery())
+    order = col(NoticeRow.id).desc() if newest_first else col(NoticeRow.id)
+    rows = (await session.execute(query.order_by(order).limit(most))).all()
+    return await session.scalar(count) or 0, [_NOTICES[kind](row) for row in rows]
+
+
+def _live() -> Any:
+    """Versions that answer in the notice's channel; what was deleted or replaced since is left out."""
+    return (
+        select(NoticeRow, ChannelRow, DocumentRow, VersionRow, ReadingRow)
+        .join(ChannelRow, col(ChannelRow.id) == NoticeRow.channel_id)
+        .join(DocumentRow, col(DocumentRow.id) == NoticeRow.document_id)
+        .join(VersionRow, col(VersionRow.id) == NoticeRow.version_id)
+        .join(
+            PublicationRow,
+            (col(PublicationRow.version_id) == VersionRow.id)
+            & (col(PublicationRow.channel_id) == NoticeRow.channel_id),
+        )
+        .join(ReadingRow, col(ReadingRow.id) == PublicationRow.reading_id)
+        .where(col(PublicationRow.state) == "live", col(DocumentRow.state) != "deleted")
+    )
+
+
+def _failed() -> Any:
+    """Files that still cannot be read: what was deleted or replaced since is left out."""
+    newer = aliased(VersionRow)
+    has_newer = exists().where(
+        col(newer.document_id) == NoticeRow.document_id, col(newer.id) > NoticeRow.version_id
+    )
+    is_refused = col(NoticeRow.version_id).is_(None) & (col(DocumentRow.reason) == NoticeRow.text)
+    is_unread = col(NoticeRow.version_id).is_not(None) & ~has_newer
+    return (
+        select(NoticeRow, ChannelRow, DocumentRow, _answers().label("has_live"))
+        .join(ChannelRow, col(ChannelRow.id) == NoticeRow.channel_id)
+        .join(DocumentRow, col(DocumentRow.id) == NoticeRow.document_id)
+        .where(col(DocumentRow.state) != "deleted", is_refused | is_unread)
+    )
+
+
+def _folders() -> Any:
+    """The last notice of each folder, unless people were told just that before: what came between is over."""
+    later = aliased(NoticeRow)
+    has_later = exists().where(
+        col(later.folder_id) == NoticeRow.folder_id,
+        col(later.id) > NoticeRow.id,
+        col(later.kind) == NoticeRow.kind,
+    )
+    return (
+        select(NoticeRow, ChannelRow, FolderRow)
+        .join(ChannelRow, col(ChannelRow.id) == NoticeRow.channel_id)
+        .join(FolderRow, col(FolderRow.id) == NoticeRow.folder_id)
+        .where(~has_later, col(NoticeRow.text).is_distinct_from(_last_told()))
+    )
+
+
+def _last_told() -> ScalarSelect[str | None]:
+    """What people were last told of the notice's folder; nothing, too, when all was well then."""
+    told = aliased(NoticeRow)
+    return (
+        select(col(told.text))
+        .where(col(told.folder_id) == NoticeRow.folder_id, col(told.id) < NoticeRow.id)
+        .where(col(told.told_in).is_not(None))
+        .order_by(col(told.id).desc())
+        .limit(1)
+        .correlate(NoticeRow)
+        .scalar_subquery()
+    )
+
+
+def _answers() -> ColumnElement[bool]:
+    version = aliased(VersionRow)
+    return exists().where(
+        col(version.document_id) == NoticeRow.document_id,
+        col(PublicationRow.version_id) == version.id,
+        col(PublicationRow.state) == "live",
+    )
+
+
+def _live_notice(row: Any) -> Notice:
+    notice, channel, document, version, reading = row
+    details = reading.details or {}
+    ocr_pages = {*details.get("pages_for_ocr", ()), *details.get("ocr_pages", ())}
+    return Notice(
+        *_common(notice, channel),
+        file=document.file,
+        title=reading.title or PurePosixPath(document.file).name,
+        version_id=version.id,
+        number=version.number,
+        reading_id=reading.id,
+        pages=reading.pages,
+        chunks=reading.chunks,
+        unread_pages=_numbers(details.get("unread_pages", ())),
+        pages_without_text=_numbers(set(details.get("pages_without_text", ())) - ocr_pages),
+        ocr_pages=_numbers(ocr_pages),
+        is_repaired=bool(details.get("is_repaired")),
+        questions=None if notice.questions is None else tuple(notice.questions),
+    )
+
+
+def _failed_notice(row: Any) -> Notice:
+    notice, channel, document, has_live = row
+    return Notice(*_common(notice, channel), file=document.file, has_live=has_live)
+
+
+def _folder_notice(row: Any) -> Notice:
+    notice, channel, folder = row
+    return Notice(*_common(notice, channel), location=folder.location)
+
+
+def _common(notice: NoticeRow, channel: ChannelRow) -> tuple[int, str, datetime, int, str, str | None]:
+    return notice.id, notice.kind, notice.created_at, channel.id, channel.name, notice.text
+
+
+def _numbers(pages: Collection[int]) -> tuple[int, ...]:
+    return tuple(sorted(pages)[:_MAX_LISTED_PAGES])
+
+
+_QUERIES: dict[str, Callable[[], Any]] = {"live": _live, "failed": _failed, "folder": _folders}
+_NOTICES: dict[str, Callable[[Any], Notice]] = {
+    "live": _live_notice,
+    "failed": _failed_notice,
+    "folder": _folder_notice,
+}
+
+FAILED, LIVE, FOLDER = "failed", "live", "folder"
+
+
+class Notices:
+    """Hands out notices in batches and writes down what became of them."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def waiting(self) -> list[NoticeGroup]:
+        """What waits and nobody is at, by channel."""
+        is_folders = col(NoticeRow.kind) == FOLDER
+        query = (
+            select(
+                col(NoticeRow.channel_id),
+                is_folders,
+                func.count(),
+                func.min(NoticeRow.created_at),
+                func.max(NoticeRow.created_at),
+            )
+            .where(_is_free("waiting"))
+            .group_by(col(NoticeRow.channel_id), is_folders)
+        )
+        async with self._database.snapshot() as session:
+            return [NoticeGroup(*row) for row in (await session.execute(query)).all()]
+
+    async def claim(self, groups: Collection[NoticeGroup], lease_seconds: float) -> str:
+        """Make a batch of all that waits in these groups, for ``lease_seconds``; returns its id."""
+        batch = uuid4().hex
+        for is_folders in (False, True):
+            channels = [group.channel_id for group in groups if group.is_folders == is_folders]
+            chosen = (col(NoticeRow.kind) == FOLDER) == is_folders
+            taken = update(NoticeRow).where(_is_free("waiting"), chosen)
+            await self._run(
+                taken.where(col(NoticeRow.channel_id).in_(channels)),
+                batch=batch,
+                lease_until=_until(lease_seconds),
+            )
+        return batch
+
+    async def read(self, batch: str, most: int) -> dict[str, tuple[int, list[Notice]]]:
+        """By kind: how many notices of a batch are still true, and the first ``most`` of them."""
+        async with self._database.snapshot() as session:
+            return {
+                kind: await relevant(session, kind, col(NoticeRow.batch) == batch, most)
+                for kind in (FAILED, LIVE, FOLDER)
+            }
+
+    async def keep_questions(self, notice_id: int, questions: Sequence[str]) -> None:
+        """Keep what was tried for one notice, so that it is never tried again."""
+        await self._run(update(NoticeRow).where(col(NoticeRow.id) == notice_id), questions=list(questions))
+
+    async def mark_posting(self, batch: str, told_in: int, lease_seconds: float) -> None:
+        """Keep, before it happens, that a batch is being posted in a channel.
+
+        Raises:
+            LeaseLost: somebody else tells some of it.
+        """
+        own = update(NoticeRow).where(col(NoticeRow.batch) == batch, col(NoticeRow.state) == "waiting")
+        until = _until(lease_seconds)
+        if not await self._run(own, state="posting", told_in=told_in, lease_until=until):
+            raise LeaseLost(f"batch {batch} is in other hands")
+
+    async def finish(self, batch: str, state: str) -> None:
+        """End a batch as posted, kept or dropped."""
+        told_at = utc_now() if state == "posted" else None
+        await self._run(_of(batch), state=state, lease_until=None, posted_at=told_at)
+
+    async def give_back(self, batch: str) -> None:
+        """Nothing of a batch was posted: it waits again, and a later batch takes it with what came since."""
+        await self._run(_of(batch), state="waiting", batch=None, told_in=None, lease_until=None)
+
+    async def put_off(self, batch: str, seconds: float) -> None:
+        """Nobody knows whether a batch was posted: whoever comes after ``seconds`` looks."""
+        await self._run(_of(batch), lease_until=_until(seconds))
+
+    async def take_over(self, lease_seconds: float) -> NoticeBatch | None:
+        """A batch whose posting nobody saw the end of, or None."""
+        query = (
+            select(col(NoticeRow.batch), col(NoticeRow.told_in), func.min(NoticeRow.created_at))
+            .where(_is_free("posting"))
+            .group_by(col(NoticeRow.batch), col(NoticeRow.told_in))
+            .limit(1)
+        )
+        async with self._database.snapshot() as session:
+            row: Any = (await session.execute(query)).first()
+        if row is None:
+            return None
+        taken = update(NoticeRow).where(col(NoticeRow.batch) == row[0], _is_free("posting"))
+        is_ours = await self._run(taken, lease_until=_until(lease_seconds))
+        return NoticeBatch(row[0], row[1], row[2]) if is_ours else None
+
+    async def expire(self, before: datetime) -> int:
+        """Keep, for the console alone, what waited too long for anybody to be told; returns how many."""
+        old = update(NoticeRow).where(_is_free("waiting"), col(NoticeRow.created_at) < before)
+        return await self._run(old, state="kept")
+
+    async def recent(self, channel_id: int, limit: int) -> list[Notice]:
+        """The newest notices of one channel that are still true, the newest first."""
+        own = (col(NoticeRow.channel_id) == channel_id) & (col(NoticeRow.state) != "dropped")
+        async with self._database.snapshot() as session:
+            found = [
+                notice
+                for kind in (FAILED, LIVE, FOLDER)
+                for notice in (await relevant(session, kind, own, limit, newest_first=True))[1]
+            ]
+        return sorted(found, key=lambda notice: notice.created_at, reverse=True)[:limit]
+
+    async def last_address(self, channel_id: int) -> dict[str, Any] | None:
+        """Where the newest question of a channel came from, as its platform wrote it down."""
+        query = (
+            select(col(InboxRow.address))
+            .where(col(InboxRow.channel_id) == channel_id)
+            .order_by(col(InboxRow.id).desc())
+            .limit(1)
+        )
+        async with self._database.snapshot() as session:
+            address: dict[str, Any] | None = await session.scalar(query)
+        return address
+
+    async def _run(self, statement: Update, **values: Any) -> int:
+        """Change notices; returns how many."""
+        async with self._database.transaction(exclusive=False) as session:
+            changed = await session.scalars(statement.values(**values).returning(col(NoticeRow.id)))
+            return len(changed.all())
+
+
+def _of(batch: str) -> Update:
+    return update(NoticeRow).where(
+        col(NoticeRow.batch) == batch, col(NoticeRow.state).in_(("waiting", "posting"))
+    )
+
+
+def _is_free(state: str) -> ColumnElement[bool]:
+    ended = or_(col(NoticeRow.lease_until).is_(None), col(NoticeRow.lease_until) <= utc_now())
+    return (col(NoticeRow.state) == state) & ended
+
+
+def _until(seconds: float) -> datetime:
+    return utc_now() + timedelta(seconds=seconds)

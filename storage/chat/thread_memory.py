@@ -1,0 +1,104 @@
+"""Remembers for a while what was asked and answered in each thread, so that follow-ups can be understood.
+
+A turn is found by its channel and its thread together, and by nothing less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from sqlalchemy import CursorResult, delete, select
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlmodel import col
+
+from storage.chat_models import NewTurn, Turn
+from storage.clock import utc_now
+from storage.sql.database import Database
+from storage.sql.tables import TurnRow, VersionRow
+
+MAX_TURNS = 6
+SESSION_GAP = timedelta(minutes=30)
+"""A running conversation begins anew when nobody asked anything for so long."""
+
+DELETE_BATCH_SIZE = 5000
+"""Writers wait for a deletion."""
+
+
+class ThreadMemory:
+    """Keeps the turns of threads."""
+
+    def __init__(self, database: Database, days: float) -> None:
+        """Keep each turn for so many days."""
+        self._database = database
+        self._kept_for = timedelta(days=days)
+
+    async def recall(self, channel_id: int, thread: str, asked_at: datetime) -> tuple[Turn, ...]:
+        """The last turns before a question of this thread, newest last."""
+        query = (
+            select(TurnRow)
+            .where(col(TurnRow.channel_id) == channel_id, col(TurnRow.thread) == thread)
+            .where(col(TurnRow.asked_at) < asked_at, col(TurnRow.asked_at) >= utc_now() - self._kept_for)
+            .order_by(col(TurnRow.asked_at).desc(), col(TurnRow.id).desc())
+            .limit(MAX_TURNS)
+        )
+        async with self._database.snapshot() as session:
+            rows = list(await session.scalars(query))
+            if not thread:
+                rows = _latest_session(rows, asked_at)
+            documents = await _documents(session, {version for row in rows for version in row.versions})
+        return tuple(_turn(row, documents) for row in reversed(rows))
+
+    async def keep(self, turn: NewTurn) -> None:
+        """Remember a turn; one that is remembered already stays as it is."""
+        async with self._database.transaction(exclusive=False) as session:
+            await keep_turn(session, turn)
+
+    async def delete_expired(self) -> int:
+        """Erase some of what has been kept long enough; returns how many turns that were."""
+        some = select(col(TurnRow.id)).where(col(TurnRow.asked_at) < utc_now() - self._kept_for)
+        outdated = delete(TurnRow).where(col(TurnRow.id).in_(some.limit(DELETE_BATCH_SIZE)))
+        async with self._database.transaction() as session:
+            done = await session.execute(outdated)
+            return done.rowcount if isinstance(done, CursorResult) else 0
+
+
+async def keep_turn(session: AsyncSession, turn: NewTurn) -> None:
+    """Remember a turn in the transaction that makes it true; a second time changes nothing."""
+    row = TurnRow(
+        key=turn.key,
+        channel_id=turn.channel_id,
+        thread=turn.thread,
+        question=turn.question,
+        standalone=turn.standalone,
+        answer=turn.answer,
+        versions=list(turn.versions),
+        asked_at=turn.asked_at,
+    )
+    # SQLite takes PostgreSQL's words here.
+    new = insert(TurnRow).values(row.model_dump(exclude={"id"}))
+    await session.execute(new.on_conflict_do_nothing())
+
+
+def _latest_session(rows: Sequence[TurnRow], until: datetime) -> list[TurnRow]:
+    """The newest rows, as far back as no pause was longer than ``SESSION_GAP``; newest first."""
+    kept: list[TurnRow] = []
+    for row in rows:
+        if until - row.asked_at > SESSION_GAP:
+            break
+        kept.append(row)
+        until = row.asked_at
+    return kept
+
+
+async def _documents(session: AsyncSession, versions: Collection[int]) -> dict[int, UUID]:
+    """The document of each version."""
+    query = select(col(VersionRow.id), col(VersionRow.document_id)).where(col(VersionRow.id).in_(versions))
+    return {version: document for version, document in (await session.execute(query)).all()}
+
+
+def _turn(row: TurnRow, documents: dict[int, UUID]) -> Turn:
+    cited = frozenset(documents[version] for version in row.versions if version in documents)
+    return Turn(row.question, row.standalone, row.answer, cited)

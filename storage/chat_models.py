@@ -1,0 +1,109 @@
+"""What people should be told, as it crosses the borders between rooms: frozen, plain, without I/O.
+
+What an admin's glossary says: a term, and the words that documents have for it.
+
+What a thread remembers: the values that the memory takes and gives.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+
+@dataclass(frozen=True, slots=True)
+class GlossaryEntry:
+    """One line of a glossary."""
+
+    term: str
+    """As people say it: ``PTO``."""
+    words: tuple[str, ...]
+    """As documents say it: ``paid time off``, ``vacation``."""
+    is_mutual: bool = False
+    """Term and words stand for one another; else the words for the term only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A question of a thread with its answer, as the questions after it may lean on them."""
+
+    question: str
+    standalone: str
+    """What was searched for: the question itself, unless it leaned on the turns before it."""
+    answer: str
+    documents: frozenset[UUID] = frozenset()
+    """Those that the answer cited."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewTurn:
+    """A turn that is to be remembered."""
+
+    key: str
+    """Id of its question, which is remembered once, however often it is answered."""
+    channel_id: int
+    thread: str
+    """Within its channel; '' is the channel's running conversation."""
+    question: str
+    standalone: str
+    answer: str
+    versions: tuple[int, ...]
+    """Versions that the answer cited."""
+    asked_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something that people should be told, with what it is about; what does not apply is empty."""
+
+    id: int
+    kind: str
+    """live, failed or folder."""
+    created_at: datetime
+    channel_id: int
+    channel: str
+    """What people call the channel."""
+    text: str | None
+    """Why a file cannot be read, or what is wrong with a folder; None when the folder is well again."""
+    file: str = ""
+    title: str = ""
+    version_id: int | None = None
+    number: int = 0
+    """Of the version; above 1 it replaced another one."""
+    has_live: bool = False
+    """An earlier version of a failed file goes on answering."""
+    reading_id: UUID | None = None
+    pages: int = 0
+    chunks: int = 0
+    unread_pages: tuple[int, ...] = ()
+    pages_without_text: tuple[int, ...] = ()
+    ocr_pages: tuple[int, ...] = ()
+    """Pages without usable text that OCR has read, or is to read."""
+    is_repaired: bool = False
+    location: str = ""
+    """Of the folder."""
+    questions: tuple[str, ...] | None = None
+    """Questions that were tried and that the version answers; None when none were tried yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoticeGroup:
+    """What waits to be told of one channel: of its documents, or of its folders."""
+
+    channel_id: int
+    is_folders: bool
+    count: int
+    oldest: datetime
+    newest: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class NoticeBatch:
+    """Notices that one message tells."""
+
+    id: str
+    told_in: int
+    """The channel it is told in."""
+    began_at: datetime
+    """When its oldest notice was made: nothing of the message is older."""

@@ -1,0 +1,1 @@
+"""Arrivals, identity, catalog, corrections, status and progress of documents."""

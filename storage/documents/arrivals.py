@@ -1,0 +1,197 @@
+"""Writes arriving files down: new documents, new versions, moved and returned documents.
+
+Files that may have exchanged their names arrive together and are judged together, in one transaction.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import select, text
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlmodel import col
+
+from storage.chat.notification_events import record_failed, record_refused
+from storage.crash_points import reach
+from storage.documents.identity import Arrival, ScanContext, documents_at, is_kept, newest_number, owners_of
+from storage.folders.folders import Folder, is_ours
+from storage.queues.planner import Generations, plan
+from storage.queues.publication_queue import republish
+from storage.sql.database import Database
+from storage.sql.tables import IS_PRESENT, BlobRow, DocumentRow, FolderRow, PublicationRow, VersionRow
+
+
+@dataclass(frozen=True, slots=True)
+class StoredArrival:
+    """What an arrival turned out to be."""
+
+    file: str
+    document: UUID
+    version: int
+    outcome: str
+    """new, version, renamed, back or same."""
+
+
+@dataclass(frozen=True, slots=True)
+class SameContentDocument:
+    """A document of another folder of the channel that has a content which arrives here."""
+
+    document: UUID
+    location: str
+    file: str
+
+
+KnownContents = dict[str, list[tuple[dict[str, Any], str]]]
+"""File -> (look, sha256) of everything that was stored of it and is kept."""
+
+
+class Arrivals:
+    """Records what came into a folder."""
+
+    def __init__(self, database: Database, generations: Generations) -> None:
+        """Plan these readings of what arrives, in the same transaction."""
+        self._database = database
+        self._generations = generations
+
+    async def store(
+        self,
+        folder: Folder,
+        arrivals: Sequence[Arrival],
+        scan_context: ScanContext | None,
+        *,
+        owner: str | None = None,
+    ) -> list[StoredArrival]:
+        """Make each arrival a new document, a new version, a renamed or a returned document.
+
+        Args:
+            folder: where they lie.
+            arrivals: files to be judged together; each name once.
+            sighting: what else is known of the folder; None when only single files were looked at,
+                so that every name keeps its document.
+            owner: the name under which we lease the place; when another process scans it by now,
+                nothing is stored.
+        """
+        contents = {one.sha256 for one in arrivals}
+        async with self._database.transaction() as session:
+            row = await session.get_one(FolderRow, folder.id)
+            if (folder.watched and not row.watched) or not is_ours(row, owner):
+                return []  # an admin took it out of the map while its files were copied, or we were halted
+            for one in arrivals:
+                await asyncio.to_thread(one.keep_blob)
+            reach("after-adopt")
+            await _keep_rows_of_blobs(session, arrivals)
+            owners = await owners_of(session, folder, arrivals, scan_context)
+            stored = [await _store_one(session, folder, one, owners.get(one.file)) for one in arrivals]
+            await session.flush()
+            await plan(session, self._generations, contents)
+            await record_failed(session, contents)
+            return stored
+
+    async def refuse(self, folder: Folder, file: str, look: dict[str, Any], reason: str) -> UUID:
+        """Record that a file's bytes cannot be stored; what it was before goes on answering.
+
+        A deleted document that had the name is left alone: its old words must not answer again.
+        """
+        async with self._database.transaction() as session:
+            document = await session.scalar(documents_at(folder, [file]))
+            if document is None:
+                document = DocumentRow(channel_id=folder.channel_id, folder_id=folder.id, file=file)
+                session.add(document)
+            document.look, document.reason, document.state = look, reason, "quarantined"
+            await record_refused(session, document, reason)
+            return document.id
+
+    async def same_content_documents(
+        self, folder: Folder, contents: Collection[str]
+    ) -> list[SameContentDocument]:
+        """Documents of the channel's other folders with one of these contents: they may have moved here."""
+        query = (
+            select(col(DocumentRow.id), col(FolderRow.location), col(DocumentRow.file))
+            .join(FolderRow, col(FolderRow.id) == DocumentRow.folder_id)
+            .join(VersionRow, col(VersionRow.document_id) == DocumentRow.id)
+            .where(col(VersionRow.sha256).in_(contents), col(VersionRow.number) == newest_number())
+            .where(col(DocumentRow.channel_id) == folder.channel_id)
+            .where(col(DocumentRow.folder_id) != folder.id, text(f"document.{IS_PRESENT}"))
+        )
+        async with self._database.snapshot() as session:
+            return [SameContentDocument(*row) for row in await session.execute(query)]
+
+    async def known_contents(self, location: str, files: Collection[str]) -> KnownContents:
+        """What these files held when they were last stored for any channel.
+
+        A place that feeds one more channel, or feeds one again, need not be copied from once more.
+        """
+        query = (
+            select(col(DocumentRow.file), col(DocumentRow.look), col(VersionRow.sha256))
+            .join(FolderRow, col(FolderRow.id) == DocumentRow.folder_id)
+            .join(VersionRow, col(VersionRow.document_id) == DocumentRow.id)
+            .where(col(FolderRow.location) == location, col(DocumentRow.file).in_(files))
+            .where(col(VersionRow.number) == newest_number(), is_kept())
+            .where(col(DocumentRow.reason).is_(None))
+        )
+        found: KnownContents = {}
+        async with self._database.snapshot() as session:
+            for file, look, sha256 in (await session.execute(query)).all():
+                if look:
+                    found.setdefault(file, []).append((look, sha256))
+        return found
+
+
+async def _keep_rows_of_blobs(session: AsyncSession, arrivals: Iterable[Arrival]) -> None:
+    for one in arrivals:
+        if await session.get(BlobRow, one.sha256) is None:
+            session.add(BlobRow(sha256=one.sha256, size=one.size))
+    await session.flush()
+
+
+async def _store_one(
+    session: AsyncSession, folder: Folder, arrival: Arrival, document: DocumentRow | None
+) -> StoredArrival:
+    """Give the arrival to its document, a new one if it has none."""
+    outcome = "same"
+    if document is None:
+        outcome = "new"
+        document = DocumentRow(channel_id=folder.channel_id, folder_id=folder.id, file=arrival.file)
+        session.add(document)
+        await session.flush()
+    elif document.state == "deleted":
+        outcome = "back"
+        await _bring_back(session, document, arrival)
+    elif (document.folder_id, document.file) != (folder.id, arrival.file):
+        outcome = "renamed"
+    document.folder_id, document.file, document.look = folder.id, arrival.file, arrival.look
+    document.state, document.reason, document.deleted_at = "present", None, None
+    number, is_new = await _version_of(session, document.id, arrival.sha256)
+    outcome = "version" if is_new and number > 1 else outcome
+    return StoredArrival(arrival.file, document.id, number, outcome)
+
+
+async def _version_of(session: AsyncSession, document: UUID, sha256: str) -> tuple[int, bool]:
+    """(number of the newest version, whether these bytes had to be made a version)."""
+    query = select(VersionRow).where(col(VersionRow.document_id) == document)
+    newest = (await session.scalars(query.order_by(col(VersionRow.number).desc()).limit(1))).first()
+    if newest is not None and newest.sha256 == sha256:
+        return newest.number, False
+    number = newest.number + 1 if newest else 1
+    session.add(VersionRow(document_id=document, number=number, sha256=sha256))
+    return number, True
+
+
+async def _bring_back(session: AsyncSession, document: DocumentRow, arrival: Arrival) -> None:
+    """Undo a deletion: what it retired is live again, unless a purge has begun on it."""
+    query = (
+        select(PublicationRow)
+        .join(VersionRow, col(VersionRow.id) == PublicationRow.version_id)
+        .where(col(VersionRow.document_id) == document.id, col(VersionRow.sha256) == arrival.sha256)
+        .where(col(PublicationRow.state) == "retired", col(PublicationRow.live_at).is_not(None))
+        .where(col(PublicationRow.retired_at) == document.deleted_at)
+        .where(col(PublicationRow.lease_owner).is_(None))
+    )
+    for row in await session.scalars(query):
+        row.state, row.retired_at = "live", None
+    if document.file != arrival.file:
+        await republish(session, document.id)

@@ -1,0 +1,232 @@
+"""The catalog: what each channel's documents are right now, read from SQL alone.
+
+Searching asks it what is live; links ask it what they open; people ask it how far everything is.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from functools import cache, lru_cache
+from pathlib import PurePosixPath
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import CompoundSelect, Row, ScalarSelect, Select, Text, bindparam, cast, func, select, union
+from sqlalchemy.orm import aliased
+from sqlmodel import col
+
+from storage.documents.document_status import folder_states, overview, recent_documents, status_of
+from storage.documents.progress import Progress, in_channel, measure_progress
+from storage.models import DocumentStatus, LivePublication, MetadataField, Rung, VersionSource, metadata_of
+from storage.sql.database import Database
+from storage.sql.tables import DocumentRow, PublicationRow, ReadingRow, VersionRow
+
+DESCRIBED = 1000
+"""Documents whose metadata are held in memory: some megabytes, and those of the questions just asked."""
+
+
+class Catalog:
+    """Reads the state of documents."""
+
+    def __init__(self, database: Database, stops_at: Rung = Rung.FULL) -> None:
+        """Read from the database of a home whose readings climb to this rung."""
+        self._database = database
+        self._stops_at = stops_at
+
+    async def hidden(self, channel_id: int) -> frozenset[UUID]:
+        """Publications that the index may hold and nobody may see: pending, retired, or of a deleted file."""
+        async with self._database.snapshot() as session:
+            return frozenset(await session.scalars(_hidden(), {"channel": channel_id}))
+
+    async def live(self, channel_id: int, ids: Collection[UUID]) -> dict[UUID, LivePublication]:
+        """Those of ``ids`` that answer in this channel right now."""
+        async with self._database.snapshot() as session:
+            rows = (await session.execute(_live_of(), {"channel": channel_id, "ids": list(ids)})).all()
+        return {row.id: _live_publication(row) for row in rows}
+
+    async def has_live(self, channel_id: int) -> bool:
+        """Whether anything of the channel answers."""
+        async with self._database.snapshot() as session:
+            return (await session.execute(_any_live(), {"channel": channel_id})).first() is not None
+
+    async def documents(self, channel_id: int) -> list[DocumentStatus]:
+        """All documents of the channel by file name, deleted ones included."""
+        async with self._database.snapshot() as session:
+            folders = await folder_states(session, channel_id)
+            rows = await session.execute(_documents(), {"channel": channel_id})
+            return [status_of(row, folders.get(row.folder_id)) for row in rows]
+
+    async def recent(self, channel_id: int, limit: int) -> list[DocumentStatus]:
+        """What people look for first: files that cannot be read, then the newest; a few of each."""
+        query = recent_documents(channel_id, limit)
+        async with self._database.snapshot() as session:
+            folders = await folder_states(session, channel_id)
+            rows = (await session.execute(query)).all()
+        rows = sorted(rows, key=lambda row: (row.state != "quarantined", -(row.newest_id or 0), row.file))
+        return [status_of(row, folders.get(row.folder_id)) for row in rows]
+
+    async def source(self, version_id: int) -> VersionSource | None:
+        """What a link to this version opens, or None when there never was one."""
+        query = (
+            select(VersionRow, DocumentRow, ReadingRow, _newest_live_number(), _details())
+            .join(DocumentRow, col(DocumentRow.id) == VersionRow.document_id)
+            .outerjoin(
+                ReadingRow, (col(ReadingRow.sha256) == VersionRow.sha256) & (col(ReadingRow.state) == "done")
+            )
+            .where(col(VersionRow.id) == version_id)
+            .order_by(col(ReadingRow.done_at).desc())
+            .limit(1)
+        )
+        async with self._database.snapshot() as session:
+            row = (await session.execute(query)).first()
+        return _source(*row) if row else None
+
+    async def progress(self, channel_id: int | None = None) -> Progress:
+        """How far one channel has come, or all of them; deleted documents do not count."""
+        scopes = None if channel_id is None else [in_channel(channel_id)]
+        async with self._database.snapshot() as session:
+            return await measure_progress(session, scopes, self._stops_at)
+
+
+_newest = aliased(ReadingRow, name="newest")
+
+
+@cache
+def _documents() -> Select[Any]:
+    """The overview of ``:channel``; built once, for building takes as long as asking."""
+    seen = overview()
+    return select(seen).where(seen.c.channel_id == bindparam("channel")).order_by(seen.c.file)
+
+
+@cache
+def _hidden() -> CompoundSelect[Any]:
+    """Publications of ``:channel`` that nobody may see; built once, as above."""
+    here = select(col(PublicationRow.id)).where(col(PublicationRow.channel_id) == bindparam("channel"))
+    unseen = here.where(col(PublicationRow.state).in_(("pending", "retired")))
+    of_deleted = (
+        select(col(VersionRow.id))
+        .join(DocumentRow, col(DocumentRow.id) == VersionRow.document_id)
+        .where(col(DocumentRow.channel_id) == bindparam("channel"), col(DocumentRow.state) == "deleted")
+    )
+    deleted = here.where(col(PublicationRow.state) == "live", col(PublicationRow.version_id).in_(of_deleted))
+    return union(unseen, deleted)  # neither one OR nor a join: these would visit every live publication
+
+
+@cache
+def _live_of() -> Any:
+    """Those of ``:ids`` that are live in ``:channel``; built once, as above."""
+    return _live_rows().where(col(PublicationRow.id).in_(bindparam("ids", expanding=True)))
+
+
+@cache
+def _any_live() -> Any:
+    """One live publication of ``:channel``."""
+    return _live_rows().limit(1)
+
+
+def _live_rows() -> Any:
+    """Live publications of documents that are not deleted: no more than the columns that are shown."""
+    return (
+        select(
+            col(PublicationRow.id),
+            col(PublicationRow.channel_id),
+            col(DocumentRow.id).label("document_id"),
+            col(DocumentRow.file),
+            col(VersionRow.id).label("version_id"),
+            col(VersionRow.sha256),
+            cast(col(VersionRow.corrected), Text).label("corrected"),
+            col(ReadingRow.id).label("reading_id"),
+            col(ReadingRow.rung),
+            col(ReadingRow.title),
+            col(ReadingRow.pages),
+            col(ReadingRow.chunks),
+            col(ReadingRow.figures),
+            col(ReadingRow.space),
+            cast(_details(), Text).label("details"),
+        )
+        .select_from(PublicationRow)
+        .join(VersionRow, col(VersionRow.id) == PublicationRow.version_id)
+        .join(DocumentRow, col(DocumentRow.id) == VersionRow.document_id)
+        .join(ReadingRow, col(ReadingRow.id) == PublicationRow.reading_id)
+        .where(col(PublicationRow.state) == "live", col(DocumentRow.state) != "deleted")
+        .where(col(PublicationRow.channel_id) == bindparam("channel"))
+    )
+
+
+def _details() -> ScalarSelect[Any]:
+    """The details of the newest reading of a version."""
+    return (
+        select(col(_newest.details))
+        .where(col(_newest.sha256) == VersionRow.sha256, col(_newest.state) == "done")
+        .order_by(col(_newest.done_at).desc())
+        .limit(1)
+        .correlate(VersionRow)
+        .scalar_subquery()
+    )
+
+
+def _newest_live_number() -> ScalarSelect[int | None]:
+    """Number of the newest version of a document that answers."""
+    version = aliased(VersionRow)
+    return (
+        select(func.max(col(version.number)))
+        .join(PublicationRow, col(PublicationRow.version_id) == version.id)
+        .where(col(PublicationRow.state) == "live", col(version.document_id) == DocumentRow.id)
+        .correlate(DocumentRow)
+        .scalar_subquery()
+    )
+
+
+def _live_publication(row: Row[Any]) -> LivePublication:
+    metadata, ocr_pages = _described(row.details, row.corrected)
+    return LivePublication(
+        id=row.id,
+        channel_id=row.channel_id,
+        document_id=row.document_id,
+        version_id=row.version_id,
+        reading_id=row.reading_id,
+        sha256=row.sha256,
+        rung=Rung(row.rung),
+        file=row.file,
+        title=row.title or PurePosixPath(row.file).name,
+        pages=row.pages,
+        chunks=row.chunks,
+        figures=row.figures,
+        space=row.space,
+        metadata=metadata,
+        ocr_pages=ocr_pages,
+    )
+
+
+@lru_cache(maxsize=DESCRIBED)
+def _described(
+    details: str | None, corrected: str | None
+) -> tuple[Mapping[str, MetadataField], frozenset[int]]:
+    """(metadata, pages read by OCR) as JSON tells them; memoised, because every question meets the same."""
+    printed, said = (json.loads(one or "null") or {} for one in (details, corrected))
+    return metadata_of(printed, said), frozenset(printed.get("ocr_pages", ()))
+
+
+def _source(
+    version: VersionRow,
+    document: DocumentRow,
+    reading: ReadingRow | None,
+    newest_live: int | None,
+    details: dict[str, Any] | None,
+) -> VersionSource:
+    return VersionSource(
+        version_id=version.id,
+        channel_id=document.channel_id,
+        document_id=document.id,
+        sha256=version.sha256,
+        file=document.file,
+        title=(reading.title if reading else "") or PurePosixPath(document.file).name,
+        pages=reading.pages if reading else 0,
+        reading_id=reading.id if reading else None,
+        number=version.number,
+        newest_number=newest_live or version.number,
+        is_deleted=document.state == "deleted",
+        metadata=metadata_of(details or {}, version.corrected or {}),
+        ocr_pages=frozenset((details or {}).get("ocr_pages", ())),
+    )

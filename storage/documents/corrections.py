@@ -1,0 +1,51 @@
+"""Documents' metadata as an admin corrects it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlalchemy import select, text
+from sqlmodel import col
+
+from storage.errors import SettingsError
+from storage.models import FIELDS
+from storage.sql.database import Database
+from storage.sql.tables import IS_PRESENT, DocumentRow, VersionRow
+
+MAX_VALUE_CHARS = 120
+
+
+class Corrections:
+    """An admin's words about the newest content of a document; a newer content is read by itself again."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def correct(self, channel_id: int, file: str, changes: Mapping[str, str | None]) -> int:
+        """Say what fields of a file are: "" nothing, None what is printed. Returns the version's number.
+
+        Raises:
+            SettingsError: there is no such file, field or value.
+        """
+        if unknown := changes.keys() - set(FIELDS):
+            raise SettingsError(f"{', '.join(sorted(unknown))}: no such field; there are {', '.join(FIELDS)}")
+        if any(value and len(value) > MAX_VALUE_CHARS for value in changes.values()):
+            raise SettingsError(f"a value may have {MAX_VALUE_CHARS} characters")
+        newest = (
+            select(VersionRow)
+            .join(DocumentRow, col(DocumentRow.id) == VersionRow.document_id)
+            .where(
+                col(DocumentRow.channel_id) == channel_id,
+                col(DocumentRow.file) == file,
+                text(f"document.{IS_PRESENT}"),
+            )
+            .order_by(col(VersionRow.number).desc())
+            .limit(1)
+        )
+        async with self._database.transaction() as session:
+            row = await session.scalar(newest)
+            if row is None:
+                raise SettingsError(f"the channel has no file {file}; see footnote documents")
+            said = {**(row.corrected or {}), **changes}
+            row.corrected = {name: value for name, value in said.items() if value is not None} or None
+            return row.number

@@ -1,0 +1,286 @@
+"""One row per document with its state as people see it; the catalog lists these rows and counts them.
+
+What an admin should know of a document although it answers: what of it could not be read, and why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from pathlib import PurePosixPath
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import (
+    ColumnElement,
+    Row,
+    ScalarSelect,
+    Select,
+    Subquery,
+    bindparam,
+    case,
+    exists,
+    func,
+    null,
+    or_,
+    select,
+)
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import aliased
+from sqlmodel import col
+
+from storage.clock import utc_now
+from storage.models import DocumentStatus, Rung, metadata_of
+from storage.sql.columns import UtcDateTime
+from storage.sql.tables import ChannelRow, DocumentRow, FolderRow, PublicationRow, ReadingRow, VersionRow
+
+MAX_RANGES = 6
+
+
+def remarks_of(details: Mapping[str, Any]) -> Iterator[str]:
+    """Phrases about a reading, from the details that were kept with it."""
+    unread, waiting = details.get("unread_pages") or [], details.get("pages_for_ocr") or []
+    silent = [page for page in details.get("pages_without_text") or [] if page not in {*unread, *waiting}]
+    if waiting:
+        yield f"{_pages(waiting)} {'is' if len(waiting) == 1 else 'are'} being read by OCR"
+    if by_ocr := details.get("ocr_pages"):
+        was = "was" if len(by_ocr) == 1 else "were"
+        yield f"{_pages(by_ocr)} {was} read by OCR: compare numbers with the page"
+    if unread:
+        yield f"{_pages(unread)} could not be read"
+    if silent:
+        holds, are = ("holds", "it is") if len(silent) == 1 else ("hold", "they are")
+        yield f"{_pages(silent)} {holds} no text: if {are} scanned, run OCR over the file and drop it again"
+    if count := details.get("undescribed_figures"):
+        yield f"{count} of its figures have no description, for the vision endpoint did not answer"
+    if details.get("is_repaired"):
+        yield "the file is damaged and was read as far as it could be repaired"
+
+
+def _pages(numbers: Sequence[int]) -> str:
+    """``page 3`` or ``pages 1-4, 7, 9``, with no more ranges than a person reads."""
+    ranges = list(_ranges(sorted(numbers)))
+    shown = ", ".join(ranges[:MAX_RANGES])
+    more = f" and {len(ranges) - MAX_RANGES} more places" if len(ranges) > MAX_RANGES else ""
+    return f"page{'s' if len(numbers) > 1 else ''} {shown}{more}"
+
+
+def _ranges(numbers: Sequence[int]) -> Iterator[str]:
+    start = numbers[0]
+    for last, following in pairwise([*numbers, numbers[-1] + 2]):
+        if following > last + 1:
+            yield str(start) if start == last else f"{start}-{last}"
+            start = following
+
+
+_newest = aliased(VersionRow, name="newest")
+"""The version with the highest number, whether or not anything of it answers."""
+_live = aliased(PublicationRow, name="live")
+_live_version = aliased(VersionRow, name="live_version")
+_live_reading = aliased(ReadingRow, name="live_reading")
+
+
+@cache
+def overview() -> Subquery:
+    """All documents of all channels: what answers, the newest version, the state and its reason.
+
+    Built once, for building takes as long as asking. Each join is by a key, found by a correlated query
+    where need be, because SQLite scans a derived table once per document.
+    """
+    rows = (
+        select(*_columns())
+        .select_from(DocumentRow)
+        .join(ChannelRow, col(ChannelRow.id) == DocumentRow.channel_id)
+        .outerjoin(
+            _newest, (col(_newest.document_id) == DocumentRow.id) & (col(_newest.number) == _last_number())
+        )
+        .outerjoin(_live, col(_live.id) == _live_publication())
+        .outerjoin(_live_version, col(_live_version.id) == _live.version_id)
+        .outerjoin(_live_reading, col(_live_reading.id) == _live.reading_id)
+    )
+    return rows.subquery("overview")
+
+
+def recent_documents(channel_id: int, limit: int) -> Select[Any]:
+    """The overview's rows that people look for first: what failed, and what came last.
+
+    At most ``limit`` of each; a channel may hold thousands.
+    """
+    here = col(DocumentRow.channel_id) == channel_id
+    of_versions = select(col(VersionRow.document_id)).join(
+        DocumentRow, (col(DocumentRow.id) == VersionRow.document_id) & here
+    )
+    refused = select(col(DocumentRow.id)).where(here, col(DocumentRow.state) == "quarantined").limit(limit)
+    failed = (
+        of_versions.join(ReadingRow, col(ReadingRow.sha256) == VersionRow.sha256)
+        .where(col(ReadingRow.state) == "failed")
+        .limit(limit)
+    )
+    newest = of_versions.order_by(col(VersionRow.id).desc()).limit(limit)
+    chosen = [select(some.subquery().c[0]) for some in (refused, failed, newest)]
+    seen = overview()
+    ids = or_(*(seen.c.document_id.in_(some) for some in chosen))
+    return select(seen).where(seen.c.channel_id == channel_id, seen.c.state != "deleted", ids)
+
+
+def _columns() -> list[ColumnElement[Any]]:
+    failed = _exists_reading("failed") & ~_exists_reading("waiting", "done")
+    reason = (DocumentRow.reason, _of_newest("reason", "waiting", "failed"), _publishing_reason())
+    return [
+        col(DocumentRow.id).label("document_id"),
+        col(DocumentRow.channel_id).label("channel_id"),
+        col(ChannelRow.name).label("channel"),
+        col(_newest.id).label("newest_id"),
+        col(DocumentRow.folder_id).label("folder_id"),
+        col(DocumentRow.file).label("file"),
+        func.coalesce(_live_version.sha256, _newest.sha256, "").label("version"),
+        col(_live_reading.rung).label("live_rung"),
+        col(_live_reading.pages).label("live_pages"),
+        func.coalesce(_live_reading.title, _of_newest("title", "done"), "").label("title"),
+        func.coalesce(_live_reading.pages, _of_newest("pages", "done"), 0).label("pages"),
+        _state(failed).label("state"),
+        func.coalesce(col(_newest.number) > _live_version.number, False).label("is_newer_coming"),
+        failed.label("has_failed"),
+        func.coalesce(*reason).label("reason"),
+        _live_details().label("details"),
+        col(_live_version.corrected).label("corrected"),
+        (_exists_reading("waiting") & (col(_live_reading.rung) == Rung.FULL.value)).label("is_read_again"),
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class FolderState:
+    """What of a folder concerns its documents."""
+
+    id: int
+    problem: str | None
+    asked: frozenset[str]
+    """Ids of the documents whose deletion waits for an admin's word."""
+
+
+async def folder_states(session: AsyncSession, channel_id: int) -> dict[int, FolderState]:
+    """The folders of a channel, by id."""
+    rows = await session.scalars(select(FolderRow).where(col(FolderRow.channel_id) == channel_id))
+    return {row.id: FolderState(row.id, row.problem, frozenset(row.asked or ())) for row in rows}
+
+
+def status_of(row: Row[Any], folder: FolderState | None = None) -> DocumentStatus:
+    """A row of the overview as people see it, in the light of its folder's state."""
+    return DocumentStatus(
+        channel=row.channel,
+        document=row.document_id,
+        version=row.version,
+        file=row.file,
+        title=row.title or PurePosixPath(row.file).name,
+        pages=row.pages,
+        state=row.state,
+        rung=Rung(row.live_rung) if row.state == "live" else None,
+        reason=_join(_reasons(row, folder)),
+        metadata=metadata_of(row.details or {}, row.corrected or {}),
+    )
+
+
+def _join(reasons: Iterator[str | None]) -> str | None:
+    """One line of several phrases; a sentence among them loses its full stop, except at the end."""
+    found = [reason for reason in reasons if reason]
+    return "; ".join([*(reason.rstrip(".") for reason in found[:-1]), *found[-1:]]) or None
+
+
+def _reasons(row: Row[Any], folder: FolderState | None) -> Iterator[str | None]:
+    yield _reason(row)
+    if row.state == "deleted":
+        return
+    if folder and str(row.document_id) in folder.asked:
+        yield f"its file vanished, and its deletion waits for your word: footnote folders approve {folder.id}"
+    elif folder and folder.problem and not folder.asked:
+        yield f"its folder cannot be trusted: {folder.problem}"
+    if row.state == "live" and not row.is_newer_coming:
+        yield "it is being read anew, and answers meanwhile" if row.is_read_again else None
+        yield from remarks_of(row.details or {})
+
+
+def _reason(row: Row[Any]) -> str | None:
+    reason: str | None = row.reason
+    if row.state != "live" or not row.is_newer_coming:
+        return reason
+    if row.has_failed:
+        return f"a newer version could not be read: {reason}"
+    return f"a newer version is on its way: {reason}" if reason else "a newer version is on its way"
+
+
+def _state(failed: ColumnElement[bool]) -> ColumnElement[str]:
+    """live while any version answers; reading while a worker is at it or it only needs publishing."""
+    held = _exists_reading("waiting", held=True) | _exists_reading("done")
+    return case(
+        (col(DocumentRow.state) == "deleted", "deleted"),
+        (col(_live.id).is_not(None), "live"),
+        ((col(DocumentRow.state) == "quarantined") | failed, "quarantined"),
+        (held, "reading"),
+        else_="waiting",
+    )
+
+
+def _live_publication() -> ScalarSelect[UUID]:
+    """The one publication of any version that answers in the document's own channel."""
+    publication, version = aliased(PublicationRow), aliased(VersionRow)
+    return (
+        select(col(publication.id))
+        .join(version, col(version.id) == publication.version_id)
+        .where(col(version.document_id) == DocumentRow.id, col(publication.state) == "live")
+        .where(col(publication.channel_id) == DocumentRow.channel_id)
+        .limit(1)
+        .correlate(DocumentRow)
+        .scalar_subquery()
+    )
+
+
+def _last_number() -> ScalarSelect[int]:
+    version = aliased(VersionRow)
+    numbers = select(func.max(col(version.number))).where(col(version.document_id) == DocumentRow.id)
+    return numbers.correlate(DocumentRow).scalar_subquery()
+
+
+def _exists_reading(*states: str, held: bool = False) -> ColumnElement[bool]:
+    """Whether the newest version has a reading in one of these states, held by a worker right now or not."""
+    found = exists().where(col(ReadingRow.sha256) == _newest.sha256, col(ReadingRow.state).in_(states))
+    now = bindparam("now", callable_=utc_now, type_=UtcDateTime())
+    return found.where(col(ReadingRow.lease_until) > now) if held else found
+
+
+def _of_newest(name: str, *states: str) -> ScalarSelect[Any]:
+    """A column of the newest version's latest reading that is in one of these states and has it."""
+    column = getattr(ReadingRow, name)
+    return (
+        select(column)
+        .where(col(ReadingRow.sha256) == _newest.sha256, col(ReadingRow.state).in_(states))
+        .where(column.is_not(null()))
+        .order_by(col(ReadingRow.created_at).desc())
+        .limit(1)
+        .correlate(_newest)
+        .scalar_subquery()
+    )
+
+
+def _live_details() -> ScalarSelect[Any]:
+    """The details of the newest reading behind what answers."""
+    return (
+        select(col(ReadingRow.details))
+        .where(col(ReadingRow.sha256) == _live_version.sha256, col(ReadingRow.state) == "done")
+        .order_by(col(ReadingRow.done_at).desc())
+        .limit(1)
+        .correlate(_live_version)
+        .scalar_subquery()
+    )
+
+
+def _publishing_reason() -> ScalarSelect[str | None]:
+    """Why the newest version's publication waits."""
+    return (
+        select(col(PublicationRow.reason))
+        .where(col(PublicationRow.version_id) == _newest.id, col(PublicationRow.state) == "pending")
+        .limit(1)
+        .correlate(_newest)
+        .scalar_subquery()
+    )

@@ -1,0 +1,275 @@
+"""Finds the documents that arriving files belong to, by name, content and inode, and frees their names.
+
+Tells which arriving files are known documents under a new name, from contents and inodes alone.
+
+A name keeps its document unless that document's own bytes moved elsewhere in the same look: so two
+files may swap their names, and a file may be renamed and its old name be used again at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, ScalarSelect, Select, func, select, text
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import aliased
+from sqlmodel import col
+
+from storage.clock import utc_now
+from storage.folders.folders import Folder
+from storage.queues.publication_queue import republish
+from storage.sql.tables import IS_PRESENT, DocumentRow, VersionRow
+
+
+class FileFingerprint(NamedTuple):
+    """What tells a file's bytes from others: their hash, and where the disk keeps them (0: unknown)."""
+
+    sha256: str
+    inode: int
+
+
+@dataclass(frozen=True, slots=True)
+class MoveCandidate:
+    """A known document that may have arrived under another name."""
+
+    id: UUID
+    file: str
+    is_here: bool
+    """Its file lies, or lay, in the folder where the files arrive."""
+    fingerprint: FileFingerprint | None
+    """Its newest content; None when none was ever stored."""
+    is_deleted: bool
+    has_left: bool
+    """Its file is surely not there any more."""
+    may_have_left: bool
+    """Its file looks different now, or was not seen in an incomplete look: its inode elsewhere is proof."""
+
+
+def match_renames(
+    arrivals: Mapping[str, FileFingerprint], candidates: Collection[MoveCandidate]
+) -> dict[str, UUID]:
+    """Which arrivals are which documents under a new name.
+
+    Args:
+        arrivals: file -> print of everything that arrives together.
+        candidates: the channel's documents that have one of these contents, or one of these names.
+
+    Returns:
+        File -> document. Every other arrival belongs to the document of its name, or is new.
+    """
+    owners = {one.file: one for one in candidates if one.is_here and not one.is_deleted}
+    moves: dict[str, MoveCandidate] = {}
+    moved: set[UUID] = set()
+    for file, candidate in sorted(_pairs(arrivals, candidates, owners), key=_rank(arrivals, owners)):
+        if file not in moves and candidate.id not in moved:
+            moves[file] = candidate
+            moved.add(candidate.id)
+    while impossible := [file for file in moves if not _is_possible(file, moves, moved, arrivals, owners)]:
+        for file in impossible:
+            moved.remove(moves.pop(file).id)
+    return {file: candidate.id for file, candidate in moves.items()}
+
+
+def _pairs(
+    arrivals: Mapping[str, FileFingerprint],
+    candidates: Collection[MoveCandidate],
+    owners: Mapping[str, MoveCandidate],
+) -> list[tuple[str, MoveCandidate]]:
+    """Every arrival with every document that has its content, except those that just stay."""
+    stay = {file for file, one in owners.items() if file in arrivals and _same_bytes(one, arrivals[file])}
+    resting = {owners[file].id for file in stay}
+    named: dict[str, list[str]] = {}
+    for file, arrived in arrivals.items():
+        if file not in stay:
+            named.setdefault(arrived.sha256, []).append(file)
+    return [
+        (file, one)
+        for one in candidates
+        if one.fingerprint is not None and one.id not in resting
+        for file in named.get(one.fingerprint.sha256, ())
+    ]
+
+
+def _rank(
+    arrivals: Mapping[str, FileFingerprint], owners: Mapping[str, MoveCandidate]
+) -> Callable[[tuple[str, MoveCandidate]], tuple[object, ...]]:
+    """The same inode first, then a free name, then who is not deleted, then the same file name."""
+
+    def rank(pair: tuple[str, MoveCandidate]) -> tuple[object, ...]:
+        file, one = pair
+        return (
+            not _same_inode(one, arrivals[file]),
+            file in owners,
+            one.is_deleted,
+            PurePosixPath(file).name != PurePosixPath(one.file).name,
+            file,
+            str(one.id),
+        )
+
+    return rank
+
+
+def _is_possible(
+    file: str,
+    moves: Mapping[str, MoveCandidate],
+    moved: Collection[UUID],
+    arrivals: Mapping[str, FileFingerprint],
+    owners: Mapping[str, MoveCandidate],
+) -> bool:
+    """Whether the document can have left its old name, and whether the new one is free for it."""
+    one, owner = moves[file], owners.get(file)
+    has_left = (
+        one.is_deleted
+        or one.has_left
+        or (one.may_have_left and (_same_inode(one, arrivals[file]) or (one.is_here and one.file in moves)))
+    )
+    is_free = owner is None or owner.fingerprint is None or owner.id in moved
+    return has_left and is_free
+
+
+def _same_bytes(one: MoveCandidate, arrived: FileFingerprint) -> bool:
+    return one.fingerprint is not None and one.fingerprint.sha256 == arrived.sha256
+
+
+def _same_inode(one: MoveCandidate, arrived: FileFingerprint) -> bool:
+    return one.fingerprint is not None and one.fingerprint.inode == arrived.inode != 0
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A file whose bytes can be made a blob."""
+
+    file: str
+    look: dict[str, Any]
+    sha256: str
+    size: int
+    keep_blob: Callable[[], object]
+    """Moves the bytes into the blob store; called inside the transaction, so that a purge of the same
+    content cannot come between."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScanContext:
+    """What the look that found the arrivals knows of everything else in the channel."""
+
+    stat_of: Callable[[str], Mapping[str, Any] | None]
+    """How a file of the folder looks now; None when it was not seen."""
+    is_complete: bool
+    """What was not seen is not there."""
+    gone_elsewhere: frozenset[UUID] = frozenset()
+    """Documents of the channel's other folders whose files are surely not there any more."""
+
+
+async def owners_of(
+    session: AsyncSession, folder: Folder, arrivals: Sequence[Arrival], scan_context: ScanContext | None
+) -> dict[str, DocumentRow]:
+    """The documents that the arrivals belong to, by file; the names are free for them."""
+    files = [one.file for one in arrivals]
+    here = {row.file: row for row in await session.scalars(documents_at(folder, files))}
+    if scan_context is None:
+        return here
+    moves = await _moves(session, folder, arrivals, scan_context, here)
+    for document in moves.values():
+        here = {file: row for file, row in here.items() if row.id != document.id}
+    await _free_names(session, moves, [here[file] for file in moves if file in here])
+    return here | moves
+
+
+async def _moves(
+    session: AsyncSession,
+    folder: Folder,
+    arrivals: Sequence[Arrival],
+    scan_context: ScanContext,
+    here: Mapping[str, DocumentRow],
+) -> dict[str, DocumentRow]:
+    """The documents that arrive under another name, or come back, by their new file."""
+    same = (await session.execute(_with_content(folder, {one.sha256 for one in arrivals}))).all()
+    known: dict[UUID, DocumentRow] = {row.id: row for row, _ in same}
+    contents: dict[UUID, str] = {row.id: sha256 for row, sha256 in same}
+    others = {row.id: row for row in here.values() if row.id not in known}
+    versions = select(col(VersionRow.document_id), col(VersionRow.sha256)).where(
+        col(VersionRow.document_id).in_(others), col(VersionRow.number) == newest_number(VersionRow)
+    )
+    contents |= {document: sha256 for document, sha256 in (await session.execute(versions)).all()}
+    known |= others
+    prints = {one.file: FileFingerprint(one.sha256, one.look.get("inode", 0)) for one in arrivals}
+    candidates = [_candidate(row, contents.get(row.id), folder, scan_context) for row in known.values()]
+    return {file: known[document] for file, document in match_renames(prints, candidates).items()}
+
+
+def _candidate(
+    row: DocumentRow, sha256: str | None, folder: Folder, scan_context: ScanContext
+) -> MoveCandidate:
+    is_here, look = row.folder_id == folder.id, row.look or {}
+    now = scan_context.stat_of(row.file) if is_here else None
+    return MoveCandidate(
+        id=row.id,
+        file=row.file,
+        is_here=is_here,
+        fingerprint=FileFingerprint(sha256, look.get("inode", 0)) if sha256 else None,
+        is_deleted=row.state == "deleted",
+        has_left=now is None and scan_context.is_complete
+        if is_here
+        else row.id in scan_context.gone_elsewhere,
+        may_have_left=is_here and (now is None or _is_another(look, now)),
+    )
+
+
+def _is_another(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+    """Whether another file has taken the name: what was only written to keeps its inode."""
+    has_changed = any(now.get(key) != value for key, value in before.items())
+    return has_changed and (now.get("inode", 0) == 0 or now.get("inode") != before.get("inode"))
+
+
+async def _free_names(
+    session: AsyncSession, moves: Mapping[str, DocumentRow], displaced: Iterable[DocumentRow]
+) -> None:
+    """Take the old names away first, because two documents may exchange theirs.
+
+    What is displaced never had any bytes that could be stored: nothing of it is lost.
+    """
+    for row in displaced:
+        row.state, row.deleted_at = "deleted", utc_now()
+    for file, row in moves.items():
+        if row.file != file and row.state != "deleted":
+            await republish(session, row.id)
+            row.file = str(row.id)
+    await session.flush()
+
+
+def documents_at(folder: Folder, files: Collection[str]) -> Select[DocumentRow]:
+    """The documents that have these names now."""
+    query = select(DocumentRow).where(col(DocumentRow.folder_id) == folder.id, text(f"document.{IS_PRESENT}"))
+    return query.where(col(DocumentRow.file).in_(files))
+
+
+def _with_content(folder: Folder, contents: Collection[str]) -> Select[DocumentRow, str]:
+    """The channel's documents whose newest version is one of these contents, and was not purged."""
+    return (
+        select(DocumentRow, col(VersionRow.sha256))
+        .join(VersionRow, col(VersionRow.document_id) == DocumentRow.id)
+        .where(col(DocumentRow.channel_id) == folder.channel_id, col(VersionRow.sha256).in_(contents))
+        .where(col(VersionRow.number) == newest_number())
+        .where(is_kept())
+    )
+
+
+def newest_number(of: type[DocumentRow] | type[VersionRow] = DocumentRow) -> ScalarSelect[int | None]:
+    """The number of a document's newest version."""
+    other = aliased(VersionRow)
+    document = col(DocumentRow.id) if of is DocumentRow else col(VersionRow.document_id)
+    return (
+        select(func.max(other.number))
+        .where(col(other.document_id) == document)
+        .correlate(of)
+        .scalar_subquery()
+    )
+
+
+def is_kept() -> ColumnElement[bool]:
+    """Whether all that the document had is still there to come back."""
+    return col(DocumentRow.purged_at).is_(None)

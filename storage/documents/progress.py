@@ -1,0 +1,298 @@
+"""How far everything has come, rung by rung: one computation for the command line, the console and the log.
+
+All of it is read from SQL at one moment, the speed too: whoever asks, in whatever process, hears the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any, NamedTuple
+
+from sqlalchemy import (
+    CTE,
+    ColumnElement,
+    Row,
+    ScalarSelect,
+    Select,
+    case,
+    exists,
+    false,
+    func,
+    or_,
+    select,
+    true,
+)
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import aliased
+from sqlmodel import col
+
+from storage.clock import utc_now
+from storage.models import Rung
+from storage.sql.tables import BlobRow, DocumentRow, PublicationRow, ReadingRow, VersionRow
+
+WINDOWS = {Rung.QUICK: timedelta(seconds=20), Rung.FULL: timedelta(seconds=120)}
+"""How far back a rung's speed looks: long enough for a few files, short enough to follow a change."""
+MIN_SPAN_SECONDS = 1.0
+"""Seconds; a speed over less would be chance."""
+
+_newest = aliased(VersionRow, name="newest")
+_live = aliased(PublicationRow, name="live")
+"""What of the newest version answers."""
+_reading = aliased(ReadingRow, name="live_reading")
+
+
+@dataclass(frozen=True, slots=True)
+class RungProgress:
+    """How far the newest versions of the files have come on one rung."""
+
+    rung: Rung
+    files_done: int
+    """Files whose newest version answers at this rung or a better one."""
+    files_failed: int
+    """Files whose newest version never will."""
+    pages_done: int
+    pages_per_second: float | None = None
+    """Over the last seconds; None when nothing is left, or too little was done to say."""
+    seconds_left: float | None = None
+    """0 when nothing is left; None while nobody can know."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a channel, a folder or everything has come; deleted documents do not count."""
+
+    files: int
+    files_answering: int
+    """Files of which some version answers, the newest or an older one."""
+    pages: int
+    """Pages of the newest versions, as far as they are known: a file's are known when it was read."""
+    quick: RungProgress
+    full: RungProgress | None
+    """None: reading stops at quick."""
+
+    @property
+    def quarantined(self) -> int:
+        """Files whose newest bytes cannot be read."""
+        return self.quick.files_failed
+
+    @property
+    def waiting(self) -> int:
+        """Files whose newest version does not answer yet but may."""
+        return self.files - self.quick.files_done - self.quick.files_failed
+
+    def with_arriving(self, files: int) -> Progress:
+        """The same with so many files more that nobody has looked into yet."""
+        if not files:
+            return self
+        quick, full = replace(self.quick, seconds_left=None), self.full
+        full = full and replace(full, seconds_left=None)
+        return replace(self, files=self.files + files, quick=quick, full=full)
+
+    @property
+    def rungs(self) -> tuple[RungProgress, ...]:
+        """The rungs that are climbed, from the lowest."""
+        return (self.quick, self.full) if self.full else (self.quick,)
+
+    def has_reached(self, rung: Rung) -> bool:
+        """Whether every file answers at this rung, or never will."""
+        climbed = self.rungs[:1] if rung is Rung.QUICK else self.rungs
+        return all(one.files_done + one.files_failed == self.files for one in climbed)
+
+
+class _Speed(NamedTuple):
+    """What one rung achieved within its window; 0 when too little was done to say."""
+
+    pages: float = 0.0
+    """Pages per second."""
+    size: float = 0.0
+    """Bytes per second."""
+
+
+def in_channel(channel_id: int) -> ColumnElement[bool]:
+    """The documents of one channel."""
+    return col(DocumentRow.channel_id) == channel_id
+
+
+def in_folder(folder_id: int, file: str | None = None) -> ColumnElement[bool]:
+    """The documents of one folder, or the one of a file in it."""
+    folder = col(DocumentRow.folder_id) == folder_id
+    return folder if file is None else folder & (col(DocumentRow.file) == file)
+
+
+async def measure_progress(
+    session: AsyncSession, scopes: Sequence[ColumnElement[bool]] | None = None, stops_at: Rung = Rung.FULL
+) -> Progress:
+    """Count and time the documents that lie in one of these scopes; None: all there are.
+
+    Each document is visited once, and what decides little is looked up only where it decides: 10,000
+    documents cost tens of milliseconds.
+    """
+    scope = (col(DocumentRow.state) != "deleted") & (true() if scopes is None else or_(false(), *scopes))
+    counts = (await session.execute(_counts(scope))).one()
+    return Progress(
+        counts.files,
+        counts.answering,
+        counts.pages,
+        await _quick(session, scope, counts),
+        await _full(session, scope, counts) if stops_at is Rung.FULL else None,
+    )
+
+
+async def _quick(session: AsyncSession, scope: ColumnElement[bool], counts: Row[Any]) -> RungProgress:
+    """What is left is told in bytes, for its pages are not known yet."""
+    left = counts.files - counts.quick - counts.failed
+    speed = await _speed(session, Rung.QUICK, scope) if left else _Speed()
+    seconds = _seconds(counts.unread_bytes, speed.size) if left else 0.0
+    return RungProgress(
+        Rung.QUICK, counts.quick, counts.failed, counts.quick_pages, speed.pages or None, seconds
+    )
+
+
+async def _full(session: AsyncSession, scope: ColumnElement[bool], counts: Row[Any]) -> RungProgress:
+    """What is left is told in pages, once the quick rung knows all of them."""
+    left = counts.files - counts.full - counts.stuck
+    speed = await _speed(session, Rung.FULL, scope) if left else _Speed()
+    pages = 0 if counts.unread_bytes else counts.pages - counts.full_pages - counts.stuck_pages
+    seconds = _seconds(pages, speed.pages) if left else 0.0
+    return RungProgress(Rung.FULL, counts.full, counts.stuck, counts.full_pages, speed.pages or None, seconds)
+
+
+def _seconds(left: float, per_second: float) -> float | None:
+    return float(left) / per_second if left > 0 and per_second > 0 else None
+
+
+async def _speed(session: AsyncSession, rung: Rung, scope: ColumnElement[bool]) -> _Speed:
+    """From the first reading that ended within the window until now; the first says only when to begin."""
+    now = utc_now()
+    recent = (
+        select(col(ReadingRow.sha256), col(ReadingRow.pages), col(ReadingRow.done_at))
+        .where(col(ReadingRow.done_at) > now - WINDOWS[rung], col(ReadingRow.rung) == rung.value)
+        .cte("recent")
+        .prefix_with("MATERIALIZED")
+    )
+    query = (
+        select(
+            func.count().label("files"),
+            func.min(recent.c.done_at).label("since"),
+            func.sum(recent.c.pages).label("pages"),
+            func.sum(BlobRow.size).label("size"),
+        )
+        .select_from(recent)
+        .join(BlobRow, col(BlobRow.sha256) == recent.c.sha256)
+        .join(VersionRow, col(VersionRow.sha256) == recent.c.sha256)
+        .join(DocumentRow, col(DocumentRow.id) == VersionRow.document_id)
+        .where(scope)
+    )
+    found = (await session.execute(query)).one()
+    seconds = (now - found.since).total_seconds() if found.files > 1 else 0.0
+    if seconds < MIN_SPAN_SECONDS:
+        return _Speed()
+    share = (found.files - 1) / found.files / seconds
+    return _Speed(float(found.pages) * share, float(found.size) * share)
+
+
+def _counts(scope: ColumnElement[bool]) -> Select[*tuple[Any, ...]]:
+    """One row of sums over all documents."""
+    one = _newest_versions(scope).c
+    failed = one.is_refused | (~one.answers & one.has_failed & ~one.has_waiting & ~one.is_read)
+    quick = ~failed & one.answers & ~one.has_quick_waiting
+    full = quick & one.is_full & ~one.has_waiting
+    stuck = failed | (~one.is_full & one.has_failed & ~one.has_waiting)
+
+    def count(which: ColumnElement[bool]) -> ColumnElement[int]:
+        return func.count().filter(which)
+
+    def total(of: ColumnElement[int], which: ColumnElement[bool]) -> ColumnElement[int]:
+        return func.coalesce(func.sum(of).filter(which), 0)
+
+    return select(
+        func.count().label("files"),
+        count(one.any_answers).label("answering"),
+        count(quick).label("quick"),
+        count(full).label("full"),
+        count(failed).label("failed"),
+        count(stuck).label("stuck"),
+        total(one.pages, true()).label("pages"),
+        total(one.pages, quick).label("quick_pages"),
+        (total(one.pages, full) + total(one.pages_begun, ~full & ~stuck)).label("full_pages"),
+        total(one.pages, stuck).label("stuck_pages"),
+        total(one.unread_bytes, ~failed).label("unread_bytes"),
+    )
+
+
+def _newest_versions(scope: ColumnElement[bool]) -> CTE:
+    """What is known of each document's newest version; computed once, however often it is used."""
+    answers = col(_live.id).is_not(None)
+    is_full = func.coalesce(_reading.rung == Rung.FULL.value, False)
+    columns = {
+        "answers": answers,
+        "any_answers": case((answers, True), else_=_older_answers()),
+        "is_full": is_full,
+        "is_refused": col(DocumentRow.reason).is_not(None),
+        "is_read": case((answers, True), else_=_has_reading("done")),
+        "has_failed": case((is_full, False), else_=_has_reading("failed")),
+        "has_waiting": _has_reading("waiting"),
+        "has_quick_waiting": _has_reading("waiting", rung=Rung.QUICK),
+        "pages": case((answers, _reading.pages), else_=func.coalesce(_pages_read(), 0)),
+        "pages_begun": func.coalesce(_pages_begun(), 0),
+        "unread_bytes": case((answers, 0), else_=_size()),
+    }
+    return (
+        select(*(value.label(name) for name, value in columns.items()))
+        .select_from(DocumentRow)
+        .outerjoin(
+            _newest, (col(_newest.document_id) == DocumentRow.id) & (col(_newest.number) == _last_number())
+        )
+        .outerjoin(_live, (col(_live.version_id) == _newest.id) & (col(_live.state) == "live"))
+        .outerjoin(_reading, col(_reading.id) == _live.reading_id)
+        .where(scope)
+        .cte("newest_versions")
+        .prefix_with("MATERIALIZED")
+    )
+
+
+def _last_number() -> ScalarSelect[int]:
+    version = aliased(VersionRow)
+    numbers = select(func.max(col(version.number))).where(col(version.document_id) == DocumentRow.id)
+    return numbers.correlate(DocumentRow).scalar_subquery()
+
+
+def _has_reading(*states: str, rung: Rung | None = None) -> ColumnElement[bool]:
+    """Whether the newest version has a reading in one of these states, of this rung or of any."""
+    reading = aliased(ReadingRow)
+    found = exists().where(col(reading.sha256) == _newest.sha256, col(reading.state).in_(states))
+    return found.where(col(reading.rung) == rung.value) if rung else found
+
+
+def _older_answers() -> ColumnElement[bool]:
+    publication, version = aliased(PublicationRow), aliased(VersionRow)
+    return exists().where(
+        col(version.document_id) == DocumentRow.id,
+        col(publication.version_id) == version.id,
+        col(publication.state) == "live",
+    )
+
+
+def _pages_read() -> ScalarSelect[int]:
+    """Pages of the newest version where it is read and does not answer yet."""
+    reading = aliased(ReadingRow)
+    pages = select(func.max(col(reading.pages))).where(
+        col(reading.sha256) == _newest.sha256, col(reading.state) == "done"
+    )
+    return pages.correlate(_newest).scalar_subquery()
+
+
+def _pages_begun() -> ScalarSelect[int]:
+    """Pages that the full reading of the newest version has done so far, while it is on its way."""
+    reading = aliased(ReadingRow)
+    is_begun = (col(reading.state) == "waiting") & (col(reading.rung) == Rung.FULL.value)
+    pages = select(func.max(col(reading.pages_begun))).where(col(reading.sha256) == _newest.sha256, is_begun)
+    return pages.correlate(_newest).scalar_subquery()
+
+
+def _size() -> ScalarSelect[int]:
+    """Bytes of the newest version."""
+    size = select(col(BlobRow.size)).where(col(BlobRow.sha256) == _newest.sha256)
+    return size.correlate(_newest).scalar_subquery()

@@ -1,0 +1,1 @@
+"""Bundled ONNX and OpenAI-compatible embedders, cache of vectors."""

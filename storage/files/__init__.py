@@ -1,0 +1,1 @@
+"""Blobs and the files of readings."""

@@ -1,0 +1,297 @@
+"""Keeps what a reading is made of, its pages, chunks, figures and vectors, in files beside the blobs.
+
+A reading is a folder of checked lines and of vectors with their checksum. It appears whole or not at
+all, and never changes; a byte that the disk changed is found out when it is read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+from uuid import UUID
+
+from storage.embeddings.sentence_vectors import ChunkSentenceVectors, sentence_values, sentences_of
+from storage.errors import BlobsUnavailable, LostReading
+from storage.files.blobs import ShardEntry, list_shards
+from storage.files.file_format import (
+    Vectors,
+    chunk_of,
+    chunk_values,
+    figure_of,
+    figure_values,
+    has_lines,
+    has_vectors,
+    keep_folder,
+    page_of,
+    page_values,
+    read_lines,
+    read_some,
+    read_vectors,
+    share_file,
+    text_of,
+    wordless_chunk,
+    write_lines,
+    write_vectors,
+)
+from storage.models import Chunk, Figure, Page
+
+T = TypeVar("T")
+_Line = tuple[UUID, str, int]
+"""(reading, kind of line, its number from 0)."""
+
+SHARED = ("pages.lines", "pages.index", "chunks.lines", "chunks.index")
+"""The files that a full reading has in common with the quick one, or the one alike, it starts from."""
+
+KEPT_IN_MEMORY = 512
+"""Lines held in memory: some megabytes, and the passages of the questions just asked."""
+
+
+class ReadingFiles:
+    """Readings under ``root``, one folder each.
+
+    Every method raises ``BlobsUnavailable`` when the disk is full or the files are unreachable, and
+    ``LostReading`` when they are gone or damaged.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root.absolute()
+        self._recent: OrderedDict[_Line, Any] = OrderedDict()
+
+    async def write(
+        self,
+        reading_id: UUID,
+        pages: Sequence[Page],
+        chunks: Sequence[Chunk],
+        vectors: Vectors | None,
+        figures: Sequence[Figure] = (),
+    ) -> None:
+        """Keep a reading, durably; writing the same id again replaces it."""
+        await asyncio.to_thread(self.write_here, reading_id, pages, chunks, vectors, figures)
+        await self._forget(reading_id)
+
+    async def write_vectors(
+        self,
+        reading_id: UUID,
+        base: UUID,
+        vectors: Vectors,
+        figures: Sequence[Figure] = (),
+        sentences: Sequence[ChunkSentenceVectors] = (),
+    ) -> None:
+        """Keep a reading with the pages and chunks of ``base``, and vectors and figures of its own.
+
+        ``sentences``: those of every chunk, in order; empty when none are kept.
+        """
+        await _in_thread(self._write_beside, reading_id, base, vectors, figures, sentences)
+        await self._forget(reading_id)
+
+    async def texts(self, reading_id: UUID) -> list[str]:
+        """The text of every chunk, in order."""
+        return await _in_thread(self._read_all, reading_id, "chunks", text_of)
+
+    async def chunks(self, reading_id: UUID) -> list[Chunk]:
+        """All chunks in order."""
+        return await _in_thread(self._read_all, reading_id, "chunks", chunk_of)
+
+    async def pages(self, reading_id: UUID) -> list[Page]:
+        """All pages in order."""
+        return await _in_thread(self._read_all, reading_id, "pages", page_of)
+
+    async def figures(self, reading_id: UUID) -> list[Figure]:
+        """All figures in order; lost where the reading has none."""
+        return await _in_thread(self._read_all, reading_id, "figures", figure_of)
+
+    async def figure(self, reading_id: UUID, number: int) -> Figure:
+        """One figure, counted from 0; raises as ``chunks_at``."""
+        return await self._one(reading_id, "figures", number, figure_of)
+
+    async def chunks_at(self, places: Sequence[tuple[UUID, int]]) -> list[Chunk]:
+        """The chunk of each (reading, ordinal).
+
+        Raises:
+            LookupError: a reading has no chunk of this number.
+        """
+        keys = [(reading_id, "chunks", ordinal) for reading_id, ordinal in places]
+        return await self._remembered(keys, partial(self._read_one, parse=chunk_of))
+
+    async def page(self, reading_id: UUID, number: int) -> Page:
+        """One page, counted from 1.
+
+        Raises:
+            LookupError: the reading has no page of this number.
+        """
+        return await self._one(reading_id, "pages", number - 1, page_of)
+
+    async def vectors(self, reading_id: UUID) -> Vectors | None:
+        """The vectors, shape (chunks and then figures, dimensions); None for a reading without."""
+        return await _in_thread(self._read_vectors, reading_id)
+
+    async def sentences(self, places: Sequence[tuple[UUID, int]]) -> list[ChunkSentenceVectors | None]:
+        """What may be quoted from each (reading, ordinal), with vectors; None for a reading without.
+
+        Raises as ``chunks_at``, for all when one is lost.
+        """
+        keys = [(reading_id, "sentences", ordinal) for reading_id, ordinal in places]
+        return await self._remembered(keys, self._read_sentences)
+
+    async def remove(self, reading_id: UUID) -> None:
+        """Erase a reading; one that is not there stays so."""
+        await _in_thread(shutil.rmtree, self._folder(reading_id), ignore_errors=True)
+        await self._forget(reading_id)
+
+    async def listed(self, shards: Iterable[str]) -> dict[str, ShardEntry]:
+        """What lies where the readings go whose ids begin with these pairs of digits, drafts included."""
+        return await _in_thread(list_shards, self.root, shards)
+
+    async def remove_entry(self, name: str) -> None:
+        """Erase what was listed under this name: a draft, or a reading that SQL does not know."""
+        prefix = name.lstrip(".")[:2]
+        await _in_thread(shutil.rmtree, self.root / prefix / name, ignore_errors=True)
+
+    async def is_whole(
+        self,
+        reading_id: UUID,
+        *,
+        pages: int,
+        chunks: int,
+        figures: int = 0,
+        has_vectors: bool,
+        has_sentences: bool = False,
+    ) -> bool:
+        """Whether every file is there and as long as it was when it was written; none is read through."""
+        lines = {"pages": pages, "chunks": chunks}
+        lines |= {"figures": figures} if figures else {}
+        lines |= {"sentences": chunks} if has_sentences else {}
+        return await _in_thread(self._is_whole, reading_id, lines, chunks + figures if has_vectors else None)
+
+    def _is_whole(self, reading_id: UUID, lines: Mapping[str, int], vectors: int | None) -> bool:
+        folder = self._folder(reading_id)
+        try:
+            are_lines = all(has_lines(folder / name, number) for name, number in lines.items())
+            return are_lines and (vectors is None or has_vectors(folder / "vectors.npy", vectors))
+        except (FileNotFoundError, ValueError, LookupError, EOFError):
+            return False
+
+    def _folder(self, reading_id: UUID) -> Path:
+        return self.root / reading_id.hex[:2] / str(reading_id)
+
+    async def _forget(self, reading_id: UUID) -> None:
+        for key in [key for key in self._recent if key[0] == reading_id]:
+            del self._recent[key]
+
+    async def _one(self, reading_id: UUID, kind: str, index: int, parse: Callable[[Any], T]) -> T:
+        (found,) = await self._remembered([(reading_id, kind, index)], partial(self._read_one, parse=parse))
+        return found
+
+    async def _remembered(self, keys: Sequence[_Line], read: Callable[[_Line], T]) -> list[T]:
+        """The value of each line; those that are not in memory are read in one go."""
+        found: dict[_Line, T] = {key: self._recent[key] for key in keys if key in self._recent}
+        if unknown := [key for key in keys if key not in found]:
+            found.update(await _in_thread(lambda: {key: read(key) for key in unknown}))
+        self._recent.update((key, found[key]) for key in unknown)
+        for key in self._recent.keys() & found.keys():
+            self._recent.move_to_end(key)
+        while len(self._recent) > KEPT_IN_MEMORY:
+            self._recent.popitem(last=False)
+        return [found[key] for key in keys]
+
+    def write_here(
+        self,
+        reading_id: UUID,
+        pages: Sequence[Page],
+        chunks: Sequence[Chunk],
+        vectors: Vectors | None,
+        figures: Sequence[Figure] = (),
+    ) -> None:
+        """``write`` in this very thread, for a process that has no loop."""
+
+        def fill(folder: Path) -> None:
+            write_lines(folder / "pages", map(page_values, pages))
+            write_lines(folder / "chunks", map(chunk_values, chunks))
+            if figures:
+                write_lines(folder / "figures", map(figure_values, figures))
+            if vectors is not None:
+                write_vectors(folder / "vectors.npy", vectors)
+
+        with _translated_errors():
+            keep_folder(self._folder(reading_id), fill)
+
+    def wordless_here(self, reading_id: UUID, first: int, end: int) -> list[Chunk]:
+        """Chunks ``first`` to ``end`` - 1 without their words, which are most of their weight.
+
+        Raises:
+            LostReading: the reading has fewer, or its files are gone.
+        """
+        return [wordless_chunk(one) for one in self._some(reading_id, "chunks", first, end)]
+
+    def figures_here(self, reading_id: UUID, first: int, end: int) -> list[Figure]:
+        """Figures ``first`` to ``end`` - 1; raises as ``wordless_here``."""
+        return [figure_of(one) for one in self._some(reading_id, "figures", first, end)]
+
+    def _some(self, reading_id: UUID, kind: str, first: int, end: int) -> list[Any]:
+        if first >= end:
+            return []
+        with _translated_errors():
+            try:
+                return read_some(self._folder(reading_id) / kind, first, end)
+            except LookupError as error:
+                raise LostReading("the files of a reading are gone or damaged") from error
+
+    def _write_beside(
+        self,
+        reading_id: UUID,
+        base: UUID,
+        vectors: Vectors,
+        figures: Sequence[Figure],
+        sentences: Sequence[ChunkSentenceVectors],
+    ) -> None:
+        def fill(folder: Path) -> None:
+            for name in SHARED:
+                share_file(self._folder(base) / name, folder / name)
+            if figures:
+                write_lines(folder / "figures", map(figure_values, figures))
+            if sentences:
+                write_lines(folder / "sentences", map(sentence_values, sentences))
+            write_vectors(folder / "vectors.npy", vectors)
+
+        keep_folder(self._folder(reading_id), fill)
+
+    def _read_all(self, reading_id: UUID, kind: str, parse: Callable[[Any], T]) -> list[T]:
+        return [parse(values) for values in read_lines(self._folder(reading_id) / kind)]
+
+    def _read_one(self, line: _Line, parse: Callable[[Any], T]) -> T:
+        reading_id, kind, index = line
+        (values,) = read_some(self._folder(reading_id) / kind, index, index + 1)
+        return parse(values)
+
+    def _read_sentences(self, line: _Line) -> ChunkSentenceVectors | None:
+        folder = self._folder(line[0])
+        if folder.exists() and not (folder / "sentences.index").exists():
+            return None
+        return self._read_one(line, sentences_of)
+
+    def _read_vectors(self, reading_id: UUID) -> Vectors | None:
+        path = self._folder(reading_id) / "vectors.npy"
+        if not path.exists() and path.parent.exists():
+            return None
+        return read_vectors(path)
+
+
+async def _in_thread(work: Callable[..., T], *arguments: Any, **options: Any) -> T:
+    with _translated_errors():
+        return await asyncio.to_thread(work, *arguments, **options)
+
+
+@contextmanager
+def _translated_errors() -> Iterator[None]:
+    try:
+        yield
+    except (FileNotFoundError, NotADirectoryError, ValueError, EOFError) as error:
+        raise LostReading("the files of a reading are gone or damaged") from error
+    except OSError as error:
+        raise BlobsUnavailable(f"the files of a reading cannot be reached: {error.strerror}") from error

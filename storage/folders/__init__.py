@@ -1,0 +1,1 @@
+"""Watched folders, their leases and passwords."""

@@ -1,0 +1,128 @@
+"""Folders and deleted documents as an admin sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, func, select, text
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlmodel import col
+
+from storage.sql.tables import IS_PRESENT, ChannelRow, DocumentRow, FolderRow, VersionRow
+
+IDS_BATCH_SIZE = 10_000
+"""Ids in one statement: engines bound their number."""
+
+
+@dataclass(frozen=True, slots=True)
+class FolderStatus:
+    """A folder as an admin sees it."""
+
+    id: int
+    channel: str
+    """The channel's tenant name."""
+    channel_name: str
+    location: str
+    origin: str
+    watched: bool
+    problem: str | None
+    documents: int
+    """Files that are there as far as we know."""
+    deleted: int
+    """Documents that could perhaps still be brought back."""
+    asked: tuple[tuple[UUID, str], ...] = ()
+    """(document, file) of everything whose deletion waits for a word."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeletedDocument:
+    """A document that was deleted and whose bytes are still kept."""
+
+    id: UUID
+    file: str
+    location: str
+    """The folder it was deleted from."""
+    sha256: str
+    deleted_at: datetime
+
+
+async def read_status(session: AsyncSession) -> list[FolderStatus]:
+    """Every folder that is watched, or that anything is left of, by location."""
+    present = func.count().filter(text(f"document.{IS_PRESENT}"))
+    deleted = func.count().filter(col(DocumentRow.state) == "deleted", _is_kept())
+    counts = select(col(DocumentRow.folder_id), present, deleted).group_by(col(DocumentRow.folder_id))
+    counted = {folder: (here, gone) for folder, here, gone in (await session.execute(counts)).all()}
+    rows = select(FolderRow, ChannelRow).join(ChannelRow, col(ChannelRow.id) == FolderRow.channel_id)
+    found = (await session.execute(rows.order_by(col(FolderRow.location), col(FolderRow.id)))).all()
+    return [
+        _status(
+            folder,
+            channel,
+            counted.get(folder.id, (0, 0)),
+            await files_of(session, [UUID(one) for one in folder.asked or ()], folder.id),
+        )
+        for folder, channel in found
+        if folder.watched or folder.problem or any(counted.get(folder.id, ()))
+    ]
+
+
+def _is_kept() -> ColumnElement[bool]:
+    """Whether there are bytes of a document that no purge has begun on."""
+    has_bytes = select(col(VersionRow.id)).where(col(VersionRow.document_id) == DocumentRow.id).exists()
+    return has_bytes & col(DocumentRow.purged_at).is_(None)
+
+
+async def read_deleted(session: AsyncSession, channel_id: int) -> list[DeletedDocument]:
+    """Deleted documents of a channel whose contents are not purged, the newest first."""
+    last = select(func.max(VersionRow.number)).where(col(VersionRow.document_id) == DocumentRow.id)
+    query = (
+        select(DocumentRow, col(FolderRow.location), col(VersionRow.sha256))
+        .join(FolderRow, col(FolderRow.id) == DocumentRow.folder_id)
+        .join(VersionRow, col(VersionRow.document_id) == DocumentRow.id)
+        .where(col(DocumentRow.channel_id) == channel_id, col(DocumentRow.state) == "deleted")
+        .where(col(VersionRow.number) == last.correlate(DocumentRow).scalar_subquery())
+        .where(col(DocumentRow.purged_at).is_(None))
+        .order_by(col(DocumentRow.deleted_at).desc(), col(DocumentRow.file))
+    )
+    return [
+        DeletedDocument(row.id, row.file, location, sha256, row.deleted_at)
+        for row, location, sha256 in (await session.execute(query)).all()
+        if row.deleted_at is not None
+    ]
+
+
+async def files_of(session: AsyncSession, documents: Sequence[UUID], folder_id: int) -> dict[UUID, str]:
+    """The files of those of the documents that are in this folder and not deleted."""
+    files: dict[UUID, str] = {}
+    for some in batches(documents):
+        query = select(col(DocumentRow.id), col(DocumentRow.file)).where(
+            col(DocumentRow.id).in_(some), col(DocumentRow.folder_id) == folder_id, text(IS_PRESENT)
+        )
+        files |= {one: file for one, file in (await session.execute(query)).all()}
+    return files
+
+
+def batches(documents: Sequence[UUID]) -> Iterator[Sequence[UUID]]:
+    """As many ids at a time as one statement takes."""
+    for start in range(0, len(documents), IDS_BATCH_SIZE):
+        yield documents[start : start + IDS_BATCH_SIZE]
+
+
+def _status(
+    folder: FolderRow, channel: ChannelRow, counted: tuple[int, int], asked: Mapping[UUID, str]
+) -> FolderStatus:
+    return FolderStatus(
+        id=folder.id,
+        channel=channel.tenant,
+        channel_name=channel.name,
+        location=folder.location,
+        origin=folder.origin,
+        watched=folder.watched,
+        problem=folder.problem,
+        documents=counted[0],
+        deleted=counted[1],
+        asked=tuple(sorted(asked.items(), key=lambda one: one[1])),
+    )

@@ -1,0 +1,139 @@
+"""The passwords that admins gave for locked PDFs: those of a folder serve the contents that lie in it.
+
+SQL holds references only; what they lead to is written nowhere.
+
+Follows references to secrets, anew each time: a secret may be changed while we run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
+from stat import S_ISREG
+
+from pydantic import SecretStr
+from sqlalchemy import ColumnElement, Select, select
+from sqlmodel import col
+
+from storage.pdf.passwords import Passwords
+from storage.settings import read_dotenv
+from storage.sql.database import Database
+from storage.sql.tables import DocumentRow, FolderRow, VersionRow
+
+MAX_SECRET_BYTES = 4096
+"""Bytes; no more of a file is looked at."""
+
+
+def resolve_reference(reference: str) -> SecretStr | None:
+    """The secret that a sound reference leads to; None when there is none, or nothing that is UTF-8.
+
+    Of a file it is the first line, without blanks around it. Waits for the disk.
+    """
+    kind, _, name = reference.partition(":")
+    found = _variable(name) if kind == "env" else _first_line(Path(name))
+    return SecretStr(found) if found and "\0" not in found else None
+
+
+def _variable(name: str) -> str:
+    """Of the environment, else of ``.env``."""
+    with suppress(UnicodeDecodeError):
+        return os.environb.get(name.encode(), b"").decode() or read_dotenv().get(name, "")
+    return ""
+
+
+def _first_line(path: Path) -> str:
+    """The first line of a regular file; a pipe or a device in its place is not waited for."""
+    with suppress(OSError, UnicodeDecodeError):
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(handle, "rb") as file:
+            is_file = S_ISREG(os.fstat(handle).st_mode)
+            text = file.read(MAX_SECRET_BYTES).decode("utf-8-sig") if is_file else ""
+        return text.partition("\n")[0].strip()
+    return ""
+
+
+_log = logging.getLogger(__name__)
+
+
+class FolderPasswords:
+    """The keyring of one home; it remembers, while it lives, which passwords were wrong for what."""
+
+    def __init__(self, database: Database, everywhere: Sequence[str] = ()) -> None:
+        """``everywhere``: references that serve the contents of all folders."""
+        self._database = database
+        self._everywhere = everywhere
+        self._key = os.urandom(32)
+        self._wrong: defaultdict[str, set[bytes]] = defaultdict(set)
+        """Content -> keyed digests of passwords."""
+        self._lost: set[str] = set()
+        """References that led to nothing, and were told of."""
+
+    async def passwords_of(self, sha256: str) -> Passwords:
+        """What admins gave for the folders that a content lies in now.
+
+        Raises:
+            DatabaseUnavailable: the database does not work.
+        """
+        return (await self._find(col(VersionRow.sha256) == sha256)).get(sha256, Passwords())
+
+    def note_wrong(self, sha256: str, tried: Passwords) -> None:
+        """None of these opens the content."""
+        self._wrong[sha256] |= self._digests(tried.found)
+
+    async def openable(self, contents: Select[str]) -> list[str]:
+        """The sha256 of those contents for which there is a password that was not tried in vain yet.
+
+        Raises:
+            DatabaseUnavailable: the database does not work.
+        """
+        found = await self._find(col(VersionRow.sha256).in_(contents))
+        return await asyncio.to_thread(self._untried, found)
+
+    def _untried(self, found: dict[str, Passwords]) -> list[str]:
+        return [
+            one for one, given in found.items() if self._digests(given.found) - self._wrong.get(one, set())
+        ]
+
+    async def _find(self, is_meant: ColumnElement[bool]) -> dict[str, Passwords]:
+        """By content, for each that a document has which is not deleted."""
+        query = (
+            select(col(VersionRow.sha256), col(FolderRow.passwords))
+            .join(DocumentRow, col(DocumentRow.id) == VersionRow.document_id)
+            .join(FolderRow, col(FolderRow.id) == DocumentRow.folder_id)
+            .where(col(DocumentRow.state) != "deleted", is_meant)
+            .order_by(col(FolderRow.id))
+        )
+        async with self._database.snapshot() as session:
+            rows = (await session.execute(query)).all()
+        references: defaultdict[str, list[str]] = defaultdict(list)
+        for sha256, named in rows:
+            references[sha256] += named or ()
+        return await asyncio.to_thread(self._follow, references)
+
+    def _follow(self, references: dict[str, list[str]]) -> dict[str, Passwords]:
+        """Each reference is looked up once, and each password is there once."""
+        resolve = cache(self._resolve)
+        return {one: _passwords([*named, *self._everywhere], resolve) for one, named in references.items()}
+
+    def _resolve(self, reference: str) -> SecretStr | None:
+        found = resolve_reference(reference)
+        if found is None and reference not in self._lost:
+            _log.warning("no password is found at %s", reference)
+            self._lost.add(reference)
+        return found
+
+    def _digests(self, passwords: Iterable[SecretStr]) -> set[bytes]:
+        return {blake2b(one.get_secret_value().encode(), key=self._key).digest() for one in passwords}
+
+
+def _passwords(references: Iterable[str], resolve: Callable[[str], SecretStr | None]) -> Passwords:
+    looked = [resolve(one) for one in dict.fromkeys(references)]
+    found = dict.fromkeys(one for one in looked if one is not None)
+    return Passwords(tuple(found), looked.count(None))

@@ -1,0 +1,206 @@
+"""The embedded index: one SQLite file per tenant, FTS5 for words and exact numpy for vectors.
+
+All work is done in threads and ends within the deadline; several processes may share the folder.
+Good to about 50,000 chunks a tenant.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar
+from uuid import UUID
+
+from storage.errors import IndexUnavailable, UnknownTenant
+from storage.index.base import Filters, Hit, IndexedChunk, Vector, require_complete
+from storage.index.embedded import bm25, tenant_rows
+from storage.index.embedded.tenant_file import TenantFiles, translated
+from storage.index.embedded.term_frequencies import TermFrequencies
+from storage.index.embedded.vector_matrix import VectorMatrices
+from storage.models import TenantName
+
+WRITE_BATCH_SIZE = 500
+EXAMINED_WITHIN = 120.0
+"""Seconds for the file of a large tenant on a slow disk."""
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class EmbeddedIndex:
+    """The index without a server."""
+
+    identity = "embedded"
+    """Tells this index from a server's: it lies in the home, where no other one can take its place."""
+    is_ours_alone = True
+    """It lies in the home."""
+    outages = 0
+    """It is never away without us: what a write has returned from is on the disk."""
+
+    def __init__(self, folder: Path, timeout: float = 10.0, first_space: str | None = None) -> None:
+        """Keep the tenants' files in ``folder``; every call ends within ``timeout`` seconds.
+
+        ``first_space`` is the space of vectors that were written before spaces had names.
+        """
+        self._files = TenantFiles(folder.absolute(), timeout, first_space)
+        self._patient_files = TenantFiles(folder.absolute(), EXAMINED_WITHIN, first_space)
+        self._timeout = timeout
+        self._matrices = VectorMatrices()
+        self._frequencies = TermFrequencies()
+        self._threads = ThreadPoolExecutor(max_workers=4, thread_name_prefix="index")
+
+    async def tenants(self) -> set[TenantName]:
+        """Every tenant there is."""
+        return await self._in_thread(self._files.tenants)
+
+    async def ensure_tenant(self, tenant: TenantName) -> None:
+        """Create the tenant unless it exists."""
+        await self._in_thread(self._files.create, tenant)
+
+    async def has_tenant(self, tenant: TenantName) -> bool:
+        """Whether the tenant exists."""
+        return await self._in_thread(self._files.exists, tenant)
+
+    async def write(self, tenant: TenantName, chunks: Sequence[IndexedChunk]) -> None:
+        """Store chunks; one that is there already is replaced."""
+        for start in range(0, len(chunks), WRITE_BATCH_SIZE):
+            await self._change(tenant, tenant_rows.write, chunks[start : start + WRITE_BATCH_SIZE])
+
+    async def seal(
+        self, tenant: TenantName, publication: UUID, *, chunks: int, vectors: int, space: str | None = None
+    ) -> None:
+        """Count what was written; each write was on the disk when it returned.
+
+        Raises:
+            IncompletePublication: fewer chunks or vectors than given.
+        """
+        found = await self._read(tenant, tenant_rows.count, publication, space)
+        require_complete(publication, chunks=(found[0], chunks), vectors=(found[1], vectors))
+
+    async def find_by_words(
+        self, tenant: TenantName, terms: Sequence[str], filters: Filters, limit: int
+    ) -> list[Hit]:
+        """The best chunks by BM25, best first."""
+
+        def find(connection: sqlite3.Connection) -> list[Hit]:
+            counted = self._frequencies.of(tenant, connection, set(terms))
+            return tenant_rows.hits(connection, bm25.best(connection, terms, counted, filters, limit))
+
+        return await self._answer(tenant, find)
+
+    async def find_by_vector(
+        self, tenant: TenantName, space: str, vector: Vector, filters: Filters, limit: int
+    ) -> list[Hit]:
+        """The nearest chunks by cosine, nearest first."""
+
+        def find(connection: sqlite3.Connection) -> list[Hit]:
+            matrix = self._matrices.of(tenant, space, connection, tenant_rows.read_state(connection))
+            allowed = tenant_rows.allowed_ids(connection, filters)
+            return tenant_rows.hits(connection, matrix.nearest(tenant_rows.unit(vector), allowed, limit))
+
+        return await self._answer(tenant, find)
+
+    async def document_frequencies(
+        self, tenant: TenantName, terms: Collection[str]
+    ) -> tuple[int, dict[str, int]]:
+        """(number of chunks in the tenant, chunks per term)."""
+
+        def count(connection: sqlite3.Connection) -> tuple[int, dict[str, int]]:
+            return self._frequencies.of(tenant, connection, terms)
+
+        return await self._answer(tenant, count)
+
+    async def remove(self, tenant: TenantName, publication: UUID, chunks: int) -> None:
+        """Remove a publication whole, however many chunks it has."""
+        while await self._change(tenant, tenant_rows.remove_some, publication):
+            pass
+
+    async def publications(self, tenant: TenantName) -> dict[UUID, int]:
+        """All publications the tenant holds, with their number of chunks."""
+        return await self._read(tenant, tenant_rows.publications)
+
+    async def drop_tenant(self, tenant: TenantName) -> None:
+        """Remove a tenant and all it holds."""
+        await self._in_thread(self._files.drop, tenant)
+
+    async def examine(self, tenant: TenantName) -> None:
+        """Compare every chunk with its checksum and the words with the chunks; 50,000 take some seconds."""
+        with suppress(UnknownTenant):
+            await asyncio.to_thread(self._examine, tenant)
+
+    def _examine(self, tenant: TenantName) -> None:
+        with translated():
+            with self._patient_files.reading(tenant) as connection:
+                tenant_rows.examine_chunks(connection)
+            with self._patient_files.writing(tenant) as connection:
+                tenant_rows.examine_words(connection)
+
+    async def damaged(self) -> set[TenantName]:
+        """Tenants whose file was set aside."""
+        return await self._in_thread(self._files.damaged)
+
+    async def restore(self, tenant: TenantName) -> None:
+        """Forget the file that was set aside."""
+        await self._in_thread(self._files.forget_damaged, tenant)
+
+    async def ping(self) -> None:
+        """Return when the folder can be written to."""
+        await self._in_thread(self._files.ping)
+
+    async def aclose(self) -> None:
+        """End the threads; none of them works past its deadline."""
+        await asyncio.to_thread(self._threads.shutdown)
+
+    async def _read(
+        self,
+        tenant: TenantName,
+        work: Callable[Concatenate[sqlite3.Connection, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        def read() -> T:
+            with self._files.reading(tenant) as connection:
+                return work(connection, *args, **kwargs)
+
+        return await self._in_thread(read)
+
+    async def _answer(
+        self,
+        tenant: TenantName,
+        work: Callable[Concatenate[sqlite3.Connection, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        def answer() -> T:
+            with self._files.answering(tenant) as connection:
+                return work(connection, *args, **kwargs)
+
+        return await self._in_thread(answer)
+
+    async def _change(
+        self,
+        tenant: TenantName,
+        work: Callable[Concatenate[sqlite3.Connection, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        def change() -> T:
+            with self._files.writing(tenant) as connection:
+                return work(connection, *args, **kwargs)
+
+        return await self._in_thread(change)
+
+    async def _in_thread(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        def translating() -> T:
+            with translated():
+                return work(*args, **kwargs)
+
+        try:
+            async with asyncio.timeout(self._timeout):
+                return await asyncio.get_running_loop().run_in_executor(self._threads, translating)
+        except TimeoutError as error:
+            raise IndexUnavailable(f"the embedded index took over {self._timeout:g} s") from error

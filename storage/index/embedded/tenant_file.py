@@ -1,0 +1,318 @@
+"""The file of one tenant of the embedded index: its tables, and connections to it.
+
+One file per tenant, because BM25 counts words per tenant and a forgotten tenant must find nothing.
+A file appears whole or not at all, so whoever finds one finds its tables too. A damaged one is set aside.
+
+How damage in a tenant's file is told: SQLite knows broken pages, a checksum knows changed chunks.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import secrets
+import sqlite3
+import string
+import tempfile
+import time
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, TextIO
+
+from storage.errors import IndexUnavailable, UnknownTenant
+from storage.models import TenantName
+
+_BROKEN = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_NO_TEXT = "Could not decode to UTF-8"
+"""How Python's message begins for bytes that are no text; it has no code, and goes on with the text."""
+
+
+class DamagedFile(sqlite3.DatabaseError):
+    """A tenant's file does not hold what was written to it."""
+
+
+def is_damage(error: sqlite3.Error) -> bool:
+    """Whether the file itself is broken: not locked, full or out of reach, which passes."""
+    code = getattr(error, "sqlite_errorcode", None)
+    if code is None:
+        return isinstance(error, DamagedFile) or str(error).startswith(_NO_TEXT)
+    return code & 0xFF in _BROKEN  # the low byte of SQLite's codes is the family
+
+
+def checksum(columns: Sequence[Any], vector: bytes | None) -> int:
+    """CRC-32 of everything a chunk's row holds."""
+    text = "\x1f".join(map(str, columns))
+    return zlib.crc32(vector or b"", zlib.crc32(text.encode()))
+
+
+def only_row(connection: sqlite3.Connection, query: str, *values: Any) -> tuple[Any, ...]:
+    """The row that a sound file has.
+
+    Raises:
+        DamagedFile: it is not there.
+    """
+    row: tuple[Any, ...] | None = connection.execute(query, values).fetchone()
+    if row is None:
+        raise DamagedFile("a row is gone")
+    return row
+
+
+def require_sound_pages(connection: sqlite3.Connection) -> None:
+    """Read the file through.
+
+    Raises:
+        DamagedFile: a page, or an order among them, is broken.
+    """
+    (found,) = only_row(connection, "PRAGMA integrity_check(1)")
+    if found != "ok":
+        raise DamagedFile("its pages do not fit together")
+
+
+_PUNCTUATION = string.punctuation.replace("'", "''''").replace('"', '""')
+_SHAPE = 2
+"""Files of shape 0 knew one embedder only, those of shape 1 no checksums; in ``user_version``."""
+_SCHEMA = f"""
+PRAGMA journal_mode = WAL;
+PRAGMA user_version = {_SHAPE};
+CREATE TABLE chunk (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    publication TEXT NOT NULL,
+    ordinal INTEGER NOT NULL,
+    terms TEXT NOT NULL,
+    length INTEGER NOT NULL,
+    text TEXT NOT NULL,
+    first_page INTEGER NOT NULL,
+    last_page INTEGER NOT NULL,
+    heading_path TEXT NOT NULL,
+    vector BLOB,
+    space TEXT,
+    checksum INTEGER,
+    UNIQUE (publication, ordinal)
+);
+CREATE TABLE facet (
+    facet TEXT NOT NULL,
+    chunk INTEGER NOT NULL REFERENCES chunk (id) ON DELETE CASCADE,
+    PRIMARY KEY (facet, chunk)
+) WITHOUT ROWID;
+CREATE INDEX facet_of_chunk ON facet (chunk);
+CREATE VIRTUAL TABLE words USING fts5 (
+    terms, content = 'chunk', content_rowid = 'id', tokenize = "ascii tokenchars '{_PUNCTUATION}'"
+);
+CREATE VIRTUAL TABLE vocabulary USING fts5vocab (words, row);
+CREATE TABLE state (
+    file INTEGER NOT NULL,
+    removals INTEGER NOT NULL,
+    last_id INTEGER NOT NULL,
+    chunks INTEGER NOT NULL,
+    terms INTEGER NOT NULL
+);
+"""
+
+
+_BETWEEN_TRIES = 0.01
+"""Seconds."""
+_log = logging.getLogger(__name__)
+
+
+class TenantFiles:
+    """The folder of tenant files; every connection ends within ``timeout`` seconds."""
+
+    def __init__(self, folder: Path, timeout: float, first_space: str | None) -> None:
+        """``first_space`` is the space of the vectors in files that do not say so themselves."""
+        self._folder = folder
+        self._timeout = timeout
+        self._first_space = first_space
+
+    def exists(self, tenant: TenantName) -> bool:
+        """Whether the tenant has a file."""
+        return self._path(tenant).exists()
+
+    def tenants(self) -> set[TenantName]:
+        """Every tenant that has a file."""
+        return self._named("*.sqlite3") | self.damaged()
+
+    def damaged(self) -> set[TenantName]:
+        """Every tenant whose file was set aside and not forgotten since."""
+        return self._named("*.damaged")
+
+    def _named(self, pattern: str) -> set[TenantName]:
+        return {TenantName(path.stem) for path in self._folder.glob(pattern)}
+
+    def forget_damaged(self, tenant: TenantName) -> None:
+        """Remove the file that was set aside: the new one has everything."""
+        self._aside(tenant).unlink(missing_ok=True)
+
+    def create(self, tenant: TenantName) -> None:
+        """Make an empty file for the tenant unless there is one; two processes may try at once."""
+        path = self._path(tenant)
+        if path.exists():
+            return
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".new-", dir=self._folder) as work:
+            draft = Path(work) / path.name
+            _write_schema(draft)
+            with self._locked(tenant, fcntl.LOCK_EX), suppress(FileExistsError):
+                if not path.exists():
+                    self._remove_journal(tenant)
+                os.link(draft, path)
+
+    def drop(self, tenant: TenantName) -> None:
+        """Remove the tenant's file, whoever may still read it, and the one that was set aside."""
+        self._path(tenant).unlink(missing_ok=True)
+        self._remove_journal(tenant)
+        self.forget_damaged(tenant)
+
+    def _remove_journal(self, tenant: TenantName) -> None:
+        """What belongs to no file but the last one of this name."""
+        path = self._path(tenant)
+        for end in ("-wal", "-shm"):
+            path.with_name(path.name + end).unlink(missing_ok=True)
+
+    def ping(self) -> None:
+        """Raise OSError unless the folder can be written to."""
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=self._folder):
+            pass
+
+    @contextmanager
+    def reading(self, tenant: TenantName) -> Iterator[sqlite3.Connection]:
+        """One consistent look at the tenant's file."""
+        with self._connected(tenant, "BEGIN") as connection:
+            yield connection
+
+    @contextmanager
+    def answering(self, tenant: TenantName) -> Iterator[sqlite3.Connection]:
+        """As ``reading``, for a question: it waits until everything is there again.
+
+        Raises:
+            IndexUnavailable: the tenant's file was set aside, and the new one may lack something.
+        """
+        with self.reading(tenant) as connection:
+            if self._aside(tenant).exists():  # asked after the new file was opened: it came later
+                raise IndexUnavailable("the tenant's file was damaged: its documents are published anew")
+            yield connection
+
+    @contextmanager
+    def writing(self, tenant: TenantName) -> Iterator[sqlite3.Connection]:
+        """One transaction: all of it is on the disk afterwards, or nothing."""
+        with self._connected(tenant, "BEGIN IMMEDIATE") as connection:
+            yield connection
+            connection.execute("COMMIT")
+
+    @contextmanager
+    def _connected(self, tenant: TenantName, begin: str) -> Iterator[sqlite3.Connection]:
+        path = self._path(tenant)
+        if not path.exists():
+            raise UnknownTenant(f"the index has no tenant {tenant}")
+        inode = None
+        try:
+            with self._locked(tenant, fcntl.LOCK_SH):
+                inode = _inode(path)
+                with self._opened(path) as connection:
+                    connection.execute(begin)
+                    yield connection
+        except sqlite3.Error as error:
+            if not is_damage(error):
+                raise
+            self._set_aside(tenant, inode)
+            raise IndexUnavailable("the tenant's file of the embedded index is damaged") from error
+
+    @contextmanager
+    def _opened(self, path: Path) -> Iterator[sqlite3.Connection]:
+        connection = sqlite3.connect(
+            f"{path.as_uri()}?mode=rw", uri=True, timeout=self._timeout, isolation_level=None
+        )
+        try:
+            _stop_at(connection, time.monotonic() + self._timeout)
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA foreign_keys = ON")
+            _bring_up_to_date(connection, self._first_space)
+            yield connection
+        finally:
+            connection.close()
+
+    def _set_aside(self, tenant: TenantName, inode: int | None) -> None:
+        """Nobody asks the damaged file again; unless another one has taken its place already."""
+        with self._locked(tenant, fcntl.LOCK_EX):
+            if _inode(self._path(tenant)) != inode:
+                return
+            self._path(tenant).replace(self._aside(tenant))
+            self._remove_journal(tenant)
+        _log.error("tenant=%s outcome=damaged: its index is set aside and published anew", tenant)
+
+    @contextmanager
+    def _locked(self, tenant: TenantName, kind: int) -> Iterator[None]:
+        """Nobody has the file open while it changes places: SQLite finds a journal by the file's name."""
+        deadline = time.monotonic() + self._timeout
+        with self._path(tenant).with_suffix(".lock").open("a") as lock:
+            while not _is_locked(lock, kind):
+                if time.monotonic() > deadline:
+                    raise TimeoutError("a tenant's file stays locked")
+                time.sleep(_BETWEEN_TRIES)
+            yield
+
+    def _path(self, tenant: TenantName) -> Path:
+        """The tenant's file; the name is checked again, because it becomes a path."""
+        return self._folder / f"{TenantName(str(tenant))}.sqlite3"
+
+    def _aside(self, tenant: TenantName) -> Path:
+        return self._path(tenant).with_suffix(".damaged")
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Turn what SQLite and the file system raise into our own errors.
+
+    Raises:
+        IndexUnavailable: the file is locked, full, damaged or out of reach.
+    """
+    try:
+        yield
+    except (sqlite3.Error, OSError) as error:
+        raise IndexUnavailable(f"the embedded index failed: {error}") from error
+
+
+def _write_schema(path: Path) -> None:
+    connection = sqlite3.connect(path)
+    try:
+        connection.executescript(_SCHEMA)
+        connection.execute("INSERT INTO state VALUES (?, 0, 0, 0, 0)", (secrets.randbits(62),))
+        connection.commit()
+    finally:
+        connection.close()
+    path.chmod(0o600)
+
+
+def _inode(path: Path) -> int | None:
+    return path.stat().st_ino if path.exists() else None
+
+
+def _is_locked(lock: TextIO, kind: int) -> bool:
+    with suppress(BlockingIOError):
+        fcntl.flock(lock, kind | fcntl.LOCK_NB)
+        return True
+    return False
+
+
+def _bring_up_to_date(connection: sqlite3.Connection, first_space: str | None) -> None:
+    """Add what an older file lacks: a default names the space of all its vectors without a rewrite."""
+    if connection.execute("PRAGMA user_version").fetchone()[0] >= _SHAPE:
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    only_row(connection, "SELECT 1 FROM sqlite_schema WHERE name = 'chunk'")
+    shape = connection.execute("PRAGMA user_version").fetchone()[0]
+    if shape < 1:
+        default = f" DEFAULT '{first_space}'" if first_space and first_space.isidentifier() else ""
+        connection.execute(f"ALTER TABLE chunk ADD COLUMN space TEXT{default}")
+    if shape < _SHAPE:
+        connection.execute("ALTER TABLE chunk ADD COLUMN checksum INTEGER")
+        connection.execute(f"PRAGMA user_version = {_SHAPE}")
+    connection.execute("COMMIT")
+
+
+def _stop_at(connection: sqlite3.Connection, deadline: float) -> None:
+    """Interrupt whatever still runs at ``deadline``, so that no thread works for nobody."""
+    connection.set_progress_handler(lambda: time.monotonic() > deadline, 100_000)

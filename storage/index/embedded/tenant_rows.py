@@ -1,0 +1,166 @@
+"""What is written to and read from the file of one tenant, inside one transaction of the caller."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Collection, Sequence
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from storage.index.base import Filters, Hit, IndexedChunk, Vector
+from storage.index.embedded.tenant_file import DamagedFile, checksum, only_row, require_sound_pages
+from storage.index.embedded.vector_matrix import TenantFileState
+
+REMOVE_BATCH_SIZE = 2000
+
+PASSES = """
+    +{id} NOT IN (
+        SELECT id FROM chunk WHERE publication IN (SELECT value FROM json_each(:hidden))
+    ) AND (:groups = '[]' OR +{id} IN (
+        SELECT facet.chunk
+        FROM json_each(:groups) AS wanted_group, json_each(wanted_group.value) AS wanted
+        JOIN facet ON facet.facet = wanted.value
+        GROUP BY facet.chunk
+        HAVING COUNT(DISTINCT wanted_group.key) = json_array_length(:groups)
+    ))
+"""
+"""SQL condition that a chunk passes the filters; the plus keeps SQLite from searching once per id."""
+
+_ALLOWED = "SELECT id FROM chunk WHERE " + PASSES.format(id="chunk.id")  # noqa: S608 - made of constants
+_WRITTEN = """
+    publication, ordinal, terms, length, text, first_page, last_page, heading_path, space, vector, checksum
+"""
+_INSERT = f"INSERT INTO chunk ({_WRITTEN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - as above
+
+
+def filter_values(filters: Filters) -> dict[str, str]:
+    """The filters as the parameters of ``PASSES``."""
+    return {
+        "hidden": json.dumps([str(publication) for publication in filters.hidden]),
+        "groups": json.dumps([sorted(group) for group in filters.groups]),
+    }
+
+
+def write(connection: sqlite3.Connection, chunks: Sequence[IndexedChunk]) -> None:
+    """Store chunks; one that is there already is replaced."""
+    known = "SELECT id FROM chunk WHERE publication = ? AND ordinal = ?"
+    for chunk in chunks:
+        _remove(connection, connection.execute(known, (str(chunk.publication), chunk.ordinal)).fetchall())
+        _insert(connection, chunk)
+
+
+def _insert(connection: sqlite3.Connection, chunk: IndexedChunk) -> None:
+    length = len(chunk.terms.split())
+    vector = None if chunk.vector is None else unit(chunk.vector).tobytes()
+    pages = (chunk.first_page, chunk.last_page)
+    shown = (chunk.text, *pages, json.dumps(chunk.heading_path))
+    columns = (str(chunk.publication), chunk.ordinal, chunk.terms, length, *shown, chunk.space)
+    row = connection.execute(_INSERT, (*columns, vector, checksum(columns, vector))).lastrowid
+    connection.execute("INSERT INTO words (rowid, terms) VALUES (?, ?)", (row, chunk.terms))
+    connection.executemany("INSERT INTO facet VALUES (?, ?)", [(facet, row) for facet in set(chunk.facets)])
+    connection.execute("UPDATE state SET last_id = ?, chunks = chunks + 1, terms = terms + ?", (row, length))
+
+
+def remove_some(connection: sqlite3.Connection, publication: UUID) -> bool:
+    """Remove a slice of a publication's chunks; False when none was left."""
+    some = "SELECT id FROM chunk WHERE publication = ? LIMIT ?"
+    ids = connection.execute(some, (str(publication), REMOVE_BATCH_SIZE)).fetchall()
+    _remove(connection, ids)
+    return bool(ids)
+
+
+def _remove(connection: sqlite3.Connection, ids: Sequence[tuple[int]]) -> None:
+    """Remove chunks by id, out of the full-text index too, which keeps no text of its own."""
+    if not ids:
+        return
+    connection.executemany(
+        "INSERT INTO words (words, rowid, terms) SELECT 'delete', id, terms FROM chunk WHERE id = ?", ids
+    )
+    connection.executemany(
+        "UPDATE state SET chunks = chunks - 1, terms = terms - (SELECT length FROM chunk WHERE id = ?)", ids
+    )
+    connection.executemany("DELETE FROM chunk WHERE id = ?", ids)
+    connection.execute("UPDATE state SET removals = removals + 1")
+
+
+def count(connection: sqlite3.Connection, publication: UUID, space: str | None) -> tuple[int, int]:
+    """(chunks, chunks with a vector in ``space``) of a publication."""
+    counted = "SELECT COUNT(*), COUNT(vector) FILTER (WHERE space = ?) FROM chunk WHERE publication = ?"
+    chunks, vectors = connection.execute(counted, (space, str(publication))).fetchone()
+    return chunks, vectors
+
+
+def publications(connection: sqlite3.Connection) -> dict[UUID, int]:
+    """All publications of the tenant, with their number of chunks."""
+    rows = connection.execute("SELECT publication, COUNT(*) FROM chunk GROUP BY publication")
+    return {UUID(publication): chunks for publication, chunks in rows}
+
+
+def examine_chunks(connection: sqlite3.Connection) -> None:
+    """Read every page and every chunk.
+
+    Raises:
+        sqlite3.DatabaseError: something is not what was written (``is_damage``).
+    """
+    require_sound_pages(connection)
+    for row in connection.execute(f"SELECT {_WRITTEN} FROM chunk"):  # noqa: S608 - as above
+        _require_sound(row)
+
+
+def examine_words(connection: sqlite3.Connection) -> None:
+    """Compare the words with the chunks, in a transaction that may write; errors as before."""
+    connection.execute("INSERT INTO words (words, rank) VALUES ('integrity-check', 1)")
+
+
+def document_frequencies(
+    connection: sqlite3.Connection, terms: Collection[str]
+) -> tuple[int, dict[str, int]]:
+    """(number of chunks in the tenant, chunks per term)."""
+    counted = "SELECT term, doc FROM vocabulary WHERE term IN (SELECT value FROM json_each(?))"
+    known = dict(connection.execute(counted, (json.dumps(list(terms)),)).fetchall())
+    (chunks,) = only_row(connection, "SELECT chunks FROM state")
+    return chunks, {term: known.get(term, 0) for term in terms}
+
+
+def read_state(connection: sqlite3.Connection) -> TenantFileState:
+    """What decides which vectors the file holds."""
+    return TenantFileState(*only_row(connection, "SELECT file, removals, last_id FROM state"))
+
+
+def allowed_ids(connection: sqlite3.Connection, filters: Filters) -> NDArray[np.int64] | None:
+    """Ids of the chunks that pass the filters; None when all do."""
+    if not filters.hidden and not filters.groups:
+        return None
+    rows = connection.execute(_ALLOWED, filter_values(filters)).fetchall()
+    return np.fromiter((row[0] for row in rows), dtype=np.int64, count=len(rows))
+
+
+def hits(connection: sqlite3.Connection, scored: Sequence[tuple[int, float]]) -> list[Hit]:
+    """The chunks behind (id, score), in the order given, each of them as it was written."""
+    query = f"SELECT {_WRITTEN} FROM chunk WHERE id = ?"  # noqa: S608 - as above
+    return [_hit(_require_sound(only_row(connection, query, row)), score) for row, score in scored]
+
+
+def _require_sound(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The row itself; files of the first release have rows without a checksum."""
+    *columns, vector, kept = row
+    if kept is not None and kept != checksum(columns, vector):
+        raise DamagedFile("a chunk is not what was written")
+    return row
+
+
+def _hit(row: tuple[Any, ...], score: float) -> Hit:
+    publication, ordinal, terms, _, text, first_page, last_page, headings, *_ = row
+    path = tuple(json.loads(headings))
+    return Hit(UUID(publication), ordinal, text, first_page, last_page, path, score, terms)
+
+
+def unit(vector: Vector) -> NDArray[np.float32]:
+    """The vector at length 1, so that a dot product is the cosine."""
+    values = np.asarray(vector, dtype=np.float32)
+    length = float(np.linalg.norm(values))
+    return values / np.float32(length) if length else values

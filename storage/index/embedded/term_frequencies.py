@@ -1,0 +1,49 @@
+"""How many chunks of a tenant's file hold a term, remembered while the file stays as it is.
+
+FTS5 counts a term by walking through all that hold it, and people ask about the same things.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections import OrderedDict
+from collections.abc import Collection
+
+from storage.index.embedded import tenant_rows
+from storage.index.embedded.vector_matrix import TenantFileState
+
+CACHE_SIZE = 64
+"""Tenants."""
+TERM_CACHE_SIZE = 5000
+"""Of one tenant."""
+
+
+class TermFrequencies:
+    """The counts of one process; several processes share a file, so each question compares its state."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[str, tuple[TenantFileState, dict[str, int]]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(
+        self, tenant: str, connection: sqlite3.Connection, terms: Collection[str]
+    ) -> tuple[int, dict[str, int]]:
+        """(number of chunks in the tenant, chunks per term), inside the caller's transaction."""
+        state = tenant_rows.read_state(connection)
+        with self._lock:
+            kept_state, kept = self._known.get(tenant, (state, {}))
+        known = {term: kept[term] for term in terms if term in kept} if kept_state == state else {}
+        missing = [term for term in dict.fromkeys(terms) if term not in known]
+        chunks, counted = tenant_rows.document_frequencies(connection, missing)
+        self._keep(tenant, state, known | counted)
+        return chunks, known | counted
+
+    def _keep(self, tenant: str, state: TenantFileState, counts: dict[str, int]) -> None:
+        with self._lock:
+            kept_state, kept = self._known.get(tenant, (state, {}))
+            is_usable = kept_state == state and len(kept) < TERM_CACHE_SIZE
+            self._known[tenant] = (state, kept | counts if is_usable else counts)
+            self._known.move_to_end(tenant)
+            while len(self._known) > CACHE_SIZE:
+                self._known.popitem(last=False)

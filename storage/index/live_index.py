@@ -1,0 +1,170 @@
+"""The live-only rule: nothing is shown that SQL does not call live after the index was asked.
+
+The index leaves out the hidden publications; whatever it finds is compared with the live set read
+after the query, and when a hit falls, the index is asked again. Measured under constant flips and
+kills, every lesser rule showed half documents.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+from uuid import UUID
+
+from storage.errors import IndexUnavailable, UnknownTenant
+from storage.index.base import Filters, Hit, Index, PendingVector
+from storage.models import Channel, LivePublication
+
+MAX_HIDDEN = 1000
+"""Above so many hidden publications no filter is sent: hits are asked for in plenty instead."""
+GHOST_AFTER = 3
+"""A publication that falls so often, hidden at none of these times, is no flip but a ghost: it went
+from live to hidden at most once, and is removed only after a grace longer than any question."""
+MAX_LIMIT = 10_000
+MAX_ROUNDS = 30
+
+
+class LivePublicationLookup(Protocol):
+    """What SQL knows of publications; the catalog is one."""
+
+    async def has_live(self, channel_id: int) -> bool:
+        """Whether anything of the channel answers."""
+
+    async def hidden(self, channel_id: int) -> frozenset[UUID]:
+        """The publications that are pending or retired."""
+
+    async def live(self, channel_id: int, ids: Collection[UUID]) -> dict[UUID, LivePublication]:
+        """Those of ``ids`` that are live right now."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchHits:
+    """Hits of live publications only, each leg best first."""
+
+    words: list[Hit] = field(default_factory=list)
+    vectors: list[Hit] = field(default_factory=list)
+    publications: dict[UUID, LivePublication] = field(default_factory=dict)
+    words_only: frozenset[UUID] = frozenset()
+    """Publications without vectors in the question's space: they can be found by words alone."""
+    not_live: int = 0
+    """Hits of other publications, which are left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class _IndexQuery:
+    """One question to the index, asked as often as needed."""
+
+    channel: Channel
+    terms: Sequence[str]
+    vector: PendingVector | None
+    groups: tuple[frozenset[str], ...]
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Round:
+    """What one asking brought: the hits of both legs, and which of their publications are live."""
+
+    hidden: frozenset[UUID]
+    legs: tuple[list[Hit], list[Hit]]
+    live: dict[UUID, LivePublication]
+
+    def fallen(self) -> set[UUID]:
+        """Publications found that were neither hidden before nor live after."""
+        return {hit.publication for leg in self.legs for hit in leg} - self.live.keys() - self.hidden
+
+    def is_short(self, asked: int, limit: int) -> bool:
+        """Whether hits that are not live took places that live ones may deserve."""
+        return any(len(leg) >= asked and len(self._shown(leg)) < limit for leg in self.legs)
+
+    def found(self, limit: int, space: str) -> SearchHits:
+        """The live hits of a question in this space."""
+        words, vectors = (self._shown(leg)[:limit] for leg in self.legs)
+        shown = {hit.publication for hit in (*words, *vectors)}
+        words_only = frozenset(one for one in shown if self.live[one].space != space)
+        not_live = sum(hit.publication not in self.live for leg in self.legs for hit in leg)
+        return SearchHits(words, vectors, {one: self.live[one] for one in shown}, words_only, not_live)
+
+    def _shown(self, leg: list[Hit]) -> list[Hit]:
+        return [hit for hit in leg if hit.publication in self.live]
+
+
+class LiveIndex:
+    """An index seen through the live set, by an embedder's questions."""
+
+    def __init__(self, index: Index, live_set: LivePublicationLookup, space: str) -> None:
+        """``space`` is where the vectors of all questions lie."""
+        self._index = index
+        self._live_set = live_set
+        self._space = space
+
+    async def find(
+        self,
+        channel: Channel,
+        terms: Sequence[str],
+        vector: PendingVector | None,
+        groups: tuple[frozenset[str], ...] = (),
+        limit: int = 50,
+    ) -> SearchHits:
+        """The best ``limit`` live chunks by words, and by vector when one is given.
+
+        Words are looked for while the vector is made; what its making raises comes out here. A channel
+        without a tenant finds nothing, and neither does a group without facets.
+
+        Raises:
+            IndexUnavailable: the index is down or late, publications change faster than it answers, or
+                it lost the tenant of a channel that has documents.
+        """
+        if not all(groups):
+            return SearchHits()
+        asked = _IndexQuery(channel, terms, vector, groups, limit)
+        try:
+            return await self._find(asked)
+        except UnknownTenant as error:
+            if await self._live_set.has_live(channel.id):
+                raise IndexUnavailable("the index lost the channel's tenant") from error
+            return SearchHits()
+
+    async def document_frequencies(
+        self, channel: Channel, terms: Collection[str]
+    ) -> tuple[int, dict[str, int]]:
+        """(number of chunks in the channel, chunks per term)."""
+        try:
+            return await self._index.document_frequencies(channel.tenant, terms)
+        except UnknownTenant:
+            return 0, dict.fromkeys(terms, 0)
+
+    async def _find(self, asked: _IndexQuery) -> SearchHits:
+        falls: Counter[UUID] = Counter()
+        wanted = asked.limit
+        for _ in range(MAX_ROUNDS):
+            result = await self._ask(asked, wanted)
+            fallen = result.fallen()
+            falls.update(fallen)
+            if any(falls[one] < GHOST_AFTER for one in fallen):
+                continue
+            if not result.is_short(wanted, asked.limit) or wanted >= MAX_LIMIT:
+                return result.found(asked.limit, self._space)
+            wanted = min(2 * wanted, MAX_LIMIT)
+        raise IndexUnavailable("the channel's documents change faster than the index answers")
+
+    async def _ask(self, asked: _IndexQuery, limit: int) -> _Round:
+        """Ask both legs between two looks at SQL: the hidden before, the live after."""
+        hidden = await self._live_set.hidden(asked.channel.id)
+        filters = Filters(asked.groups, hidden if len(hidden) <= MAX_HIDDEN else frozenset())
+        tenant = asked.channel.tenant
+        words, vectors = await asyncio.gather(
+            self._index.find_by_words(tenant, asked.terms, filters, limit),
+            self._by_vector(asked, filters, limit),
+        )
+        ids = {hit.publication for hit in (*words, *vectors)}
+        return _Round(hidden, (words, vectors), await self._live_set.live(asked.channel.id, ids))
+
+    async def _by_vector(self, asked: _IndexQuery, filters: Filters, limit: int) -> list[Hit]:
+        if asked.vector is None:
+            return []
+        vector = await asked.vector
+        return await self._index.find_by_vector(asked.channel.tenant, self._space, vector, filters, limit)

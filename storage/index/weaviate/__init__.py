@@ -1,0 +1,1 @@
+"""The index in Weaviate: collection, queries, and our own child server."""

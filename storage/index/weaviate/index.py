@@ -1,0 +1,373 @@
+"""The index in a Weaviate server: one multi-tenant collection, a tenant per channel.
+
+Our terms are its words, our vectors its vectors. An acknowledged write may lose its vectors when the
+server is killed, so a publication is sealed and counted before anybody sees it.
+
+Remembered answers to "how many chunks hold this term": Weaviate has to count them one by one.
+
+Counts the vectors of a publication by searching: the object count does not notice one that was lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Collection, Mapping, Sequence
+from contextlib import suppress
+from functools import lru_cache
+from typing import Any, TypeVar
+from uuid import UUID, uuid4
+
+from weaviate import WeaviateAsyncClient
+from weaviate.classes.data import DataObject
+from weaviate.classes.query import MetadataQuery
+from weaviate.classes.tenants import Tenant
+from weaviate.collections import CollectionAsync
+from weaviate.collections.classes.filters import FilterReturn
+
+from storage.errors import IndexUnavailable, UnknownTenant
+from storage.index.base import Filters, Hit, IndexedChunk, Vector, object_id, require_complete
+from storage.index.weaviate.collection import (
+    COLLECTION,
+    SHOWN,
+    VectorSpaces,
+    as_filter,
+    as_hit,
+    as_object,
+    deadline,
+    ensure_collection,
+    has_term,
+    make_client,
+    of_publication,
+    translated,
+)
+from storage.models import TenantName
+
+CACHE_SIZE = 50_000
+DRIFT = 0.02
+"""Share by which a tenant may grow or shrink before its counts are taken again; idf hardly moves."""
+
+
+class TermCounts:
+    """Chunks per term and tenant, each with the size of the tenant when it was counted."""
+
+    def __init__(self) -> None:
+        self._counts: dict[tuple[TenantName, str], tuple[int, int]] = {}
+
+    def fresh(self, tenant: TenantName, terms: Collection[str], chunks: int) -> dict[str, int]:
+        """The counts that still hold for a tenant that now has ``chunks`` chunks."""
+        kept = {term: self._counts.get((tenant, term)) for term in terms}
+        return {term: one[1] for term, one in kept.items() if one and abs(one[0] - chunks) <= DRIFT * chunks}
+
+    def keep(self, tenant: TenantName, chunks: int, counted: Mapping[str, int]) -> None:
+        """Remember what was counted when the tenant held ``chunks`` chunks."""
+        if len(self._counts) > CACHE_SIZE:
+            self._counts.clear()
+        self._counts.update({(tenant, term): (chunks, count) for term, count in counted.items()})
+
+
+COUNT_BATCH_SIZE = 2000
+"""Chunks counted by one query: a server returns 10,000 hits at most."""
+PROBE_BATCH_SIZE = 100
+SPARE = 5
+"""Hits asked for beyond the number expected, so that too many show as well."""
+
+Shard = CollectionAsync[Any, Any]
+
+
+def windows_of(chunks: int) -> list[range]:
+    """The ordinals of a publication in pieces that can be counted; one piece at least."""
+    return [range(start, start + COUNT_BATCH_SIZE) for start in range(0, max(chunks, 1), COUNT_BATCH_SIZE)]
+
+
+async def count_vectors(shard: Shard, publication: UUID, window: range, name: str) -> int:
+    """How many of these chunks are found by their named vector."""
+    probe = await _any_vector(shard, publication, window, name)
+    if probe is None:
+        return 0
+    found = await shard.query.near_vector(
+        probe,
+        target_vector=name,
+        filters=of_publication(publication, window),
+        limit=len(window) + SPARE,
+        return_properties=[],
+    )
+    return len(found.objects)
+
+
+async def _any_vector(shard: Shard, publication: UUID, window: range, name: str) -> list[float] | None:
+    """A vector to search with: any of them finds all of them."""
+    for start in range(0, len(window), PROBE_BATCH_SIZE):
+        page = await shard.query.fetch_objects(
+            filters=of_publication(publication, window),
+            limit=PROBE_BATCH_SIZE,
+            offset=start,
+            include_vector=[name],
+            return_properties=[],
+        )
+        for found in page.objects:
+            if name in found.vector:
+                return [float(value) for value in found.vector[name]]  # type: ignore[arg-type] # one vector, not many
+        if len(page.objects) < PROBE_BATCH_SIZE:
+            break
+    return None
+
+
+WRITE_BATCH_SIZE = 500
+READ_BATCH_SIZE = 1000
+DELETE_CONCURRENCY = 16
+SHARD_CACHE_SIZE = 1000
+FIRST = UUID(int=0)
+
+_NOBODY = TenantName("lo_" + 52 * "a")
+"""A tenant that no name leads to, asked for to hear the server say so."""
+
+T = TypeVar("T")
+
+
+class WeaviateIndex:
+    """The index in a Weaviate server; made by ``connect``.
+
+    The collection without a tenant stays private: every call goes through the shard of its tenant.
+    """
+
+    def __init__(
+        self, client: WeaviateAsyncClient, identity: str, timeout: float, first_space: str | None
+    ) -> None:
+        self.identity = identity
+        """Tells this collection from every other one, and from itself before it was emptied."""
+        self.is_ours_alone = False
+        """Set for a server of our own, which no other home writes to."""
+        self.outages = 0
+        """How often the server was away: down, late, or started again."""
+        self._client = client
+        self._timeout = timeout
+        self._collection: Shard = client.collections.use(COLLECTION)
+        self._spaces = VectorSpaces(self._collection, first_space)
+        self._counts = TermCounts()
+        self._with_tenant = lru_cache(SHARD_CACHE_SIZE)(self._collection.with_tenant)
+
+    @classmethod
+    async def connect(
+        cls,
+        url: str,
+        api_key: str | None,
+        grpc_port: int,
+        timeout: float = 10.0,  # noqa: ASYNC109 - the deadline of every later call, not of this one alone
+        first_space: str | None = None,
+    ) -> WeaviateIndex:
+        """Connect to the server at ``url`` and make the collection unless it is there.
+
+        ``first_space`` is the space of vectors that were written before spaces had names.
+
+        Raises:
+            IndexUnavailable: nobody answers, the key is refused, or the server is too old.
+            SettingsError: ``url`` is not of the form http(s)://host:port.
+        """
+        client = make_client(url, api_key, grpc_port, timeout)
+        try:
+            async with deadline(timeout):
+                await client.connect()
+                identity = await ensure_collection(client)
+        except BaseException as error:
+            await client.close()
+            if isinstance(error, IndexUnavailable):
+                raise IndexUnavailable(
+                    f"cannot use Weaviate at {url}: {error}; is it running, and are WEAVIATE_URL, "
+                    "WEAVIATE_API_KEY and FOOTNOTE_WEAVIATE_GRPC_PORT right?"
+                ) from error
+            raise
+        return cls(client, identity, timeout, first_space)
+
+    async def tenants(self) -> set[TenantName]:
+        """Every tenant of the collection, those of other homes included."""
+        return {TenantName(name) for name in await self._call(self._collection.tenants.get())}
+
+    async def ensure_tenant(self, tenant: TenantName) -> None:
+        """Create the tenant unless it exists."""
+        if not await self.has_tenant(tenant):
+            await self._call(self._collection.tenants.create(Tenant(name=_checked(tenant))))
+
+    async def has_tenant(self, tenant: TenantName) -> bool:
+        """Whether the tenant exists."""
+        return await self._call(self._collection.tenants.exists(_checked(tenant)))
+
+    async def write(self, tenant: TenantName, chunks: Sequence[IndexedChunk]) -> None:
+        """Store chunks; one that is there already is replaced."""
+        name = _checked(tenant)
+        names = {chunk.space: await self._vector_name(chunk.space) for chunk in chunks}
+        for start in range(0, len(chunks), WRITE_BATCH_SIZE):
+            batch = chunks[start : start + WRITE_BATCH_SIZE]
+            await self._insert(name, [as_object(name, chunk, names[chunk.space]) for chunk in batch])
+
+    async def _vector_name(self, space: str | None) -> str | None:
+        """What the vectors of a space are called, made now when they are the first."""
+        if space is None:
+            return None
+        await self._call(self._spaces.ensure(space))
+        return self._spaces.vector_of(space)
+
+    async def _insert(self, tenant: TenantName, objects: Sequence[DataObject[Any, Any]]) -> None:
+        result = await self._call(self._shard(tenant).data.insert_many(objects))
+        for error in result.errors.values():
+            raise translated(error.message)
+
+    async def seal(
+        self, tenant: TenantName, publication: UUID, *, chunks: int, vectors: int, space: str | None = None
+    ) -> None:
+        """Flush what was written, then count objects and vectors.
+
+        Raises:
+            IncompletePublication: fewer chunks or vectors than given.
+        """
+        await self._flush(tenant)
+        windows = windows_of(chunks)
+        found = [await self._count(tenant, of_publication(publication, window)) for window in windows]
+        placed = [await self._count_vectors(tenant, publication, space, one) for one in windows if vectors]
+        require_complete(publication, chunks=(sum(found), chunks), vectors=(sum(placed), vectors))
+
+    async def _flush(self, tenant: TenantName) -> None:
+        """Put an object without a vector and take it away again.
+
+        Weaviate writes its logs to the disk before its vector workers are done; one more write
+        makes it write theirs too. The object differs each time, because an equal one is skipped.
+        """
+        sentinel = object_id(tenant, FIRST, 0)
+        await self._insert(tenant, [DataObject(uuid=sentinel, properties={"text": uuid4().hex})])
+        await self._call(self._shard(tenant).data.delete_by_id(sentinel))
+
+    async def _count(self, tenant: TenantName, chosen: FilterReturn | None = None) -> int:
+        counted = await self._call(self._shard(tenant).aggregate.over_all(total_count=True, filters=chosen))
+        return counted.total_count or 0
+
+    async def _count_vectors(
+        self, tenant: TenantName, publication: UUID, space: str | None, window: range
+    ) -> int:
+        if space is None or not await self._call(self._spaces.has(space)):
+            return 0
+        name = self._spaces.vector_of(space)
+        return await self._call(count_vectors(self._shard(tenant), publication, window, name))
+
+    async def find_by_words(
+        self, tenant: TenantName, terms: Sequence[str], filters: Filters, limit: int
+    ) -> list[Hit]:
+        """The best chunks by BM25, best first."""
+        if not terms or not all(filters.groups):
+            return await self._nothing(tenant)
+        found = await self._call(
+            self._shard(tenant).query.bm25(
+                " ".join(terms),
+                query_properties=["terms"],
+                filters=as_filter(filters),
+                limit=limit,
+                return_metadata=MetadataQuery(score=True),
+                return_properties=SHOWN,
+            )
+        )
+        return [as_hit(one.properties, one.metadata.score or 0.0) for one in found.objects]
+
+    async def find_by_vector(
+        self, tenant: TenantName, space: str, vector: Vector, filters: Filters, limit: int
+    ) -> list[Hit]:
+        """The nearest chunks by cosine, nearest first."""
+        if not all(filters.groups) or not await self._call(self._spaces.has(space)):
+            return await self._nothing(tenant)
+        found = await self._call(
+            self._shard(tenant).query.near_vector(
+                [float(value) for value in vector],
+                target_vector=self._spaces.vector_of(space),
+                filters=as_filter(filters),
+                limit=limit,
+                return_metadata=MetadataQuery(distance=True),
+                return_properties=SHOWN,
+            )
+        )
+        return [as_hit(one.properties, 1.0 - (one.metadata.distance or 0.0)) for one in found.objects]
+
+    async def _nothing(self, tenant: TenantName) -> list[Hit]:
+        """No hits, from a tenant that exists."""
+        await self._count(tenant)
+        return []
+
+    async def document_frequencies(
+        self, tenant: TenantName, terms: Collection[str]
+    ) -> tuple[int, dict[str, int]]:
+        """(number of chunks in the tenant, chunks per term); counts may lag by a fiftieth."""
+        chunks = await self._count(tenant)
+        known = self._counts.fresh(tenant, terms, chunks)
+        missing = [term for term in dict.fromkeys(terms) if term not in known]
+        found = await asyncio.gather(*(self._count(tenant, has_term(term)) for term in missing))
+        counted = dict(zip(missing, found, strict=True))
+        self._counts.keep(tenant, chunks, counted)
+        return chunks, known | counted
+
+    async def remove(self, tenant: TenantName, publication: UUID, chunks: int) -> None:
+        """Remove a publication by filter, 10,000 a time, and then by every id: a crash leaves ghosts
+        that no filter finds."""
+        shard = self._shard(tenant)
+        while (await self._call(shard.data.delete_many(where=of_publication(publication)))).successful:
+            pass
+        for start in range(0, chunks, DELETE_CONCURRENCY):
+            ordinals = range(start, min(start + DELETE_CONCURRENCY, chunks))
+            ids = [object_id(tenant, publication, ordinal) for ordinal in ordinals]
+            await asyncio.gather(*(self._call(shard.data.delete_by_id(one)) for one in ids))
+
+    async def publications(self, tenant: TenantName) -> dict[UUID, int]:
+        """All publications the tenant holds; read through, because grouping stops at 100."""
+        found: dict[UUID, int] = {}
+        after: UUID | None = FIRST
+        while after is not None:
+            page = await self._call(
+                self._shard(tenant).query.fetch_objects(
+                    limit=READ_BATCH_SIZE, after=after, return_properties=["publication"]
+                )
+            )
+            for one in page.objects:
+                if one.properties["publication"] is not None:
+                    publication = UUID(str(one.properties["publication"]))
+                    found[publication] = found.get(publication, 0) + 1
+            after = page.objects[-1].uuid if page.objects else None
+        return found
+
+    async def drop_tenant(self, tenant: TenantName) -> None:
+        """Remove a tenant and all it holds."""
+        await self._call(self._collection.tenants.remove(_checked(tenant)))
+
+    async def examine(self, tenant: TenantName) -> None:
+        """Its files are the server's own."""
+
+    async def damaged(self) -> set[TenantName]:
+        """None that we could tell."""
+        return set()
+
+    async def restore(self, tenant: TenantName) -> None:
+        """Nothing was damaged."""
+
+    async def ping(self) -> None:
+        """Return when the server answers on both of its ports."""
+        await self._call(self._client.get_meta())
+        with suppress(UnknownTenant):
+            await self._count(_NOBODY)
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+
+    def _shard(self, tenant: TenantName) -> Shard:
+        return self._with_tenant(_checked(tenant))
+
+    def note_outage(self) -> None:
+        """The server was away, or is just not there."""
+        self.outages += 1
+
+    async def _call(self, call: Awaitable[T]) -> T:
+        try:
+            async with deadline(self._timeout):
+                return await call
+        except IndexUnavailable:
+            self.note_outage()
+            raise
+
+
+def _checked(tenant: TenantName) -> TenantName:
+    """The name checked again: it becomes part of a URL, and None would mean no tenant at all."""
+    return TenantName(str(tenant))

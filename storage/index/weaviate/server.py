@@ -1,0 +1,273 @@
+"""Weaviate as our own child: started by whoever holds the home's lock, attached to by everybody else.
+
+``WEAVIATE_URL=embedded`` leads here. The child dies with its parent; when it dies under us it is
+started again, and when its owner ends, the next command that is attached takes over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import json
+import logging
+import os
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+
+from storage.errors import EngineStartError
+from storage.index.weaviate.process import (
+    HOST,
+    ServerIdentity,
+    ServerPorts,
+    end,
+    is_ready,
+    new_identity,
+    on_free_ports,
+    require_binary,
+    spawn,
+)
+
+START_SECONDS = 60.0
+STOP_SECONDS = 60.0
+CHECK_SECONDS = 0.2
+STEADY_SECONDS = 60.0
+"""A child that lived longer is started again at once; one that did not, after longer and longer rests."""
+MAX_REST_SECONDS = 60.0
+
+_log = logging.getLogger(__name__)
+
+
+class WeaviateServer:
+    """The server of one home, ours or another command's; made by ``start_or_attach``."""
+
+    def __init__(self, home: Path, binary: Path | None) -> None:
+        self._folder = home.absolute() / "weaviate"
+        self._binary = binary
+        self._identity: ServerIdentity | None = None
+        self._process: asyncio.subprocess.Process | None = None
+        self._lock: int | None = None
+        self._watching: asyncio.Task[None] | None = None
+        self.problem: str | None = None
+        """Why the server cannot be used just now: a sentence for an admin; None when it can."""
+        self.on_return: Callable[[], None] | None = None
+        """Called each time the server is back after it died under us."""
+
+    @classmethod
+    async def start_or_attach(cls, home: Path, binary: Path | None = None) -> WeaviateServer:
+        """Start the home's server, or attach to the one another command runs; ready when it returns.
+
+        Call it in the main thread: on Linux the child dies with the thread that started it.
+
+        Raises:
+            EngineStartError: no binary, it ended at once, or nobody was ready within a minute.
+        """
+        server = cls(home, binary)
+        try:
+            await server._begin()
+        except BaseException:
+            await server.stop()
+            raise
+        server._watching = asyncio.create_task(server._watch(), name="weaviate-watch")
+        return server
+
+    @property
+    def url(self) -> str:
+        """Base URL of the REST port."""
+        return f"http://{HOST}:{self.identity.ports.rest}"
+
+    @property
+    def grpc_port(self) -> int:
+        """The gRPC port."""
+        return self.identity.ports.grpc
+
+    @property
+    def api_key(self) -> str:
+        """The key the server wants on both ports."""
+        return self.identity.api_key
+
+    @property
+    def pid(self) -> int | None:
+        """The server's process."""
+        return self.identity.pid
+
+    @property
+    def is_owner(self) -> bool:
+        """Whether the server is our own child."""
+        return self._lock is not None
+
+    async def stop(self) -> None:
+        """End our child in its own order, or let go of somebody else's."""
+        if self._watching:
+            self._watching.cancel()
+            await asyncio.gather(self._watching, return_exceptions=True)
+        if self._process:
+            await _stop(self._process)
+        self._process = None
+        self._unlock()
+
+    @property
+    def identity(self) -> ServerIdentity:
+        """Ports, keys and process of the server.
+
+        Raises:
+            EngineStartError: it was never started.
+        """
+        if self._identity is None:
+            raise EngineStartError("Weaviate was not started")
+        return self._identity
+
+    async def _begin(self) -> None:
+        """Own the server if nobody does, else wait until its owner has it ready."""
+        try:
+            async with asyncio.timeout(START_SECONDS):
+                while not self._take_lock():
+                    if await self._attach():
+                        return
+                    await asyncio.sleep(CHECK_SECONDS)
+        except TimeoutError:
+            raise EngineStartError(
+                f"another command starts the Weaviate of {self._folder}, and it is not ready after "
+                f"{START_SECONDS:g} s; {self._last_words()}"
+            ) from None
+        await self._start()
+
+    async def _attach(self) -> bool:
+        identity = read_identity(self._folder)
+        if identity is None or not identity.is_alive() or not await is_ready(identity.ports):
+            return False
+        self._identity = identity
+        return True
+
+    async def _start(self) -> None:
+        """Start the child on the ports and with the keys of last time, once its orphan has ended."""
+        binary = require_binary(self._binary)
+        known = read_identity(self._folder) or new_identity()
+        await end(known, STOP_SECONDS)
+        if self._identity is None:
+            known = on_free_ports(known)  # later the ports must stay: the clients know them
+        self._process = await spawn(binary, self._folder / "data", self._folder / "log.txt", known)
+        self._identity = known.of_process(self._process.pid)
+        write_identity(self._folder, self._identity)
+        await self._wait_until_ready(self._process, self._identity.ports)
+
+    async def _wait_until_ready(self, process: asyncio.subprocess.Process, ports: ServerPorts) -> None:
+        try:
+            async with asyncio.timeout(START_SECONDS):
+                while not await is_ready(ports):
+                    if process.returncode is not None:
+                        raise EngineStartError(
+                            f"Weaviate ended with status {process.returncode} while it started; "
+                            f"{self._last_words()}"
+                        )
+                    await asyncio.sleep(CHECK_SECONDS)
+        except TimeoutError:
+            await _stop(process)
+            raise EngineStartError(
+                f"Weaviate was not ready after {START_SECONDS:g} s; {self._last_words()}"
+            ) from None
+
+    async def _watch(self) -> None:
+        """Notice that the server is gone, say so, and have it back; for as long as we run."""
+        rest = 0.0
+        while True:
+            since = time.monotonic()
+            await self._wait_until_gone()
+            rest = (
+                0.0
+                if time.monotonic() - since > STEADY_SECONDS
+                else min(max(1.0, 2 * rest), MAX_REST_SECONDS)
+            )
+            self.problem = f"Weaviate (process {self.pid}) ended under us; {self._last_words()}"
+            _log.error("%s; starting again in %g s", self.problem, rest)
+            await asyncio.sleep(rest)
+            await self._begin_again()
+
+    async def _wait_until_gone(self) -> None:
+        if self._process:
+            await self._process.wait()
+        while self.identity.is_alive():  # noqa: ASYNC110 - nobody tells us when another's child ends
+            await asyncio.sleep(CHECK_SECONDS)
+
+    async def _begin_again(self) -> None:
+        rest = 1.0
+        while True:
+            try:
+                await self._begin()
+            except EngineStartError as error:
+                self.problem = str(error)
+                _log.error("%s; trying again in %g s", error, rest)
+                await asyncio.sleep(rest)
+                rest = min(2 * rest, MAX_REST_SECONDS)
+            else:
+                self.problem = None
+                _log.info("Weaviate is back as process %s", self.pid)
+                if self.on_return:
+                    self.on_return()
+                return
+
+    def _take_lock(self) -> bool:
+        """Become the owner unless somebody is; the kernel gives the lock back when an owner dies."""
+        if self._lock is not None:
+            return True
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(descriptor)
+            return False
+        self._lock = descriptor
+        return True
+
+    def _unlock(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+        self._lock = None
+
+    def _last_words(self) -> str:
+        """Where the server's log is, with its last line when that says something."""
+        log = self._folder / "log.txt"
+        with suppress(OSError):
+            for line in log.read_text(encoding="utf-8", errors="replace").splitlines()[-1:]:
+                return f"its log {log} ends with: {_message_of(line)}"
+        return f"its log {log} is empty"
+
+
+def _message_of(line: str) -> str:
+    """The message of a line of the log, which is JSON unless the server crashed."""
+    try:
+        return str(json.loads(line)["msg"])
+    except (ValueError, TypeError, KeyError):
+        return line[:200]
+
+
+async def _stop(process: asyncio.subprocess.Process) -> None:
+    """Ask the child to end; kill it when it does not."""
+    if process.returncode is not None:
+        return
+    process.terminate()
+    try:
+        await asyncio.wait_for(process.wait(), STOP_SECONDS)
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+
+
+def read_identity(folder: Path) -> ServerIdentity | None:
+    """The identity that a start left in the folder; None when there is none that can be read."""
+    with suppress(OSError, ValueError, TypeError, KeyError):
+        kept = json.loads((folder / "server.json").read_text(encoding="utf-8"))
+        return ServerIdentity(**{**kept, "ports": ServerPorts(**kept["ports"])})
+    return None
+
+
+def write_identity(folder: Path, identity: ServerIdentity) -> None:
+    """Keep the identity for other commands of this user, and of nobody else."""
+    draft = folder / "server.json.new"
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        json.dump(asdict(identity), file)
+    draft.replace(folder / "server.json")

@@ -1,0 +1,1 @@
+"""What runs inside the limited child process that opens PDFs."""

@@ -1,0 +1,127 @@
+"""What the limited child of the layout program does with one PDF: say where the parts of its pages stand.
+
+Text is none of its business: the text child reads every character with its place, and the parts are
+joined with its words in ``ingestion/layout/reading_order.py``. The analysis is PyMuPDF's own, a model that
+looks at each page by itself; it keeps its state for a whole process, and a process handles one file.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import onnxruntime
+
+
+class _OneThread(onnxruntime.SessionOptions):  # type: ignore[misc]
+    """A forked child has none of its parent's threads, so the models must not count on any."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.intra_op_num_threads = self.inter_op_num_threads = 1
+
+
+onnxruntime.SessionOptions = _OneThread  # before PyMuPDF, which loads its models when it is imported
+
+import pymupdf  # noqa: E402
+from pymupdf4llm.helpers.document_layout import LayoutBox, parse_document  # noqa: E402
+
+from storage.pdf.child.document import (  # noqa: E402
+    PAGE_FAULTS,
+    answer,
+    is_out_of_memory,
+    note_libraries,
+    page_count,
+    to_line,
+)
+from storage.pdf.child.shapes import count_shapes  # noqa: E402
+from storage.text.word_boxes import SCALE  # noqa: E402
+
+NICENESS = 15
+"""It goes on for hours behind everything else."""
+
+_KINDS = {
+    "title": "heading",
+    "section-header": "heading",
+    "list-item": "item",
+    "table": "table",
+    "picture": "figure",
+    "caption": "caption",
+    "footnote": "footnote",
+    "page-header": "running",
+    "page-footer": "running",
+}
+"""PyMuPDF's classes; every other one is text."""
+
+
+def perform(job: dict[str, Any], source: int, out: int) -> None:
+    """Say where the parts of pages ``first`` to ``last`` (from 1) stand: a line each, and an end."""
+    answer(_lay_out, job, source, out)
+
+
+def _lay_out(job: dict[str, Any], document: pymupdf.Document) -> Iterator[bytes]:
+    last = min(job["last"], page_count(document))
+    for number in range(job["first"], last + 1):
+        yield to_line({"number": number, "parts": _parts(document, number - 1)})
+    yield to_line({"end": last})
+
+
+def _parts(document: pymupdf.Document, index: int) -> list[list[Any]] | None:
+    """The parts of a page in reading order, None for one that cannot be looked at."""
+    try:
+        _let_crop_be_all(document[index])
+        (page,) = parse_document(document, pages=[index], use_ocr=False).pages
+        drawings = _drawings(document[index]) if any(map(_is_figure, page.boxes)) else []
+        return [_part(box, page.width, page.height, drawings) for box in page.boxes]
+    except PAGE_FAULTS as error:
+        if is_out_of_memory(error):
+            raise
+        return None
+
+
+def _let_crop_be_all(page: pymupdf.Page) -> None:
+    """The analysis turns a page upright, and places what is on it wrongly when it is cropped, too."""
+    crop, media = page.cropbox, page.mediabox
+    if crop != media:
+        page.set_mediabox(pymupdf.Rect(crop.x0, media.y1 - crop.y1, crop.x1, media.y1 - crop.y0))
+
+
+def _is_figure(box: LayoutBox) -> bool:
+    return _KINDS.get(box.boxclass) == "figure"
+
+
+def _drawings(page: pymupdf.Page) -> list[dict[str, Any]]:
+    """What is drawn on a page; one whose drawings cannot be followed has none."""
+    try:
+        found: list[dict[str, Any]] = page.get_cdrawings()
+    except PAGE_FAULTS as error:
+        if is_out_of_memory(error):
+            raise
+        return []
+    return found
+
+
+def _part(box: LayoutBox, width: float, height: float, drawings: Sequence[dict[str, Any]]) -> list[Any]:
+    """[kind, box, rows of cells, shapes of a figure]; boxes in SCALE-ths of the displayed page."""
+
+    def place(rect: Sequence[float]) -> list[int]:
+        sides = (rect[0] / width, rect[1] / height, rect[2] / width, rect[3] / height)
+        return [round(min(max(side, 0), 1) * SCALE) for side in sides]
+
+    rows = (box.table or {}).get("cells") or ()
+    cells = [[cell and place(cell) for cell in row] for row in rows]
+    rect = (box.x0, box.y0, box.x1, box.y1)
+    shapes = count_shapes(drawings, rect) if _is_figure(box) else ()
+    return [_KINDS.get(box.boxclass, "text"), place(rect), cells, shapes]
+
+
+def warm_up() -> None:
+    """Use once all that is used later."""
+    pymupdf.TOOLS.mupdf_display_errors(False)
+    pymupdf.TOOLS.mupdf_display_warnings(False)
+    with pymupdf.open() as document:
+        document.new_page().insert_text((72, 72), "Footnote")
+        parse_document(document, use_ocr=False)
+    note_libraries()
+    os.nice(NICENESS)  # last: whoever starts this waits

@@ -1,0 +1,112 @@
+"""What the limited child of kind "ocr" does with one page: draw it, and read the picture."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from storage.pdf.child.document import (
+    PAGE_FAULTS,
+    Fault,
+    answer,
+    is_out_of_memory,
+    note_libraries,
+    page_count,
+    to_line,
+)
+from storage.pdf.child.lean import pymupdf  # first of all that imports it
+from storage.pdf.child.ocr_engine import OcrEngine, Picture
+from storage.pdf.child.ocr_layout import rows_of
+from storage.pdf.child.page_text import PageText, PageTransform, write
+from storage.text.word_boxes import SCALE
+
+DPI, MAX_SIDE, MIN_SIDE = 150, 3000, 64
+"""How a page is drawn for reading: more dots cost time and show the models no more letters."""
+
+WHOLE = (0, 0, SCALE, SCALE)
+
+NICENESS = 15
+"""Reading pictures takes seconds a page, and everything else comes first."""
+
+_engines: list[OcrEngine] = []
+
+
+def warm_up() -> None:
+    """Load the models and use all of them once, so that no child has to find a file."""
+    pymupdf.TOOLS.mupdf_display_errors(False)
+    pymupdf.TOOLS.mupdf_display_warnings(False)
+    _engines.append(OcrEngine())
+    document = pymupdf.open()
+    for turn in (0, 90):
+        page = document.new_page(width=300, height=200)
+        page.insert_text((30, 60), "Footnote reads pictures", fontsize=16)
+        page.set_rotation(turn)
+    with pymupdf.open(stream=document.tobytes(), filetype="pdf") as copy:
+        for number in (1, 2):
+            for piece in _read({"page": number}, copy):
+                len(piece)
+    note_libraries()
+    os.nice(NICENESS)  # last: whoever starts this waits
+
+
+def perform(job: dict[str, Any], source: int, out: int) -> None:
+    """Read page ``job["page"]`` of the PDF open at ``source`` from its picture, or ``job["clip"]`` of it.
+
+    Writes one line of JSON to ``out``: the page's number, text, words and lines as a reading has them,
+    and the mean score of its letters, 0 when there is none.
+    """
+    answer(_read, job, source, out)
+
+
+def _read(job: dict[str, Any], document: pymupdf.Document) -> Iterator[bytes]:
+    count, number = page_count(document), job["page"]
+    if not 1 <= number <= count:
+        raise Fault("NoPages", f"the PDF has {count} pages and no page {number}")
+    clip = job.get("clip") or WHOLE
+    picture, dpi = _drawn(document, number, clip)
+    lines = _engines[0].read(picture, dpi)
+    page = PageText(number)
+    height, width = picture.shape[:2]
+    across, down = (clip[2] - clip[0]) / width, (clip[3] - clip[1]) / height
+    write(rows_of(lines, dpi), PageTransform(across, 0, 0, down, clip[0], clip[1]), set(), page)
+    letters = sum(len(text) for line in lines for text, _ in line.words)
+    sure = sum(line.score * len(text) for line in lines for text, _ in line.words)
+    yield to_line(
+        {
+            "number": number,
+            "clip": job.get("clip"),
+            "text": page.text,
+            "words": page.words.to_text(),
+            "lines": page.lines,
+            "score": round(sure / letters, 3) if letters else 0,
+        }
+    )
+
+
+def _rect_of(page: pymupdf.Page, clip: Sequence[int]) -> pymupdf.Rect:
+    """The rectangle, in points of the displayed page, of a box in SCALE-ths of it."""
+    x0, x1 = (page.rect.width * side / SCALE for side in clip[0::2])
+    y0, y1 = (page.rect.height * side / SCALE for side in clip[1::2])
+    return pymupdf.Rect(x0, y0, x1, y1)
+
+
+def _drawn(document: pymupdf.Document, number: int, clip: Sequence[int]) -> tuple[Picture, float]:
+    """A part of the page as displayed, and its dots an inch."""
+    try:
+        page = document[number - 1]
+        part = _rect_of(page, clip)
+        long, short = max(part.width, part.height, 1), max(1, min(part.width, part.height))
+        zoom = min(max(DPI / 72, MIN_SIDE / short), MAX_SIDE / long)
+        drawn = page.get_pixmap(
+            matrix=pymupdf.Matrix(zoom, zoom), clip=part, colorspace=pymupdf.csRGB, alpha=False
+        )
+    except PAGE_FAULTS as error:
+        if is_out_of_memory(error):
+            raise
+        raise Fault("NoPages", f"page {number} is damaged and cannot be drawn") from error
+    flat = np.frombuffer(drawn.samples, np.uint8)
+    rows = flat.reshape(drawn.height, drawn.stride)[:, : 3 * drawn.width]
+    return np.ascontiguousarray(rows.reshape(drawn.height, drawn.width, 3)[:, :, ::-1]), zoom * 72

@@ -1,0 +1,113 @@
+"""Counts what charts are drawn with: bars on one base, lines from left to right, slices round one centre.
+
+Pure geometry on PyMuPDF's drawings, so that a box of a page says what it may be a chart of."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from storage.pdf.models import Shapes
+
+Rect = tuple[float, float, float, float]
+Point = tuple[float, float]
+
+MIN_SIDE = 2.0
+"""Points; what is thinner is a rule."""
+NEAR = 1.5
+"""Points between two places that are meant to be one."""
+MIN_STEPS = 3
+"""Pieces of a line that shows data: fewer are an axis, a bracket or an arrow."""
+LINE_WIDTH, LINE_HEIGHT = 0.3, 0.03
+"""Shares of the figure that such a line spans."""
+
+
+def count_shapes(drawings: Iterable[dict[str, Any]], figure: Rect) -> Shapes:
+    """Count in one figure; ``drawings`` are those of its page, as ``Page.get_cdrawings`` gives them."""
+    inside = [one for one in drawings if _is_inside(one["rect"], figure)]
+    filled = [one for one in inside if one.get("fill") is not None and min(one["fill"], default=1) < 1]
+    return Shapes(
+        _bars([rect for one in filled for rect in _rectangles(one)]),
+        _lines(inside, figure),
+        _slices(filled),
+    )
+
+
+def _is_inside(rect: Rect, figure: Rect) -> bool:
+    return (
+        figure[0] - NEAR <= rect[0]
+        and rect[2] <= figure[2] + NEAR
+        and figure[1] - NEAR <= rect[1]
+        and rect[3] <= figure[3] + NEAR
+    )
+
+
+def _rectangles(drawing: dict[str, Any]) -> Iterator[Rect]:
+    """Those that it fills; a polygon of upright and level sides is one."""
+    items = drawing["items"]
+    boxes = [item[1] for item in items if item[0] == "re"]
+    if not boxes and items and all(item[0] == "l" and _is_straight(*item[1:3]) for item in items):
+        boxes = [drawing["rect"]]
+    yield from (box for box in boxes if box[2] - box[0] >= MIN_SIDE and box[3] - box[1] >= MIN_SIDE)
+
+
+def _is_straight(start: Point, end: Point) -> bool:
+    return abs(start[0] - end[0]) < NEAR or abs(start[1] - end[1]) < NEAR
+
+
+def _bars(boxes: Iterable[Rect]) -> int:
+    """The most that share a base and a width and differ in height, standing or lying."""
+    groups: defaultdict[tuple[str, int, int], set[tuple[int, int]]] = defaultdict(set)
+    for x0, y0, x1, y1 in boxes:
+        groups["standing", _round(y1), _round(x1 - x0)].add((_round(x0), _round(y0)))
+        groups["lying", _round(x0), _round(y1 - y0)].add((_round(y0), _round(x1)))
+    return max((len(group) for group in groups.values() if _differ(group)), default=0)
+
+
+def _differ(bars: Iterable[tuple[int, int]]) -> bool:
+    return len({end for _, end in bars}) > 1
+
+
+def _round(length: float) -> int:
+    return round(length / NEAR)
+
+
+def _lines(drawings: Iterable[dict[str, Any]], figure: Rect) -> int:
+    """Runs of strokes, each beginning where the last one ends, always further to one side."""
+    runs: list[list[Point]] = []
+    for start, end in (step for one in drawings if one["type"] == "s" for step in _steps(one["items"])):
+        if runs and _goes_on(runs[-1], start, end):
+            runs[-1].append(end)
+        else:
+            runs.append([start, end])
+    return sum(_shows_data(run, figure) for run in runs)
+
+
+def _steps(items: Sequence[Any]) -> Iterator[tuple[Point, Point]]:
+    """Where each straight or curved stroke begins and ends."""
+    yield from ((item[1], item[-1]) for item in items if item[0] in "lc")
+
+
+def _goes_on(run: Sequence[Point], start: Point, end: Point) -> bool:
+    (before, _), (x, y) = run[-2], run[-1]
+    is_joined = abs(x - start[0]) < NEAR and abs(y - start[1]) < NEAR
+    return is_joined and (x - before) * (end[0] - start[0]) > 0
+
+
+def _shows_data(run: Sequence[Point], figure: Rect) -> bool:
+    xs, ys = [x for x, _ in run], [y for _, y in run]
+    is_wide = max(xs) - min(xs) >= LINE_WIDTH * (figure[2] - figure[0])
+    is_high = max(ys) - min(ys) >= LINE_HEIGHT * (figure[3] - figure[1])
+    return len(run) > MIN_STEPS and is_wide and is_high
+
+
+def _slices(filled: Iterable[dict[str, Any]]) -> int:
+    """The most sectors that meet in one point: each a curve and one or two straight sides."""
+    corners: Counter[tuple[int, int]] = Counter()
+    for one in filled:
+        kinds = Counter(item[0] for item in one["items"])
+        if kinds["c"] and 1 <= kinds["l"] <= 2:
+            ends = {point for item in one["items"] if item[0] == "l" for point in item[1:3]}
+            corners.update({(_round(x), _round(y)) for x, y in ends})
+    return max(corners.values(), default=0)

@@ -1,0 +1,223 @@
+"""What the limited child of kind "text" does with one PDF: read it all, or draw one page."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from storage.pdf.child.document import (
+    PAGE_FAULTS,
+    Fault,
+    answer,
+    is_out_of_memory,
+    note_libraries,
+    page_count,
+    to_line,
+)
+from storage.pdf.child.lean import pymupdf  # first of all that imports it
+from storage.pdf.child.page_text import PageText, PageTransform, read_page, sane_title
+from storage.text.word_boxes import SCALE
+
+MAX_SIDE = 3000
+"""Most pixels of a drawn page's longer side."""
+
+LARGE_PNG = 400_000
+"""From this many bytes on a JPEG is tried: the page is likely a scan or a photograph."""
+
+FEW_WORDS = 12
+"""What a stamp or a running title has at most: a scan may carry so much text of its own."""
+
+MIN_OUTLINES, MIN_PICTURE_AREA = 40, 2000.0
+"""Fewer lines and fills are a frame, a smaller picture (in square points) is a logo or a bullet."""
+
+READING_NICENESS = 10
+"""Nobody waits for a reading as people wait for a page or an answer."""
+
+_FLAGS = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_CLIP
+
+
+def perform(job: dict[str, Any], source: int, out: int) -> None:
+    """Do one job with the PDF open at ``source`` and write what comes of it to ``out``.
+
+    A reading is one line of JSON for the document, one per page and an end; a page is one line of
+    JSON and the picture's bytes.
+    """
+    if job["do"] == "read":
+        os.nice(READING_NICENESS)
+    answer(_draw if job["do"] == "render" else _read, job, source, out)
+
+
+def _read(job: dict[str, Any], document: pymupdf.Document) -> Iterator[bytes]:
+    count = page_count(document)
+    if count > job["max_pages"]:
+        raise Fault("TooLarge", f"the PDF has {count} pages, the limit is {job['max_pages']}; split it")
+    title = sane_title((document.metadata or {}).get("title"))
+    yield to_line({"title": title, "pages": count, "repaired": bool(document.is_repaired)})
+    compounds: set[str] = set()
+    has_labels = bool(document.get_page_labels())
+    faults = content = 0
+    for index in range(count):
+        page = _page(document, index, has_labels, compounds)
+        faults += "unread" in page
+        content += bool(page["text"]) or (document.is_repaired and _has_pictures(document, index))
+        yield to_line(page)
+    if faults == count or (document.is_repaired and not content):
+        raise Fault(
+            "NoPages", "the file is cut off or damaged and none of its pages can be read; export it again"
+        )
+    yield to_line({"end": count})
+
+
+def _has_pictures(document: pymupdf.Document, index: int) -> bool:
+    try:
+        return bool(document.get_page_images(index))
+    except PAGE_FAULTS:
+        return False
+
+
+def _page(document: pymupdf.Document, index: int, has_labels: bool, compounds: set[str]) -> dict[str, Any]:
+    """One page as it travels; a page that cannot be read travels empty and is marked so."""
+    try:
+        page = document[index]
+        label = page.get_label() if has_labels else ""
+        text, (width, height) = _text(page, compounds), page.rect[2:]
+    except PAGE_FAULTS as error:
+        if is_out_of_memory(error):
+            raise
+        return {"number": index + 1, "label": "", "size": [0, 0], "text": "", "words": "", "lines": [],
+                "hidden": 0, "unread": True}  # fmt: skip
+    values = {
+        "number": index + 1,
+        "label": sane_label(label),
+        "size": [round(width, 2), round(height, 2)],
+        "text": text.text,
+        "words": text.words.to_text(),
+        "lines": text.lines,
+        "hidden": text.hidden,
+    }
+    if text.unmapped:
+        values["unmapped"] = text.unmapped
+    if len(text.words) < FEW_WORDS and _has_ink(page, text):
+        values["ink"] = True
+    return values
+
+
+def _has_ink(page: pymupdf.Page, text: PageText) -> bool:
+    """More is printed than its few words say: a picture of the page, or without a word any picture,
+    letters without names, or letters as outlines.
+    """
+    try:
+        drawn = page.get_bboxlog()
+    except PAGE_FAULTS as error:
+        if is_out_of_memory(error):
+            raise
+        return False
+    pictures = [abs(pymupdf.Rect(box) & page.rect) for kind, box in drawn if "image" in kind]
+    largest = max(pictures, default=0)
+    half = abs(page.rect) / 2
+    if text.text:
+        return bool(largest >= half)
+    outlines = sum(kind in ("fill-path", "stroke-path") for kind, _ in drawn)
+    return bool(text.unmapped) or largest >= min(MIN_PICTURE_AREA, half) or outlines >= MIN_OUTLINES
+
+
+def sane_label(label: str) -> str:
+    """A printed page number of at most 20 printable characters."""
+    return "".join(filter(str.isprintable, label))[:20].strip()
+
+
+def _text(page: pymupdf.Page, compounds: set[str]) -> PageText:
+    printed = page.get_textpage(flags=_FLAGS)
+    text = read_page(printed.extractRAWDICT(), page.number + 1, _displayed(page), _PageInk(page), compounds)
+    text.hidden += _words_outside(page, printed.extractText())
+    return text
+
+
+def _words_outside(page: pymupdf.Page, printed: str) -> int:
+    """Words that lie beside the page as shown, or that a clip hides: they were never among ``printed``."""
+    unclipped = _FLAGS & ~pymupdf.TEXT_CLIP
+    written = page.get_textpage(clip=pymupdf.INFINITE_RECT(), flags=unclipped).extractText()
+    if written == printed:
+        return 0
+    return (Counter(written.split()) - Counter(printed.split())).total()
+
+
+def _displayed(page: pymupdf.Page) -> PageTransform:
+    """Unrotated page space -> SCALE-ths of the page as shown."""
+    rect, turn = page.rect, page.rotation_matrix
+    across, down = SCALE / (rect.width or 1), SCALE / (rect.height or 1)
+    return PageTransform(
+        turn.a * across, turn.b * down, turn.c * across, turn.d * down,
+        (turn.e - rect.x0) * across, (turn.f - rect.y0) * down,
+    )  # fmt: skip
+
+
+class _PageInk:
+    """The page's own ink, drawn small and only when a text looks hidden."""
+
+    ZOOM = 0.5
+    MAX_SIDE = 1000
+
+    def __init__(self, page: pymupdf.Page) -> None:
+        self._page = page
+        self._picture: pymupdf.Pixmap | None = None
+        self._zoom = min(self.ZOOM, self.MAX_SIDE / max(page.rect.width, page.rect.height, 1))
+
+    def is_white(self, box: tuple[float, float, float, float]) -> bool:
+        """Most of the box is white: ink of neighbours and of text it hides behind does not count."""
+        picture = self._picture = self._picture or self._page.get_pixmap(
+            matrix=pymupdf.Matrix(self._zoom, self._zoom), colorspace=pymupdf.csGRAY, alpha=False
+        )
+        shown = pymupdf.Rect(box) * self._page.rotation_matrix * self._zoom
+        left, right = max(0, int(shown.x0)), max(0, int(shown.x1)) + 1
+        rows = range(max(0, int(shown.y0)), min(picture.height, int(shown.y1) + 1))
+        samples, stride, width = picture.samples, picture.stride, picture.width
+        ink = b"".join(samples[row * stride + left : row * stride + min(right, width)] for row in rows)
+        return sum(value > 0xE8 for value in ink) * 2 >= len(ink)
+
+    def is_scan(self) -> bool:
+        """A picture covers four fifths of the page."""
+        whole = self._page.rect * self._page.derotation_matrix
+        pictures = [pymupdf.Rect(image["bbox"]) & whole for image in self._page.get_image_info()]
+        return any(abs(picture) > 0.8 * abs(whole) for picture in pictures)
+
+
+def _draw(job: dict[str, Any], document: pymupdf.Document) -> Iterator[bytes]:
+    count, number = page_count(document), job["page"]
+    if not 1 <= number <= count:
+        raise Fault("NoPages", f"the PDF has {count} pages and no page {number}")
+    try:
+        page = document[number - 1]
+        zoom = min(job["dpi"] / 72, MAX_SIDE / max(page.rect.width, page.rect.height, 1))
+        x0, y0, x1, y1 = job.get("clip") or (0, 0, 1, 1)
+        width, height = page.rect.width, page.rect.height
+        part = pymupdf.Rect(x0 * width, y0 * height, x1 * width, y1 * height)
+        picture = page.get_pixmap(matrix=pymupdf.Matrix(zoom, zoom), clip=part, alpha=False)
+        data, kind = picture.tobytes("png"), "image/png"
+        if len(data) > LARGE_PNG:
+            photograph = picture.tobytes("jpg", jpg_quality=85)
+            if len(photograph) < len(data) / 2:
+                data, kind = photograph, "image/jpeg"
+    except PAGE_FAULTS as error:
+        if is_out_of_memory(error):
+            raise
+        raise Fault("NoPages", f"page {number} is damaged and cannot be drawn") from error
+    yield to_line({"media_type": kind, "width": picture.width, "height": picture.height, "bytes": len(data)})
+    yield data
+
+
+def warm_up() -> None:
+    """Use once all that is used later, so that no child has to find a module or a font."""
+    pymupdf.TOOLS.mupdf_display_errors(False)
+    pymupdf.TOOLS.mupdf_display_warnings(False)
+    document = pymupdf.open()
+    page = document.new_page()
+    page.insert_text((72, 72), "Footnote")
+    page.insert_text((72, 90), "unseen", color=(1, 1, 1))
+    page.insert_text((72, 90), "unseen", fill_opacity=0)
+    with pymupdf.open(stream=document.tobytes(), filetype="pdf") as copy:
+        for piece in (*_read({"max_pages": 9}, copy), *_draw({"page": 1, "dpi": 72}, copy)):
+            len(piece)
+    note_libraries()

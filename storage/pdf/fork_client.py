@@ -1,0 +1,309 @@
+"""One life of the preloaded parent program, as its owner sees it.
+
+One kind's parent program, as long as anybody needs it: started, started again, and closed when idle.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import logging
+import os
+import signal
+import socket
+import sys
+from io import FileIO
+from typing import Any
+
+from storage.errors import EngineStartError, ReaderKilled
+
+START_SECONDS = 60
+TIMEOUT_FACTOR = 3
+"""Wall clock to computing time of a job: a file is not to blame for a busy machine."""
+
+MAX_RESULT_BYTES = 256 * 1024 * 1024
+"""A child that writes more than this is stopped: 5,000 dense pages are two fifths of it.
+
+Who receives it holds it twice for a moment, and cutting it into chunks takes nine times as much.
+"""
+
+_CLEAN = {
+    "PATH": "/usr/bin:/bin",
+    "LANG": "C.UTF-8",
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "ORT_DISABLE_TELEMETRY": "1",  # it would start a thread, and call home
+}
+"""The parent's whole environment: none of ours, and so none of our secrets."""
+
+
+class ForkServerEnded(EngineStartError):
+    """The parent program ended while it was at work; a new one can be started."""
+
+
+class ForkServerClient:
+    """A running parent program; it ends when this object closes its socket, or this process ends."""
+
+    def __init__(self, process: asyncio.subprocess.Process, control: socket.socket) -> None:
+        self._process = process
+        self._control = control
+        self._numbers = itertools.count(1)
+        self._ends: dict[int, asyncio.Future[int]] = {}
+        self._ready: asyncio.Future[dict[str, str]] = asyncio.get_running_loop().create_future()
+        self.is_alive = True
+        self.latest_peak = 0
+        """Most bytes of memory that the child which ended last has held; 0 before the first."""
+
+    @classmethod
+    async def start(cls, kind: str) -> ForkServerClient:
+        """Start one of ``parent.KINDS``, preloaded and without network, files and rights.
+
+        Raises:
+            EngineStartError: it ended before it was ready, or took longer than a minute.
+        """
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable, "-I", "-m", "storage.pdf.fork_server", kind, str(theirs.fileno()),
+                env=_CLEAN, cwd="/", pass_fds=(theirs.fileno(),), stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
+                start_new_session=True,  # a terminal's Ctrl-C is for its owner, who ends it
+            )  # fmt: skip
+        ours.setblocking(False)
+        parent = cls(process, ours)
+        asyncio.get_running_loop().add_reader(ours, parent._on_message)
+        try:
+            await asyncio.wait_for(asyncio.shield(parent._ready), START_SECONDS)
+        except (TimeoutError, ForkServerEnded) as error:
+            raise EngineStartError(f"the PDF process did not start: {await parent._last_words()}") from error
+        finally:
+            if not parent._ready.done() or parent._ready.exception():
+                await parent.aclose()
+        return parent
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def isolation(self) -> dict[str, str]:
+        """``network`` (namespace, filter or open) and ``files`` (none or readable)."""
+        return self._ready.result()
+
+    async def run(self, job: dict[str, Any], source: int, passwords: int | None = None) -> bytes:
+        """Let a child do one job with the open file ``source``; what it wrote.
+
+        It alone reads ``passwords``, an open file too. It may compute for ``job["seconds"]``; a machine
+        that is busy with other things lets it take longer, yet not for ever.
+
+        Raises:
+            ReaderKilled: the child hit a limit or crashed.
+            ForkServerEnded: the parent program ended meanwhile.
+        """
+        number, wait = next(self._numbers), TIMEOUT_FACTOR * job["seconds"]
+        end = self._ends[number] = asyncio.get_running_loop().create_future()
+        result, sink = os.pipe()
+        secret = () if passwords is None else (passwords,)
+        try:
+            with os.fdopen(result, "rb", 0) as written:
+                with os.fdopen(sink, "wb", 0):
+                    self._send({**job, "number": number}, source, sink, *secret)
+                async with asyncio.timeout(wait):
+                    data = await _drain(written)
+                    status = await end
+        except TimeoutError:
+            raise ReaderKilled(f"the file took longer than {wait} s; split it or export it again") from None
+        finally:
+            self._forget(number)
+        _refuse(status, job["seconds"])
+        return data
+
+    def _send(self, message: dict[str, Any], *files: int) -> None:
+        try:
+            socket.send_fds(self._control, [json.dumps(message).encode()], files)
+        except OSError as error:
+            raise ForkServerEnded("the PDF process has ended; it is started again") from error
+
+    def _forget(self, number: int) -> None:
+        """Stop the child if it still runs: its result is not wanted any more."""
+        end = self._ends.pop(number)
+        if not end.done():
+            end.cancel()
+            if self.is_alive:
+                self._send({"do": "stop", "number": number})
+
+    def _on_message(self) -> None:
+        try:
+            message = self._control.recv(4096)
+        except OSError:
+            message = b""
+        if not message:
+            self._end()
+            return
+        event = json.loads(message)
+        if "ready" in event:
+            self._ready.set_result(event["ready"])
+            return
+        self.latest_peak = event["peak"]
+        if (end := self._ends.get(event["ended"])) and not end.done():
+            end.set_result(event["status"])
+
+    def _end(self) -> None:
+        self.is_alive = False
+        asyncio.get_running_loop().remove_reader(self._control)
+        futures: list[asyncio.Future[Any]] = [self._ready, *self._ends.values()]
+        for waiting in futures:
+            if not waiting.done():
+                waiting.set_exception(ForkServerEnded("the PDF process has ended; it is started again"))
+
+    async def _last_words(self) -> str:
+        """The last line of its error output: the name of what is missing, as a rule."""
+        if self._process.stderr is None or self.is_alive:
+            return f"not ready after {START_SECONDS} s"
+        lines = (await self._process.stderr.read()).decode(errors="replace").strip().splitlines()
+        return lines[-1] if lines else "it ended without a word"
+
+    async def aclose(self) -> None:
+        """End it and its children."""
+        if self.is_alive:
+            self._end()
+        self._control.close()
+        if self._process.returncode is None:
+            self._process.kill()
+        await self._process.communicate()
+
+
+async def _drain(written: FileIO) -> bytes:
+    """Everything a child writes until it ends."""
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader(limit=1 << 20)
+    transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), written)
+    data = bytearray()
+    try:
+        while piece := await reader.read(1 << 20):
+            data += piece
+            if len(data) > MAX_RESULT_BYTES:
+                raise ReaderKilled("the file holds more text than can be kept; split it")
+    finally:
+        transport.close()
+    return bytes(data)
+
+
+def _refuse(status: int, seconds: int) -> None:
+    """A sentence for a child that did not end by itself.
+
+    Raises:
+        ReaderKilled: always, unless ``status`` is that of a good end.
+    """
+    if status == 0:
+        return
+    ended_by = os.WTERMSIG(status) if os.WIFSIGNALED(status) else None
+    if ended_by == signal.SIGKILL:
+        raise ReaderKilled("the system stopped the reader, most likely for want of memory; free some memory")
+    if ended_by == signal.SIGXCPU:
+        raise ReaderKilled(f"the file took more than {seconds} s of computing; split it or export it again")
+    raise ReaderKilled("the reader crashed on this file; export the PDF again")
+
+
+_log = logging.getLogger(__name__)
+
+
+class ForkServerPool:
+    """Starts the parent program of a kind when it is first needed, and again whenever it has ended.
+
+    Args:
+        kind: a name of ``storage.pdf.fork_server.KINDS``.
+        idle_seconds: how long it is kept without a job; None: until closed.
+    """
+
+    def __init__(self, kind: str, *, idle_seconds: float | None = None) -> None:
+        self._kind = kind
+        self._idle_seconds = idle_seconds
+        self._starting = asyncio.Lock()
+        self._parent: ForkServerClient | None = None
+        self._jobs = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._closing: asyncio.Task[None] | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """Process id of the parent program, None while there is none."""
+        return self._parent.pid if self._parent else None
+
+    @property
+    def latest_peak(self) -> int:
+        """Most bytes of memory that the child which ended last has held; 0 while there is no program."""
+        return self._parent.latest_peak if self._parent else 0
+
+    async def start(self) -> None:
+        """Start it, unless it runs.
+
+        Raises:
+            EngineStartError: it cannot be started; the message says why.
+        """
+        await self._alive()
+
+    async def run(self, job: dict[str, Any], source: int, passwords: int | None = None) -> bytes:
+        """One job with open files; once more when the program ended for a reason that is not this file's.
+
+        Raises:
+            ReaderKilled: the child hit a limit or crashed.
+            EngineStartError: the program cannot be started, or ended twice meanwhile.
+        """
+        self._jobs += 1
+        try:
+            try:
+                return await (await self._alive()).run(job, source, passwords)
+            except ForkServerEnded:
+                _log.warning("the PDF process ended and is started again")
+                os.lseek(source, 0, os.SEEK_SET)
+                return await (await self._alive()).run(job, source, passwords)
+        finally:
+            self._jobs -= 1
+            self._begin_rest()
+
+    async def _alive(self) -> ForkServerClient:
+        async with self._starting:
+            if self._parent and self._parent.is_alive:
+                return self._parent
+            if self._parent:
+                await self._parent.aclose()
+            self._parent = await ForkServerClient.start(self._kind)
+            _warn(self._parent.isolation)
+            return self._parent
+
+    def _begin_rest(self) -> None:
+        if self._timer:
+            self._timer.cancel()
+        if self._idle_seconds is not None and not self._jobs:
+            self._timer = asyncio.get_running_loop().call_later(self._idle_seconds, self._end_rest)
+
+    def _end_rest(self) -> None:
+        if not self._jobs:
+            self._closing = asyncio.create_task(self._close_if_idle())
+
+    async def _close_if_idle(self) -> None:
+        async with self._starting:
+            if self._parent and not self._jobs:
+                await self._parent.aclose()
+                self._parent = None
+
+    async def aclose(self) -> None:
+        """End the program and every child."""
+        if self._timer:
+            self._timer.cancel()
+        if self._closing:
+            await self._closing
+        async with self._starting:
+            if self._parent:
+                await self._parent.aclose()
+            self._parent = None
+
+
+def _warn(isolation: dict[str, str]) -> None:
+    """Say what this machine does not let the PDF process give up."""
+    if isolation["network"] == "open":
+        _log.warning("the PDF process could not give up the network: no namespace and no filter allowed here")
+    if isolation["files"] == "readable":
+        _log.info("the PDF process can still read files: user namespaces are not allowed here")

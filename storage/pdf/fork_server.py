@@ -1,0 +1,143 @@
+"""Preloaded program that forks one limited child per job.
+
+Started as ``python -I -m storage.pdf.fork_server KIND FD``.
+
+A kind is a module of ``KINDS``: its ``warm_up()`` loads all that its children need, while files can
+still be opened, and its ``perform(job, source, out)`` is a child's whole work.
+
+Its owner sends jobs over a socket, each with two open files: the PDF to read and the pipe for what
+comes of it; for a locked PDF with a third one, of passwords, which the child alone reads. One thread,
+no network, no files, no secrets. When the owner ends, the socket ends, and so do this program and its
+children.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import os
+import select
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from storage.pdf import sandbox
+
+KINDS = {
+    "text": "storage.pdf.child.text_job",
+    "layout": "storage.pdf.child.layout_job",
+    "ocr": "storage.pdf.child.ocr_job",
+}
+"""Kind -> module; one is imported and the others never are, for their libraries get into each other's way."""
+
+Perform = Callable[[dict[str, Any], int, int], None]
+
+MAX_JOB_BYTES = 4096
+MAX_FILES = 4096
+
+NEW_OBJECTS = 50_000
+"""Objects that Python makes before it looks for cycles: a page has some 10,000 and hardly a cycle, so
+looking as often as it does by itself takes a third of a reading's time."""
+
+
+class ForkServer:
+    """Forks children, stops them when told so, and tells how each ended."""
+
+    def __init__(self, owner: socket.socket, perform: Perform) -> None:
+        self._owner = owner
+        self._perform = perform
+        self._poll = select.poll()
+        self._poll.register(owner, select.POLLIN)
+        self._children: dict[int, tuple[int, int]] = {}
+        """pidfd -> (pid, the job's number)."""
+
+    def serve(self) -> None:
+        """Until the owner ends."""
+        while True:
+            for handle, _ in self._poll.poll():
+                if handle != self._owner.fileno():
+                    self._send_end(handle)
+                elif not self._take():
+                    return
+
+    def _take(self) -> bool:
+        """One message of the owner's; False when it is gone."""
+        message, files, _, _ = socket.recv_fds(self._owner, MAX_JOB_BYTES, 3)
+        if not message:
+            return False
+        job = json.loads(message)
+        if job["do"] == "stop":
+            self._stop(job["number"])
+        else:
+            self._fork(job, *files)
+        return True
+
+    def _fork(self, job: dict[str, Any], *files: int) -> None:
+        me = os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            _be_child(me, self._perform, job, files)
+        for file in files:
+            os.close(file)
+        handle = os.pidfd_open(pid)
+        self._children[handle] = (pid, job["number"])
+        self._poll.register(handle, select.POLLIN)
+
+    def _stop(self, number: int) -> None:
+        for handle, (_, other) in self._children.items():
+            if other == number:
+                signal.pidfd_send_signal(handle, signal.SIGKILL)
+
+    def _send_end(self, handle: int) -> None:
+        pid, number = self._children.pop(handle)
+        self._poll.unregister(handle)
+        os.close(handle)
+        _, status, usage = os.wait4(pid, 0)
+        event = {"ended": number, "status": status, "peak": usage.ru_maxrss * 1024}
+        self._owner.send(json.dumps(event).encode())
+
+
+def _be_child(parent: int, perform: Perform, job: dict[str, Any], files: tuple[int, ...]) -> None:
+    """Everything a child is: it never comes back."""
+    status = 1
+    source, out, *passwords = files
+    try:
+        sandbox.terminate_with_parent(parent)
+        _close_all_but(*files)
+        sandbox.limit(job["memory"], job["seconds"])
+        perform({**job, "passwords": next(iter(passwords), None)}, source, out)
+        status = 0
+    finally:
+        os._exit(status)
+
+
+def _close_all_but(*kept: int) -> None:
+    """Neither the owner's socket nor a sibling's handle is a child's business."""
+    first = 3
+    for file in sorted(kept):
+        os.closerange(first, file)
+        first = file + 1
+    os.closerange(first, MAX_FILES)
+
+
+def main() -> None:
+    """Preload, give everything up, say so, and serve."""
+    kind, handle = sys.argv[1:]
+    owner = socket.socket(fileno=int(handle))
+    work = importlib.import_module(KINDS[kind])
+    work.warm_up()
+    silence = os.open(os.devnull, os.O_WRONLY)
+    state = sandbox.isolate()
+    os.dup2(silence, sys.stderr.fileno())
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(NEW_OBJECTS, 10, 10)
+    owner.send(json.dumps({"ready": state}).encode())
+    ForkServer(owner, work.perform).serve()
+
+
+if __name__ == "__main__":
+    main()

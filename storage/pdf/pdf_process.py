@@ -1,0 +1,193 @@
+"""Reads PDFs and draws their pages in limited children: what bot and ingestion hold in hand."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Any
+
+from storage.errors import NotAPdf, PasswordProtected, TooLarge
+from storage.models import Box
+from storage.pdf import protocol
+from storage.pdf.fork_client import ForkServerPool
+from storage.pdf.models import OcrPage, ReadPdf, RenderedPage
+from storage.pdf.passwords import Keyring, Passwords, password_file
+from storage.settings import StorageSettings
+from storage.text.word_boxes import SCALE
+
+MEGABYTE = 1024 * 1024
+MIN_DPI, MAX_DPI = 36, 300
+IDLE_SECONDS = 300
+"""Programs that hold models are closed after so long without work: they take 220 and 270 MB."""
+
+LAYOUT_MEMORY = 3072 * MEGABYTE
+"""Address space of a child that looks at pages; what it really uses is a fifth of it."""
+LAYOUT_SECONDS, LAYOUT_PAGE_SECONDS = 20, 6
+"""Computing time of such a child, and what each page adds; a page takes 0.2 to 1.2 s, and seldom 4."""
+
+
+class PdfProcess:
+    """Opens PDFs without ever opening one in this process.
+
+    Args:
+        settings: the limits of a file and of the child that opens it.
+        keyring: asked about a locked file by its name, which is its sha256; None: it stays closed.
+        readers: PDFs read, and as many looked at, at the same time.
+        renderers: pages drawn at the same time; a page never waits for a reading.
+    """
+
+    def __init__(
+        self,
+        settings: StorageSettings,
+        keyring: Keyring | None = None,
+        *,
+        readers: int = 2,
+        renderers: int = 2,
+    ) -> None:
+        self._settings = settings
+        self._keyring = keyring
+        self._readers = asyncio.Semaphore(readers)
+        self._layout_slots = asyncio.Semaphore(readers)
+        self._renderers = asyncio.Semaphore(renderers)
+        self._ocr_readers = asyncio.Semaphore(settings.ocr_workers)
+        self._text = ForkServerPool("text")
+        self._layout = ForkServerPool("layout", idle_seconds=IDLE_SECONDS)
+        self._ocr = ForkServerPool("ocr", idle_seconds=IDLE_SECONDS)
+
+    @property
+    def pid(self) -> int | None:
+        """Process id of the parent program, None before it was started."""
+        return self._text.pid
+
+    @property
+    def latest_peak(self) -> int:
+        """Most bytes of memory that the child which ended last has held, what it shares included."""
+        return self._text.latest_peak
+
+    async def start(self) -> None:
+        """Start the parent program; it takes half a second and is started again whenever it ends.
+
+        Raises:
+            EngineStartError: it cannot be started; the message says why.
+        """
+        await self._text.start()
+
+    async def read(self, path: Path) -> ReadPdf:
+        """Text, words and lines of every page.
+
+        Raises:
+            DocumentError: this file cannot be read as it is; the message is for an admin.
+            EngineStartError, OSError: as ``fetch``.
+        """
+        return await asyncio.to_thread(protocol.reading, await self.fetch(path))
+
+    async def fetch(self, path: Path) -> bytes:
+        """The same as it comes from the child: ``wire.reading`` understands it, and finds the file's faults.
+
+        Raises:
+            DocumentError: the child was stopped at a limit, or the file is larger than allowed.
+            EngineStartError: the parent program cannot be started, or ended twice meanwhile.
+            OSError: ``path`` cannot be opened.
+        """
+        job = {"do": "read", "max_pages": self._settings.max_pages}
+        async with self._readers:
+            return await self._run(job, path, self._settings.read_seconds)
+
+    async def lay_out(self, path: Path, first: int, last: int) -> bytes:
+        """Where the parts of pages ``first`` to ``last`` (from 1) stand.
+
+        ``wire.layout`` understands it, and any number of such batches.
+
+        Raises:
+            DocumentError, EngineStartError, OSError: as ``read``.
+        """
+        job = {"do": "lay out", "first": first, "last": last, "memory": LAYOUT_MEMORY}
+        seconds = LAYOUT_SECONDS + (last - first + 1) * LAYOUT_PAGE_SECONDS
+        async with self._layout_slots:
+            return protocol.whole_batch(
+                await self._with_file(self._layout, {**job, "seconds": seconds}, path)
+            )
+
+    async def render(self, path: Path, page: int, dpi: int, clip: Box | None = None) -> RenderedPage:
+        """One page (from 1), or a part of it, as PNG, or JPEG where that is much smaller.
+
+        It is at most 3,000 pixels long.
+
+        Raises:
+            DocumentError, EngineStartError, OSError: as ``read``.
+        """
+        job = {"do": "render", "page": page, "dpi": max(MIN_DPI, min(dpi, MAX_DPI)), "clip": clip}
+        async with self._renderers:
+            data = await self._run(job, path, self._settings.render_seconds)
+        return protocol.picture(data)
+
+    async def ocr(self, path: Path, page: int) -> OcrPage:
+        """One page (from 1), read from its picture.
+
+        Raises:
+            DocumentError, EngineStartError, OSError: as ``read``.
+        """
+        return protocol.ocr_page(await self.fetch_ocr(path, page))
+
+    async def fetch_ocr(self, path: Path, page: int, clip: Box | None = None) -> bytes:
+        """The same as it comes from the child: some seconds of computing, at the lowest priority.
+
+        A child of its own for each page: one that runs into a limit costs that page and no other.
+        With a ``clip`` it reads that part of the page alone; boxes are still fractions of the page.
+
+        Raises:
+            DocumentError, EngineStartError, OSError: as ``read``.
+        """
+        limited = {
+            "do": "ocr",
+            "page": page,
+            "clip": clip and [round(side * SCALE) for side in clip],
+            "memory": self._settings.ocr_memory_mb * MEGABYTE,
+            "seconds": self._settings.ocr_seconds,
+        }
+        async with self._ocr_readers:
+            return protocol.whole_line(await self._with_file(self._ocr, limited, path))
+
+    async def _run(self, job: dict[str, Any], path: Path, seconds: int) -> bytes:
+        limited = {**job, "memory": self._settings.read_memory_mb * MEGABYTE, "seconds": seconds}
+        return await self._with_file(self._text, limited, path)
+
+    async def _with_file(self, program: ForkServerPool, job: dict[str, Any], path: Path) -> bytes:
+        source = await asyncio.to_thread(self._open, path)
+        try:
+            data = await program.run(job, source)
+            return await self._unlock(program, job, source, path.name) if protocol.is_locked(data) else data
+        finally:
+            os.close(source)
+
+    async def _unlock(self, program: ForkServerPool, job: dict[str, Any], source: int, sha256: str) -> bytes:
+        """The same job for a child that may try the passwords of this content."""
+        passwords = await self._keyring.passwords_of(sha256) if self._keyring else Passwords()
+        if self._keyring is None or not passwords.found:
+            raise PasswordProtected(passwords.refusal)
+        os.lseek(source, 0, os.SEEK_SET)
+        with password_file(passwords.found) as secret:
+            data = await program.run(job, source, secret)
+        if protocol.is_locked(data):
+            self._keyring.note_wrong(sha256, passwords)
+            raise PasswordProtected(passwords.refusal)
+        return data
+
+    def _open(self, path: Path) -> int:
+        """A handle for reading only; a file over the limit is refused before anything reads it."""
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        size = os.fstat(handle).st_size
+        limit = self._settings.max_file_mb
+        if 0 < size <= limit * MEGABYTE:
+            return handle
+        os.close(handle)
+        if size == 0:
+            raise NotAPdf("the file is empty; drop it again")
+        raise TooLarge(f"the file has {size / MEGABYTE:.0f} MB, the limit is {limit} MB; split it")
+
+    async def aclose(self) -> None:
+        """End the parent programs and every child."""
+        await self._text.aclose()
+        await self._layout.aclose()
+        await self._ocr.aclose()

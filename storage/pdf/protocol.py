@@ -1,0 +1,144 @@
+"""Reads what a child wrote: JSON lines of a compromised program at worst, so nothing is taken on trust."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from storage.errors import (
+    DocumentError,
+    NoPages,
+    NotAPdf,
+    PasswordProtected,
+    ReaderKilled,
+    TooLarge,
+)
+from storage.models import Box, Page
+from storage.pdf.models import BlockKind, Layout, Line, OcrPage, ReadPdf, Region, RenderedPage, Shapes
+from storage.text.word_boxes import SCALE, WordMap
+
+READY = b"ready\n"
+"""Said once by a side process: one that ends before it failed to start, and no file is to blame."""
+
+_FAULTS: dict[str, type[DocumentError]] = {
+    kind.__name__: kind for kind in (NotAPdf, PasswordProtected, NoPages, TooLarge)
+}
+
+
+_LOCKED = b'{"fault":"PasswordProtected",'
+"""What a child writes about a PDF that it could not open, and before anything else."""
+
+
+def is_locked(data: bytes) -> bool:
+    """Whether a child says that the file opens with another password only."""
+    return data.startswith(_LOCKED)
+
+
+def reading(data: bytes) -> ReadPdf:
+    """A whole reading.
+
+    Raises:
+        DocumentError: the child said so, or broke off in the middle.
+    """
+    head, *bodies = [_checked(json.loads(line)) for line in data.splitlines()] or [{}]
+    if not bodies or "end" not in bodies[-1] or bodies[-1]["end"] != len(bodies) - 1:
+        raise ReaderKilled("reading the file broke off; drop it again, or export the PDF again")
+    bodies.pop()
+    return ReadPdf(
+        title=head["title"],
+        pages=tuple(_page(body) for body in bodies),
+        lines=tuple(_lines(body["lines"]) for body in bodies),
+        hidden_words=sum(body["hidden"] for body in bodies),
+        is_repaired=head["repaired"],
+        unread_pages=tuple(body["number"] for body in bodies if "unread" in body),
+        ink_pages=tuple(body["number"] for body in bodies if "ink" in body),
+        unmapped=tuple(body.get("unmapped", 0) for body in bodies),
+    )
+
+
+def whole_line(data: bytes) -> bytes:
+    """What a child wrote about one page, once it is known to be all of it; ``ocr_page`` understands it.
+
+    Raises:
+        DocumentError: the child said so, or broke off in the middle.
+    """
+    if not data.endswith(b"\n"):
+        raise ReaderKilled("reading the page's picture broke off")
+    _checked(json.loads(data))
+    return data
+
+
+def ocr_page(line: bytes) -> OcrPage:
+    """One page, or part of one, that OCR read."""
+    body = json.loads(line)
+    words, lines = WordMap.from_text(body["words"]), _lines(body["lines"])
+    clip = _box(*body["clip"]) if body["clip"] else None
+    return OcrPage(body["number"], body["text"], words, lines, body["score"], clip)
+
+
+def whole_batch(data: bytes) -> bytes:
+    """What a child wrote about some pages, once it is known to be all of it; ``layout`` understands it.
+
+    Raises:
+        DocumentError: the child said so, or broke off in the middle.
+    """
+    *_, last = data.splitlines() or [b"{}"]
+    if "end" not in _checked(json.loads(last)):
+        raise ReaderKilled("looking at the pages broke off")
+    return data
+
+
+def layout(batches: bytes) -> Layout:
+    """Where the parts of pages stand, from any number of batches one behind the other."""
+    bodies = [json.loads(line) for line in batches.splitlines()]
+    return Layout(
+        {
+            body["number"]: tuple(_region(*part) for part in body["parts"])
+            for body in bodies
+            if body.get("parts") is not None
+        }
+    )
+
+
+def _region(kind: str, box: list[int], cells: list[list[list[int] | None]], shapes: Sequence[int]) -> Region:
+    rows = tuple(tuple(_box(*cell) if cell else None for cell in row) for row in cells)
+    return Region(BlockKind(kind), _box(*box), rows, Shapes(*shapes))
+
+
+def picture(data: bytes) -> RenderedPage:
+    """A drawn page.
+
+    Raises:
+        DocumentError: the child said so, or broke off in the middle.
+    """
+    head, _, body = data.partition(b"\n")
+    about = _checked(json.loads(head)) if head else {}
+    if len(body) != about.get("bytes"):
+        raise ReaderKilled("drawing the page broke off")
+    return RenderedPage(body, about["media_type"], about["width"], about["height"])
+
+
+def _checked(value: dict[str, Any]) -> dict[str, Any]:
+    if "fault" not in value:
+        return value
+    if value["fault"] == "memory":
+        raise ReaderKilled("reading the file takes more memory than is allowed; split it or export it again")
+    raise _FAULTS[value["fault"]](value["message"])
+
+
+def _page(body: dict[str, Any]) -> Page:
+    width, height = body["size"]
+    words = WordMap.from_text(body["words"])
+    return Page(body["number"], body["label"], width, height, body["text"], words)
+
+
+def _lines(flat: list[int]) -> tuple[Line, ...]:
+    return tuple(
+        Line(start, end, size / 10, bool(bold), _box(x0, y0, x1, y1))
+        for start, end, size, bold, x0, y0, x1, y1 in zip(*[iter(flat)] * 8, strict=True)
+    )
+
+
+def _box(x0: int, y0: int, x1: int, y1: int) -> Box:
+    return Box(x0 / SCALE, y0 / SCALE, x1 / SCALE, y1 / SCALE)

@@ -1,0 +1,1 @@
+"""Work to be done: planner, reading and publication queues, purge, repair."""

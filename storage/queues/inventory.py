@@ -1,0 +1,211 @@
+"""What SQL says the index, the blobs and the readings should hold, and how a loss is written down.
+
+Everything is asked in slices: a tenant at a time, or so many shelves of the disk as hold some thousand files.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TypeVar
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, exists, func, or_, select, update
+from sqlalchemy.orm import aliased
+from sqlmodel import col
+
+from storage.clock import utc_now
+from storage.files.blobs import SHARDS
+from storage.models import Rung, TenantName
+from storage.queues.publication_queue import OBJECTS, ExpectedPublication
+from storage.queues.purge import is_wanted
+from storage.queues.reading_queue import lose_reading
+from storage.sql.database import Database
+from storage.sql.tables import (
+    BlobRow,
+    ChannelRow,
+    DocumentRow,
+    FactRow,
+    PublicationRow,
+    ReadingRow,
+    VersionRow,
+)
+
+T = TypeVar("T")
+Shards = Sequence[str]
+"""Neighbouring shelves of blobs and readings, by the two digits that names on them begin with."""
+SLICE_CONTENTS = 2000
+"""Contents compared at once, and names in one statement."""
+_LEASE_FACT = "reconcile"
+_MISSING = (
+    "Its stored copy was lost: it is copied again from its folder; if it is not there, ingest it again."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedReading:
+    """A finished reading and what its files have to hold."""
+
+    id: UUID
+    pages: int
+    chunks: int
+    figures: int
+    has_vectors: bool
+    has_sentences: bool
+
+
+class Inventory:
+    """The SQL side of the comparison."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def acquire_lease(self, lease: timedelta, *, is_wanted_now: bool) -> bool:
+        """Whether this process may reconcile now: nobody else does, and it is due or wanted at once."""
+        now = utc_now()
+        async with self._database.transaction() as session:
+            fact = await session.get(FactRow, _LEASE_FACT) or FactRow(name=_LEASE_FACT, value="{}")
+            turn = {name: datetime.fromisoformat(at) for name, at in json.loads(fact.value).items()}
+            is_taken = now < turn.get("until", now) <= now + 2 * lease  # later is a clock that was wrong
+            if is_taken or not (is_wanted_now or turn.get("due", now) <= now):
+                return False
+            fact.value = json.dumps({"until": (now + lease).isoformat()})
+            session.add(fact)
+            return True
+
+    async def renew_lease(self, lease: timedelta) -> None:
+        """Go on for longer."""
+        await self._write_lease("until", lease)
+
+    async def release_lease(self, rest: timedelta) -> None:
+        """Done; it is due again after ``rest``."""
+        await self._write_lease("due", rest)
+
+    async def _write_lease(self, name: str, wait: timedelta) -> None:
+        async with self._database.transaction() as session:
+            value = json.dumps({name: (utc_now() + wait).isoformat()})
+            await session.execute(update(FactRow).where(col(FactRow.name) == _LEASE_FACT).values(value=value))
+
+    async def tenants(self) -> dict[TenantName, int]:
+        """Every channel's tenant, with the channel's id."""
+        async with self._database.snapshot() as session:
+            rows = await session.execute(select(col(ChannelRow.tenant), col(ChannelRow.id)))
+            return {TenantName(tenant): channel for tenant, channel in rows}
+
+    async def live(self, channel_id: int) -> list[ExpectedPublication]:
+        """Everything that answers in a channel, and what the index has to hold of it."""
+        query = (
+            select(col(PublicationRow.id), col(ChannelRow.tenant), OBJECTS, col(ReadingRow.space))
+            .join(ChannelRow, col(ChannelRow.id) == PublicationRow.channel_id)
+            .join(ReadingRow, col(ReadingRow.id) == PublicationRow.reading_id)
+            .where(col(PublicationRow.state) == "live", col(PublicationRow.channel_id) == channel_id)
+        )
+        async with self._database.snapshot() as session:
+            rows = (await session.execute(query)).all()
+        return [
+            ExpectedPublication(id, TenantName(tenant), objects, objects if space else 0, space)
+            for id, tenant, objects, space in rows
+        ]
+
+    async def orphans(self, held: Collection[UUID]) -> set[UUID]:
+        """Those of ``held`` that SQL does not know, or knows as removed; ask after the index was listed.
+
+        A publication is written down before its first chunk, so none that is being written is one.
+        """
+        known = select(col(PublicationRow.id)).where(col(PublicationRow.state) != "removed")
+        strays = set(held)
+        async with self._database.snapshot() as session:
+            for some in _portions(held):
+                strays -= set(await session.scalars(known.where(col(PublicationRow.id).in_(some))))
+        return strays
+
+    async def slices(self) -> list[Shards]:
+        """All shelves, in runs of neighbours that hold about ``SLICE_CONTENTS`` contents each."""
+        async with self._database.snapshot() as session:
+            contents = await session.scalar(select(func.count()).select_from(BlobRow)) or 0
+        run = max(1, len(SHARDS) * SLICE_CONTENTS // max(contents, SLICE_CONTENTS))
+        return [SHARDS[start : start + run] for start in range(0, len(SHARDS), run)]
+
+    async def wanted_blobs(self, shards: Shards) -> dict[str, int]:
+        """Size of every content on these shelves that a document wants, or that is still to be purged."""
+        query = select(col(BlobRow.sha256), col(BlobRow.size)).where(
+            col(BlobRow.sha256).between(shards[0], f"{shards[-1]}g"),
+            or_(is_wanted(BlobRow), _has_reading()),
+        )
+        async with self._database.snapshot() as session:
+            return {sha256: size for sha256, size in await session.execute(query)}
+
+    async def drop_orphans(self, candidates: Collection[str], remove_blob: Callable[[str], None]) -> int:
+        """Remove those of the blobs that nobody wants; none can arrive meanwhile. Returns how many."""
+        wanted, dropped = select(col(BlobRow.sha256)).where(or_(is_wanted(BlobRow), _has_reading())), 0
+        for some in _portions(candidates):
+            async with self._database.transaction() as session:
+                strays = set(some) - set(await session.scalars(wanted.where(col(BlobRow.sha256).in_(some))))
+                for sha256 in strays:
+                    remove_blob(sha256)
+            dropped += len(strays)
+        return dropped
+
+    async def lose_blob(self, sha256: str, remove_blob: Callable[[str], None]) -> int:
+        """A blob is gone or damaged: have it copied again from wherever its file still lies.
+
+        Returns:
+            The documents that wait for it; 0 when only older versions, or deleted documents, had it.
+        """
+        newest, other = VersionRow, aliased(VersionRow)
+        number = select(func.max(other.number)).where(col(other.document_id) == newest.document_id)
+        owners = select(col(newest.document_id)).where(
+            col(newest.sha256) == sha256, col(newest.number) == number.scalar_subquery()
+        )
+        async with self._database.transaction() as session:
+            remove_blob(sha256)
+            rows = await session.scalars(
+                select(DocumentRow).where(
+                    col(DocumentRow.id).in_(owners), col(DocumentRow.state) != "deleted"
+                )
+            )
+            documents = list(rows)
+            for (
+                document
+            ) in documents:  # its look stays: a rename is told by it, and the reason alone has it copied
+                document.reason = _MISSING
+            return len(documents)
+
+    async def readings(self, shards: Shards) -> tuple[set[UUID], list[ExpectedReading]]:
+        """(every reading of these shelves that has files or will, those of them that are done)."""
+        query = select(ReadingRow).where(
+            col(ReadingRow.id).between(UUID(f"{shards[0]}{30 * '0'}"), UUID(f"{shards[-1]}{30 * 'f'}"))
+        )
+        async with self._database.snapshot() as session:
+            rows = list(await session.scalars(query.where(col(ReadingRow.state) != "failed")))
+        done = [
+            ExpectedReading(
+                row.id,
+                row.pages,
+                row.chunks,
+                row.figures,
+                has_vectors=row.rung == Rung.FULL,
+                has_sentences=bool((row.details or {}).get("sentences")),
+            )
+            for row in rows
+            if row.state == "done"
+        ]
+        return {row.id for row in rows}, done
+
+    async def read_again(self, reading: UUID) -> bool:
+        """The files of a reading are lost: it waits to be made once more, under the same id."""
+        async with self._database.transaction() as session:
+            return await lose_reading(session, reading)
+
+
+def _portions(names: Collection[T]) -> Iterator[list[T]]:
+    """As many as one statement names: engines bound their number, and an index may hold any."""
+    ordered = list(names)
+    for start in range(0, len(ordered), SLICE_CONTENTS):
+        yield ordered[start : start + SLICE_CONTENTS]
+
+
+def _has_reading() -> ColumnElement[bool]:
+    return exists().where(col(ReadingRow.sha256) == BlobRow.sha256)

@@ -1,0 +1,364 @@
+"""Says which readings and publications are still missing, and adds their rows.
+
+It looks at what there is, not at what just happened, so a crash between two steps loses nothing: the
+next plan finds the gap. A new generation reads every content again; what answers keeps answering until
+the new reading of the same rung, or a better one, takes its place.
+
+Finds the contents that may lack a reading or a publication; ``planning`` looks at each of these closely.
+
+All is done with whole sets: a look at each document takes seconds in a home of ten thousand, and the
+answer is nearly always that nothing is missing. It may find too many, never too few.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from sqlalchemy import (
+    ColumnElement,
+    Select,
+    case,
+    except_,
+    exists,
+    func,
+    or_,
+    select,
+    tuple_,
+    update,
+)
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import aliased
+from sqlmodel import col
+
+from storage.clock import steady_seconds
+from storage.models import Rung
+from storage.sql.database import Database
+from storage.sql.tables import DocumentRow, FactRow, PublicationRow, ReadingRow, VersionRow
+
+Kind = tuple[str, str]
+"""(generation, rung) of a reading."""
+
+
+async def contents_with_gaps(session: AsyncSession, wanted: list[Kind]) -> set[str]:
+    """The sha256 of every content with a gap; ``wanted`` are the kinds of readings, the best one last."""
+    first, best = wanted[0], wanted[-1]
+    contents = _candidates(col(VersionRow.sha256))
+    queries: list[Any] = [except_(contents, _contents_of(first))]
+    if best != first:
+        read = contents.where(col(VersionRow.sha256).in_(_contents_of(first, is_done=True)))
+        queries.append(except_(read, _contents_of(best)))
+    queries.append(_unserved(wanted))
+    return {sha256 for query in queries for sha256 in await session.scalars(query)}
+
+
+def _candidates(column: Any) -> Select[Any]:
+    """The newest version of each document, and the older ones where one could not be read."""
+    newer, other, failed = aliased(VersionRow), aliased(VersionRow), aliased(ReadingRow)
+    newest = select(func.max(newer.id)).group_by(col(newer.document_id))
+    troubled = (
+        select(col(other.document_id))
+        .join(failed, col(failed.sha256) == other.sha256)
+        .where(col(failed.state) == "failed")
+    )
+    return (
+        select(column)
+        .select_from(VersionRow)
+        .join(DocumentRow, col(DocumentRow.id) == VersionRow.document_id)
+        .where(col(DocumentRow.state) != "deleted")
+        .where(or_(col(VersionRow.id).in_(newest), col(VersionRow.document_id).in_(troubled)))
+    )
+
+
+def _contents_of(kind: Kind, *, is_done: bool = False) -> Select[Any]:
+    """What readings of a kind were made of, or are to be."""
+    query = select(col(ReadingRow.sha256)).where(tuple_(ReadingRow.generation, ReadingRow.rung) == kind)
+    return query.where(col(ReadingRow.state) == "done") if is_done else query
+
+
+def _unserved(wanted: list[Kind]) -> Select[Any]:
+    """The contents that were read, of versions whose best reading is neither live nor on its way."""
+    served = (
+        select(col(PublicationRow.version_id))
+        .join(ReadingRow, col(ReadingRow.id) == PublicationRow.reading_id)
+        .where(col(PublicationRow.state).in_(("pending", "live")))
+        .where(tuple_(ReadingRow.generation, ReadingRow.rung) == wanted[-1])
+    )
+    read = select(col(ReadingRow.sha256)).where(
+        tuple_(col(ReadingRow.generation), col(ReadingRow.rung)).in_(wanted),
+        col(ReadingRow.state) == "done",
+        col(ReadingRow.chunks) > 0,
+    )
+    version = aliased(VersionRow)
+    return select(col(version.sha256)).where(
+        col(version.id).in_(except_(_candidates(col(VersionRow.id)), served)), col(version.sha256).in_(read)
+    )
+
+
+IN_FORCE = "generations"
+"""Name of the fact that says which generations the home is read in."""
+
+
+PLAN_BATCH_SIZE = 500
+"""Contents that one statement names, and that one transaction plans."""
+LONG_SECONDS = 0.5
+REST_AFTER_LONG = 20
+"""A look for gaps that took longer is not repeated before so many times as long: a home may be large."""
+
+Conditions = list[ColumnElement[bool]]
+"""On versions joined with their documents; built once each, for building takes longer than asking."""
+
+
+@dataclass(frozen=True, slots=True)
+class Generations:
+    """Which parser, chunker and embedder make the readings now."""
+
+    quick: str
+    full: str | None
+    """None: reading stops at quick."""
+    cut: str = ""
+    """What the full generations with the same pages and chunks begin with, whatever their embedder."""
+
+    def of(self, rung: Rung) -> str | None:
+        """The generation that makes readings of this rung."""
+        return self.quick if rung is Rung.QUICK else self.full
+
+    def pairs(self) -> list[tuple[str, str]]:
+        """(generation, rung) of every reading that is wanted."""
+        return [(made, rung.value) for rung in Rung if (made := self.of(rung)) is not None]
+
+    @property
+    def key(self) -> str:
+        """Both in one text, to be compared."""
+        return f"{self.quick} {self.full or ''}"
+
+
+class _Wanted(NamedTuple):
+    """A version that should answer: the newest of its document that can be read."""
+
+    version_id: int
+    channel_id: int
+    reading_id: UUID
+    rung: str
+
+
+async def plan(
+    session: AsyncSession, generations: Generations, contents: Collection[str] | None = None
+) -> int:
+    """Add the rows of missing readings and publications; returns how many were missing.
+
+    Args:
+        session: an open transaction.
+        generations: the readings wanted.
+        contents: only versions with one of these sha256, or None for all of them.
+    """
+    if contents is not None:
+        return await _plan_contents(session, generations, contents, is_news=True)
+    found = await contents_with_gaps(session, generations.pairs())
+    return sum([await _plan_contents(session, generations, some) for some in _portions(found)])
+
+
+async def plan_fallback(session: AsyncSession, generations: Generations, sha256: str) -> int:
+    """As ``plan``, for all versions of the documents that have a content which cannot be read."""
+    owners = select(col(VersionRow.document_id)).where(col(VersionRow.sha256) == sha256)
+    query = select(col(VersionRow.sha256)).where(col(VersionRow.document_id).in_(owners)).distinct()
+    contents = list(await session.scalars(query))
+    return sum([await _plan_contents(session, generations, some) for some in _portions(contents)])
+
+
+class GapFinder:
+    """Plans now and then whatever a crash or a new generation left unplanned."""
+
+    def __init__(self, database: Database, generations: Generations) -> None:
+        self._database = database
+        self._generations = generations
+        self._due_at = steady_seconds()
+
+    async def tick(self) -> int:
+        """Add what is missing, unless the last look was long and not long ago; returns how many rows.
+
+        No writer waits while it looks, nor longer than for a portion while it adds.
+
+        Raises:
+            DatabaseUnavailable: the database does not work.
+        """
+        started = steady_seconds()
+        if started < self._due_at:
+            return 0
+        async with self._database.snapshot() as session:
+            found = await contents_with_gaps(session, self._generations.pairs())
+        spent = steady_seconds() - started
+        if spent > LONG_SECONDS:
+            self._due_at = steady_seconds() + REST_AFTER_LONG * spent
+        added = 0
+        for some in _portions(found):
+            async with self._database.transaction() as session:
+                added += await _plan_contents(session, self._generations, some)
+        return added
+
+
+def _portions(contents: Collection[str]) -> list[list[str]]:
+    ordered = sorted(contents)
+    return [ordered[start : start + PLAN_BATCH_SIZE] for start in range(0, len(ordered), PLAN_BATCH_SIZE)]
+
+
+async def _plan_contents(
+    session: AsyncSession, generations: Generations, contents: Collection[str], *, is_news: bool = False
+) -> int:
+    """Fill the gaps of these contents; ``is_news`` when something has just happened to them."""
+    wanted = [col(VersionRow.sha256).in_(contents), *_is_wanted(generations)]
+    if not is_news and not await are_current_generations(session, generations):
+        wanted.append(~_is_answered())
+    added = await _plan_readings(session, generations, wanted)
+    if is_news:
+        await _raise_priority(session, wanted)
+    return added + await _plan_publications(session, generations, wanted)
+
+
+async def set_current_generations(session: AsyncSession, generations: Generations) -> None:
+    """Say that the home is read in these generations from now on.
+
+    Of two processes with different settings only the one that began last reads again what answers
+    already: else each would undo what the other has done, for ever.
+    """
+    fact = await session.get(FactRow, IN_FORCE) or FactRow(name=IN_FORCE, value="")
+    fact.value = generations.key
+    session.add(fact)
+
+
+async def are_current_generations(session: AsyncSession, generations: Generations) -> bool:
+    """Whether the home is read in these generations, as far as anybody has said."""
+    fact = await session.get(FactRow, IN_FORCE, populate_existing=True)
+    return fact is None or fact.value == generations.key
+
+
+async def _plan_readings(session: AsyncSession, generations: Generations, wanted: Conditions) -> int:
+    missing = await _missing(session, wanted, generations.quick, Rung.QUICK)
+    if generations.full is not None:
+        is_read = _has_reading(generations.quick, Rung.QUICK, state="done")
+        missing += await _missing(session, [is_read, *wanted], generations.full, Rung.FULL)
+    session.add_all(missing)
+    await session.flush()
+    return len(missing)
+
+
+async def _missing(
+    session: AsyncSession, wanted: Conditions, generation: str, rung: Rung
+) -> list[ReadingRow]:
+    """The contents that no reading of this kind was made of; those that answer otherwise can wait."""
+    answers = _is_answered() if rung is Rung.QUICK else _is_answered(Rung.FULL)
+    columns = select(col(VersionRow.sha256), func.min(case((answers, 1), else_=0)))
+    query = _of_documents(columns).where(~_has_reading(generation, rung), *wanted)
+    return [
+        ReadingRow(sha256=sha256, generation=generation, rung=rung, again=bool(again))
+        for sha256, again in (await session.execute(query.group_by(col(VersionRow.sha256)))).all()
+    ]
+
+
+async def _raise_priority(session: AsyncSession, wanted: Conditions) -> None:
+    """What was only to be read again has come once more, as something that does not answer yet."""
+    fresh = _of_documents(select(col(VersionRow.sha256))).where(*wanted, ~_is_answered())
+    waiting = update(ReadingRow).where(col(ReadingRow.again), col(ReadingRow.state) == "waiting")
+    await session.execute(waiting.where(col(ReadingRow.sha256).in_(fresh)).values(again=False))
+
+
+async def _plan_publications(session: AsyncSession, generations: Generations, wanted: Conditions) -> int:
+    columns = select(
+        col(VersionRow.id), col(DocumentRow.channel_id), col(ReadingRow.id), col(ReadingRow.rung)
+    )
+    query = (
+        _of_documents(columns)
+        .join(ReadingRow, col(ReadingRow.sha256) == VersionRow.sha256)
+        .where(col(ReadingRow.state) == "done", col(ReadingRow.chunks) > 0)
+        .where(tuple_(col(ReadingRow.generation), col(ReadingRow.rung)).in_(generations.pairs()))
+        .where(*wanted, ~_is_served())
+    )
+    best: dict[int, _Wanted] = {}
+    for row in (await session.execute(query)).all():
+        one = _Wanted(*row)
+        if one.version_id not in best or one.rung == Rung.FULL:
+            best[one.version_id] = one
+    session.add_all(
+        PublicationRow(
+            channel_id=one.channel_id, version_id=one.version_id, reading_id=one.reading_id, rung=one.rung
+        )
+        for one in best.values()
+    )
+    return len(best)
+
+
+def _of_documents(columns: Select[*tuple[Any, ...]]) -> Select[*tuple[Any, ...]]:
+    return columns.select_from(VersionRow).join(DocumentRow, col(DocumentRow.id) == VersionRow.document_id)
+
+
+@cache
+def _is_wanted(generations: Generations) -> Conditions:
+    """Of a document that is not deleted, the newest version that answers or whose quick reading may."""
+    newer = aliased(VersionRow)
+    overtaken = exists().where(
+        col(newer.document_id) == VersionRow.document_id,
+        col(newer.number) > VersionRow.number,
+        ~_is_hopeless(newer, generations),
+    )
+    return [col(DocumentRow.state) != "deleted", ~overtaken, ~_is_hopeless(VersionRow, generations)]
+
+
+def _is_hopeless(version: Any, generations: Generations) -> ColumnElement[bool]:
+    reading = aliased(ReadingRow)
+    failed = exists().where(
+        col(reading.sha256) == version.sha256,
+        col(reading.generation) == generations.quick,
+        col(reading.state) == "failed",
+    )
+    return failed & ~_is_live(version)
+
+
+def _is_live(version: Any) -> ColumnElement[bool]:
+    """Whether some generation's reading of a version answers."""
+    return exists().where(col(PublicationRow.version_id) == version.id, col(PublicationRow.state) == "live")
+
+
+@cache
+def _is_answered(rung: Rung | None = None) -> ColumnElement[bool]:
+    """Whether the version answers, by a reading of this rung or of any."""
+    if rung is None:
+        return _is_live(VersionRow)
+    answering = aliased(ReadingRow)
+    return exists().where(
+        col(PublicationRow.version_id) == VersionRow.id,
+        col(PublicationRow.state) == "live",
+        col(PublicationRow.reading_id) == answering.id,
+        col(answering.rung) == rung.value,
+    )
+
+
+@cache
+def _has_reading(generation: str, rung: Rung, state: str | None = None) -> ColumnElement[bool]:
+    reading = aliased(ReadingRow)
+    found = exists().where(
+        col(reading.sha256) == VersionRow.sha256,
+        col(reading.generation) == generation,
+        col(reading.rung) == rung.value,
+    )
+    return found.where(col(reading.state) == state) if state else found
+
+
+@cache
+def _is_served() -> ColumnElement[bool]:
+    """Whether this reading of this version is on its way or live, or any full one instead of a quick one."""
+    served = aliased(ReadingRow)
+    return (
+        exists()
+        .where(col(PublicationRow.version_id) == VersionRow.id)
+        .where(col(PublicationRow.state).in_(("pending", "live")))
+        .where(col(PublicationRow.reading_id) == served.id)
+        .where(
+            or_(
+                col(served.id) == ReadingRow.id,
+                (col(served.rung) == Rung.FULL.value) & (col(ReadingRow.rung) == Rung.QUICK.value),
+            )
+        )
+    )

@@ -1,0 +1,246 @@
+"""The steps of publishing, as compare-and-sets on the ``publication`` table: pending -> live -> retired.
+
+The flip is one transaction: readers see the old publication or the new one, never none or both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import NamedTuple
+from uuid import UUID, uuid4
+
+from sqlalchemy import ColumnElement, exists, select
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlmodel import col
+
+from storage.chat.notification_events import record_live
+from storage.clock import utc_now
+from storage.models import Rung, TenantName
+from storage.queues.reading_queue import lose_reading
+from storage.sql.database import Database
+from storage.sql.leases import Lease, Leases, held, release
+from storage.sql.tables import ChannelRow, DocumentRow, PublicationRow, ReadingRow, VersionRow
+
+OBJECTS = col(ReadingRow.chunks) + col(ReadingRow.figures)
+"""What the index has to hold of a reading."""
+
+_RANKS = [Rung.QUICK, Rung.FULL]
+
+
+@dataclass(frozen=True, slots=True)
+class PublicationClaim:
+    """A publication that is ours to write into its tenant, or to remove from it."""
+
+    lease: Lease
+    id: UUID
+    tenant: TenantName
+    document_id: UUID
+    version: int
+    reading_id: UUID
+    rung: Rung
+    title: str
+    """The reading's title, '' where the content has none."""
+    file: str
+    pages: int
+    chunks: int
+    figures: int
+    space: str | None
+    """Where the reading's vectors lie; None when it has none."""
+
+    @property
+    def objects(self) -> int:
+        """What the index holds of it: its chunks, and behind them its figures."""
+        return self.chunks + self.figures
+
+
+class ExpectedPublication(NamedTuple):
+    """A live publication and what the index has to hold of it."""
+
+    id: UUID
+    tenant: TenantName
+    objects: int
+    """Chunks and figures."""
+    vectors: int
+    space: str | None
+
+
+class PublicationQueue:
+    """Claims publications, flips them live and retires their predecessors."""
+
+    def __init__(self, database: Database, leases: Leases) -> None:
+        self._database = database
+        self._leases = leases
+
+    async def claim(self, rung: Rung) -> PublicationClaim | None:
+        """Take the oldest pending publication of a reading of this rung, or None.
+
+        One that a dead worker held gets a new id first: nobody knows what the index took of it.
+        """
+        query = (
+            select(PublicationRow)
+            .join(ReadingRow, col(ReadingRow.id) == PublicationRow.reading_id)
+            .where(col(PublicationRow.state) == "pending", col(PublicationRow.rung) == rung.value)
+            .where(col(ReadingRow.state) == "done")
+            .order_by(col(PublicationRow.created_at), col(PublicationRow.id))
+        )
+        async with self._database.transaction(exclusive=False) as session:
+            taken = await self._leases.take(session, PublicationRow, query)
+            if taken is None:
+                return None
+            row, was_abandoned = taken
+            if was_abandoned:
+                row = _replace(session, row)
+                self._leases.lease(row)
+                await session.flush()
+            return await claim_of(session, row)
+
+    async def go_live(self, claim: PublicationClaim) -> bool:
+        """The flip; False when it was overtaken (lease lost, document deleted, something better live)."""
+        async with self._database.transaction() as session:
+            row = await held(session, claim.lease, PublicationRow)
+            if row is None:
+                return False
+            release(row)
+            document = await session.get(DocumentRow, claim.document_id, with_for_update=True)
+            live = await _live_of(session, claim.document_id)
+            mine = (claim.version, _RANKS.index(claim.rung))
+            if document is None or document.state == "deleted" or any(rank > mine for _, rank in live):
+                _retire(row)
+                return False
+            for predecessor, _ in live:
+                _retire(predecessor)
+            row.state, row.live_at = "live", utc_now()
+            if all(number != claim.version for _, (number, _) in live):
+                await record_live(session, row)
+            return True
+
+    async def publish_anew(self, claim: PublicationClaim, reason: str | None, wait: timedelta | None) -> None:
+        """What the index holds of it is not known: retire this id and try again under a new one."""
+        async with self._database.transaction() as session:
+            row = await held(session, claim.lease, PublicationRow)
+            if row is not None:
+                release(row)
+                release(_replace(session, row), reason, wait)
+
+    async def give_back(self, claim: PublicationClaim, reason: str | None, wait: timedelta | None) -> None:
+        """Nothing was written: the same row may be taken again after ``wait``."""
+        async with self._database.transaction(exclusive=False) as session:
+            row = await held(session, claim.lease, PublicationRow)
+            if row is not None:
+                release(row, reason, wait)
+
+    async def wait_for_reading(self, claim: PublicationClaim, reason: str) -> None:
+        """Nothing was written, for the reading's files are lost: they are made once more first."""
+        async with self._database.transaction() as session:
+            row = await held(session, claim.lease, PublicationRow)
+            if row is not None:
+                release(row, reason)
+                await lose_reading(session, claim.reading_id)
+
+    async def newest_live(self, limit: int) -> list[ExpectedPublication]:
+        """The publications that went live last, the newest first."""
+        query = (
+            select(col(PublicationRow.id), col(ChannelRow.tenant), OBJECTS, col(ReadingRow.space))
+            .join(ChannelRow, col(ChannelRow.id) == PublicationRow.channel_id)
+            .join(ReadingRow, col(ReadingRow.id) == PublicationRow.reading_id)
+            .where(col(PublicationRow.state) == "live")
+            .order_by(col(PublicationRow.live_at).desc(), col(PublicationRow.id))
+            .limit(limit)
+        )
+        async with self._database.snapshot() as session:
+            rows = (await session.execute(query)).all()
+        return [
+            ExpectedPublication(id, TenantName(tenant), objects, objects if space else 0, space)
+            for id, tenant, objects, space in rows
+        ]
+
+    async def replace_live(self, publication: UUID) -> bool:
+        """The index lost a part of it: publish it under a new id, while the old one answers until the flip.
+
+        False when it is not live any more, or its successor is on its way already.
+        """
+        async with self._database.transaction() as session:
+            row = await session.get(PublicationRow, publication, with_for_update=True)
+            if row is None or row.state != "live" or await session.scalar(select(_has_successor(row))):
+                return False
+            session.add(_copy(row))
+            return True
+
+
+async def republish(session: AsyncSession, document: UUID) -> None:
+    """Publish once more what is live of a document: its name, which is searched too, has changed."""
+    for row, _ in await _live_of(session, document):
+        session.add(_copy(row))
+
+
+def _replace(session: AsyncSession, row: PublicationRow) -> PublicationRow:
+    """Retire a pending row and add its successor, which remembers how often it was tried."""
+    successor = _copy(row)
+    successor.fence = row.fence
+    release(row)
+    _retire(row)
+    session.add(successor)
+    return successor
+
+
+def _copy(row: PublicationRow) -> PublicationRow:
+    return PublicationRow(
+        id=uuid4(),
+        channel_id=row.channel_id,
+        version_id=row.version_id,
+        reading_id=row.reading_id,
+        rung=row.rung,
+    )
+
+
+def _has_successor(row: PublicationRow) -> ColumnElement[bool]:
+    return exists().where(
+        col(PublicationRow.version_id) == row.version_id,
+        col(PublicationRow.reading_id) == row.reading_id,
+        col(PublicationRow.state) == "pending",
+    )
+
+
+def _retire(row: PublicationRow) -> None:
+    row.state, row.retired_at = "retired", utc_now()
+
+
+async def _live_of(session: AsyncSession, document: UUID) -> list[tuple[PublicationRow, tuple[int, int]]]:
+    """What is live of a document, each with its rank: (number of the version, rung)."""
+    query = (
+        select(PublicationRow, col(VersionRow.number), col(ReadingRow.rung))
+        .join(VersionRow, col(VersionRow.id) == PublicationRow.version_id)
+        .join(ReadingRow, col(ReadingRow.id) == PublicationRow.reading_id)
+        .where(col(VersionRow.document_id) == document, col(PublicationRow.state) == "live")
+    )
+    rows = (await session.execute(query)).all()
+    return [(row, (number, _RANKS.index(Rung(rung)))) for row, number, rung in rows]
+
+
+async def claim_of(session: AsyncSession, row: PublicationRow) -> PublicationClaim:
+    """Everything a worker needs to know about a publication it holds."""
+    query = (
+        select(ChannelRow, DocumentRow, VersionRow, ReadingRow)
+        .select_from(VersionRow)
+        .join(DocumentRow, col(DocumentRow.id) == VersionRow.document_id)
+        .join(ChannelRow, col(ChannelRow.id) == row.channel_id)
+        .join(ReadingRow, col(ReadingRow.id) == row.reading_id)
+        .where(col(VersionRow.id) == row.version_id)
+    )
+    channel, document, version, reading = (await session.execute(query)).one()
+    return PublicationClaim(
+        lease=Lease(PublicationRow, row.id, row.state, row.fence),
+        id=row.id,
+        tenant=TenantName(channel.tenant),
+        document_id=document.id,
+        version=version.number,
+        reading_id=reading.id,
+        rung=Rung(reading.rung),
+        title=reading.title,
+        file=document.file,
+        pages=reading.pages,
+        chunks=reading.chunks,
+        figures=reading.figures,
+        space=reading.space,
+    )

@@ -1,0 +1,157 @@
+"""What may go for good: retired publications after a grace, and the contents of deleted documents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, delete, exists, or_, select, tuple_, update
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import aliased
+from sqlmodel import col
+
+from storage.clock import utc_now
+from storage.crash_points import reach
+from storage.queues.planner import Generations, are_current_generations
+from storage.queues.publication_queue import PublicationClaim, claim_of
+from storage.sql.database import Database
+from storage.sql.leases import Leases, held, release
+from storage.sql.tables import BlobRow, DocumentRow, PublicationRow, ReadingRow, VersionRow
+
+
+class PurgeQueue:
+    """Claims what may be removed and records that it was."""
+
+    def __init__(
+        self, database: Database, leases: Leases, retire_grace_seconds: float, delete_grace_seconds: float
+    ) -> None:
+        """Keep replaced publications and deleted documents for their grace."""
+        self._database = database
+        self._leases = leases
+        self._retire_grace = timedelta(seconds=retire_grace_seconds)
+        self._delete_grace = timedelta(seconds=delete_grace_seconds)
+
+    async def claim(self) -> PublicationClaim | None:
+        """Take a retired publication that no question can still be reading and no undo brings back."""
+        now = utc_now()
+        query = (
+            select(PublicationRow)
+            .join(VersionRow, col(VersionRow.id) == PublicationRow.version_id)
+            .join(DocumentRow, col(DocumentRow.id) == VersionRow.document_id)
+            .where(col(PublicationRow.state) == "retired")
+            .where(col(PublicationRow.retired_at) <= now - self._retire_grace)
+            .where(
+                or_(
+                    col(DocumentRow.state) != "deleted",
+                    col(PublicationRow.retired_at) != DocumentRow.deleted_at,
+                    col(DocumentRow.deleted_at) <= now - self._delete_grace,
+                )
+            )
+            .order_by(col(PublicationRow.retired_at))
+        )
+        async with self._database.transaction() as session:
+            taken = await self._leases.take(session, PublicationRow, query)
+            return await claim_of(session, taken[0]) if taken else None
+
+    async def finish(self, claim: PublicationClaim) -> None:
+        """The index holds nothing of it any more."""
+        async with self._database.transaction() as session:
+            row = await held(session, claim.lease, PublicationRow)
+            if row is not None:
+                release(row)
+                row.state = "removed"
+
+    async def drop_contents(self, remove_blob: Callable[[str], None]) -> list[UUID]:
+        """Drop the readings and blobs that only documents deleted long ago had.
+
+        Args:
+            remove_blob: removes a blob; called inside the transaction, so that an arrival of the
+                same content cannot come between.
+
+        Returns:
+            The readings whose files may be removed now.
+        """
+        await self._give_up_documents()
+        async with self._database.transaction() as session:
+            dead = await _dead_contents(session)
+            query = select(col(ReadingRow.id)).where(col(ReadingRow.sha256).in_(dead))
+            readings = list(await session.scalars(query))
+            await session.execute(delete(PublicationRow).where(col(PublicationRow.reading_id).in_(readings)))
+            await session.execute(delete(ReadingRow).where(col(ReadingRow.id).in_(readings)))
+            for sha256 in dead:
+                remove_blob(sha256)
+                reach("amid-purge")
+        if readings:
+            reach("after-purge")
+        return readings
+
+    async def _give_up_documents(self) -> None:
+        """Nothing brings these back from now on: an interrupted purge may leave half of what they had."""
+        is_over = col(DocumentRow.deleted_at) <= utc_now() - self._delete_grace
+        query = update(DocumentRow).where(col(DocumentRow.state) == "deleted", is_over)
+        async with self._database.transaction() as session:
+            await session.execute(
+                query.where(col(DocumentRow.purged_at).is_(None)).values(purged_at=utc_now())
+            )
+
+    async def drop_older_generations(self, generations: Generations) -> list[UUID]:
+        """Drop the readings of generations that are not wanted any more and that nothing needs.
+
+        They are kept while anything that other generations made of the same content is in the index,
+        so that settings that are changed back find them again.
+
+        Returns:
+            The readings whose files may be removed now.
+        """
+        is_older = tuple_(col(ReadingRow.generation), col(ReadingRow.rung)).not_in(generations.pairs())
+        is_free = or_(col(ReadingRow.lease_until).is_(None), col(ReadingRow.lease_until) < utc_now())
+        is_idle = (col(ReadingRow.state) != "done") & ~_is_published()
+        query = select(col(ReadingRow.id)).where(is_older, is_free, or_(is_idle, ~_is_indexed(generations)))
+        async with self._database.transaction() as session:
+            if not await are_current_generations(session, generations):
+                return []
+            readings = list(await session.scalars(query.limit(500)))
+            await session.execute(delete(PublicationRow).where(col(PublicationRow.reading_id).in_(readings)))
+            await session.execute(delete(ReadingRow).where(col(ReadingRow.id).in_(readings)))
+        return readings
+
+
+async def _dead_contents(session: AsyncSession) -> list[str]:
+    """Contents with readings that no document wants and no publication holds in the index."""
+    gone = (
+        select(col(VersionRow.sha256))
+        .join(DocumentRow, col(DocumentRow.id) == VersionRow.document_id)
+        .where(col(DocumentRow.purged_at).is_not(None))
+    )
+    query = select(col(ReadingRow.sha256)).where(col(ReadingRow.sha256).in_(gone)).distinct()
+    return list(await session.scalars(query.where(~is_wanted(ReadingRow), ~_is_indexed()).limit(100)))
+
+
+def is_wanted(content: type[BlobRow] | type[ReadingRow]) -> ColumnElement[bool]:
+    """Whether a document has the content that is not given up."""
+    return exists().where(
+        col(VersionRow.sha256) == content.sha256,
+        col(VersionRow.document_id) == DocumentRow.id,
+        col(DocumentRow.purged_at).is_(None),
+    )
+
+
+def _is_published() -> ColumnElement[bool]:
+    """Whether the index may hold anything of this very reading."""
+    return exists().where(
+        col(PublicationRow.reading_id) == ReadingRow.id, col(PublicationRow.state) != "removed"
+    )
+
+
+def _is_indexed(wanted: Generations | None = None) -> ColumnElement[bool]:
+    """Whether the index may hold anything of the content, made by other generations than the wanted ones."""
+    other = aliased(ReadingRow)
+    found = exists().where(
+        col(other.sha256) == ReadingRow.sha256,
+        col(PublicationRow.reading_id) == other.id,
+        col(PublicationRow.state) != "removed",
+    )
+    if wanted is None:
+        return found
+    return found.where(tuple_(col(other.generation), col(other.rung)).not_in(wanted.pairs()))

@@ -1,0 +1,150 @@
+"""Chunks, pages and figures for those who ask: a reading that is found damaged is made again meanwhile.
+
+The vectors that reading gave to what can be quoted, for the questions of one embedder.
+
+Has locked PDFs read again as soon as an admin gives a password that was not tried on them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Mapping, Sequence
+from contextlib import suppress
+from typing import TypeVar
+from uuid import UUID
+
+from sqlalchemy import select, tuple_, update
+from sqlmodel import col
+
+from storage.embeddings.sentence_vectors import ChunkSentenceVectors, TextRange, Vector, by_span
+from storage.errors import DatabaseUnavailable, LostReading
+from storage.files.reading_files import ReadingFiles
+from storage.folders.passwords import FolderPasswords
+from storage.models import Chunk, Figure, Page
+from storage.queues.planner import Generations
+from storage.queues.reading_queue import lose_reading
+from storage.sql.database import Database
+from storage.sql.tables import ReadingRow
+
+T = TypeVar("T")
+_log = logging.getLogger(__name__)
+
+
+class RepairingReadings:
+    """Reads as ``ReadingFiles`` does, and has ``serve`` make again what turns out to be lost."""
+
+    def __init__(self, files: ReadingFiles, database: Database) -> None:
+        self._files = files
+        self._database = database
+
+    async def chunks_at(self, places: Sequence[tuple[UUID, int]]) -> list[Chunk]:
+        """The chunk of each (reading, ordinal).
+
+        Raises:
+            LookupError: a reading has no chunk of this number.
+            LostReading: its files are gone or damaged; the next question may find them made again.
+            BlobsUnavailable: they cannot be reached.
+        """
+        try:
+            return await self._files.chunks_at(places)
+        except LostReading:
+            alone = (self._repair(place[0], self._files.chunks_at([place])) for place in places)
+            return [chunk for (chunk,) in await asyncio.gather(*alone)]
+
+    async def page(self, reading_id: UUID, number: int) -> Page:
+        """One page, counted from 1; raises as ``chunks_at``."""
+        return await self._repair(reading_id, self._files.page(reading_id, number))
+
+    async def figure(self, reading_id: UUID, number: int) -> Figure:
+        """One figure, counted from 0; raises as ``chunks_at``."""
+        return await self._repair(reading_id, self._files.figure(reading_id, number))
+
+    async def sentences(self, places: Sequence[tuple[UUID, int]]) -> list[ChunkSentenceVectors | None]:
+        """What may be quoted from each (reading, ordinal), with vectors; None for a reading without or lost.
+
+        Raises:
+            BlobsUnavailable: the files cannot be reached.
+        """
+        try:
+            return await self._files.sentences(places)
+        except LostReading:
+            return [await self._sentences_unless_lost(place) for place in places]
+
+    async def _sentences_unless_lost(self, place: tuple[UUID, int]) -> ChunkSentenceVectors | None:
+        with suppress(LostReading):
+            (found,) = await self._repair(place[0], self._files.sentences([place]))
+            return found
+        return None
+
+    async def _repair(self, reading_id: UUID, reads: Awaitable[T]) -> T:
+        try:
+            return await reads
+        except LostReading:
+            with suppress(DatabaseUnavailable):
+                async with self._database.transaction() as session:
+                    if await lose_reading(session, reading_id):
+                        _log.warning("reading=%s is lost or damaged: it is made again", reading_id)
+            raise
+
+
+class SentenceVectorStore:
+    """Looks vectors up; whatever has none, or none that fits, is simply not there."""
+
+    def __init__(self, readings: RepairingReadings, space: str) -> None:
+        """``space`` is where the vectors of all questions lie."""
+        self._readings = readings
+        self._space = space
+
+    async def vectors(self, chunks: Sequence[tuple[UUID, int, str]]) -> list[Mapping[TextRange, Vector]]:
+        """(start, end) -> vector, of length one, of what may be quoted from each (reading, ordinal, text).
+
+        Empty for a reading without them (a quick one, or one made before there were any), for one made
+        by another embedder, for another text than the chunk's, and where the disk damaged them.
+
+        Raises:
+            BlobsUnavailable: the files of readings cannot be reached.
+        """
+        kept = await self._readings.sentences([(reading_id, ordinal) for reading_id, ordinal, _ in chunks])
+        fitting = [
+            one if one and one.is_of(self._space, text) else None
+            for one, (_, _, text) in zip(kept, chunks, strict=True)
+        ]
+        return by_span(fitting)
+
+
+class LockedReadings:
+    """The readings that failed for want of a password."""
+
+    def __init__(self, database: Database, passwords: FolderPasswords, generations: Generations) -> None:
+        """Mind the readings of these generations only."""
+        self._database = database
+        self._passwords = passwords
+        kind = tuple_(col(ReadingRow.generation), col(ReadingRow.rung))
+        self._is_locked = (
+            (col(ReadingRow.state) == "failed") & col(ReadingRow.locked) & kind.in_(generations.pairs())
+        )
+
+    async def tick(self) -> int:
+        """Let those wait to be read for which there is a new password; returns how many.
+
+        After a start every password is new: whether it was tried before is remembered nowhere.
+
+        Raises:
+            DatabaseUnavailable: the database does not work; the next look tries again.
+        """
+        openable = await self._passwords.openable(select(col(ReadingRow.sha256)).where(self._is_locked))
+        for sha256 in openable:
+            await self._unlock(sha256)
+        if openable:
+            _log.info("%d locked PDFs are tried with other passwords", len(openable))
+        return len(openable)
+
+    async def _unlock(self, sha256: str) -> None:
+        again = update(ReadingRow).where(self._is_locked, col(ReadingRow.sha256) == sha256)
+        async with self._database.transaction(exclusive=False) as session:
+            await session.execute(
+                again.values(
+                    state="waiting", locked=False, attempts=0, details=None, reason=None, next_attempt_at=None
+                )
+            )

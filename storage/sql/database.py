@@ -1,0 +1,121 @@
+"""The SQL database: SQLite or PostgreSQL behind one interface, with a schema that is always current.
+
+Only ``storage.sql`` below it knows the two engines; here their faults get one name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Self
+
+from sqlalchemy import URL, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from storage.errors import DatabaseUnavailable, SettingsError
+from storage.sql.dialect import Dialect
+from storage.sql.postgres import PostgresDialect
+from storage.sql.sqlite import SqliteDialect
+
+BUSY_SECONDS = 10
+"""How long a writer waits for another process's transaction."""
+
+_DIALECTS: dict[str, Callable[[URL, float], Dialect]] = {
+    "sqlite": SqliteDialect,
+    "postgresql": PostgresDialect,
+}
+
+
+class Database:
+    """Transactions and snapshots on the tables of ``storage.sql.tables``."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        """Use a dialect; ``open`` is the way in, because the schema must be current first."""
+        self._dialect = dialect
+
+    @classmethod
+    async def open(cls, url: str, *, busy_seconds: float = BUSY_SECONDS) -> Self:
+        """Open a database and bring its schema up to date.
+
+        Several processes may open a fresh database at once: one of them makes the tables.
+
+        Args:
+            url: ``sqlite:////path/of/file.db`` or ``postgresql://user:password@host/database``.
+            busy_seconds: how long a writer waits for another process's transaction.
+
+        Raises:
+            SettingsError: the URL is of neither form, or the file lies on a network share.
+            NewerDatabase: a newer release has changed the tables.
+            DatabaseUnavailable: the file or server is locked, full, damaged or cannot be reached.
+        """
+        database = cls(_dialect_of(url, busy_seconds))
+        with database._translated_errors():
+            await database._dialect.migrate()
+        return database
+
+    @asynccontextmanager
+    async def transaction(self, *, exclusive: bool = True) -> AsyncIterator[AsyncSession]:
+        """A session that may write: it waits for its turn, commits at the end, or rolls back.
+
+        Its first line already runs alone: what it reads stays true, and what it does beside SQL is
+        done while nobody else writes. Never open one inside another, and never wait for a network
+        in one: all writers wait.
+
+        Args:
+            alone: False for a step that needs only the rows it locks (``with_for_update``), by key
+                or passing over those that others hold. On SQLite such steps are alone as well; on
+                PostgreSQL they run beside each other and beside one that is alone.
+
+        Raises:
+            DatabaseUnavailable: locked for longer than a writer waits, full or gone.
+        """
+        with self._translated_errors():
+            async with self._dialect.transaction(exclusive=exclusive) as session:
+                yield session
+
+    @asynccontextmanager
+    async def snapshot(self) -> AsyncIterator[AsyncSession]:
+        """A session that only reads, all of it from one moment; writers do not wait for it.
+
+        Raises:
+            DatabaseUnavailable: the database is gone.
+        """
+        with self._translated_errors():
+            async with self._dialect.snapshot() as session:
+                yield session
+
+    async def aclose(self) -> None:
+        """Let go of the file or the server."""
+        await self._dialect.aclose()
+
+    @contextmanager
+    def _translated_errors(self) -> Iterator[None]:
+        """Turn the driver's infrastructure faults into DatabaseUnavailable and let all others pass."""
+        try:
+            yield
+        except PoolTimeoutError as error:
+            raise DatabaseUnavailable("too much work is waiting for the database") from error
+        except DBAPIError as error:
+            cause = self._dialect.cause(error)
+            if cause is None and error.connection_invalidated:
+                cause = "the connection to the database is gone"
+            if cause is None:
+                raise
+            raise DatabaseUnavailable(cause) from error
+
+
+def _dialect_of(url: str, busy_seconds: float) -> Dialect:
+    """The engine that a URL chooses; no message repeats the URL, which may hold a password."""
+    try:
+        parsed = make_url(url)
+    except (ArgumentError, ValueError):
+        raise SettingsError("DATABASE_URL is not the URL of a database") from None
+    made = _DIALECTS.get(parsed.get_backend_name())
+    if made is None or (made is SqliteDialect and "?" in url):
+        raise SettingsError(
+            "DATABASE_URL must name an SQLite file, as in sqlite:////srv/footnote/footnote.db, "
+            "or a PostgreSQL database, as in postgresql://user:password@host/footnote"
+        )
+    return made(parsed, busy_seconds)

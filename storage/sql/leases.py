@@ -1,0 +1,131 @@
+"""Leases on rows of work: who may do a step, until when, and how a dead worker's step is taken over.
+
+Taking a row raises its fence; every later write compares the fence and the state first, so whoever
+lost the lease can change nothing.
+
+Names this process for its leases, and tells whether another one of this machine is surely dead.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import socket
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
+from uuid import UUID, uuid4
+
+from sqlalchemy import ColumnElement, Select, and_, or_, select
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlmodel import col
+
+from storage.clock import utc_now
+from storage.sql.database import Database
+from storage.sql.tables import PublicationRow, ReadingRow
+
+
+def own_name() -> str:
+    """A name that no other process ever has: machine, process, and a part by chance."""
+    return f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"
+
+
+def is_surely_dead(owner: str) -> bool:
+    """Whether the process of this name ran on this machine and does not any more."""
+    machine, _, process = owner.rpartition(":")[0].rpartition(":")
+    if machine != socket.gethostname() or not process.isdecimal():
+        return False
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+MAX_PAUSE_SECONDS = 30.0
+MAX_WAIT = timedelta(minutes=15)
+"""No engine may ask for a longer one: a wait that ends later was written by a clock that was wrong."""
+_CHANCE = random.SystemRandom()
+
+WorkRow = TypeVar("WorkRow", ReadingRow, PublicationRow)
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right to do one step on one row while its state and fence stay as they are."""
+
+    table: type[ReadingRow] | type[PublicationRow]
+    id: UUID
+    state: str
+    fence: int
+
+
+def pause(tries: int) -> timedelta:
+    """Time to wait after ``tries`` tries: 1 s, then doubling up to half a minute, spread by chance."""
+    seconds = min(MAX_PAUSE_SECONDS, 2.0 ** min(max(tries - 1, 0), 10))
+    return timedelta(seconds=_CHANCE.uniform(seconds / 2, seconds))
+
+
+class Leases:
+    """Takes, renews and checks leases for one owner."""
+
+    def __init__(self, database: Database, owner: str, seconds: float) -> None:
+        """Lease rows to ``owner``, a name no other process uses, for ``seconds`` at a time."""
+        self._database = database
+        self.owner = owner
+        """A name that no other process uses."""
+        self.seconds = seconds
+
+    async def take(
+        self, session: AsyncSession, table: type[WorkRow], query: Select[Any]
+    ) -> tuple[WorkRow, bool] | None:
+        """Lease the first free row of ``query``: (row, whether a dead worker held it), or None."""
+        now = utc_now()
+        free = query.where(self._is_free(table, now)).limit(1).with_for_update(skip_locked=True, of=table)
+        row: WorkRow | None = (await session.execute(free)).scalars().first()
+        if row is None:
+            return None
+        was_abandoned = row.lease_owner is not None
+        self.lease(row)
+        return row, was_abandoned
+
+    def lease(self, row: WorkRow) -> None:
+        """Make a row that this transaction holds ours."""
+        row.fence += 1
+        row.lease_owner = self.owner
+        row.lease_until = utc_now() + timedelta(seconds=self.seconds)
+        row.next_attempt_at = None
+
+    def _is_free(self, table: type[WorkRow], now: datetime) -> ColumnElement[bool]:
+        """Neither leased nor resting; an end so late that nobody can have meant it counts as past."""
+        longest = now + timedelta(seconds=2 * self.seconds)
+        until, attempt = col(table.lease_until), col(table.next_attempt_at)
+        return and_(
+            or_(until.is_(None), until < now, until > longest),
+            or_(attempt.is_(None), attempt <= now, attempt > now + MAX_WAIT),
+        )
+
+    async def renew(self, lease: Lease) -> bool:
+        """Hold the row for longer; False when it is not ours any more and the step must end."""
+        async with self._database.transaction(exclusive=False) as session:
+            table: Any = lease.table
+            row = await held(session, lease, table)
+            if row is not None:
+                row.lease_until = utc_now() + timedelta(seconds=self.seconds)
+            return row is not None
+
+
+async def held(session: AsyncSession, lease: Lease, table: type[WorkRow]) -> WorkRow | None:
+    """The leased row, locked for this transaction; None when another worker or state took it."""
+    query = select(table).filter_by(id=lease.id, fence=lease.fence, state=lease.state)
+    row: WorkRow | None = (await session.execute(query.with_for_update())).scalars().first()
+    return row
+
+
+def release(row: WorkRow, reason: str | None = None, wait: timedelta | None = None) -> None:
+    """Give a row back, to be taken again after ``wait``."""
+    row.lease_owner = row.lease_until = None
+    row.reason = reason
+    row.next_attempt_at = utc_now() + wait if wait else None

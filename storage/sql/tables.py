@@ -1,0 +1,325 @@
+"""The SQL tables: the truth that blobs and index are derived from.
+
+::
+
+    channel <- folder <- document <- version <- publication -> reading -> blob
+    channel <- inbox <- outbox        channel, version <- citation        channel <- notice
+    channel <- turn (turn_table.py)   channel <- question_record (record_table.py)
+
+Only this package sees these classes; callers get the dataclasses of ``models.py``.
+Every step of the journey is a compare-and-set on ``state`` together with ``fence``.
+
+The SQL table of the records that questions leave; ``tables.py`` has all others.
+
+The SQL table of what threads remember; ``tables.py`` has all others.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+from sqlalchemy import JSON, BigInteger, Index, Integer, UniqueConstraint, false, text
+from sqlmodel import Field, SQLModel
+
+from storage.clock import utc_now
+from storage.models import Rung
+from storage.sql.columns import AUTOINCREMENT, LeaseColumns, moment, random_id
+
+
+class QuestionRecordRow(SQLModel, table=True):
+    """How one question was answered; it goes with its channel, and after the time it is kept."""
+
+    __tablename__ = "question_record"
+    __table_args__ = (UniqueConstraint("channel_id", "key"), Index(None, "channel_id", "asked_at"))
+    id: int = Field(default=None, primary_key=True)
+    key: str
+    """Id of the question: one that is answered again has one record."""
+    channel_id: int = Field(foreign_key="channel.id", ondelete="CASCADE")
+    asked_at: datetime = moment(index=True)
+    state: str
+    record: dict[str, Any] = Field(sa_type=JSON)
+
+
+class TurnRow(SQLModel, table=True):
+    """One question of a thread with its answer; it goes with its channel, and after the time it is kept."""
+
+    __tablename__ = "turn"
+    __table_args__ = (Index(None, "channel_id", "thread", "asked_at"),)
+    id: int = Field(default=None, primary_key=True)
+    key: str = Field(unique=True)
+    """Id of the question: one that is answered again is remembered once."""
+    channel_id: int = Field(foreign_key="channel.id", ondelete="CASCADE")
+    thread: str
+    """Within the channel; '' is its running conversation."""
+    question: str
+    standalone: str
+    answer: str
+    versions: list[int] = Field(sa_type=JSON)
+    """Those that the answer cited, for their documents."""
+    asked_at: datetime = moment(index=True)
+
+
+class ChannelRow(SQLModel, table=True):
+    """One conversation scope; installation and conversation are unknown until it first speaks."""
+
+    __tablename__ = "channel"
+    __table_args__ = AUTOINCREMENT
+    id: int = Field(default=None, primary_key=True)
+    tenant: str = Field(unique=True)
+    platform: str
+    installation: str | None = None
+    conversation: str | None = None
+    name: str
+    epoch: int = 1
+    created_at: datetime = moment(default_factory=utc_now)
+
+
+class FolderRow(SQLModel, table=True):
+    """A place that feeds one channel: watched (scans add, replace and delete) or ingested by hand."""
+
+    __tablename__ = "folder"
+    __table_args__ = (UniqueConstraint("channel_id", "location"),)
+    id: int = Field(default=None, primary_key=True)
+    channel_id: int = Field(foreign_key="channel.id", index=True)
+    location: str
+    """Absolute path or URL."""
+    watched: bool
+    origin: str = Field(default="hand", sa_column_kwargs={"server_default": "hand"})
+    """Who wants it: ``inbox`` (a folder of the inbox), ``map`` (folders.toml) or ``hand`` (``ingest``)."""
+    problem: str | None = None
+    """Why the last scan could not trust what it saw; None when all was well."""
+    asked: list[str] | None = Field(default=None, sa_type=JSON)
+    """Ids of the documents whose files vanished at once and whose deletion waits for an admin's word."""
+    approved: list[str] | None = Field(default=None, sa_type=JSON)
+    """Those of ``asked`` that an admin allowed to go; the next scan deletes what is still missing."""
+    passwords: list[str] | None = Field(default=None, sa_type=JSON)
+    """References to the passwords of its PDFs, as the folder map names them; never a password itself."""
+    lease_owner: str | None = None
+    lease_until: datetime | None = moment(default=None)
+    """Only the process that holds the lease scans the folder."""
+    created_at: datetime = moment(default_factory=utc_now)
+
+
+IS_PRESENT = "state != 'deleted'"
+"""Only one document at a time has a file, but any number of deleted ones may have had it."""
+
+
+class DocumentRow(SQLModel, table=True):
+    """One logical file of a channel; ``state``: present, quarantined or deleted."""
+
+    __tablename__ = "document"
+    __table_args__ = (
+        Index(None, "folder_id", "file"),
+        Index(None, "channel_id", "state"),
+        Index(
+            "uq_document_present_file",
+            "folder_id",
+            "file",
+            unique=True,
+            sqlite_where=text(IS_PRESENT),
+            postgresql_where=text(IS_PRESENT),
+        ),
+    )
+    id: UUID = Field(default_factory=uuid4, primary_key=True)
+    channel_id: int = Field(foreign_key="channel.id")
+    folder_id: int = Field(foreign_key="folder.id")
+    file: str
+    """Path inside the folder, with ``/``; a deleted document leaves its name to whoever comes next."""
+    state: str = Field(default="present", index=True)
+    reason: str | None = None
+    """Why the newest bytes of the file could not even be stored: a sentence for an admin."""
+    look: dict[str, Any] | None = Field(default=None, sa_type=JSON)
+    """Size, times and inode when the file was last stored: the same look is not opened again."""
+    deleted_at: datetime | None = moment(default=None)
+    purged_at: datetime | None = moment(default=None)
+    """When a purge began on what only it had: from then on nothing brings it back."""
+    created_at: datetime = moment(default_factory=utc_now)
+
+
+class BlobRow(SQLModel, table=True):
+    """A content that the blob store holds."""
+
+    __tablename__ = "blob"
+    sha256: str = Field(primary_key=True)
+    size: int
+    created_at: datetime = moment(default_factory=utc_now)
+
+
+class VersionRow(SQLModel, table=True):
+    """One content of a document; the highest ``number`` is the newest."""
+
+    __tablename__ = "version"
+    __table_args__ = (UniqueConstraint("document_id", "number"), AUTOINCREMENT)
+    id: int = Field(default=None, primary_key=True)
+    document_id: UUID = Field(foreign_key="document.id", index=True)
+    number: int
+    sha256: str = Field(foreign_key="blob.sha256", index=True)
+    corrected: dict[str, str] | None = Field(default=None, sa_type=JSON)
+    """Metadata as an admin says it is, by field; "" where nothing should be said."""
+    created_at: datetime = moment(default_factory=utc_now)
+
+
+class ReadingRow(LeaseColumns, table=True):
+    """What one generation made of one content; ``state``: waiting, done or failed."""
+
+    __tablename__ = "reading"
+    __table_args__ = (
+        UniqueConstraint("sha256", "generation", "rung"),
+        Index(None, "sha256", "state"),
+        Index("ix_reading_queue", "state", "rung", "generation", "again", "created_at"),
+    )
+    id: UUID = Field(default_factory=uuid4, primary_key=True)
+    sha256: str = Field(foreign_key="blob.sha256")
+    generation: str
+    rung: str
+    state: str = Field(default="waiting")
+    again: bool = Field(default=False, sa_column_kwargs={"server_default": false()})
+    """Another generation's reading of the content answers meanwhile: it waits behind what is new."""
+    locked: bool = Field(default=False, sa_column_kwargs={"server_default": false()})
+    """It failed because no password that is known opens the file: another one may."""
+    title: str = ""
+    pages: int = 0
+    pages_begun: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
+    """While it is on its way, those that are done so far: a lost reading that is made again still answers."""
+    chunks: int = 0
+    figures: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
+    """Pictures and charts, which the index holds behind the chunks."""
+    space: str | None = None
+    """The vector space of a full reading: vectors of two spaces are never compared."""
+    details: dict[str, Any] | None = Field(default=None, sa_type=JSON)
+    """What an admin may want to know: pages without text, hidden words dropped, milliseconds."""
+    created_at: datetime = moment(default_factory=utc_now)
+    done_at: datetime | None = moment(default=None)
+
+
+class PublicationRow(LeaseColumns, table=True):
+    """One reading of one version in one tenant; ``state``: pending, live, retired or removed.
+
+    Its id is what the objects in the index carry. A write whose outcome is unknown retires the row
+    and a new one is made, because an engine may skip a repeated write.
+    """
+
+    __tablename__ = "publication"
+    __table_args__ = (
+        Index(None, "channel_id", "state"),
+        Index(None, "version_id", "state"),
+        Index("ix_publication_queue", "state", "rung", "created_at", "id"),
+    )
+    id: UUID = Field(default_factory=uuid4, primary_key=True)
+    channel_id: int = Field(foreign_key="channel.id")
+    version_id: int = Field(foreign_key="version.id")
+    reading_id: UUID = Field(foreign_key="reading.id", index=True)
+    rung: str = Field(default=Rung.QUICK.value, sa_column_kwargs={"server_default": Rung.QUICK.value})
+    """The reading's: the next one of a rung is found without a look at those of the other."""
+    state: str = Field(default="pending")
+    created_at: datetime = moment(default_factory=utc_now)
+    live_at: datetime | None = moment(default=None)
+    retired_at: datetime | None = moment(default=None)
+
+
+class InboxRow(LeaseColumns, table=True):
+    """A verified event, committed before it is acknowledged; ``state``: waiting, done or failed."""
+
+    __tablename__ = "inbox"
+    __table_args__ = (
+        UniqueConstraint("platform", "event_key"),
+        UniqueConstraint("platform", "message_key"),
+    )
+    id: int = Field(default=None, primary_key=True)
+    platform: str
+    event_key: str
+    """The platform's event id, with its installation."""
+    message_key: str
+    """The message itself: one message may arrive as several events."""
+    channel_id: int = Field(foreign_key="channel.id", index=True)
+    thread: str
+    text: str
+    address: dict[str, Any] = Field(sa_type=JSON)
+    """Where to reply, as the platform's adapter wants it."""
+    state: str = Field(default="waiting", index=True)
+    created_at: datetime = moment(default_factory=utc_now)
+
+
+class OutboxRow(SQLModel, table=True):
+    """The one reply to an inbox row; ``state``: posting, placed or delivered."""
+
+    __tablename__ = "outbox"
+    inbox_id: int = Field(foreign_key="inbox.id", primary_key=True)
+    state: str = Field(default="posting", index=True)
+    message: dict[str, Any] | None = Field(default=None, sa_type=JSON)
+    """The placeholder as the platform names it, once it is known."""
+    answer: dict[str, Any] | None = Field(default=None, sa_type=JSON)
+    created_at: datetime = moment(default_factory=utc_now)
+    delivered_at: datetime | None = moment(default=None)
+
+
+class CitationRow(SQLModel, table=True):
+    """What a source button opens."""
+
+    __tablename__ = "citation"
+    __table_args__ = AUTOINCREMENT
+    id: int = Field(
+        default_factory=random_id, sa_type=BigInteger().with_variant(Integer, "sqlite"), primary_key=True
+    )
+    """By chance, not counted: a database restored from a backup must not give an old link's id again."""
+    channel_id: int = Field(foreign_key="channel.id", index=True)
+    version_id: int = Field(foreign_key="version.id", index=True)
+    page: int
+    quote: str
+    boxes: list[list[float]] = Field(sa_type=JSON)
+    created_at: datetime = moment(default_factory=utc_now)
+
+
+class NoticeRow(SQLModel, table=True):
+    """Something that people should be told once; ``state``: waiting, posting, posted, kept or dropped.
+
+    A kept one is shown in the console only, a dropped one nowhere.
+    """
+
+    __tablename__ = "notice"
+    __table_args__ = (Index(None, "state", "channel_id", "created_at"),)
+    id: int = Field(default=None, primary_key=True)
+    kind: str
+    """``live`` (a version answers for the first time), ``failed`` (a file cannot be read), ``folder``."""
+    key: str | None = Field(default=None, unique=True)
+    """What it tells, for what is told only once."""
+    channel_id: int = Field(foreign_key="channel.id", index=True)
+    """Whose documents it is about."""
+    folder_id: int | None = Field(default=None, foreign_key="folder.id")
+    document_id: UUID | None = Field(default=None, foreign_key="document.id")
+    version_id: int | None = Field(default=None, foreign_key="version.id")
+    text: str | None = None
+    """What happened, when the tables do not tell: a sentence for an admin."""
+    questions: list[str] | None = Field(default=None, sa_type=JSON)
+    """Questions that were tried and that the version answers."""
+    state: str = Field(default="waiting")
+    batch: str | None = Field(default=None, index=True)
+    """The message that tells it together with others."""
+    told_in: int | None = Field(default=None, foreign_key="channel.id")
+    """The channel of that message."""
+    lease_until: datetime | None = moment(default=None)
+    """Until then the process that made the batch tells it."""
+    created_at: datetime = moment(default_factory=utc_now)
+    posted_at: datetime | None = moment(default=None)
+
+
+class CachedVectorRow(SQLModel, table=True):
+    """A vector that was already paid for: the same text is never embedded twice in one space."""
+
+    __tablename__ = "cached_vector"
+    space: str = Field(primary_key=True)
+    text_hash: str = Field(primary_key=True)
+    """BLAKE2b-128 of the text, in hexadecimal digits."""
+    vector: bytes
+    """float32, little-endian."""
+    used_at: datetime = moment(default_factory=utc_now, index=True)
+
+
+class FactRow(SQLModel, table=True):
+    """A fact about this home that must not change unnoticed, such as its embedder."""
+
+    __tablename__ = "fact"
+    name: str = Field(primary_key=True)
+    value: str

@@ -1,0 +1,251 @@
+"""Opens what a home's settings choose: SQL and files, embedder, index, PDF process.
+
+Each ``open_...`` is an async context manager: what it opens it closes, in reverse order. SDKs that take
+long to import are imported where they are chosen. A home keeps the index that its documents are in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from sqlalchemy import select
+from sqlmodel import col
+
+from storage.chat.channels import Channels
+from storage.chat.citations import Citations
+from storage.chat.glossary import GLOSSARY_NAME, GlossaryFile
+from storage.chat.notifications import Notices
+from storage.chat.thread_memory import ThreadMemory
+from storage.chat.traces import QuestionRecords
+from storage.documents.catalog import Catalog
+from storage.embeddings.base import Embedder, space_of
+from storage.errors import ChangedIndex, IndexUnavailable, SettingsError
+from storage.files.blobs import Blobs
+from storage.files.reading_files import ReadingFiles
+from storage.folders.folders import Folders
+from storage.folders.passwords import FolderPasswords
+from storage.index.base import Index
+from storage.index.embedded.index import EmbeddedIndex
+from storage.models import Rung, TenantName
+from storage.pdf.pdf_process import PdfProcess
+from storage.queues.reading_repair import RepairingReadings
+from storage.settings import StorageSettings
+from storage.sql.database import Database
+from storage.sql.tables import FactRow
+
+if TYPE_CHECKING:
+    from storage.index.weaviate.index import WeaviateIndex
+
+MAX_REST_SECONDS = 30.0
+"""Longest pause between two tries to reach a Weaviate server."""
+_EMBEDDER = "embedder"
+"""Written by the first release only."""
+_INDEX = "index"
+_ADDRESS = "index address"
+_log = logging.getLogger(__name__)
+
+
+async def first_space(database: Database) -> str | None:
+    """The space of vectors that were written before spaces had names; None when there are none.
+
+    The first release held a home to one embedder, and wrote down which.
+    """
+    async with database.snapshot() as session:
+        fact = await session.get(FactRow, _EMBEDDER)
+    return space_of(fact.value) if fact else None
+
+
+class NamedIndex(Protocol):
+    """An index that can be told from every other one."""
+
+    @property
+    def identity(self) -> str:
+        """Changes when the index is another one, or was emptied."""
+
+    async def tenants(self) -> set[TenantName]:
+        """Every tenant there is."""
+
+
+async def require_same_index(database: Database, index: NamedIndex, address: str) -> None:
+    """Keep which index this home's documents were published to, and refuse another one.
+
+    One that was emptied where it stands is taken again: the reconciler publishes everything anew.
+
+    Args:
+        database: the home's.
+        index: the one that is configured.
+        address: where it is, as the settings say.
+
+    Raises:
+        ChangedIndex: it is at another place, or holds another home's documents: ours are not there.
+        IndexUnavailable: it does not answer.
+    """
+    held = await _keep_facts(database, {_INDEX: index.identity, _ADDRESS: address})
+    if held[_INDEX] == index.identity:
+        return
+    if held[_ADDRESS] != address or await index.tenants():
+        raise ChangedIndex(
+            "this home's documents are in another index than the one WEAVIATE_URL chooses now: set "
+            "WEAVIATE_URL back, or start with an empty FOOTNOTE_HOME and the same inbox"
+        )
+    _log.warning("the index was emptied: everything is published to it again")
+    async with database.transaction() as session:
+        await session.merge(FactRow(name=_INDEX, value=index.identity))
+
+
+async def _keep_facts(database: Database, values: dict[str, str]) -> dict[str, str]:
+    """The values that facts have; the first ones given stay."""
+    query = select(FactRow).where(col(FactRow.name).in_(values))
+    async with database.snapshot() as session:
+        held = {fact.name: fact.value for fact in await session.scalars(query)}
+    if held.keys() == values.keys():
+        return held
+    async with database.transaction() as session:
+        held = {fact.name: fact.value for fact in await session.scalars(query)}
+        session.add_all(FactRow(name=name, value=value) for name, value in values.items() if name not in held)
+    return values | held
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """What is kept: SQL and files."""
+
+    settings: StorageSettings
+    database: Database
+    channels: Channels
+    catalog: Catalog
+    citations: Citations
+    memory: ThreadMemory
+    records: QuestionRecords
+    blobs: Blobs
+    files: ReadingFiles
+    readings: RepairingReadings
+    folders: Folders
+    passwords: FolderPasswords
+    glossary: GlossaryFile
+    notices: Notices
+
+
+@asynccontextmanager
+async def open_stores(settings: StorageSettings, last_rung: Rung = Rung.FULL) -> AsyncIterator[Stores]:
+    """Open SQL and files, and nothing that takes long.
+
+    Args:
+        settings: the home, and where its SQL is.
+        last_rung: the rung at which reading stops; the catalog calls a document finished there.
+
+    Raises:
+        StorageError: they cannot be opened; the message says what to do.
+    """
+    home = settings.home_path
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    url = settings.database_url
+    database = await Database.open(url.get_secret_value() if url else f"sqlite:///{home / 'footnote.db'}")
+    files = ReadingFiles(home / "readings")
+    async with contextlib.aclosing(database):
+        yield Stores(
+            settings,
+            database,
+            Channels(database),
+            Catalog(database, last_rung),
+            Citations(database),
+            ThreadMemory(database, settings.memory_days),
+            QuestionRecords(database, settings.record_days),
+            Blobs(home / "blobs"),
+            files,
+            RepairingReadings(files, database),
+            Folders(database),
+            FolderPasswords(database, settings.password_references),
+            GlossaryFile(home / GLOSSARY_NAME),
+            Notices(database),
+        )
+
+
+@asynccontextmanager
+async def open_embedder(settings: StorageSettings, key: str | None) -> AsyncIterator[Embedder]:
+    """The embedder that the settings choose: an endpoint's, reached with ``key``, or one of our own.
+
+    Raises:
+        EngineStartError: the files of our own are missing.
+        SettingsError: the settings do not say enough of the endpoint.
+    """
+    embedder = await asyncio.to_thread(_load_embedder, settings, key)
+    async with contextlib.aclosing(embedder):
+        yield embedder
+
+
+def _load_embedder(settings: StorageSettings, key: str | None) -> Embedder:
+    if settings.embed_model is None and settings.embed_base_url is None:
+        from storage.embeddings.onnx_embedder import BundledEmbedder
+
+        return BundledEmbedder.load(settings.embedder, settings.embed_threads)
+    if settings.embedder is not None:
+        raise SettingsError("FOOTNOTE_EMBEDDER and FOOTNOTE_EMBED_MODEL: choose one of them")
+    from storage.embeddings.openai_embedder import EndpointEmbedder
+
+    return EndpointEmbedder.connect(settings, key)
+
+
+@asynccontextmanager
+async def open_index(stores: Stores, *, patiently: bool = False) -> AsyncIterator[Index]:
+    """Open the index that WEAVIATE_URL chooses, and hold the home to it; never another one instead.
+
+    Args:
+        patiently: wait for a server that does not answer yet, and say so, instead of failing.
+
+    Raises:
+        IndexUnavailable: the server does not answer.
+        EngineStartError: our own Weaviate cannot be started.
+        ChangedIndex: the home's documents are in another index.
+    """
+    async with AsyncExitStack() as stack:
+        first = await first_space(stores.database)
+        index = await _connect(stores.settings, first, stack, patiently)
+        await stack.enter_async_context(contextlib.aclosing(index))
+        address = stores.settings.weaviate_url or "in the home"
+        await require_same_index(stores.database, index, address)
+        yield index
+
+
+async def _connect(
+    settings: StorageSettings, first: str | None, stack: AsyncExitStack, patiently: bool
+) -> EmbeddedIndex | WeaviateIndex:
+    if settings.weaviate_url is None:
+        return EmbeddedIndex(settings.home_path / "index", settings.index_timeout, first)
+    from storage.index.weaviate.index import WeaviateIndex
+    from storage.index.weaviate.server import WeaviateServer
+
+    url, key, port = settings.weaviate_url, settings.weaviate_api_key, settings.weaviate_grpc_port
+    timeout = settings.index_timeout
+    if url == "embedded":
+        server = await WeaviateServer.start_or_attach(settings.home_path, settings.weaviate_binary)
+        stack.push_async_callback(server.stop)
+        index = await WeaviateIndex.connect(server.url, server.api_key, server.grpc_port, timeout, first)
+        server.on_return, index.is_ours_alone = index.note_outage, True
+        return index
+    secret = key.get_secret_value() if key else None
+    rest = 1.0
+    while True:
+        try:
+            return await WeaviateIndex.connect(url, secret, port, timeout, first)
+        except IndexUnavailable as error:
+            if not patiently:
+                raise
+            _log.warning("%s; trying again in %g s", error, rest)
+        await asyncio.sleep(rest)
+        rest = min(2 * rest, MAX_REST_SECONDS)
+
+
+@asynccontextmanager
+async def open_pdf_process(stores: Stores, *, readers: int) -> AsyncIterator[PdfProcess]:
+    """The limited children that open PDFs, ``readers`` files at the same time."""
+    pdf = PdfProcess(stores.settings, stores.passwords, readers=readers)
+    async with contextlib.aclosing(pdf):
+        await pdf.start()
+        yield pdf

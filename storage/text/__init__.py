@@ -1,0 +1,1 @@
+"""Analyzer, sentences, token counts, word boxes."""

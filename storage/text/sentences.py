@@ -1,0 +1,187 @@
+"""Splits a passage into what can be quoted by itself: sentences, list items, and rows of tables or forms.
+
+The reader's text has one newline between the lines of a block and two between blocks. The cells of a row
+are parted by two blanks, or by the bars of a Markdown table, whose outer ones belong to no unit.
+
+What may be quoted from a passage: sentences, rows, list items with their lead-in, whole short lists.
+
+Reading gives each of these a vector, and the answerer that quotes looks it up by its place in the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+
+_LINE = re.compile(r"[^\n]+")
+_CELLS = re.compile(r"\S(?: {2,}| \| )\S")
+_RULE = re.compile(r"-{3,}(?: \| -{3,})*")
+_ITEM = re.compile(
+    r"[•▪◦●○*–-]\s|\(?(?:\d{1,2}|[a-zA-Z]|[ivx]{1,4})[.)]\s|(?:step|note|warning|caution)\b", re.I
+)
+_LABEL = re.compile(r"[^\W\d_][^:.!?\n]{0,48}:(?:\s|$)")
+_CLOSED = re.compile(r"[.!?:;][\"'”’)\]]*$")
+_SENTENCE_END = re.compile(r"[.!?][\"'”’)\]]*\s+(?=[\"'“‘(\[]?[^\W_a-zß-öø-ÿ])")
+_ABBREVIATED = re.compile(
+    r"(?:\b(?:mr|mrs|ms|dr|prof|st|vs|etc|approx|fig|no|sec|inc|ltd|co|dept|e\.g|i\.e|cf|al|a\.m|p\.m)|\b[A-Z]"
+    r"|\b[A-Za-z]\.[A-Za-z])\.$",
+    re.IGNORECASE,
+)
+_MAX_ABBREVIATION_CHARS = 10
+"""No match of it is longer; the dots count."""
+_NUMBER_ALONE = re.compile(r"\W*\d{1,2}\.")
+
+
+@dataclass(frozen=True, slots=True)
+class TextUnit:
+    """text[start:end] says one thing."""
+
+    start: int
+    end: int
+    is_row: bool
+    """A row of a table or form, such as ``Effective date:  2024-01-15``."""
+    lead: tuple[int, int] | None = None
+    """(start, end) of the sentence with a colon that introduces this one."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    start: int
+    end: int
+    text: str
+    opens_block: bool
+    is_row: bool
+
+
+def split_units(text: str) -> list[TextUnit]:
+    """All units of a text in order; together they hold every word of it.
+
+    What ends in a colon introduces the line below it, and all items of a list there.
+    """
+    found: list[TextUnit] = []
+    lead: tuple[int, int] | None = None
+    for lines in _segments(text):
+        is_item = _ITEM.match(lines[0].text) is not None
+        follows = bool(found) and (found[-1].start, found[-1].end) == lead and not lines[0].is_row
+        units = list(_split_segment(text, lines, lead if is_item or follows else None))
+        found += units
+        if lines[-1].text.endswith(":"):
+            lead = None if _CELLS.search(lines[-1].text) else (units[-1].start, units[-1].end)
+        elif not (is_item or follows):
+            lead = None
+    return found
+
+
+def sentence_starts(text: str) -> list[int]:
+    """Where units begin."""
+    return [unit.start for unit in split_units(text)]
+
+
+def _segments(text: str) -> Iterator[list[_Line]]:
+    """Runs of lines in which one sentence may go on from line to line."""
+    segment: list[_Line] = []
+    for line in _lines(text):
+        if segment and _breaks(segment[-1], line):
+            yield segment
+            segment = []
+        segment.append(line)
+    if segment:
+        yield segment
+
+
+def _lines(text: str) -> Iterator[_Line]:
+    before = 0
+    for match in _LINE.finditer(text):
+        stripped = match[0].strip().strip(" |")
+        if stripped and not _RULE.fullmatch(stripped):
+            start = match.start() + match[0].index(stripped[0])
+            is_row = _CELLS.search(stripped) is not None or _LABEL.match(stripped) is not None
+            opens_block = text.count("\n", before, start) > 1
+            yield _Line(start, start + len(stripped), stripped, opens_block, is_row)
+            before = start + len(stripped)
+
+
+def _breaks(above: _Line, below: _Line) -> bool:
+    """Whether no sentence runs from one line into the next."""
+    goes_on = below.text[0].islower() and not _CLOSED.search(above.text)
+    if below.opens_block or _ITEM.match(below.text):
+        return not goes_on or _ITEM.match(below.text) is not None
+    if above.is_row or below.is_row:
+        return not goes_on
+    is_short = len(above.text) < 0.6 * len(below.text) and not goes_on
+    return above.text.endswith(":") or is_short
+
+
+def _split_segment(text: str, lines: list[_Line], lead: tuple[int, int] | None) -> Iterator[TextUnit]:
+    start, end = lines[0].start, lines[-1].end
+    is_row = len(lines) == 1 and lines[0].is_row
+    for match in _SENTENCE_END.finditer(text, start, end):
+        closed = match.start() + len(match[0].rstrip())
+        if not _is_abbreviated(text, start, closed):
+            yield TextUnit(start, closed, is_row, lead)
+            start = match.end()
+    yield TextUnit(start, end, is_row, lead)
+
+
+def _is_abbreviated(text: str, start: int, end: int) -> bool:
+    """Whether the dot that ends text[start:end] ends no sentence."""
+    is_number = _NUMBER_ALONE.fullmatch(text, start, end) is not None
+    return is_number or _ABBREVIATED.search(text, max(start, end - _MAX_ABBREVIATION_CHARS), end) is not None
+
+
+SPLITTER = "quotables-1"
+"""Raise it when other parts of a text may be quoted: every reading is then made again. Until it is, what
+has no vector gets one when a question comes upon it."""
+
+MAX_LIST_WORDS = 80
+"""Words of a list, or of an item with its lead-in, that are still quoted together."""
+
+_EMPTY_LABELS = re.compile(r"(?:[^:\n]{1,60}:[_.…\s-]*)+")
+_RUNNING_HEAD = re.compile(r"(?:page:? )?\d+ (?:of|/) \d+\b.{0,40}", re.IGNORECASE)
+_CONTENTS_LINE = re.compile(r"(?:\. ?){4,}|^\d+(?:\.\d+)*\s+\D+\s{2}\d+$")
+
+
+@dataclass(frozen=True, slots=True)
+class Quotable:
+    """text[start:end] can stand by itself as an answer."""
+
+    start: int
+    end: int
+    text: str
+    is_row: bool
+
+
+def quotables(text: str) -> Iterator[Quotable]:
+    """Everything quotable in order; empty fields, bare lead-ins and lines of a table of contents are not."""
+    found = split_units(text)
+    leads = {unit.lead for unit in found}
+    for lead, units in groupby(found, key=lambda unit: unit.lead):
+        items = list(units)
+        if lead and (whole := _fitting(text, lead[0], items)):
+            yield whole
+        for unit in items:
+            if (unit.start, unit.end) not in leads and _says_something(text[unit.start : unit.end]):
+                yield _introduced(text, unit)
+
+
+def _says_something(text: str) -> bool:
+    is_frame = _EMPTY_LABELS.fullmatch(text) or _RUNNING_HEAD.fullmatch(text)
+    return any(map(str.isalpha, text)) and not is_frame and not _CONTENTS_LINE.search(text)
+
+
+def _fitting(text: str, start: int, items: list[TextUnit]) -> Quotable | None:
+    """The list from its lead-in to the last item that still fits."""
+    ends = [item.end for item in items if _is_short(text[start : item.end])]
+    return Quotable(start, ends[-1], text[start : ends[-1]], is_row=False) if ends else None
+
+
+def _introduced(text: str, unit: TextUnit) -> Quotable:
+    """An item that follows its lead-in at a short distance is quoted with it."""
+    start = unit.lead[0] if unit.lead and _is_short(text[unit.lead[0] : unit.end]) else unit.start
+    return Quotable(start, unit.end, text[start : unit.end], unit.is_row and start == unit.start)
+
+
+def _is_short(text: str) -> bool:
+    return len(text.split()) <= MAX_LIST_WORDS

@@ -1,0 +1,120 @@
+"""Counts the word pieces of a text as the bundled encoder cuts it, without loading the encoder itself.
+
+A WordPiece tokenizer never looks beyond a word (Schuster and Nakajima, "Japanese and Korean voice
+search", 2012), so each word is cut once and remembered: a chunker measures the same words over and over.
+
+Where the files lie that ``make install`` brings and nothing downloads at run time.
+
+Counts tokens with cl100k_base, the one unit of chunks, budgets and markers; never downloads.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import sys
+from binascii import a2b_base64
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import tiktoken
+from tokenizers import Tokenizer
+
+from storage.errors import EngineStartError
+
+MODEL, TOKENIZER, VOCABULARY = "model.onnx", "tokenizer.json", "cl100k_base.tiktoken"
+
+
+def bundled_folder() -> Path:
+    """The folder of the bundled files, inside the environment this program runs in."""
+    return Path(sys.prefix) / "share" / "footnote"
+
+
+def bundled(name: str) -> Path:
+    """The bundled file of this name.
+
+    Raises:
+        EngineStartError: it is not there.
+    """
+    path = bundled_folder() / name
+    if not path.is_file():
+        raise EngineStartError(f"{path} is missing; run `make install`")
+    return path
+
+
+_PATTERN = (
+    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+"
+    r"|\s++$|\s*[\r\n]|\s+(?!\S)|\s"
+)
+
+
+def count_tokens(text: str) -> int:
+    """Tokens of ``text``; marks such as ``<|endoftext|>`` count as the plain text they are.
+
+    Raises:
+        EngineStartError: the bundled vocabulary is missing.
+    """
+    return len(_encoding().encode_ordinary(text))
+
+
+def cut_tokens(text: str, limit: int) -> str:
+    """The beginning of ``text`` that is at most ``limit`` tokens; a character cut in two is left out."""
+    encoding = _encoding()
+    tokens = encoding.encode_ordinary(text)
+    return text if len(tokens) <= limit else encoding.decode(tokens[:limit], errors="ignore")
+
+
+@functools.cache
+def _encoding() -> tiktoken.Encoding:
+    """cl100k_base from the bundled file: tiktoken itself would fetch it at its first use."""
+    words = bundled(VOCABULARY).read_bytes().split()  # a token and its rank, by turns
+    ranks = dict(zip(map(a2b_base64, words[::2]), map(int, words[1::2]), strict=True))
+    return tiktoken.Encoding("cl100k_base", pat_str=_PATTERN, mergeable_ranks=ranks, special_tokens={})
+
+
+SPECIAL = 2
+"""The pieces that stand around every text."""
+
+MAX_CACHED_CHARS = 40
+MAX_CACHED_WORDS = 100_000
+_WORD = re.compile(r"[\S\x0b\x0c\x1c-\x1f\x85]+")  # these are no spaces to the tokenizer: it drops them
+
+
+@dataclass(frozen=True, slots=True)
+class PieceCounter:
+    """Counts with the tokenizer in a file."""
+
+    file: Path
+
+    def __call__(self, text: str) -> int:
+        """Word pieces of ``text``, the special ones included."""
+        return SPECIAL + sum(map(_counts(self.file).__getitem__, _WORD.findall(text)))
+
+
+def open_tokenizer(data: bytes) -> Tokenizer:
+    """A tokenizer that neither pads nor cuts, which as shipped it does at 128 pieces."""
+    tokenizer = Tokenizer.from_buffer(data)
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer
+
+
+class _Counts(dict[str, int]):
+    """Word -> its pieces, cut when first asked for; filled anew when it has grown too large."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+
+    def __missing__(self, word: str) -> int:
+        count = len(self._tokenizer.encode(word, add_special_tokens=False).ids)
+        if len(word) <= MAX_CACHED_CHARS:
+            if len(self) >= MAX_CACHED_WORDS:
+                self.clear()
+            self[word] = count
+        return count
+
+
+@cache
+def _counts(file: Path) -> _Counts:
+    return _Counts(open_tokenizer(file.read_bytes()))

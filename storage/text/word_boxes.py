@@ -1,0 +1,151 @@
+"""The offset -> box map of a text, packed: half of what a reading keeps, and most of what it would cost.
+
+From a range of a text to the rectangles it covers on paper, through the text's own offset -> box map.
+"""
+
+from __future__ import annotations
+
+import base64
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from operator import attrgetter
+from typing import overload
+
+from storage.models import Box, PlacedWord
+
+
+def rectangles(words: Sequence[PlacedWord], start: int, end: int) -> dict[int, list[Box]]:
+    """The words that text[start:end] touches, page -> one box per line, in the order of the text."""
+    boxes: dict[int, list[Box]] = {}
+    for (page, _), line in groupby(_within(words, start, end), key=lambda word: (word.page, word.line)):
+        boxes.setdefault(page, []).append(_around([word.box for word in line]))
+    return boxes
+
+
+def main_page(words: Sequence[PlacedWord], start: int, end: int) -> int:
+    """The page that holds most of the characters of text[start:end]; the earlier one of two equals.
+
+    Raises:
+        ValueError: no word stands in that range.
+    """
+    shares: dict[int, int] = {}
+    for word in _within(words, start, end):
+        shares[word.page] = shares.get(word.page, 0) + min(end, word.end) - max(start, word.start)
+    if not shares:
+        raise ValueError("no word stands in that range")
+    return max(shares, key=lambda page: (shares[page], -page))
+
+
+def _within(words: Sequence[PlacedWord], start: int, end: int) -> list[PlacedWord]:
+    """Words, which are in the order of the text, of which at least one character lies in [start, end)."""
+    first = bisect_right(words, start, key=attrgetter("end"))
+    last = bisect_left(words, end, lo=first, key=attrgetter("start"))
+    return list(words[first:last])
+
+
+def _around(boxes: Sequence[Box]) -> Box:
+    """The smallest box that holds them all."""
+    lefts, tops, rights, bottoms = zip(*boxes, strict=True)
+    return Box(min(lefts), min(tops), max(rights), max(bottoms))
+
+
+SCALE = 10_000
+"""Boxes are kept as fractions of the displayed page times this."""
+WIDTH = 8
+"""Whole numbers of a word: start, end, page, line, x0, y0, x1, y1."""
+
+
+class WordMap(Sequence[PlacedWord]):
+    """The words of a text in order; equal to any sequence of the same words."""
+
+    __slots__ = ("_flat", "_offsets")
+
+    def __init__(self, flat: array[int] | None = None) -> None:
+        """``flat`` holds ``WIDTH`` numbers a word.
+
+        Raises:
+            ValueError: it breaks off in the middle of a word.
+        """
+        self._flat = array("i") if flat is None else flat
+        if len(self._flat) % WIDTH:
+            raise ValueError("a word map breaks off in the middle of a word")
+        self._offsets: tuple[array[int], array[int]] | None = None
+
+    @classmethod
+    def of(cls, words: Iterable[PlacedWord]) -> WordMap:
+        """The map of these words; boxes are kept to a ten-thousandth of the page."""
+        if isinstance(words, cls):
+            return words
+        flat = array("i")
+        for start, end, page, line, box in words:
+            flat.extend((start, end, page, line, *(round(side * SCALE) for side in box)))
+        return cls(flat)
+
+    @classmethod
+    def from_text(cls, text: str) -> WordMap:
+        """What ``to_text`` made.
+
+        Raises:
+            ValueError: it did not make this.
+        """
+        flat = array("i")
+        flat.frombytes(base64.b64decode(text, validate=True))
+        return cls(flat)
+
+    def to_text(self) -> str:
+        """The map as letters and digits, in this machine's byte order."""
+        return base64.b64encode(self._flat.tobytes()).decode()
+
+    def within(self, start: int, end: int, shift: int = 0) -> WordMap:
+        """The words that text[start:end] touches, as far as they lie in it; offsets move by ``shift``."""
+        if self._offsets is None:
+            self._offsets = self._flat[0::WIDTH], self._flat[1::WIDTH]
+        starts, ends = self._offsets
+        flat = self._flat[bisect_right(ends, start) * WIDTH : bisect_left(starts, end) * WIDTH]
+        if flat:
+            flat[0], flat[1 - WIDTH] = max(flat[0], start), min(flat[1 - WIDTH], end)
+        if shift:
+            for column in (0, 1):
+                flat[column::WIDTH] = array("i", [offset + shift for offset in flat[column::WIDTH]])
+        return WordMap(flat)
+
+    @classmethod
+    def joined(cls, maps: Iterable[WordMap]) -> WordMap:
+        """One map after the other."""
+        flat = array("i")
+        for one in maps:
+            flat.extend(one._flat)
+        return cls(flat)
+
+    def __len__(self) -> int:
+        return len(self._flat) // WIDTH
+
+    def __iter__(self) -> Iterator[PlacedWord]:
+        for start, end, page, line, x0, y0, x1, y1 in zip(*[iter(self._flat)] * WIDTH, strict=True):
+            yield PlacedWord(start, end, page, line, Box(x0 / SCALE, y0 / SCALE, x1 / SCALE, y1 / SCALE))
+
+    @overload
+    def __getitem__(self, index: int) -> PlacedWord: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[PlacedWord]: ...
+
+    def __getitem__(self, index: int | slice) -> PlacedWord | Sequence[PlacedWord]:
+        if isinstance(index, slice):
+            rows = range(len(self))[index]
+            is_run = rows.step == 1
+            return (
+                WordMap(self._flat[rows.start * WIDTH : rows.stop * WIDTH]) if is_run else tuple(self)[index]
+            )
+        at = range(len(self))[index] * WIDTH
+        (word,) = WordMap(self._flat[at : at + WIDTH])
+        return word
+
+    __hash__ = None  # type: ignore[assignment]  # equal to tuples, which have a hash of their own
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, WordMap):
+            return self._flat == other._flat
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)

@@ -1,0 +1,44 @@
+"""Commands start anew, too: the journeys fork theirs from a process that has imported all of them."""
+
+from __future__ import annotations
+
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import bot.cli
+
+FOOTNOTE = Path(sys.executable).with_name("footnote")
+COMMANDS = [one.name for one in pkgutil.iter_modules(bot.cli.__path__, "bot.cli.")]
+
+
+@pytest.mark.parametrize("module", [*COMMANDS, "bot.bootstrap", "ingestion.compute_program"])
+def test_a_module_needs_no_other_to_be_imported_first(module: str) -> None:
+    """Shows that nothing imports in a circle, whichever command comes first."""
+    subprocess.run([sys.executable, "-c", f"import {module}"], check=True)
+
+
+@pytest.mark.parametrize(
+    ("module", "loaded"),
+    [
+        ("storage.pdf.child.text_job", []),
+        ("storage.pdf.child.ocr_job", []),
+        ("storage.pdf.child.layout_job", ["pymupdf.layout", "pymupdf4llm"]),
+    ],
+)
+def test_only_the_layout_program_loads_layout_helpers(module: str, loaded: list[str]) -> None:
+    """Shows that the other readers start without what PyMuPDF would import for them by itself."""
+    helpers = "[name for name in ('pymupdf.layout', 'pymupdf4llm') if sys.modules.get(name)]"
+    program = f"import {module}, sys; print({helpers})"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == f"{loaded}\n"
+
+
+def test_the_installed_command_runs_by_itself(tmp_path: Path) -> None:
+    """Shows that the program's entry point is there, and that a command finds all it needs."""
+    environment = {"FOOTNOTE_HOME": str(tmp_path)}
+    done = subprocess.run([FOOTNOTE, "channels", "--json"], env=environment, capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")

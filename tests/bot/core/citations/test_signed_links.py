@@ -1,0 +1,197 @@
+"""Link tokens: what we signed opens, everything else is forged, and links end when they should."""
+
+import base64
+import json
+import stat
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from threading import Barrier, Thread
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.core.citations.signed_links import KeyRing, LinkClaims, Links
+from bot.core.errors import LinkEnded, LinkForged
+from storage.models import Channel, ChannelKey, CitationRecord, Platform
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+WEEK = timedelta(days=7)
+KEY = ChannelKey(Platform.LOCAL, "", "alpha")
+CHANNEL = Channel(3, KEY.tenant, KEY.platform, "alpha", epoch=2)
+CITATION = CitationRecord(11, 3, 5, 12, "backups run daily at 2:00 AM", (), NOW)
+
+MakeLinks = Callable[..., Links]
+
+
+@pytest.fixture(scope="module")
+def ring(tmp_path_factory: pytest.TempPathFactory) -> KeyRing:
+    """A key ring that the tests of this module share."""
+    return KeyRing(tmp_path_factory.mktemp("home") / "link_keys.json")
+
+
+@pytest.fixture(scope="module")
+def links(ring: KeyRing) -> Links:
+    """Links whose clock stands still."""
+    return Links(ring, "https://docs.example.org/foot/", WEEK, lambda: NOW)
+
+
+@pytest.fixture(scope="module")
+def token(links: Links) -> str:
+    """The token of one link."""
+    return links.page_url(CHANNEL, CITATION).rpartition("/")[2]
+
+
+def test_a_link_says_what_was_signed(links: Links, token: str) -> None:
+    """What a link opens comes back exactly, and expires a week later."""
+    expires = int((NOW + WEEK).timestamp())
+    assert links.read(token) == LinkClaims(3, 5, 12, 11, expires, epoch=2)
+
+
+def test_a_link_is_the_public_address_and_a_token_without_padding(links: Links, token: str) -> None:
+    """The token stands in the path, in URL-safe characters only."""
+    assert links.page_url(CHANNEL, CITATION) == f"https://docs.example.org/foot/v/{token}"
+    assert len(token) == 112
+    assert token.replace("-", "").replace("_", "").isalnum()
+
+
+def test_a_button_may_open_the_pdf_itself(ring: KeyRing, token: str) -> None:
+    """The setting makes the PDF at the cited page the button's target, and the viewer is still known."""
+    links = Links(ring, "https://docs.example.org/foot", WEEK, lambda: NOW, "pdf")
+    url = links.page_url(CHANNEL, CITATION)
+    assert url == f"https://docs.example.org/foot/v/{token}/file.pdf#page=12"
+    assert links.viewer_path(url) == f"/v/{token}"
+
+
+def test_a_token_names_nothing_of_the_document(token: str) -> None:
+    """The quote stays in SQL: no word of it is in the token's bytes."""
+    assert b"backups" not in base64.urlsafe_b64decode(token)
+
+
+@given(bit=st.integers(0, 84 * 8 - 1))
+def test_a_token_with_any_bit_flipped_is_forged(links: Links, token: str, bit: int) -> None:
+    """The signature covers every bit, its own included."""
+    data = bytearray(base64.urlsafe_b64decode(token))
+    data[bit // 8] ^= 1 << bit % 8
+    with pytest.raises(LinkForged):
+        links.read(base64.urlsafe_b64encode(data).decode())
+
+
+@given(place=st.integers(0, 111), character=st.characters())
+def test_a_token_with_any_character_changed_is_forged(
+    links: Links, token: str, place: int, character: str
+) -> None:
+    """There is one text for a token: no other spelling of it opens anything."""
+    changed = token[:place] + character + token[place + 1 :]
+    if changed != token:
+        with pytest.raises(LinkForged):
+            links.read(changed)
+
+
+@given(length=st.integers(0, 111), padding=st.sampled_from(["", "=", "==", "A", "\n", "%00", "\u212a"]))
+def test_a_token_cut_short_or_padded_is_forged(links: Links, token: str, length: int, padding: str) -> None:
+    """Neither less than a token nor more than one is a token."""
+    for changed in (token[:length] + padding, token[length + 1 :] + padding, token + (padding or "=")):
+        with pytest.raises(LinkForged):
+            links.read(changed)
+
+
+@given(
+    garbage=st.text()
+    | st.binary(min_size=84, max_size=84).map(lambda b: base64.urlsafe_b64encode(b).decode())
+)
+def test_garbage_of_any_kind_is_forged(links: Links, garbage: str) -> None:
+    """Any text, and any bytes of a token's length, are refused in the one way."""
+    with pytest.raises(LinkForged):
+        links.read(garbage)
+
+
+@given(cut=st.integers(1, 83))
+def test_halves_of_two_good_tokens_make_a_forged_one(links: Links, token: str, cut: int) -> None:
+    """Nothing can be carried over from one link to another."""
+    other = links.page_url(CHANNEL, CitationRecord(99, 3, 6, 40, "", (), NOW)).rpartition("/")[2]
+    first, second = base64.urlsafe_b64decode(token), base64.urlsafe_b64decode(other)
+    swapped = first[:cut] + second[cut:]
+    if swapped not in (first, second):
+        with pytest.raises(LinkForged):
+            links.read(base64.urlsafe_b64encode(swapped).decode())
+
+
+def test_the_standard_alphabet_is_no_second_spelling(ring: KeyRing) -> None:
+    """A token with - and _ re-encoded as + and / is forged."""
+    links = Links(ring, "http://127.0.0.1", WEEK, lambda: NOW)
+    tokens = (
+        links.page_url(CHANNEL, CitationRecord(number, 3, 5, 1, "", (), NOW)).rpartition("/")[2]
+        for number in range(99)
+    )
+    token = next(token for token in tokens if "-" in token or "_" in token)
+    with pytest.raises(LinkForged):
+        links.read(token.replace("-", "+").replace("_", "/"))
+
+
+def test_another_home_cannot_read_the_link(token: str, tmp_path: Path) -> None:
+    """Keys are made per home: a link of one is forged in another."""
+    other = Links(KeyRing(tmp_path / "link_keys.json"), "https://docs.example.org", WEEK, lambda: NOW)
+    with pytest.raises(LinkForged):
+        other.read(token)
+
+
+def test_a_link_ends_when_its_life_is_over(ring: KeyRing, token: str) -> None:
+    """It opens until the last second and has ended from then on."""
+    moments = iter([NOW + WEEK - timedelta(seconds=1), NOW + WEEK])
+    later = Links(ring, "https://docs.example.org", WEEK, lambda: next(moments))
+    assert later.read(token).page == 12
+    with pytest.raises(LinkEnded):
+        later.read(token)
+
+
+def test_an_expired_link_with_a_bad_signature_is_forged_and_not_ended(ring: KeyRing, token: str) -> None:
+    """Nobody learns from a forged token whether it would have expired."""
+    later = Links(ring, "https://docs.example.org", WEEK, lambda: NOW + 2 * WEEK)
+    with pytest.raises(LinkForged):
+        later.read(token[:-1] + ("A" if token[-1] != "A" else "B"))
+
+
+def test_links_survive_one_rotation_and_end_with_the_second(tmp_path: Path) -> None:
+    """Two keys are active: the newest signs, the one before it still verifies."""
+    path = tmp_path / "link_keys.json"
+    links = Links(KeyRing(path), "https://docs.example.org", WEEK, lambda: NOW)
+    first = links.page_url(CHANNEL, CITATION).rpartition("/")[2]
+    KeyRing(path).rotate()
+    second = links.page_url(CHANNEL, CITATION).rpartition("/")[2]
+    assert first != second
+    assert links.read(first) == links.read(second)
+    KeyRing(path).rotate()
+    assert links.read(second).page == 12
+    with pytest.raises(LinkForged):
+        links.read(first)
+
+
+def test_the_keys_are_for_their_owner_only(tmp_path: Path) -> None:
+    """The file is 0600, holds one key of 256 bits at first, and nothing temporary is left beside it."""
+    path = tmp_path / "home" / "link_keys.json"
+    (key,) = KeyRing(path).keys()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert len(key.secret) == 32
+    assert [entry.name for entry in path.parent.iterdir()] == ["link_keys.json"]
+    assert json.loads(path.read_bytes())["keys"][0]["id"] == key.id
+
+
+def test_processes_that_start_together_share_one_ring(tmp_path: Path) -> None:
+    """Whoever makes the file first wins; the others read it."""
+    rings = [KeyRing(tmp_path / "link_keys.json") for _ in range(8)]
+    together = Barrier(len(rings))
+    found: list[object] = []
+
+    def look(ring: KeyRing) -> None:
+        together.wait()
+        found.append(ring.keys())
+
+    threads = [Thread(target=look, args=(ring,)) for ring in rings]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 8
+    assert len(set(found)) == 1

@@ -1,0 +1,67 @@
+"""An answer survives the outbox exactly."""
+
+import json
+from dataclasses import replace
+from uuid import uuid4
+
+import pytest
+
+from bot.core.conversation.conversation import answer_from_json, answer_to_json
+from bot.core.models import (
+    Answer,
+    AnswerFigure,
+    AnswerState,
+    Citation,
+    Milliseconds,
+    NearestPage,
+    Passage,
+    UnreadFile,
+)
+from storage.models import Box, LivePublication, Rung
+
+BOX = Box(0.1, 0.2, 1 / 3, 0.4)
+FULL = Answer(
+    state=AnswerState.PARTIAL,
+    text="Backups run daily at 2:00 AM — “full” on Sundays [1].",
+    citations=(
+        Citation(1, "Backup", "it/SOP.pdf", 2, "Backups run daily", (BOX, BOX), "http://127.0.0.1/v/a"),
+        Citation(2, "Backup", "it/SOP.pdf", 1, "full on Sundays", (), "http://127.0.0.1/v/b"),
+    ),
+    figures=(AnswerFigure("it/SOP.pdf", 2, "Rotation", BOX, "http://127.0.0.1/v/c"),),
+    nearest=NearestPage("it/SOP.pdf", 1, "http://127.0.0.1/v/d"),
+    unread=(UnreadFile("locked.pdf", "needs a password"),),
+    milliseconds=Milliseconds(3, 40, 43),
+    standalone="When do full backups run?",
+)
+
+
+@pytest.mark.parametrize("answer", [FULL, Answer(AnswerState.NOT_FOUND, "Not there.")])
+def test_an_answer_comes_back_exactly(answer: Answer) -> None:
+    """What went through JSON is equal to what went in, in value and in type."""
+    back = answer_from_json(json.loads(json.dumps(answer_to_json(answer))))
+    assert back == answer
+    assert isinstance(back.state, AnswerState)
+    assert all(isinstance(box, Box) for citation in back.citations for box in citation.boxes)
+
+
+def test_an_answer_from_before_there_were_threads_comes_back() -> None:
+    """An answer that waited through an upgrade is delivered."""
+    stored = answer_to_json(FULL)
+    del stored["standalone"]
+    assert answer_from_json(stored) == replace(FULL, standalone="")
+
+
+def test_passages_stay_out_of_the_outbox() -> None:
+    """The text of the candidates is not kept a second time; all else is."""
+    publication = LivePublication(*(uuid4(), 1, uuid4(), 1, uuid4(), "ab", Rung.QUICK, "a.pdf", "A", 1, 1))
+    passage = Passage(publication, 0, "a long secret text", 1, 1, (), 0.5, 2.0, None)
+    stored = answer_to_json(replace(FULL, passages=(passage,)))
+    assert "secret" not in json.dumps(stored)
+    assert answer_from_json(stored) == FULL
+
+
+def test_the_stored_form_is_plain_json() -> None:
+    """No enum, tuple subclass or dataclass of ours is needed to read it."""
+    stored = answer_to_json(FULL)
+    assert json.loads(json.dumps(stored))["milliseconds"] == {"retrieve": 3, "answer": 40, "total": 43}
+    assert type(stored["state"]) is str

@@ -1,0 +1,554 @@
+"""Every question that was received gets exactly one visible answer, whatever crashes."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes.core import WORDS
+from sqlalchemy import select, update
+
+from bot.core.conversation.conversation import Conversation
+from bot.core.errors import DeliveryError, DeliveryUnclear
+from bot.core.models import Answer, AnswerState, IncomingMessage, Language, Question
+from bot.core.ports import AnswerListener
+from storage.chat.channels import Channels
+from storage.chat.inbox import Inbox
+from storage.chat.thread_memory import ThreadMemory
+from storage.clock import utc_now
+from storage.errors import IndexUnavailable, LeaseLost
+from storage.models import ChannelKey, Platform
+from storage.sql.database import Database
+from storage.sql.tables import InboxRow, TurnRow
+
+Json = dict[str, Any]
+PLACEHOLDER = "…"
+
+
+class Killed(BaseException):
+    """The process ends here: nothing that follows happens."""
+
+
+class Fallible:
+    """Passes every call on to ``inner``, and ends or fails a planned one before or after it."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+        self._plan: list[tuple[str, str, BaseException]] = []
+
+    def plan(self, method: str, when: str, *errors: BaseException) -> None:
+        """Let the next calls of ``method`` raise, one error each."""
+        self._plan += [(method, when, error) for error in errors]
+
+    def _take(self, method: str, when: str) -> None:
+        for entry in self._plan:
+            if entry[:2] == (method, when):
+                self._plan.remove(entry)
+                raise entry[2]
+
+    def __getattr__(self, method: str) -> Callable[..., Any]:
+        async def call(*arguments: Any, **options: Any) -> Any:
+            self._take(method, "before")
+            result = await getattr(self._inner, method)(*arguments, **options)
+            self._take(method, "after")
+            return result
+
+        return call
+
+
+class Chat:
+    """A chat platform: what is visible in it, and a messenger that can look for its own placeholder."""
+
+    def __init__(self, *, can_look: bool = True) -> None:
+        self.visible: list[tuple[Json, str]] = []
+        self.writes: list[str] = []
+        """What was written over placeholders."""
+        self._can_look = can_look
+
+    async def place(self, address: Json, language: Language) -> Json:
+        """Post a placeholder."""
+        self.visible.append((address, PLACEHOLDER))
+        return {"index": len(self.visible) - 1}
+
+    async def find_placeholder(self, address: Json) -> Json | None:
+        """Look for the placeholder that answers this address."""
+        found = [index for index, (where, _) in enumerate(self.visible) if where == address]
+        return {"index": found[0]} if found and self._can_look else None
+
+    async def show(self, address: Json, message: Json, text: str) -> None:
+        """Write over the placeholder."""
+        assert self.visible[message["index"]][0] == address
+        self.visible[message["index"]] = (address, f"{text} {PLACEHOLDER}")
+        self.writes.append(text)
+
+    async def deliver(self, address: Json, message: Json, answer: Answer) -> None:
+        """Replace the placeholder."""
+        assert self.visible[message["index"]][0] == address
+        self.visible[message["index"]] = (address, answer.text)
+        self.writes.append(answer.text)
+
+    def replies(self, event: str = "e1") -> list[str]:
+        """What stands in the chat for one question."""
+        return [text for address, text in self.visible if address["event"] == event]
+
+
+class Answers:
+    """Answers every question with its own text, one at a time let through by ``gate`` when it is closed."""
+
+    def __init__(self) -> None:
+        self.asked: list[Question] = []
+        self.at_once = self.most_at_once = 0
+        self.gate = asyncio.Event()
+        self.gate.set()
+        self.beginning = ""
+        """Shown before the gate."""
+
+    async def answer(self, question: Question, listener: AnswerListener | None = None) -> Answer:
+        """The answer, once the gate is open."""
+        self.asked.append(question)
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+        try:
+            if self.beginning and listener:
+                listener.show(self.beginning)
+                await asyncio.sleep(0.1)
+            await self.gate.wait()
+        finally:
+            self.at_once -= 1
+        return Answer(AnswerState.GROUNDED, f"{question.text} Yes [1].")
+
+
+class World:
+    """One database, one chat, one answerer; workers come and go."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.inbox = Fallible(Inbox(database))
+        self.memory = Fallible(ThreadMemory(database, 30))
+        self.chat = Chat()
+        self.messenger = Fallible(self.chat)
+        self.answers = Answers()
+        self.answering = Fallible(self.answers)
+        self.messengers: dict[Platform, Any] = {Platform.SLACK: self.messenger}
+
+    def worker(self, **options: Any) -> Conversation:
+        """A worker that is not running yet."""
+        fast = {"concurrency": 4, "poll_seconds": 0.05, "lease_seconds": 60, **options}
+        channels = Channels(self.database)
+        return Conversation(self.inbox, channels, self.answering, self.memory, self.messengers, **fast)
+
+    @asynccontextmanager
+    async def running(self, **options: Any) -> AsyncIterator[Conversation]:
+        """A worker while it runs."""
+        worker = self.worker(**options)
+        task = asyncio.create_task(worker.run())
+        try:
+            yield worker
+        finally:
+            await worker.drain(1)
+            await task
+
+    async def rows(self) -> list[InboxRow]:
+        """All questions."""
+        async with self.database.snapshot() as session:
+            return list(await session.scalars(select(InboxRow).order_by(InboxRow.id)))
+
+    async def turns(self) -> list[TurnRow]:
+        """All that threads remember."""
+        async with self.database.snapshot() as session:
+            return list(await session.scalars(select(TurnRow).order_by(TurnRow.id)))
+
+    async def set_rows(self, **values: Any) -> None:
+        """Change all questions behind the workers' backs."""
+        async with self.database.transaction() as session:
+            await session.execute(update(InboxRow).values(**values))
+
+    async def until(self, state: str = "done", questions: int = 1) -> None:
+        """Wait until so many questions are in this state."""
+        for _ in range(400):
+            if [row.state for row in await self.rows()].count(state) == questions:
+                return
+            await asyncio.sleep(0.05)
+        raise AssertionError([(row.state, row.reason, row.attempts) for row in await self.rows()])
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    """A world of its own on a fresh database."""
+    database = await Database.open(f"sqlite:///{tmp_path}/footnote.db")
+    yield World(database)
+    await database.aclose()
+
+
+def message(event: str = "e1", **values: Any) -> IncomingMessage:
+    given = IncomingMessage(
+        key=ChannelKey(Platform.SLACK, "T1ABC", "C1ABC"),
+        channel_name="general",
+        event_key=event,
+        message_key=f"message of {event}",
+        thread="17.1",
+        text=f"Question {event}?",
+        address={"event": event},
+    )
+    return replace(given, **values)
+
+
+async def reach(condition: Callable[[], bool]) -> None:
+    for _ in range(400):
+        if condition():
+            return
+        await asyncio.sleep(0.02)
+    raise AssertionError("it never came to that")
+
+
+async def test_a_question_gets_its_answer_in_its_place(world: World) -> None:
+    """The placeholder becomes the answer; the channel asked in is the one of the envelope."""
+    async with world.running() as worker:
+        assert await worker.receive(message())
+        await world.until("done")
+    assert world.chat.visible == [({"event": "e1"}, "Question e1? Yes [1].")]
+    (question,) = world.answers.asked
+    assert question.channel.tenant == "sl_T1ABC_C1ABC"
+
+
+async def test_repeated_and_twin_events_are_answered_once(world: World) -> None:
+    """The same event thrice and a twin of the same message, before and after the answer, give one reply."""
+    async with world.running() as worker:
+        received = [await worker.receive(message()) for _ in range(3)]
+        await world.until("done")
+        received.append(await worker.receive(message("twin", message_key="message of e1")))
+        await asyncio.sleep(0.2)
+    assert received == [True, False, False, False]
+    assert world.chat.visible == [({"event": "e1"}, "Question e1? Yes [1].")]
+
+
+STEPS = [
+    ("inbox", "mark_posting"),
+    ("messenger", "place"),
+    ("inbox", "mark_placed"),
+    ("answering", "answer"),
+    ("messenger", "show"),
+    ("inbox", "save_answer"),
+    ("messenger", "deliver"),
+    ("inbox", "mark_delivered"),
+]
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize(("part", "step"), STEPS)
+async def test_a_crash_at_any_step_leads_to_one_visible_answer(
+    world: World, part: str, step: str, when: str
+) -> None:
+    """A worker dies before or after each step; the next one finishes the question, and asks again only
+    when the answer was not kept yet."""
+    world.answers.beginning = "Question e1? Yes."
+    getattr(world, part).plan(step, when, Killed())
+    await world.worker().receive(message())
+    async with world.running():
+        await reach(lambda: not getattr(world, part)._plan)
+    await world.set_rows(lease_until=utc_now() - timedelta(seconds=1))
+    async with world.running():
+        await world.until("done")
+    assert world.chat.replies() == ["Question e1? Yes [1]."]
+    is_lost = step == "show" or (step, when) in {("answer", "after"), ("save_answer", "before")}
+    assert len(world.answers.asked) == (2 if is_lost else 1)
+    assert [turn.question for turn in await world.turns()] == ["Question e1?"]
+
+
+async def test_the_beginning_of_an_answer_is_shown_in_its_place_and_replaced(world: World) -> None:
+    """Proven sentences stand where the placeholder stood while more are written, never beside the answer."""
+    world.answers.beginning = "Yes."
+    world.answers.gate.clear()
+    async with world.running() as worker:
+        await worker.receive(message())
+        await reach(lambda: world.chat.replies() == [f"Yes. {PLACEHOLDER}"])
+        world.answers.gate.set()
+        await world.until("done")
+    assert world.chat.replies() == ["Question e1? Yes [1]."]
+
+
+async def test_a_worker_that_lost_a_question_shows_no_more_of_it(world: World) -> None:
+    """It may wake up after another one has answered: the lease is asked for before every update."""
+    world.answers.beginning = "Yes."
+    world.inbox.plan("renew", "before", LeaseLost("another worker has it"))
+    async with world.running() as worker:
+        await worker.receive(message())
+        await reach(lambda: not world.inbox._plan)
+        await world.until("done")
+    assert world.chat.writes == ["Question e1? Yes [1]."]
+
+
+@pytest.mark.parametrize("error", [DeliveryError("slow down", retry_after=60), DeliveryUnclear("no reply")])
+async def test_a_platform_that_does_not_show_a_beginning_still_gets_the_answer(
+    world: World, error: Exception
+) -> None:
+    """A decoration that fails costs neither the answer nor an attempt."""
+    world.answers.beginning = "Yes."
+    world.messenger.plan("show", "after", error)
+    async with world.running() as worker:
+        await worker.receive(message())
+        await world.until("done")
+    assert world.chat.replies() == ["Question e1? Yes [1]."]
+    assert [row.attempts for row in await world.rows()] == [0]
+
+
+async def test_a_question_knows_what_its_own_thread_said_before(world: World) -> None:
+    """Not what another thread of the channel, or the same thread name in another channel said."""
+    async with world.running() as worker:
+        elsewhere = ChannelKey(Platform.SLACK, "T1ABC", "C2ABC")
+        for event, values in (
+            ("e1", {}),
+            ("e2", {"thread": "18.1"}),
+            ("e3", {"key": elsewhere}),
+            ("e4", {}),
+        ):
+            await worker.receive(message(event, **values))
+            await world.until("done", int(event[1]))
+    histories = {one.text: [turn.question for turn in one.history] for one in world.answers.asked}
+    assert histories == {
+        "Question e1?": [],
+        "Question e2?": [],
+        "Question e3?": [],
+        "Question e4?": ["Question e1?"],
+    }
+
+
+async def test_a_failure_is_nothing_that_a_thread_remembers(world: World) -> None:
+    """The sentence that says that nothing worked leaves no turn."""
+    world.answering.plan("answer", "before", *[ValueError(f"fault {n}") for n in range(3)])
+    async with world.running() as worker:
+        await worker.receive(message())
+        await world.until("done")
+    assert await world.turns() == []
+
+
+async def test_two_crashes_around_the_first_post_still_show_one_answer(world: World) -> None:
+    """Dying after the post, and again while looking for it, leaves one placeholder to find."""
+    world.messenger.plan("place", "after", Killed())
+    world.messenger.plan("find_placeholder", "after", Killed())
+    await world.worker().receive(message())
+    for _ in range(2):
+        async with world.running():
+            await asyncio.sleep(0.3)
+        await world.set_rows(lease_until=utc_now() - timedelta(seconds=1))
+    async with world.running():
+        await world.until("done")
+    assert world.chat.replies() == ["Question e1? Yes [1]."]
+
+
+async def test_a_platform_that_cannot_look_shows_the_answer_at_least_once(world: World) -> None:
+    """Where nobody can look for the first post, a second placeholder may appear, and one is answered."""
+    world.chat._can_look = False
+    world.messenger.plan("place", "after", Killed())
+    await world.worker().receive(message())
+    async with world.running():
+        await reach(lambda: not world.messenger._plan)
+    await world.set_rows(lease_until=utc_now() - timedelta(seconds=1))
+    async with world.running():
+        await world.until("done")
+    assert world.chat.replies() == [PLACEHOLDER, "Question e1? Yes [1]."]
+
+
+async def test_an_unclear_post_is_looked_for_before_it_is_repeated(world: World) -> None:
+    """When the connection broke after the platform took the placeholder, no second one is posted."""
+    world.messenger.plan("place", "after", DeliveryUnclear("the connection broke"))
+    async with world.running() as worker:
+        await worker.receive(message())
+        await world.until("done")
+    assert world.chat.replies() == ["Question e1? Yes [1]."]
+
+
+async def test_a_platform_that_refuses_is_asked_again_without_asking_the_model_again(world: World) -> None:
+    """A refused delivery waits as long as the platform says, and delivers the answer that was kept."""
+    world.messenger.plan("deliver", "before", DeliveryError("rate limited", retry_after=2))
+    async with world.running() as worker:
+        await worker.receive(message())
+        await reach(lambda: not world.messenger._plan)
+        started = utc_now()
+        await world.until("done")
+    assert utc_now() - started > timedelta(seconds=1.8)
+    assert world.chat.replies() == ["Question e1? Yes [1]."]
+    assert len(world.answers.asked) == 1
+    assert [row.attempts for row in await world.rows()] == [0]
+
+
+async def test_a_platform_that_hangs_does_not_hold_a_slot_for_ever(world: World) -> None:
+    """A post that is never answered counts as unclear once half the lease is over."""
+    hanging = asyncio.Event()
+
+    class Hanging(Chat):
+        async def place(self, address: Json, language: Language) -> Json:
+            if not hanging.is_set():
+                hanging.set()
+                await super().place(address, language)
+                await asyncio.sleep(3600)
+            return await super().place(address, language)
+
+    chat = Hanging()
+    world.messengers[Platform.SLACK] = chat
+    async with world.running(lease_seconds=1) as worker:
+        await worker.receive(message())
+        await world.until("done")
+    assert chat.replies() == ["Question e1? Yes [1]."]
+
+
+async def test_nobody_waits_for_ever_for_a_platform_that_refuses(world: World) -> None:
+    """A question whose answer was refused for a day is ended, with a reason for the admin."""
+    await world.worker().receive(message())
+    await world.set_rows(created_at=utc_now() - timedelta(days=2))
+    world.messenger.plan("place", "before", DeliveryError("channel is archived"))
+    async with world.running():
+        await world.until("failed")
+    assert [row.reason for row in await world.rows()] == ["DeliveryError"]
+    assert world.chat.visible == []
+
+
+async def test_a_question_that_keeps_failing_is_answered_with_a_sentence(world: World) -> None:
+    """After three unexpected faults a person reads that something failed: neither silence nor a traceback."""
+    world.answering.plan("answer", "before", *[ValueError(f"fault {n}") for n in range(3)])
+    async with world.running() as worker:
+        await worker.receive(message())
+        await world.until("done")
+    assert world.chat.replies() == [WORDS.engine_failed]
+    assert [row.attempts for row in await world.rows()] == [3]
+
+
+async def test_a_question_that_kills_its_worker_is_answered_with_a_sentence(world: World) -> None:
+    """Three workers dying over one question use up its attempts as well."""
+    world.answering.plan("answer", "before", *[Killed() for _ in range(3)])
+    await world.worker().receive(message())
+    for left in (2, 1, 0):
+        async with world.running():
+            await reach(lambda left=left: len(world.answering._plan) == left)
+        await world.set_rows(lease_until=utc_now() - timedelta(seconds=1))
+    async with world.running():
+        await world.until("done")
+    assert world.chat.replies() == [WORDS.engine_failed]
+
+
+async def test_an_engine_that_is_down_uses_up_no_attempt(world: World) -> None:
+    """Infrastructure may fail as often as it likes; the question is answered when it is back."""
+    world.answering.plan("answer", "before", IndexUnavailable("down"), IndexUnavailable("down"))
+    await world.worker().receive(message())
+    await world.set_rows(attempts=2)
+    async with world.running():
+        await world.until("done")
+    assert world.chat.replies() == ["Question e1? Yes [1]."]
+    assert [row.attempts for row in await world.rows()] == [2]
+
+
+async def test_an_answer_that_cannot_be_shown_is_replaced_by_a_sentence(world: World) -> None:
+    """A fault of ours in showing an answer ends in the failure's sentence, not in endless tries."""
+    await world.worker().receive(message())
+    await world.set_rows(attempts=2)
+    world.messenger.plan("deliver", "before", KeyError("a fault in rendering"))
+    async with world.running():
+        await world.until("done")
+    assert world.chat.replies() == [WORDS.engine_failed]
+
+
+async def test_what_cannot_even_be_refused_politely_is_ended(world: World) -> None:
+    """When the failure's sentence fails as well, the question ends instead of spinning."""
+    await world.worker().receive(message())
+    await world.set_rows(attempts=5)
+    world.messenger.plan("place", "before", KeyError("an address from nowhere"))
+    async with world.running():
+        await world.until("failed")
+    assert [row.reason for row in await world.rows()] == ["KeyError"]
+
+
+async def test_only_so_many_questions_are_answered_at_once(world: World) -> None:
+    """Six questions and two slots: never more than two at once, and all are answered."""
+    world.answers.gate.clear()
+    async with world.running(concurrency=2) as worker:
+        for number in range(6):
+            await worker.receive(message(f"e{number}"))
+        await reach(lambda: world.answers.at_once == 2)
+        await asyncio.sleep(0.3)
+        world.answers.gate.set()
+        await world.until("done", 6)
+    assert world.answers.most_at_once == 2
+    assert len(world.chat.visible) == 6
+
+
+async def test_draining_finishes_what_is_in_work(world: World) -> None:
+    """A question in work when the service stops is still answered within the time given."""
+    world.answers.gate.clear()
+    async with world.running() as worker:
+        await worker.receive(message())
+        await reach(lambda: world.answers.at_once == 1)
+        asyncio.get_running_loop().call_later(0.3, world.answers.gate.set)
+    assert world.chat.replies() == ["Question e1? Yes [1]."]
+
+
+async def test_what_does_not_end_in_time_is_resumed_at_the_next_start(world: World) -> None:
+    """A stop lets go of unfinished questions: the next worker takes them up at once, uncounted."""
+    world.answers.gate.clear()
+    async with world.running() as worker:
+        await worker.receive(message("e1"))
+        await reach(lambda: world.answers.at_once == 1)
+    assert world.answers.at_once == 0
+    assert await worker.receive(message("e2"))
+    world.answers.gate.set()
+    async with world.running():
+        await world.until("done", 2)
+    assert world.chat.replies("e1") == ["Question e1? Yes [1]."]
+    assert world.chat.replies("e2") == ["Question e2? Yes [1]."]
+    assert [row.attempts for row in await world.rows()] == [0, 0]
+
+
+async def test_a_worker_whose_lease_was_taken_stops_its_work(world: World) -> None:
+    """While one worker hangs over a question another takes over; the first gives up and changes nothing."""
+    world.answers.gate.clear()
+    async with world.running(lease_seconds=0.6) as worker:
+        await worker.receive(message())
+        await reach(lambda: world.answers.at_once == 1)
+        await world.set_rows(fence=99, lease_owner="another", lease_until=utc_now() + timedelta(hours=1))
+        await reach(lambda: world.answers.at_once == 0)
+        assert [(row.state, row.fence) for row in await world.rows()] == [("waiting", 99)]
+    assert world.chat.replies() == [PLACEHOLDER]
+
+
+async def test_a_long_answer_keeps_its_lease(world: World) -> None:
+    """An answer that takes longer than a lease is neither taken over nor asked for twice."""
+    world.answers.gate.clear()
+    async with world.running(lease_seconds=0.6) as worker:
+        await worker.receive(message())
+        await asyncio.sleep(2)
+        world.answers.gate.set()
+        await world.until("done")
+    assert len(world.answers.asked) == 1
+    assert world.chat.replies() == ["Question e1? Yes [1]."]
+
+
+async def test_questions_of_a_closed_door_wait_for_it(world: World) -> None:
+    """A question from a platform that is switched off today is answered once its door is open again."""
+    teams = Chat()
+    key = ChannelKey(Platform.TEAMS, "tenant", "19:x")
+    async with world.running() as worker:
+        await worker.receive(message("t1", key=key))
+        await worker.receive(message("s1"))
+        await world.until("done")
+    assert teams.visible == []
+    world.messengers[Platform.TEAMS] = teams
+    async with world.running():
+        await world.until("done", 2)
+    assert teams.replies("t1") == ["Question t1? Yes [1]."]
+
+
+async def test_logs_carry_ids_and_nothing_that_people_wrote(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Neither a question nor an error that quotes it reaches the log; the question's id does."""
+    caplog.set_level(logging.DEBUG, logger="bot")
+    world.answering.plan("answer", "before", ValueError("cannot parse 'my secret salary'"))
+    async with world.running() as worker:
+        await worker.receive(message(text="What about my secret salary?"))
+        await world.until("done")
+    assert "question=1 channel=1" in caplog.text
+    assert "salary" not in caplog.text

@@ -1,0 +1,93 @@
+"""What is shown while an answer is written comes at a pace, gives way to trouble, and ends for good."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+
+from bot.core.conversation.live_updates import UNCONFIRMED_SECONDS, live_updates
+from bot.core.errors import DeliveryError, DeliveryUnclear
+from storage.errors import DatabaseUnavailable, LeaseLost
+
+
+class Place:
+    """Where texts are shown; each takes its time, and may fail."""
+
+    def __init__(self, *errors: Exception, seconds: float = 0) -> None:
+        self.stands: list[str] = []
+        self.at_work = 0
+        self._errors = list(errors)
+        self._seconds = seconds
+
+    async def write(self, text: str) -> None:
+        self.at_work += 1
+        await asyncio.sleep(self._seconds)
+        self.at_work -= 1
+        if self._errors:
+            raise self._errors.pop(0)
+        self.stands.append(text)
+
+
+async def test_the_newest_text_is_sent_and_those_between_are_not() -> None:
+    """The first one at once, then one per pace."""
+    place = Place()
+    async with live_updates(place.write, 0.2) as listener:
+        for number in range(10):
+            listener.show(str(number))
+            await asyncio.sleep(0.05)
+    assert place.stands[0] == "0"
+    assert 2 <= len(place.stands) <= 4
+    assert place.stands == sorted(place.stands)
+
+
+async def test_at_the_end_nothing_is_on_its_way_any_more() -> None:
+    """An update in flight is waited for, so that nothing lands on top of the answer; the pause is not."""
+    place = Place(seconds=0.2)
+    started = time.perf_counter()
+    async with live_updates(place.write, 60) as listener:
+        listener.show("a")
+        await asyncio.sleep(0.05)
+        listener.show("b")
+    assert (place.at_work, place.stands) == (0, ["a"])
+    assert time.perf_counter() - started < 5
+
+
+async def test_an_end_by_cancellation_waits_for_it_too() -> None:
+    """Who takes the question over must not be overwritten either."""
+    place = Place(seconds=0.2)
+
+    async def work() -> None:
+        async with live_updates(place.write, 60) as listener:
+            listener.show("a")
+            await asyncio.sleep(60)
+
+    task = asyncio.create_task(work())
+    await asyncio.sleep(0.05)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert (place.at_work, place.stands) == (0, ["a"])
+
+
+@pytest.mark.parametrize(
+    "error", [DeliveryError("slow down", retry_after=30), LeaseLost("gone"), DatabaseUnavailable("gone")]
+)
+async def test_the_first_failure_ends_it_and_harms_nobody(error: Exception) -> None:
+    """A platform that asks for a pause gets it, and so does a question that is no longer ours."""
+    place = Place(error)
+    async with live_updates(place.write, 0.01) as listener:
+        for text in "abc":
+            listener.show(text)
+            await asyncio.sleep(0.05)
+    assert place.stands == []
+
+
+async def test_an_update_of_unknown_outcome_gets_time_to_appear() -> None:
+    """It may still arrive: the answer is written after it."""
+    started = time.perf_counter()
+    async with live_updates(Place(DeliveryUnclear("no reply")).write, 0.01) as listener:
+        listener.show("a")
+        await asyncio.sleep(0.05)
+    assert time.perf_counter() - started >= UNCONFIRMED_SECONDS

@@ -1,0 +1,233 @@
+"""The answerer without a model: the right sentence, the right row, and no answer where there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+import numpy as np
+import pytest
+from fakes.core import BACKUPS, TRAVEL, HashEmbedder, ask, make_evidence, make_passage
+
+from bot.core.generation.abstention import EvidenceGate
+from bot.core.generation.extractive import ExtractiveAnswerer
+from bot.core.understanding.question_terms import QuestionTerms
+from bot.core.verification.claims import verify
+from storage.text.sentences import quotables, split_units
+
+FORM = (
+    "Location:  Tallahassee, FL  Accident Number:  NYC08CA055\nAirframe Total Time:\n"
+    "Effective date: 2024-01-15\n\nAnalysis\nThe pilot flew low. The crew was safe."
+)
+
+
+class CountingEmbedder(HashEmbedder):
+    """Remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    async def aembed(self, texts: Sequence[str]) -> np.ndarray:
+        """By hash."""
+        self.texts += texts
+        return await super().aembed(texts)
+
+
+@dataclass
+class Shelved:
+    """Vectors by reading."""
+
+    kept: dict[UUID, dict[tuple[int, int], np.ndarray]]
+
+    async def vectors(
+        self, chunks: Sequence[tuple[UUID, int, str]]
+    ) -> list[dict[tuple[int, int], np.ndarray]]:
+        """Those of each reading's only chunk."""
+        return [self.kept[reading_id] for reading_id, _, _ in chunks]
+
+
+async def quoted(question: str, *texts: str, with_vectors: bool = True) -> list[str]:
+    evidence = make_evidence(*(make_passage(text, ordinal=number) for number, text in enumerate(texts)))
+    vector = (await HashEmbedder().aembed([question]))[0] if with_vectors else None
+    draft = await ExtractiveAnswerer(HashEmbedder()).draft(ask(question, *texts, vector=vector), evidence)
+    verified = verify(draft, evidence)
+    assert verified.dropped == 0
+    return [quote.quote for quote in verified.cited]
+
+
+@pytest.mark.parametrize("with_vectors", [True, False])
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("When do backups run?", "Backups run daily at 2:00 AM."),
+        ("How soon is a failed backup repeated?", "A failed backup is repeated within 4 hours"),
+        ("When are travel costs refunded?", "Travel costs are refunded within 30 days."),
+        ("What is the effective date?", "Effective date: 2024-01-15"),
+        ("What is the accident number?", "Location:  Tallahassee, FL  Accident Number:  NYC08CA055"),
+    ],
+)
+async def test_the_right_unit_is_quoted_first(question: str, answer: str, *, with_vectors: bool) -> None:
+    """With and without vectors, the sentence or row that answers comes first."""
+    assert (await quoted(question, BACKUPS, TRAVEL, FORM, with_vectors=with_vectors))[0].startswith(answer)
+
+
+async def test_the_wrong_year_does_not_outrank_the_right_one() -> None:
+    """A sentence about other years than the one asked for is pushed back."""
+    text = "In 2023 net sales of the company were 40 million dollars.\nSales were 52 million dollars in 2024."
+    assert (await quoted("What were net sales of the company in 2024?", text))[0].startswith("Sales were 52")
+
+
+async def test_a_label_without_a_value_is_no_answer() -> None:
+    """An empty field of a form is never quoted."""
+    assert "Airframe Total Time:" not in await quoted("What is the airframe total time?", FORM)
+
+
+async def test_every_quote_is_the_documents_own() -> None:
+    """Quotes are located at the offset they were copied from, also when the words repeat."""
+    text = "Step 1. Lock the door.\nStep 2. Call security. Lock the door."
+    evidence = make_evidence(make_passage(text))
+    draft = await ExtractiveAnswerer(HashEmbedder()).draft(ask("Who locks the door?", text), evidence)
+    for claim in draft.claims:
+        (quote,) = claim.quotes
+        assert quote.start is not None
+        assert text[quote.start :].startswith(quote.text)
+
+
+async def test_two_overlapping_passages_give_one_quote() -> None:
+    """A sentence that two chunks share is not quoted twice."""
+    twice = await quoted("When do backups run?", BACKUPS, BACKUPS)
+    assert twice == await quoted("When do backups run?", BACKUPS)
+
+
+async def test_sentences_that_reading_embedded_are_not_embedded_again() -> None:
+    """Shows that kept vectors count as those made now, and that only what has none is embedded."""
+    passage = make_passage(BACKUPS)
+    units = list(quotables(BACKUPS))
+    question = ask(
+        "When do backups run?", BACKUPS, vector=(await HashEmbedder().aembed(["when backup run"]))[0]
+    )
+    vectors = await HashEmbedder().aembed([unit.text for unit in units])
+    kept = {(unit.start, unit.end): vector for unit, vector in zip(units, vectors, strict=True)}
+    drafts = []
+    for known in ({}, dict(list(kept.items())[:2]), kept):
+        embedder = CountingEmbedder()
+        answerer = ExtractiveAnswerer(embedder, Shelved({passage.publication.reading_id: known}))
+        drafts.append(await answerer.draft(question, make_evidence(passage)))
+        assert sorted(embedder.texts) == sorted(
+            one.text for one in units if (one.start, one.end) not in known
+        )
+    assert drafts[0].claims
+    assert drafts[0].claims == drafts[1].claims == drafts[2].claims
+    assert drafts[0].embedded > drafts[1].embedded > drafts[2].embedded == 0
+
+
+async def test_no_evidence_gives_an_empty_draft() -> None:
+    """Without passages there is nothing to quote."""
+    assert (await ExtractiveAnswerer(HashEmbedder()).draft(ask("When?"), [])).claims == ()
+
+
+@pytest.mark.parametrize(
+    ("question", "opens"),
+    [
+        ("When do backups run?", True),
+        ("How are travel costs refunded?", True),
+        ("What is the capital of Mongolia?", False),
+        ("When does the zeppelin to Oslo leave?", False),
+        ("Which penguins run backups in Patagonia?", False),
+    ],
+)
+def test_the_gate_opens_for_what_the_documents_cover(question: str, *, opens: bool) -> None:
+    """A question whose rare words occur in no passage is refused before anybody writes."""
+    evidence = make_evidence(make_passage(BACKUPS), make_passage(TRAVEL, title="Travel Policy", ordinal=1))
+    assert EvidenceGate().opens(ask(question, BACKUPS, TRAVEL, FORM), evidence) is opens
+
+
+def test_words_that_ask_weigh_nothing() -> None:
+    """ "When do you" says nothing on what a text is about, even where no chunk holds these words."""
+    asked = QuestionTerms(ask("When do you repeat backups?", BACKUPS, TRAVEL))
+    assert set(asked.weights) == {"repeat", "backup"}
+
+
+def test_a_list_is_quoted_with_its_lead_in() -> None:
+    """A short list can be quoted whole, an item with what introduces it, and the bare lead-in never."""
+    text = "The plan covers:\n\n•  Gym fees\n•  Yoga classes\n\nCall us."
+    assert [" ".join(item.text.split()) for item in quotables(text)] == [
+        "The plan covers: • Gym fees • Yoga classes",
+        "The plan covers: • Gym fees",
+        "The plan covers: • Gym fees • Yoga classes",
+        "Call us.",
+    ]
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        "Instrument Rating(s):  Toxicology Performed:",
+        "Page 2 of 4  NYC08CA055",
+        "6.1  Equipment  . . . . . . .  5",
+    ],
+)
+def test_frames_of_pages_and_forms_are_never_quoted(frame: str) -> None:
+    """Empty fields, running heads and tables of contents say nothing."""
+    assert [item.text for item in quotables(f"{frame}\n\nThe crew was safe.")] == ["The crew was safe."]
+
+
+def test_units_are_sentences_items_and_rows() -> None:
+    """Abbreviations, times and soft line ends do not cut; bullets, rows and blocks do."""
+    text = (
+        "Call Mr. Smith at 2:00 a.m. on Monday. The U.S. office\nopens later.\n\n"
+        "Name:  Anna  Room:  12\n• First thing\n• Second thing that\nwraps\n1. Open it. Wait."
+    )
+    assert [(text[unit.start : unit.end], unit.is_row) for unit in split_units(text)] == [
+        ("Call Mr. Smith at 2:00 a.m. on Monday.", False),
+        ("The U.S. office\nopens later.", False),
+        ("Name:  Anna  Room:  12", True),
+        ("• First thing", False),
+        ("• Second thing that\nwraps", False),
+        ("1. Open it.", False),
+        ("Wait.", False),
+    ]
+
+
+async def test_what_a_follow_up_carries_over_counts_little() -> None:
+    """Shows that the words in brackets say of what, and those before them what about it."""
+    text = "Nightly backups run at 2 AM. Restores are tested every quarter by the administrator."
+    first, *_ = await quoted("how often are they tested (nightly backups run)?", text, with_vectors=False)
+    assert first.startswith("Restores are tested")
+
+
+SAFETY = (
+    "Hazards are reported to the safety department by phone. Passwords must be complex.\n\n"
+    "The pilot, age 85, landed at 60 knots. Filters are changed every 3 months. The fee is $20."
+)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "phone number of the safety department please",
+        "How many characters do passwords have?",
+        "How many people work in the safety department?",
+        "What email address do I report hazards to?",
+    ],
+)
+async def test_what_is_not_of_the_kind_asked_for_is_no_answer(question: str) -> None:
+    """Shows that a sentence about the right thing without the number asked for is not quoted."""
+    assert await quoted(question, SAFETY) == []
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How old was the pilot?",
+        "How fast did the pilot land?",
+        "How often are filters changed?",
+        "How many months until filters are changed?",
+        "How much does it cost, what is the fee?",
+        "Are passwords complex?",
+    ],
+)
+async def test_what_is_of_the_kind_asked_for_is_quoted(question: str) -> None:
+    """Shows that ages, speeds, spans, counts and prices are known in the ways that texts write them."""
+    assert await quoted(question, SAFETY)

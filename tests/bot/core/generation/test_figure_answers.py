@@ -1,0 +1,215 @@
+"""Figures in answers: the one that is asked for and no other, beside words only where they belong."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from fakes.core import BACKUPS, WORDS, HashEmbedder, Register, Shelf, World, make_passage, make_publication
+
+from bot.core.models import AnswerState
+from bot.core.retrieval.hybrid_retriever import HybridRetriever
+from bot.core.understanding.figure_requests import figure_question, speaks_of
+from storage.models import Box, Figure, FigureKind
+
+BOX = Box(0.1, 0.2, 0.9, 0.5)
+CAPTIONS = ("Figure 1. Failed backups by month", "Figure 2. Disk space of the servers", "")
+NAMING = "As Figure 1 shows, no tape was lost in winter."
+TEXT = f"{BACKUPS}\n{CAPTIONS[0]}\n{CAPTIONS[1]}\n{NAMING}\nThe tape robot is cleaned every week."
+
+
+def make_figure(caption: str, text: str = "", kind: FigureKind = FigureKind.UNKNOWN) -> Figure:
+    return Figure(1, BOX, kind, True, 0, (), caption, "", text)
+
+
+@pytest.fixture
+def world() -> World:
+    """A page with two named charts and one that has no caption."""
+    figures = [
+        make_figure(CAPTIONS[0], "Jan Feb Mar", FigureKind.BAR),
+        make_figure(CAPTIONS[1], "40 80"),
+        make_figure("", "Oslo Bergen Narvik"),
+    ]
+    return World(Shelf([make_passage(TEXT)], figures), Register())
+
+
+@pytest.mark.parametrize(
+    ("question", "caption"),
+    [
+        ("Show me the chart of failed backups", CAPTIONS[0]),
+        ("failed backups bar chart", CAPTIONS[0]),
+        ("Please show figure 2", CAPTIONS[1]),
+        ("I'd like to see the diagram of disk space", CAPTIONS[1]),
+        ("Disk space of the servers - show the diagram", CAPTIONS[1]),
+    ],
+)
+async def test_the_figure_that_is_asked_for_is_the_answer(world: World, question: str, caption: str) -> None:
+    """Its caption is quoted where it stands, and its link marks the figure itself."""
+    answer = await world.answering().answer(world.question(question))
+    assert answer.state is AnswerState.GROUNDED
+    assert answer.text == f"{WORDS.figures_lead(1)}\n“{caption}” [1]"
+    assert [(one.page, one.quote) for one in answer.citations] == [(1, caption)]
+    assert [(one.caption, one.box) for one in answer.figures] == [(caption, BOX)]
+    kept = {world.register.page_url(world.question("").channel, one): one for one in world.register.kept}
+    assert kept[answer.figures[0].url].boxes == (BOX,)
+
+
+@pytest.mark.parametrize(
+    "question", ["Show me the chart with Oslo and Bergen", "What is in the picture of Oslo and Bergen?"]
+)
+async def test_a_figure_without_a_caption_is_marked_instead_of_quoted(world: World, question: str) -> None:
+    """Found by the words in it, which are nobody's quote, when it is wanted or nothing else answers."""
+    answer = await world.answering().answer(world.question(question))
+    assert answer.text == f"{WORDS.figures_lead(1)}\n{WORDS.figure_on(page=1, number=1)}"
+    assert [(one.quote, one.boxes) for one in answer.citations] == [("", (BOX,))]
+    assert [one.caption for one in answer.figures] == [""]
+
+
+@pytest.mark.parametrize(
+    ("question", "caption"),
+    [
+        ("When do backups run? Show me figure 1, too", CAPTIONS[0]),
+        ("Show me the failed backups by month", CAPTIONS[0]),
+        ("Figure 2 please, when do backups run?", CAPTIONS[1]),
+    ],
+)
+async def test_what_is_asked_in_words_is_answered_in_words_with_the_figure_beside(
+    world: World, question: str, caption: str
+) -> None:
+    """So is what is to be shown without being called a figure."""
+    answer = await world.answering().answer(world.question(question))
+    assert not answer.text.startswith(WORDS.figures_lead(1))
+    assert [one.caption for one in answer.figures] == [caption]
+
+
+async def test_one_word_to_be_shown_is_no_figure(world: World) -> None:
+    """Backups may be shown in many ways."""
+    answer = await world.answering().answer(world.question("Show me the backups"))
+    assert answer.figures == ()
+
+
+async def test_the_document_that_is_named_decides_whose_figure_it_is() -> None:
+    """Two editions have a figure of the same number and words."""
+    files = ("backups_v02.pdf", "backups_v03.pdf")
+    shelf = Shelf([make_passage(TEXT, file=file) for file in files], [make_figure(CAPTIONS[0])])
+    world = World(replace(shelf, illustrated=files), Register())
+    for file in files:
+        edition = file.removesuffix(".pdf").rpartition("_")[2]
+        answer = await world.answering().answer(world.question(f"show me figure 1 from {edition}"))
+        assert [one.file for one in answer.citations] == [file]
+
+
+async def test_several_are_shown_when_several_are_asked_for(world: World) -> None:
+    """In the plural; three at most."""
+    answer = await world.answering().answer(world.question("Show me all charts"))
+    assert len(answer.figures) == 3
+    assert answer.text.startswith(WORDS.figures_lead(3))
+
+
+@pytest.mark.parametrize(
+    "question", ["Show me the pie chart of failed backups", "Show me figure 7", "Show me the map of Spain"]
+)
+async def test_a_figure_that_is_surely_another_is_never_shown(world: World, question: str) -> None:
+    """Another kind, another number or another subject: none rather than a wrong one."""
+    answer = await world.answering().answer(world.question(question))
+    assert answer.figures == ()
+
+
+async def test_a_question_in_prose_is_answered_in_words_alone(world: World) -> None:
+    """Though the figures stand in the very chunk that is cited."""
+    answer = await world.answering().answer(world.question("When do backups run?"))
+    assert (answer.state, answer.figures) == (AnswerState.GROUNDED, ())
+    assert answer.citations[0].quote == "Backups run daily at 2:00 AM."
+
+
+async def test_a_figure_that_the_cited_sentence_names_comes_along(world: World) -> None:
+    """What it shows is what was asked, so the chart stands beside the words."""
+    world.shelf.figures[0] = replace(world.shelf.figures[0], text="Tape lost in winter")
+    answer = await world.answering().answer(world.question("Which tape was lost in winter?"))
+    assert NAMING in answer.citations[0].quote
+    assert [one.caption for one in answer.figures] == [CAPTIONS[0]]
+
+
+async def test_the_figure_of_nowhere_in_particular_stays_away(world: World) -> None:
+    """A word for figures alone says nothing of which; what is answered in words is."""
+    answer = await world.answering().answer(world.question("What does the graph tell?"))
+    assert answer.figures == ()
+    answer = await world.answering().answer(world.question("What is shown in figure 2?"))
+    assert [one.caption for one in answer.figures] == [CAPTIONS[1]]
+
+
+@pytest.mark.parametrize(
+    "question", ["Image backup retention period", "Is there an image retention period?", "Backup plot twist"]
+)
+async def test_a_word_that_may_mean_a_figure_brings_none_instead_of_words(
+    world: World, question: str
+) -> None:
+    """Nor does a heading that says what the question says."""
+    retention = "Backups of an image have a retention period of 30 days."
+    screenshot = replace(make_figure("Figure 9. Dialog"), heading_path=("Image backup", "Retention period"))
+    world = World(Shelf([make_passage(f"{TEXT}\n{retention}")], [screenshot]), Register())
+    answer = await world.answering().answer(world.question(question))
+    assert answer.figures == ()
+
+
+@pytest.mark.parametrize(
+    ("quote", "caption", "speaks"),
+    [
+        ("See Figure 3 and the table.", "Figure 3. Costs", True),
+        ("Figures 1, 2 and 3 show it.", "Fig. 3: Costs", True),
+        ("Costs of the servers by month", "Figure 3. Costs of the servers by month", True),
+        ("Costs", "Figure 3. Costs of the servers by month", False),
+        ("The chart 3 shows it.", "Step 3 of the process", False),
+    ],
+)
+def test_a_sentence_speaks_of_a_figure_by_its_number_or_most_of_its_caption(
+    quote: str, caption: str, speaks: bool
+) -> None:
+    """A single word of it may stand anywhere."""
+    assert speaks_of(quote, caption) is speaks
+
+
+async def test_figures_are_no_passages_and_take_no_place_of_one() -> None:
+    """However many of them come before the chunks."""
+    texts = [make_passage(f"Rule {number} of the office.", ordinal=number) for number in range(60)]
+    rules = [make_figure("Office rule", str(number)) for number in range(90)]
+    world = World(Shelf(texts, rules), Register())
+    asked = world.question("office rule")
+    retrieval = await HybridRetriever(world.shelf, HashEmbedder()).retrieve(asked)
+    bare = await HybridRetriever(Shelf(texts), HashEmbedder()).retrieve(asked)
+    assert len(retrieval.figures) == 90
+    assert [one.ordinal for one in retrieval.passages] == [one.ordinal for one in bare.passages]
+    assert all(one.ordinal < make_publication().chunks for one in retrieval.passages)
+
+
+async def test_a_figure_of_a_page_without_text_is_marked(world: World) -> None:
+    """It stands in no chunk, so there is nothing to quote from."""
+    world.shelf.figures[0] = replace(world.shelf.figures[0], chunk=None)
+    answer = await world.answering().answer(world.question("Show me the chart of failed backups"))
+    assert [one.boxes for one in answer.citations] == [(BOX,)]
+
+
+@pytest.mark.parametrize(
+    ("question", "wants"),
+    [
+        ("What does the chart of emissions say about 2020?", False),
+        ("Emissions chart", True),
+        ("Is there a diagram of the network?", True),
+        ("Which chart shows the emissions?", True),
+        ("Can you show me the organisation diagram?", True),
+        ("Zeige mir das Diagramm der Emissionen", True),
+        ("What are the sales figures?", None),
+        ("How do I figure out my limit?", None),
+        ("Show me the rules on charters", False),
+        ("Image backup retention period", False),
+        ("Is there an image retention period?", False),
+        ("How do I map a network drive?", False),
+        ("Map of the campus", False),
+        ("Campus map", True),
+        ("Show me the map of the campus", True),
+    ],
+)
+def test_what_a_question_says_of_figures(question: str, wants: bool | None) -> None:
+    """A word that only looks like one, and a number called figure, ask for none."""
+    asked = figure_question(question)
+    assert (asked.wants_it if asked else None) is wants

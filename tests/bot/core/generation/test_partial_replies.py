@@ -1,0 +1,72 @@
+"""A sentence of a reply is told as soon as it is complete, and never before."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from fakes.model_server import pieces
+
+from bot.core.generation.prompt import ReplyFormat, StreamedReply, read_reply
+from bot.core.models import Claim, Quote
+
+FIRST = Claim('He said "at {2}" \\ [daily].', (Quote(1, "runs, daily"), Quote(2, "}]")))
+SECOND = Claim("Überall.", (Quote(3, "everywhere\n"),))
+CLAIMS = [
+    {"text": claim.text, "quotes": [{"passage": one.passage, "quote": one.text} for one in claim.quotes]}
+    for claim in (FIRST, SECOND)
+]
+REPLY = {"found": True, "claims": CLAIMS}
+JSON = json.dumps(REPLY)
+MARKED = "CLAIM: At two.\nQUOTE 1: runs daily\nQUOTE [2]: at two\n\nclaim: Everywhere.\nQUOTE 3: all over\n"
+
+
+def told(text: str, reply_format: ReplyFormat = ReplyFormat.JSON, size: int = 1) -> list[tuple[Claim, int]]:
+    """Each sentence, and after how many characters it was told."""
+    heard, found = 0, []
+    reply = StreamedReply(reply_format, lambda claim: found.append((claim, heard)))
+    for piece in pieces(text, size):
+        heard += len(piece)
+        reply.feed(piece)
+    return found
+
+
+@pytest.mark.parametrize("text", [JSON, f"```json\n{JSON}\n```", json.dumps(REPLY, indent=1)])
+def test_a_sentence_in_json_is_told_with_its_last_brace(text: str) -> None:
+    """Braces and quotes inside strings end nothing; the second sentence comes later than the first."""
+    assert [claim for claim, _ in told(text)] == list(read_reply(text, ReplyFormat.JSON).claims)
+    (first, at), (_, then) = told(JSON)
+    assert first == FIRST
+    assert JSON[:at].endswith('"}]"}]}')
+    assert at < then < len(JSON)
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 50, 1000])
+def test_it_does_not_matter_how_a_reply_is_cut(size: int) -> None:
+    """Each sentence is told once, in order, whatever the pieces are."""
+    assert [claim for claim, _ in told(JSON, size=size)] == [FIRST, SECOND]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        JSON.replace("true", "false"),
+        '{"claims": [{"text": "a", "quotes": []}], "found": false}',
+        '{"found": true, "claims": [{"text": "a", "quotes": [{"passage": 1}]}]}',
+        '{"found": true, "claims": [7, {"text": "a", "quotes": []}]}',
+        '{"found": true, "claims": {"text": "a", "quotes": []}}',
+        '[{"text": "a", "quotes": []}]',
+        "I think at {two}.",
+        "{" * 5000 + "}",
+    ],
+)
+def test_what_is_not_what_was_asked_for_tells_nothing(text: str) -> None:
+    """A model that found nothing, says so only afterwards, or writes something else, is read at its end."""
+    assert told(text) == []
+
+
+def test_a_marked_sentence_is_told_when_the_next_one_begins() -> None:
+    """Until then another quote may belong to it; the last one is told by the whole reply."""
+    ((claim, at),) = told(MARKED, ReplyFormat.MARKED)
+    assert claim == Claim("At two.", (Quote(1, "runs daily"), Quote(2, "at two")))
+    assert MARKED[:at].endswith("Everywhere.\n")

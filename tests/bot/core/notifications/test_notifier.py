@@ -1,0 +1,361 @@
+"""When, where and how often channels are told of their files: a real database, a fake platform."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from fakes.core import Register, place_words
+from fakes.notice_shelf import NoticeShelf, open_shelf
+
+from bot.core.citations.citations import CitationService
+from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
+from bot.core.models import Announcement, Answer, AnswerState, Citation, Question
+from bot.core.notifications.notifier import NotificationTiming, Notifier, Routes
+from bot.core.notifications.receipts import ReceiptBuilder, announcement_paragraphs
+from bot.core.notifications.suggested_questions import MAX_OFFERED, SuggestedQuestions
+from bot.core.ports import AnswerListener
+from storage.chat.channels import Channels
+from storage.chat.notification_events import record_folder
+from storage.clock import clock_ahead
+from storage.models import Channel, ChannelKey, Chunk, Platform
+from storage.sql.database import Database
+from storage.sql.tables import FolderRow
+
+IT = ChannelKey(Platform.SLACK, "T1", "C0IT")
+HR = ChannelKey(Platform.SLACK, "T1", "C0HR")
+ADMINS = ChannelKey(Platform.SLACK, "T1", "C0ADMINS")
+TEXT = "Backups run daily at 2:00 AM. The tapes are kept for 30 days. Restores are tested every quarter."
+HURRIED = NotificationTiming(quiet=0, hold=0)
+
+
+@dataclass
+class Platforms:
+    """A chat platform that keeps what is announced, and fails as it is told to."""
+
+    can_look: bool = True
+    faults: list[Exception] = field(default_factory=list)
+    posted: list[tuple[str, Announcement]] = field(default_factory=list)
+    is_lost: bool = False
+    """The next post arrives, and its sender never hears of it."""
+
+    def announcing_place(self, channel: Channel, address: dict[str, Any] | None) -> dict[str, Any] | None:
+        return {"channel": channel.tenant}
+
+    async def announce(self, place: dict[str, Any], announcement: Announcement) -> None:
+        if self.faults:
+            raise self.faults.pop(0)
+        self.posted.append((place["channel"], announcement))
+        if self.is_lost:
+            self.is_lost = False
+            raise DeliveryUnclear("the connection broke")
+
+    async def has_announced(self, place: dict[str, Any], announcement: str, since: datetime) -> bool | None:
+        stands = any((place["channel"], announcement) == (where, one.id) for where, one in self.posted)
+        return stands if self.can_look else None
+
+    def words(self, key: ChannelKey) -> list[str]:
+        """What one channel was told, a text a message."""
+        return ["\n".join(announcement_paragraphs(one)) for where, one in self.posted if where == key.tenant]
+
+
+@dataclass
+class Oracle:
+    """Answers every question from the version it is told to, and keeps what was asked where."""
+
+    version: int = 0
+    asked: list[Question] = field(default_factory=list)
+
+    async def answer(self, question: Question, listener: AnswerListener | None = None) -> Answer:
+        self.asked.append(question)
+        cited = Citation(1, "", "a.pdf", 1, "quote", (), "https://example.test/v/1", self.version)
+        return Answer(AnswerState.GROUNDED, "Daily [1].", (cited,))
+
+
+class OneText:
+    """Every chunk of every reading is the same text."""
+
+    async def chunks_at(self, places: Sequence[tuple[UUID, int]]) -> list[Chunk]:
+        words = place_words(TEXT, [(0, 1)])
+        return [Chunk(ordinal, TEXT, 20, (), words, ((0, 1),)) for _, ordinal in places]
+
+
+@dataclass
+class Office:
+    """An announcing on a real database."""
+
+    database: Database
+    slack: Platforms = field(default_factory=Platforms)
+    oracle: Oracle = field(default_factory=Oracle)
+
+    async def shelf(self, key: ChannelKey = IT) -> NoticeShelf:
+        """One channel's documents."""
+        return await open_shelf(self.database, key)
+
+    async def announcing(
+        self, receipts: str = "channel", admin: ChannelKey | None = None, pace: NotificationTiming = HURRIED
+    ) -> Notifier:
+        """A process of its own on this database; it waits for nobody to be quiet."""
+        channels, register = Channels(self.database), Register()
+        shelf = NoticeShelf(self.database, await channels.ensure(IT), 0)
+        receipt_builder = ReceiptBuilder(
+            shelf.notices,
+            channels,
+            SuggestedQuestions(self.oracle, OneText()),
+            CitationService(register, register),
+        )
+        routes = Routes(receipts, await channels.ensure(admin) if admin else None)
+        announcers = {Platform.SLACK: self.slack}
+        return Notifier(
+            shelf.notices, channels, receipt_builder, routes=routes, announcers=announcers, pace=pace
+        )
+
+
+@pytest.fixture
+async def office(tmp_path: Path) -> AsyncIterator[Office]:
+    """An announcing on a fresh SQLite database."""
+    database = await Database.open(f"sqlite:///{tmp_path}/home/footnote.db")
+    yield Office(database)
+    await database.aclose()
+
+
+async def states(shelf: NoticeShelf) -> list[str]:
+    """The states of all notices."""
+    return [notice.state for notice in await shelf.told()]
+
+
+async def test_a_new_file_is_told_once_in_its_channel_with_questions_that_were_tried(office: Office) -> None:
+    """Shows that looking again posts nothing more, and that the questions were asked in that channel."""
+    shelf = await office.shelf()
+    office.oracle.version = await shelf.add("backup.pdf")
+    await shelf.publish(office.oracle.version)
+    announcing = await office.announcing()
+    for _ in range(2):
+        await announcing.tick()
+    (words,) = office.slack.words(IT)
+    assert "backup.pdf" in words
+    assert "• When do backups run?" in words
+    assert len(office.oracle.asked) == MAX_OFFERED
+    assert {question.channel.tenant for question in office.oracle.asked} == {IT.tenant}
+
+
+async def test_a_question_that_another_document_answers_is_not_offered(office: Office) -> None:
+    """Shows that only answers which cite the new version count."""
+    shelf = await office.shelf()
+    office.oracle.version = -1
+    await shelf.publish(await shelf.add("backup.pdf"))
+    await (await office.announcing()).tick()
+    (words,) = office.slack.words(IT)
+    assert "•" not in words
+    (notice,) = await shelf.notices.recent(shelf.channel.id, 5)
+    assert notice.questions == ()
+
+
+async def test_many_files_are_one_message_that_names_five_and_the_failed_ones_first(office: Office) -> None:
+    """Shows that a batch is bounded: two failures and three others by name, the rest counted."""
+    shelf = await office.shelf()
+    for number in range(40):
+        await shelf.publish(await shelf.add(f"good-{number}.pdf"))
+    for number in range(2):
+        await shelf.fail(await shelf.add(f"bad-{number}.pdf", state="failed"))
+    await (await office.announcing()).tick()
+    (words,) = office.slack.words(IT)
+    lines = words.splitlines()
+    assert "40 PDFs" in lines[0]
+    assert "2 files could not be read" in lines[0]
+    assert lines[1].startswith("bad-0.pdf")
+    assert words.count("good-") == 3
+    assert lines[-1] == "and 37 more that can be asked about"
+
+
+async def test_files_that_answer_are_named_beside_any_number_of_failures(office: Office) -> None:
+    """Shows that two new files and their questions stand below five of seven failures."""
+    shelf = await office.shelf()
+    for number in range(7):
+        await shelf.fail(await shelf.add(f"bad-{number}.pdf", state="failed"))
+    for number in range(3):
+        office.oracle.version = await shelf.add(f"good-{number}.pdf")
+        await shelf.publish(office.oracle.version)
+    await (await office.announcing()).tick()
+    (words,) = office.slack.words(IT)
+    assert (words.count("bad-"), words.count("good-")) == (5, 2)
+    assert "and 2 more that could not be read" in words
+    assert words.endswith("and 1 more that can be asked about")
+
+
+async def test_a_channel_that_is_still_busy_is_told_nothing_until_it_has_waited_long(office: Office) -> None:
+    """Shows that a batch waits for quiet, and not for ever."""
+    shelf = await office.shelf()
+    await shelf.publish(await shelf.add("a.pdf"))
+    busy = await office.announcing(pace=NotificationTiming(quiet=3600, longest=7200))
+    await busy.tick()
+    assert not office.slack.posted
+    with clock_ahead(timedelta(seconds=7201)):
+        await busy.tick()
+    assert len(office.slack.posted) == 1
+
+
+async def test_each_channel_hears_of_its_own_files_only(office: Office) -> None:
+    """Shows that no document's name reaches another channel."""
+    for key, file in ((IT, "it.pdf"), (HR, "hr.pdf")):
+        shelf = await office.shelf(key)
+        await shelf.publish(await shelf.add(file))
+    await (await office.announcing()).tick()
+    assert "hr.pdf" not in office.slack.words(IT)[0]
+    assert "it.pdf" not in office.slack.words(HR)[0]
+
+
+async def test_the_admin_setting_sends_all_receipts_to_the_admins_as_one_message(office: Office) -> None:
+    """Shows that the files' own channels hear nothing then, and that the message names the channels."""
+    for key, file in ((IT, "it.pdf"), (HR, "hr.pdf")):
+        shelf = await office.shelf(key)
+        await shelf.publish(await shelf.add(file))
+    await (await office.announcing("admin", ADMINS)).tick()
+    (words,) = office.slack.words(ADMINS)
+    assert f"it.pdf in {IT.tenant}" in words
+    assert "hr.pdf" in words
+    assert not office.slack.words(IT)
+    assert not office.slack.posted[0][1].sources
+
+
+@pytest.mark.parametrize("receipts", ["off", "admin"])
+async def test_without_anybody_to_tell_the_console_has_it(office: Office, receipts: str) -> None:
+    """Shows that nothing is posted, and that nothing is lost."""
+    shelf = await office.shelf()
+    await shelf.publish(await shelf.add("a.pdf"))
+    await (await office.announcing(receipts)).tick()
+    assert not office.slack.posted
+    assert await states(shelf) == ["kept"]
+    assert len(await shelf.notices.recent(shelf.channel.id, 5)) == 1
+
+
+async def test_a_local_channels_questions_are_tried_for_the_console(office: Office) -> None:
+    """Shows that the console can offer questions although nothing is posted."""
+    shelf = await office.shelf(ChannelKey(Platform.LOCAL, "", "it"))
+    office.oracle.version = await shelf.add("a.pdf")
+    await shelf.publish(office.oracle.version)
+    await (await office.announcing()).tick()
+    (notice,) = await shelf.notices.recent(shelf.channel.id, 5)
+    assert notice.questions
+    assert "When do backups run?" in notice.questions
+
+
+async def test_a_folders_problem_reaches_the_admins_and_not_the_channel(office: Office) -> None:
+    """Shows where problems go, whatever the receipts' setting is."""
+    shelf = await office.shelf()
+    await set_problem(shelf, "it is empty: is the share mounted?")
+    await (await office.announcing("off", ADMINS)).tick()
+    (words,) = office.slack.words(ADMINS)
+    assert "is the share mounted?" in words
+    assert not office.slack.words(IT)
+
+
+@pytest.mark.parametrize(
+    ("told", "unseen", "heard"),
+    [
+        ([], ["It did not answer.", None], []),
+        (["It did not answer."], [None, "It did not answer."], []),
+        (["It did not answer."], [None, "It is empty."], ["It is empty."]),
+        (["It did not answer."], [None], ["all is well again"]),
+        (["It did not answer.", None], ["It is empty.", None], []),
+    ],
+)
+async def test_a_folder_that_wavers_is_told_only_where_it_ended_elsewhere(
+    office: Office, told: list[str | None], unseen: list[str | None], heard: list[str]
+) -> None:
+    """Shows that what came and went between two messages is no news."""
+    shelf = await office.shelf()
+    announcing = await office.announcing("off", ADMINS)
+    for problem in told:
+        await set_problem(shelf, problem)
+        await announcing.tick()
+    before = len(office.slack.posted)
+    assert before == len(told)
+    for problem in unseen:
+        await set_problem(shelf, problem)
+    await announcing.tick()
+    since = office.slack.words(ADMINS)[before:]
+    assert [part for words in since for part in heard if part in words] == heard
+    assert len(since) == len(heard)
+
+
+async def set_problem(shelf: NoticeShelf, problem: str | None) -> None:
+    """A look at the folder finds this."""
+    async with shelf.database.transaction() as session:
+        await record_folder(session, shelf.folder, problem)
+        (await session.get_one(FolderRow, shelf.folder)).problem = problem
+
+
+async def test_a_post_that_nobody_heard_back_from_is_looked_for_and_not_repeated(office: Office) -> None:
+    """Shows that an unclear outcome ends in one message."""
+    assert await states_after_a_lost_post(office) == ["posted"]
+    assert len(office.slack.posted) == 1
+
+
+async def states_after_a_lost_post(office: Office) -> list[str]:
+    """Announce a file while the platform's reply gets lost; another process looks five minutes later."""
+    shelf = await office.shelf()
+    await shelf.publish(await shelf.add("a.pdf"))
+    office.slack.is_lost = True
+    await (await office.announcing()).tick()
+    with clock_ahead(timedelta(minutes=5)):
+        await (await office.announcing()).tick()
+    return await states(shelf)
+
+
+async def test_a_process_that_died_before_posting_is_made_good_by_the_next_one(office: Office) -> None:
+    """Shows that a batch marked as being posted, which stands nowhere, is posted once."""
+    shelf = await office.shelf()
+    await shelf.publish(await shelf.add("a.pdf"))
+    batch = await shelf.notices.claim(await shelf.notices.waiting(), 60)
+    await shelf.notices.mark_posting(batch, shelf.channel.id, 60)
+    await (await office.announcing()).tick()
+    assert not office.slack.posted
+    with clock_ahead(timedelta(minutes=5)):
+        for _ in range(2):
+            await (await office.announcing()).tick()
+    assert [one.id for _, one in office.slack.posted] == [batch]
+
+
+async def test_where_nobody_can_look_silence_is_better_than_the_same_message_twice(office: Office) -> None:
+    """Shows that a platform without a way to look gets no second message, and the console keeps it."""
+    office.slack.can_look = False
+    assert await states_after_a_lost_post(office) == ["kept"]
+    assert len(office.slack.posted) == 1
+
+
+async def test_a_refusal_that_passes_leads_to_one_message_with_what_came_since(office: Office) -> None:
+    """Shows that an hour without the platform ends in one batch."""
+    shelf = await office.shelf()
+    announcing = await office.announcing()
+    office.slack.faults = [DeliveryError("Slack could not be reached") for _ in range(3)]
+    for number in range(4):
+        await shelf.publish(await shelf.add(f"{number}.pdf"))
+        await announcing.tick()
+    (words,) = office.slack.words(IT)
+    assert "4 PDFs" in words
+
+
+async def test_a_channel_that_takes_nothing_of_ours_is_dropped(office: Office) -> None:
+    """Shows that a closed channel is not asked for ever."""
+    shelf = await office.shelf()
+    await shelf.publish(await shelf.add("a.pdf"))
+    office.slack.faults = [ChannelClosed("Slack refused: not_in_channel")]
+    await (await office.announcing()).tick()
+    assert await states(shelf) == ["dropped"]
+
+
+async def test_logs_name_no_document(office: Office, caplog: pytest.LogCaptureFixture) -> None:
+    """Shows that a posted announcement leaves ids in the log and nothing else."""
+    caplog.set_level("INFO")
+    shelf = await office.shelf()
+    await shelf.publish(await shelf.add("Zanzibarium.pdf"))
+    await (await office.announcing()).tick()
+    assert "announcement=" in caplog.text
+    assert "Zanzibarium" not in json.dumps(caplog.text)

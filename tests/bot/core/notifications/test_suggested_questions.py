@@ -1,0 +1,86 @@
+"""Questions made up from a document's own headings and sentences."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.core.notifications.suggested_questions import MAX_QUESTION_CHARS, question_of, suggest_questions
+from storage.models import Chunk
+
+BODY = "This is the text of the section and it is here for the reader with all of the words in it."
+
+
+def chunk(text: str = BODY, heading: str = "") -> Chunk:
+    """A chunk under a heading."""
+    return Chunk(0, text, 1, (heading,) if heading else (), (), ((0, 1),))
+
+
+@pytest.mark.parametrize(
+    ("sentence", "question"),
+    [
+        ("Backups run daily at 2:00 AM.", "When do backups run?"),
+        ("The backup window closes at 5:00 AM.", "When does the backup window close?"),
+        (
+            "A lost device is reported to the service desk within one hour.",
+            "When is a lost device reported to the service desk?",
+        ),
+        ("Every backup is encrypted with AES-256.", "How is every backup encrypted?"),
+        (
+            "HR keeps requests and decisions for 3 years after the end.",
+            "How long does HR keep requests and decisions?",
+        ),
+        ("The system owner approves every restore.", "Who approves every restore?"),
+        ("Employees must report incidents within 24 hours.", "When must employees report incidents?"),
+        ("The notice period is 30 days.", "What is the notice period?"),
+        ("It is reviewed whenever somebody moves.", None),
+        ("Contact the desk.", None),
+    ],
+)
+def test_a_plain_sentence_becomes_the_question_it_answers(sentence: str, question: str | None) -> None:
+    """Shows the patterns, and that a sentence which points outside itself asks nothing."""
+    assert question_of(sentence, str.lower if not sentence.startswith("HR") else str) == question
+
+
+def test_a_heading_that_asks_is_taken_as_it_is() -> None:
+    """Shows that a document's own questions come first."""
+    chunks = [chunk(heading="Daily check of the tapes"), chunk(heading="How do I reset my password?")]
+    questions = suggest_questions(chunks, "", 6)
+    assert questions[0] == "How do I reset my password?"
+    assert "What does the document say about daily check of the tapes?" in questions
+
+
+def test_a_heading_is_asked_about_by_the_documents_title_and_in_its_language() -> None:
+    """Shows that a German text is asked in German."""
+    german = "Der Antrag und die Frist, die nicht von der Leitung ist, sind mit dem Formular zu stellen."
+    assert suggest_questions([chunk(german, "2. Urlaubsanspruch")], "Handbuch", 3) == [
+        "Was steht in „Handbuch“ zu „Urlaubsanspruch“?"
+    ]
+
+
+@pytest.mark.parametrize(
+    "heading",
+    [
+        "Contents",
+        "1. Introduction",
+        "SOP-IT-04",
+        "see https://evil.example/now",
+        "<!channel> look here",
+        "*bold* [link](x)",
+        "@everyone read this",
+    ],
+)
+def test_an_empty_or_dangerous_heading_is_not_asked_about(heading: str) -> None:
+    """Shows that nothing a chat could take for a link, a mention or markup gets into a question."""
+    assert suggest_questions([chunk(heading=heading)], "", 6) == []
+
+
+def test_questions_are_few_short_and_distinct() -> None:
+    """Shows the bounds, whatever the document holds."""
+    chunks = [
+        chunk(f"{BODY}\n\nThe machine {chr(97 + n % 20) * 3} is oiled every {n} days.", "Oil " * 30)
+        for n in range(200)
+    ]
+    questions = suggest_questions(chunks, "", 6)
+    assert 0 < len(questions) <= 6
+    assert len(set(questions)) == len(questions)
+    assert all(len(question) <= MAX_QUESTION_CHARS for question in questions)

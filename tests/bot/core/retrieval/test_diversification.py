@@ -1,0 +1,66 @@
+"""Several documents take turns when a question spans them, and only then."""
+
+from __future__ import annotations
+
+import pytest
+from fakes.core import make_passage
+
+from bot.core.models import Passage
+from bot.core.retrieval.diversification import diversify, spans_documents
+
+
+def found(*scores: tuple[str, float]) -> list[Passage]:
+    """Passages by file and score, as a ranking has them."""
+    return [
+        make_passage(f"{file} {number}", file=file, ordinal=number, score=score)
+        for number, (file, score) in enumerate(scores)
+    ]
+
+
+def files(passages: list[Passage]) -> list[str]:
+    return [one.publication.file for one in passages]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Compare the deductible of Standard and Health Plus.",
+        "what's the difference between the two plans?",
+        "which of the three accidents happened at night?",
+        "Do both procedures need gloves?",
+        "is the copay higher in Plus or in Standard?",
+        "Worin unterscheiden sich die beiden Pläne?",
+    ],
+)
+def test_comparisons_span_documents(question: str) -> None:
+    """Their words say so."""
+    assert spans_documents(question)
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["How much is the copay?", "What must I wear in the field?", "When was the pilot's last flight?"],
+)
+def test_a_question_about_one_thing_spans_none(question: str) -> None:
+    """Its passages stay in the order of their scores."""
+    assert not spans_documents(question)
+
+
+def test_every_document_that_has_something_to_say_comes_among_the_first() -> None:
+    """Three documents: the best passage of each, then the second best, then those that hardly fit."""
+    passages = found(("a", 0.9), ("a", 0.8), ("a", 0.7), ("b", 0.6), ("c", 0.5), ("b", 0.45), ("d", 0.1))
+    assert files(diversify(passages)) == ["a", "b", "c", "a", "b", "a", "d"]
+
+
+def test_two_named_documents_leave_the_others_for_the_end() -> None:
+    """However well a third one fits."""
+    passages = found(("a", 0.9), ("c", 0.8), ("c", 0.7), ("b", 0.3), ("a", 0.2))
+    named = {one.publication.document_id for one in passages if one.publication.file in ("a", "b")}
+    assert files(diversify(passages, named)) == ["a", "b", "a", "c", "c"]
+
+
+def test_nothing_is_lost_and_nothing_comes_twice() -> None:
+    """Turns change the order alone."""
+    passages = found(("a", 0.9), ("b", 0.8), ("a", 0.7), ("b", 0.1), ("c", 0.05))
+    assert sorted(diversify(passages), key=passages.index) == passages
+    assert diversify([]) == []

@@ -1,0 +1,84 @@
+"""Two editions of one procedure in a channel: the newest one in force is believed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+
+import pytest
+from fakes.core import make_publication
+
+from bot.core.citations.source_buttons import cited_pages
+from bot.core.models import Answer, AnswerState, Citation
+from bot.core.retrieval import document_names
+from bot.core.retrieval.recency import outdated
+from storage.models import LivePublication, MetadataField
+
+TODAY = date(2026, 11, 21)
+
+
+def edition(name: str, **said: str) -> LivePublication:
+    """A document that says this of itself; days are days."""
+    fields = {
+        field: MetadataField(field, value, 1, (), value if field in ("effective", "last_updated") else None)
+        for field, value in said.items()
+    }
+    return replace(make_publication(f"{name}.pdf"), metadata=fields)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ({"effective": "2023-05-01"}, {"effective": "2024-05-01"}),
+        ({"last_updated": "2023-05-01"}, {"last_updated": "2024-05-01"}),
+        ({"version": "1.9"}, {"version": "1.10"}),
+        ({"version": "v.02"}, {"version": "v.03"}),
+        ({"effective": "2027-01-01"}, {"effective": "2024-05-01"}),
+    ],
+)
+def test_the_newest_edition_in_force_replaces_the_others(old: dict[str, str], new: dict[str, str]) -> None:
+    """Shows days, version numbers part by part, and one that is not in force yet."""
+    before, after = edition("a", sop_id="SOP-IT-04", **old), edition("b", sop_id="sop\u2011it\u201104", **new)
+    assert outdated([before, after], TODAY) == {before.id}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"sop_id": "24", "version": "1"}, {"sop_id": "25", "version": "2"}),
+        ({"version": "1"}, {"version": "2"}),
+        ({"sop_id": "24"}, {"sop_id": "24", "version": "2"}),
+        ({"sop_id": "24", "version": "2"}, {"sop_id": "24", "version": "2"}),
+        ({"sop_id": "24", "version": "A"}, {"sop_id": "24", "version": "2"}),
+        (
+            {"sop_id": "24", "version": "1", "organisation": "Acme Ltd"},
+            {"sop_id": "24", "version": "2", "organisation": "Bolt Ltd"},
+        ),
+    ],
+)
+def test_what_cannot_be_compared_is_left_alone(one: dict[str, str], other: dict[str, str]) -> None:
+    """Shows other procedures, procedures without a number, equal ones, and those of others."""
+    assert outdated([edition("a", **one), edition("b", **other)], TODAY) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("title", "said", "name"),
+    [
+        ("SOP-IT-04 Backup", {"sop_id": "SOP-IT-04", "version": "2.1"}, "version 2.1"),
+        ("Using Balances", {"sop_id": "07A", "version": "02"}, "07A, version 02"),
+        ("Using Balances", {"sop_id": "07A"}, "07A"),
+        ("Handbook", {}, ""),
+    ],
+)
+def test_a_source_says_which_edition_it_is(title: str, said: dict[str, str], name: str) -> None:
+    """Shows number and version beside the title, each said once."""
+    assert document_names.edition(replace(edition("a", **said), title=title)) == name
+
+
+def test_a_button_names_the_edition() -> None:
+    """Shows that two editions of one title are told apart before anyone clicks."""
+    cited = Citation(
+        1, "Using Balances", "a.pdf", 2, "", (), "https://f.example/v/1", edition="07A, version 02"
+    )
+    (page,) = cited_pages(Answer(AnswerState.GROUNDED, "", (cited,)))
+    assert page.label == "p. 2 · Using Balances (07A, version 02)"

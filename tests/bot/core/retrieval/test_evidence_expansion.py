@@ -1,0 +1,56 @@
+"""What stands around a passage is read beside it: the rest of its section or table, within a budget."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from fakes.core import Shelf, make_evidence, make_passage, make_publication
+
+from bot.core.models import Evidence
+from bot.core.retrieval.evidence import Expansion
+
+SECTION = ("Backups",)
+
+
+async def grown(texts: list[tuple[str, tuple[str, ...]]], *found: int, tokens: int = 100) -> list[Evidence]:
+    """The evidence that comes of the chunks ``found`` of a document of these texts and headings."""
+    publication = replace(make_publication(), chunks=len(texts))
+    passages = [
+        replace(make_passage(text, ordinal=at, heading_path=path), publication=publication)
+        for at, (text, path) in enumerate(texts)
+    ]
+    evidence = make_evidence(*(passages[at] for at in found))
+    return await Expansion(evidence, Shelf(passages), tokens).expand()
+
+
+def ordinals(evidence: list[Evidence]) -> list[int]:
+    return [item.passage.ordinal for item in evidence]
+
+
+async def test_a_passage_brings_its_neighbours_in_its_section() -> None:
+    """Shows one chunk on, one back, and none of another section."""
+    texts = [("zero", ("Intro",)), *((f"text {number}", SECTION) for number in range(5))]
+    assert ordinals(await grown(texts, 3)) == [3, 4, 2]
+    assert ordinals(await grown(texts, 1)) == [1, 2]
+
+
+async def test_what_is_added_has_a_number_of_its_own() -> None:
+    """Shows that numbers go on behind those of the passages found, and that nothing is read twice."""
+    evidence = await grown([(f"text {number}", SECTION) for number in range(4)], 1, 2)
+    assert ordinals(evidence) == [1, 2, 0, 3]
+    assert [item.number for item in evidence] == [1, 2, 3, 4]
+
+
+async def test_a_table_is_followed_to_its_end() -> None:
+    """Shows that rows go on over chunks whatever their headings, and stop where the table does."""
+    rows = [(f"| row {number} | x |", (str(number),)) for number in range(3)]
+    texts = [("Before.", ("a",)), *rows, ("After.", ("b",)), ("Later.", ("b",))]
+    assert ordinals(await grown(texts, 2)) == [2, 3, 1]
+    assert ordinals(await grown(texts, 1)) == [1, 2, 3]
+
+
+async def test_the_budget_is_kept() -> None:
+    """Shows that no token too many is added, and that a budget of 0 adds nothing."""
+    texts = [("one", SECTION), ("two", SECTION), ("three", SECTION)]
+    assert ordinals(await grown(texts, 1, tokens=1)) == [1, 2]
+    assert ordinals(await grown(texts, 1, tokens=0)) == [1]

@@ -1,0 +1,275 @@
+"""Words and meaning make one ranking, in which exact hits and live copies keep their place."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Sequence
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+import pytest
+from fakes.core import (
+    ASKED_AT,
+    Found,
+    HashEmbedder,
+    Shelf,
+    ask,
+    make_channel,
+    make_passage,
+    make_publication,
+)
+
+from bot.core.models import Passage, Question
+from bot.core.retrieval.diversification import without_near_duplicates
+from bot.core.retrieval.document_names import named_documents
+from bot.core.retrieval.fusion import cut, fuse
+from bot.core.retrieval.hybrid_retriever import HybridRetriever
+from bot.core.understanding.exact_terms import exact_words, holds_exactly, identified_documents, rare_words
+from storage.errors import IndexUnavailable
+from storage.index.base import Hit
+from storage.index.embedded.index import EmbeddedIndex
+from storage.index.live_index import LiveIndex
+from storage.models import LivePublication
+from storage.text.analyzer import analyze
+
+PUBLICATION = make_publication()
+PUBLICATIONS = {PUBLICATION.id: PUBLICATION}
+
+
+def hit(ordinal: int, score: float) -> Hit:
+    return Hit(PUBLICATION.id, ordinal, f"text {ordinal}", 1, 1, (), score, f"text {ordinal}")
+
+
+def question(text: str) -> Question:
+    return Question("q", text, make_channel(), ASKED_AT)
+
+
+def test_scores_are_mixed_after_normalising() -> None:
+    """Each leg is stretched to 0-1 and counts with its share; the raw scores are kept."""
+    found = Found(
+        [hit(1, 12.0), hit(2, 8.0), hit(3, 4.0)], [hit(2, 0.9), hit(1, 0.5), hit(4, 0.1)], PUBLICATIONS
+    )
+    mixed = fuse(found, 0.6)
+    assert [(passage.ordinal, round(passage.score, 3)) for passage in mixed] == [
+        (1, 0.8),
+        (2, 0.7),
+        (3, 0.0),
+        (4, 0.0),
+    ]
+    assert [(passage.bm25, passage.vector) for passage in mixed] == [
+        (12.0, 0.5),
+        (8.0, 0.9),
+        (4.0, None),
+        (None, 0.1),
+    ]
+
+
+@pytest.mark.parametrize("empty", ["words", "vectors"])
+def test_a_leg_without_hits_takes_no_share(empty: str) -> None:
+    """While only words are live, or when no word occurs, the other leg counts whole."""
+    hits = [hit(1, 3.0), hit(2, 1.0)]
+    found = Found([] if empty == "words" else hits, [] if empty == "vectors" else hits, PUBLICATIONS)
+    assert [passage.score for passage in fuse(found, 0.6)] == [1.0, 0.0]
+
+
+def test_nothing_found_is_no_error() -> None:
+    """Two empty legs give no passages."""
+    assert fuse(Found([], [], {}), 0.6) == []
+
+
+def test_an_exact_hit_is_never_cut() -> None:
+    """A late passage that holds the code takes the place of the last one that does not."""
+    passages = [make_passage(f"text {number}", ordinal=number) for number in range(5)]
+    kept = cut(passages, 3, lambda passage: passage.ordinal in {0, 4})
+    assert [passage.ordinal for passage in kept] == [0, 1, 4]
+
+
+def test_codes_numbers_and_names_are_exact() -> None:
+    """What a person writes as a code, number, acronym or name is asked for literally."""
+    assert exact_words("What does SOP-IT-04 say to Anna on 1,204.5 kg? The IT team knows.") == [
+        "SOP-IT-04",
+        "Anna",
+        "1,204.5",
+        "IT",
+    ]
+
+
+def test_only_rare_words_are_kept_exactly() -> None:
+    """A name that every chunk holds singles out none of them."""
+    asked = ask("What did Contoso buy under SOP-IT-04?", "contoso a", "contoso b", "contoso sop-it-04")
+    holds = holds_exactly(rare_words(asked, rarity=0.5))
+    assert holds(make_passage("see SOP‑IT‑04"))
+    assert not holds(make_passage("Contoso", title=""))
+    assert not holds(make_passage("SOP-IT-045", title=""))
+
+
+def test_copies_collapse_and_twins_do_not() -> None:
+    """The same words in two files are shown once; the same words with another number are two things."""
+    text = "The deductible of this plan is {} dollars a year for each member of the family covered by it."
+    passages = [
+        make_passage(text.format(500)),
+        make_passage(text.format(500).upper(), file="copy.pdf"),
+        make_passage(text.format(900), file="other.pdf"),
+    ]
+    assert [passage.publication.file for passage in without_near_duplicates(passages)] == [
+        "sop-it-04.pdf",
+        "other.pdf",
+    ]
+
+
+def test_numbers_of_the_same_digits_are_not_the_same() -> None:
+    """A limit of 1 in 20 pages and one of 12 in 0 are told apart, however long the rest of the page is."""
+    rest = " ".join(f"word{chr(97 + number % 26)}{chr(97 + number // 26)}" for number in range(120))
+    passages = [make_passage(f"{rest} limit 1 of 20"), make_passage(f"{rest} limit 12 of 0", ordinal=1)]
+    assert len(without_near_duplicates(passages)) == 2
+
+
+def test_nearly_equal_pages_collapse() -> None:
+    """One changed word in a long page makes no second passage."""
+    words = [f"word{chr(97 + number % 26)}{chr(97 + number // 26)}" for number in range(200)]
+    changed = [*words[:100], "other", *words[101:]]
+    passages = [make_passage(" ".join(words)), make_passage(" ".join(changed), ordinal=1)]
+    assert len(without_near_duplicates(passages)) == 1
+
+
+def test_a_named_document_is_preferred() -> None:
+    """The title or file that a question names sets its document apart; shared words of names do not."""
+    standard = make_publication("Northwind_Standard.pdf", "Northwind Standard")
+    plus = make_publication("Northwind_Plus.pdf", "Northwind Health Plus")
+    shares = named_documents(analyze("deductible of Northwind Health Plus"), [standard, plus])
+    assert shares[plus.id] == 1.0
+    assert shares[standard.id] == 0.0
+    assert set(named_documents(analyze("Northwind deductible"), [standard, plus]).values()) == {0.0}
+
+
+def test_a_document_that_holds_the_code_is_singled_out() -> None:
+    """A report is meant when its number is named, though only its first page states it."""
+    first = make_passage("Report NYC08CA055 of Tallahassee", file="a.pdf")
+    cause = make_passage("The probable cause was the wind.", file="a.pdf", ordinal=1)
+    other = make_passage("The probable cause was fuel.", file="b.pdf")
+    shares = identified_documents(["NYC08CA055"], [other, cause, first])
+    assert shares == {first.publication.id: 1.0, other.publication.id: 0.0}
+    assert identified_documents(["probable"], [other, cause]) == {}
+    assert identified_documents([], [other]) == {}
+
+
+async def test_the_named_document_leads() -> None:
+    """Of two equal passages the one of the document that was named comes first."""
+    text = "The yearly deductible is {} dollars."
+    shelf = Shelf(
+        [
+            make_passage(text.format(500), file="a.pdf", title="Northwind Standard"),
+            make_passage(text.format(900), file="b.pdf", title="Northwind Health Plus"),
+        ]
+    )
+    retrieval = await HybridRetriever(shelf, HashEmbedder()).retrieve(question("deductible in Health Plus"))
+    assert retrieval.passages[0].publication.file == "b.pdf"
+    assert all(0 <= passage.score <= 1 for passage in retrieval.passages)
+
+
+async def test_at_least_twenty_candidates_when_there_are_that_many() -> None:
+    """The candidates are many, distinct and in order of score."""
+    passages: list[Passage] = [
+        make_passage(f"Rule {number} of the office says something on item {number}.", ordinal=number)
+        for number in range(60)
+    ]
+    retrieval = await HybridRetriever(Shelf(passages), HashEmbedder()).retrieve(question("office rule"))
+    scores = [passage.score for passage in retrieval.passages]
+    assert len(scores) == 24
+    assert scores == sorted(scores, reverse=True)
+
+
+async def test_without_vectors_words_alone_decide() -> None:
+    """While only the quick rung is live, the answerer learns that there is no vector to compare with."""
+    shelf = Shelf([make_passage("Backups run daily.")], has_vectors=False)
+    retrieval = await HybridRetriever(shelf, HashEmbedder()).retrieve(question("When do backups run?"))
+    assert retrieval.question.vector is None
+    assert retrieval.passages[0].vector is None
+    assert retrieval.passages[0].score > 0.5
+
+
+async def test_rare_terms_weigh_more() -> None:
+    """The question's terms come back with what they weigh in this channel."""
+    shelf = Shelf([make_passage("office backup"), make_passage("office chair", ordinal=1)])
+    idf = (
+        await HybridRetriever(shelf, HashEmbedder()).retrieve(question("office backup zebra"))
+    ).question.idf
+    assert idf["zebra"] > idf[analyze("backup")[0]] > idf[analyze("office")[0]] > 0
+
+
+@pytest.mark.parametrize(
+    ("text", "weighed"),
+    [
+        ("What is in the office?", {"offic"}),
+        ("What does IT say on the office?", {"offic", "it"}),
+        ("What is it?", {"what", "is", "it"}),
+        ("Wofür ist das?", {"wofur", "wofuer", "ist", "das"}),
+    ],
+)
+async def test_function_words_weigh_nothing_beside_others(text: str, weighed: set[str]) -> None:
+    """They are not even counted; but where there is nothing else, or one is written as a name is."""
+    shelf = Shelf([make_passage("What is it? It is the office of IT.")])
+    retrieval = await HybridRetriever(shelf, HashEmbedder()).retrieve(question(text))
+    assert retrieval.question.idf.keys() == shelf.counted == weighed
+
+
+class NothingLive:
+    """The live set of a channel without documents."""
+
+    async def has_live(self, channel_id: int) -> bool:
+        return False
+
+    async def hidden(self, channel_id: int) -> frozenset[UUID]:
+        return frozenset()
+
+    async def live(self, channel_id: int, ids: Collection[UUID]) -> dict[UUID, LivePublication]:
+        return {}
+
+
+async def test_an_unknown_channel_finds_nothing(tmp_path: Path) -> None:
+    """On the real index: a channel that nothing was ever put into has no passages; that is no failure."""
+    async with aclosing(EmbeddedIndex(tmp_path)) as index:
+        retriever = HybridRetriever(LiveIndex(index, NothingLive(), "hash"), HashEmbedder())
+        assert (await retriever.retrieve(question("a?"))).passages == ()
+
+
+async def test_an_index_that_is_down_is_no_empty_result() -> None:
+    """The failure reaches the caller, who says "try again" and not "not in your documents"."""
+    with pytest.raises(IndexUnavailable):
+        await HybridRetriever(Shelf(error=IndexUnavailable("x")), HashEmbedder()).retrieve(question("a?"))
+
+
+class SlowEmbedder(HashEmbedder):
+    """Begins when it is asked, and ends when it is told."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may_end = asyncio.Event()
+
+    async def aembed(self, texts: Sequence[str]) -> np.ndarray:
+        await self.may_end.wait()
+        return await super().aembed(texts)
+
+
+class PatientShelf(Shelf):
+    """Lets the embedder end once it was asked to search."""
+
+    def __init__(self, passages: list[Passage], embedder: SlowEmbedder) -> None:
+        super().__init__(passages)
+        self._embedder = embedder
+
+    async def find(self, *asked: Any, limit: int) -> Found:
+        self._embedder.may_end.set()
+        return await super().find(*asked, limit=limit)
+
+
+async def test_the_search_begins_before_the_question_is_embedded() -> None:
+    """Shows that one waits for the other only where it must: a search that came after would never come."""
+    embedder = SlowEmbedder()
+    retriever = HybridRetriever(PatientShelf([make_passage("Backups run daily.")], embedder), embedder)
+    async with asyncio.timeout(5):
+        (found,) = (await retriever.retrieve(question("When do backups run?"))).passages
+    assert found.vector is not None

@@ -1,0 +1,201 @@
+"""A question is searched for in other words, too, and once more before a refusal."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import pytest
+from fakes.core import ASKED_AT, WORDS, HashEmbedder, Shelf, World, make_channel, make_passage
+
+from bot.core.answering import Answering
+from bot.core.citations.citations import CitationService
+from bot.core.errors import ModelUnavailable
+from bot.core.generation.abstention import EvidenceGate
+from bot.core.generation.answer_writer import AnswerWriter
+from bot.core.generation.extractive import ExtractiveAnswerer
+from bot.core.models import AnswerState, Question, Retrieval
+from bot.core.retrieval.hybrid_retriever import HybridRetriever
+from bot.core.retrieval.query_expansion import MultiQueryMode, QueryExpansionRetriever, content_words
+from storage.chat_models import GlossaryEntry
+from storage.models import Channel
+from storage.text.analyzer import analyze
+
+LEAVE = "Parental leave is 16 weeks for each parent. It begins with the birth or the adoption of the child."
+PARKING = "Parking permits are sold at the front desk every Monday."
+
+
+@dataclass
+class Book:
+    """A glossary in memory."""
+
+    known: tuple[GlossaryEntry, ...] = ()
+
+    async def entries(self, channel: Channel) -> Sequence[GlossaryEntry]:
+        return self.known
+
+
+@dataclass
+class Reworder:
+    """A model with prepared wordings, or a prepared error."""
+
+    said: Sequence[str] | Exception
+    asked: list[str] = field(default_factory=list)
+
+    async def wordings(self, question: str) -> Sequence[str]:
+        self.asked.append(question)
+        if isinstance(self.said, Exception):
+            raise self.said
+        return self.said
+
+
+@dataclass
+class Watched:
+    """A retriever that remembers what it was asked."""
+
+    retriever: HybridRetriever
+    asked: list[Question] = field(default_factory=list)
+
+    async def retrieve(self, question: Question) -> Retrieval:
+        self.asked.append(question)
+        return await self.retriever.retrieve(question)
+
+
+def question(text: str, *, is_wide: bool = False) -> Question:
+    return Question("q7", text, make_channel(), ASKED_AT, is_wide=is_wide)
+
+
+def make_shelf() -> Shelf:
+    return Shelf([make_passage(PARKING, title="a"), make_passage(LEAVE, title="b", ordinal=1)])
+
+
+def watched(shelf: Shelf | None = None) -> Watched:
+    return Watched(HybridRetriever(shelf or make_shelf(), HashEmbedder()))
+
+
+async def test_a_question_that_nothing_widens_is_searched_for_as_it_is() -> None:
+    """Shows that without glossary and model nothing changes, neither order nor scores."""
+    inner = watched()
+    asked = question("who sells parking permits?")
+    found, plain = (
+        await QueryExpansionRetriever(inner, Book()).retrieve(asked),
+        await inner.retriever.retrieve(asked),
+    )
+    assert (found.passages, found.figures) == (plain.passages, plain.figures)
+    assert inner.asked == [asked]
+
+
+async def test_candidates_of_all_wordings_are_merged_by_their_best_score() -> None:
+    """Shows that what another wording finds stands beside what the question finds, and each once."""
+    reworder = Reworder(["duration of parental leave"])
+    retriever = QueryExpansionRetriever(watched(), Book(), reworder, rewords=MultiQueryMode.ALWAYS)
+    retrieval = await retriever.retrieve(question("time with a baby, sold at desks"))
+    assert sorted(passage.ordinal for passage in retrieval.passages) == [0, 1]
+    assert {passage.ordinal: passage.bm25 for passage in retrieval.passages} == {0: 4.0, 1: 3.0}
+    assert retrieval.question.text == "time with a baby, sold at desks"
+    assert retrieval.question.terms == tuple(analyze("time with a baby, sold at desks"))
+    assert [one.text for one in retrieval.question.wordings] == ["duration of parental leave"]
+
+
+async def test_a_model_is_asked_only_when_the_setting_says_so() -> None:
+    """Shows that by default no model hears a question, and under "missed" only after a miss."""
+    for rewords, is_wide, calls in [
+        (MultiQueryMode.NEVER, True, 0),
+        (MultiQueryMode.MISSED, False, 0),
+        (MultiQueryMode.MISSED, True, 1),
+        (MultiQueryMode.ALWAYS, False, 1),
+    ]:
+        reworder = Reworder(["parental leave"])
+        retriever = QueryExpansionRetriever(watched(), Book(), reworder, rewords=rewords)
+        await retriever.retrieve(question("baby?", is_wide=is_wide))
+        assert reworder.asked == ["baby?"] * calls
+
+
+async def test_a_model_that_fails_leaves_the_questions_own_words(caplog: pytest.LogCaptureFixture) -> None:
+    """Shows that a question is answered without it, and the log says so by the question's id."""
+    inner = watched()
+    reworder = Reworder(ModelUnavailable("down"))
+    retriever = QueryExpansionRetriever(inner, Book(), reworder, rewords=MultiQueryMode.ALWAYS)
+    with caplog.at_level(logging.WARNING):
+        retrieval = await retriever.retrieve(question("who sells parking permits?"))
+    plain = await inner.retriever.retrieve(question("who sells parking permits?"))
+    assert retrieval.passages == plain.passages
+    assert "question=q7 is searched for in its own words: ModelUnavailable" in caplog.text
+    assert "parking" not in caplog.text
+
+
+async def test_each_wording_has_the_glossary_of_its_own_words() -> None:
+    """Shows that a term which only a model's wording holds is followed, too."""
+    inner = watched()
+    book = Book((GlossaryEntry("maternity", ("parental",)),))
+    retriever = QueryExpansionRetriever(
+        inner, book, Reworder(["maternity rules"]), rewords=MultiQueryMode.ALWAYS
+    )
+    await retriever.retrieve(question("baby?"))
+    assert [[one.text for one in asked.synonyms] for asked in inner.asked] == [[], ["parental"]]
+
+
+def test_words_that_only_ask_are_left_out_of_a_wide_search() -> None:
+    """Shows what is left of a question, and that one of nothing else stays whole."""
+    assert content_words("How long is the Parental-Leave, please?") == "Parental-Leave,"
+    assert content_words("what is it?") == "what is it?"
+
+
+async def test_a_wide_search_answers_the_same_question() -> None:
+    """Shows that fewer words are searched for, the glossary counts in both directions, the text stays."""
+    inner = watched()
+    book = Book((GlossaryEntry("parental leave", ("baby break",)),))
+    retriever = QueryExpansionRetriever(inner, book)
+    retrieval = await retriever.retrieve(question("how long is the baby break?", is_wide=True))
+    (asked,) = inner.asked
+    assert asked.text == "baby break?"
+    assert [one.text for one in asked.synonyms] == ["parental leave"]
+    assert retrieval.question.text == "how long is the baby break?"
+    assert retrieval.question.synonyms == asked.synonyms
+
+
+def answering(world: World, retriever: QueryExpansionRetriever) -> Answering:
+    return Answering(
+        retriever=retriever,
+        writing=AnswerWriter(ExtractiveAnswerer(HashEmbedder())),
+        gate=EvidenceGate(),
+        chunks=world.shelf,
+        figures=world.shelf,
+        documents=world.register,
+        citations=CitationService(world.register, world.register),
+    )
+
+
+async def test_before_a_refusal_there_is_one_second_look_that_may_answer(world: World) -> None:
+    """Shows that what the first search missed is answered when a wider one finds it, with its passages."""
+    inner = watched(replace(world.shelf, passages=make_shelf().passages))
+    world.shelf.passages = make_shelf().passages
+    book = Book((GlossaryEntry("parental leave", ("baby break",)),))
+    answer = await answering(world, QueryExpansionRetriever(inner, book)).answer(question("baby break?"))
+    assert [asked.is_wide for asked in inner.asked] == [False, True]
+    assert answer.state is AnswerState.GROUNDED
+    assert "Parental leave is 16 weeks" in answer.text
+    assert answer.passages[0].ordinal == 1
+
+
+async def test_a_second_look_is_judged_like_the_first(world: World) -> None:
+    """Shows that a wide search opens no gate by being wide, and that there is no third look."""
+    inner = watched(world.shelf)
+    answer = await answering(world, QueryExpansionRetriever(inner, Book())).answer(
+        question("capital of Peru?")
+    )
+    assert [asked.is_wide for asked in inner.asked] == [False, True]
+    assert answer.state is AnswerState.NOT_FOUND
+    assert WORDS.not_found in answer.text
+
+
+async def test_a_models_wording_can_open_the_gate(world: World) -> None:
+    """Shows that the words of the documents count as the question's own when a model found them."""
+    inner = watched(world.shelf)
+    reworder = Reworder(["daily backups"])
+    retriever = QueryExpansionRetriever(inner, Book(), reworder, rewords=MultiQueryMode.MISSED)
+    answer = await answering(world, retriever).answer(question("safety copies?"))
+    assert answer.state is AnswerState.GROUNDED
+    assert answer.citations[0].file == "sop-it-04.pdf"
+    assert reworder.asked == ["safety copies?"]

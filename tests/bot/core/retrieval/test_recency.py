@@ -1,0 +1,62 @@
+"""Of passages that answer about equally well, the newer document's comes first; relevance still decides."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+
+import pytest
+from fakes.core import make_passage
+
+from bot.core.models import Passage
+from bot.core.retrieval.recency import Recency
+from storage.models import MetadataField
+
+TODAY = date(2026, 11, 22)
+
+
+def dated(file: str, score: float, day: str | None, field: str = "effective") -> Passage:
+    passage = make_passage(f"Backups are kept for a while, says {file}.", file=file, score=score)
+    known = {field: MetadataField(field, day, 1, (), day)} if day else {}
+    return replace(passage, publication=replace(passage.publication, metadata=known))
+
+
+def test_of_five_old_and_two_new_documents_a_new_one_is_among_the_first_three() -> None:
+    """All seven say nearly the same; the two of this year were found last."""
+    old = [dated(f"old-{number}.pdf", 0.82 - number / 100, f"201{number}-03-01") for number in range(5)]
+    new = [dated(f"new-{number}.pdf", 0.76 - number / 100, "2026-05-01") for number in range(2)]
+    ranked = Recency().order([*old, *new], TODAY)
+    assert any(one.publication.file.startswith("new") for one in ranked[:3])
+
+
+def test_a_clearly_better_old_passage_stays_first() -> None:
+    """Age moves a score by a tenth at most."""
+    ranked = Recency().order(
+        [dated("old.pdf", 0.95, "2010-01-01"), dated("new.pdf", 0.7, "2026-11-01")], TODAY
+    )
+    assert [one.publication.file for one in ranked] == ["old.pdf", "new.pdf"]
+
+
+@pytest.mark.parametrize(
+    ("day", "score"),
+    [(None, 0.5), ("2026-11-22", 0.55), ("2030-01-01", 0.55), ("2024-11-22", 0.5), ("1990-01-01", 0.45)],
+)
+def test_age_counts_from_the_day_a_document_says(day: str | None, score: float) -> None:
+    """Undated keeps its relevance, a coming day counts as today, and two years count half."""
+    (aged,) = Recency().order([dated("one.pdf", 0.5, day)], TODAY)
+    assert aged.score == pytest.approx(score, abs=0.001)
+
+
+def test_the_last_update_stands_in_for_an_effective_day() -> None:
+    """A document that says only when it was updated is as old as that."""
+    (aged,) = Recency(weight=0.2).order([dated("one.pdf", 0.5, "2026-11-22", "last_updated")], TODAY)
+    assert aged.score == pytest.approx(0.6)
+
+
+def test_without_weight_nothing_moves() -> None:
+    """The setting switches it off."""
+    passages = [dated("old.pdf", 0.8, "2010-01-01"), dated("new.pdf", 0.79, "2026-11-01")]
+    ranked = Recency(weight=0).order(passages, TODAY)
+    assert [(one.publication, one.score) for one in ranked] == [
+        (one.publication, one.score) for one in passages
+    ]

@@ -1,0 +1,119 @@
+"""Whatever reranks: a good one leads, a bad one costs nothing but its time."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from fakes.core import ASKED_AT, ask, make_channel, make_passage, make_publication
+
+from bot.core.errors import RerankerError
+from bot.core.models import AnalyzedQuestion, Passage, Question, Retrieval
+from bot.core.retrieval.reranking import Reranker, RerankingRetriever
+
+FOUND = tuple(make_passage(f"passage {number}", ordinal=number, score=1 - number / 10) for number in range(6))
+
+
+class Fixed:
+    """A retriever that always finds the same."""
+
+    def __init__(self, passages: Sequence[Passage] = FOUND) -> None:
+        self._retrieval = Retrieval(ask("which passage?"), tuple(passages))
+
+    async def retrieve(self, question: Question) -> Retrieval:
+        return self._retrieval
+
+
+class Scoring:
+    """A reranker with prepared scores, or a prepared error."""
+
+    def __init__(self, scores: Sequence[float] | Exception) -> None:
+        self._scores = scores
+        self.judged: list[int] = []
+
+    async def relevance(self, question: AnalyzedQuestion, passages: Sequence[Passage]) -> Sequence[float]:
+        self.judged = [passage.ordinal for passage in passages]
+        if isinstance(self._scores, Exception):
+            raise self._scores
+        return self._scores
+
+
+async def reranked(
+    reranker: Reranker, *, weight: float = 1.0, seconds: float = 5, most: int = 24
+) -> list[int]:
+    retriever = RerankingRetriever(Fixed(), reranker, weight=weight, seconds=seconds, most=most)
+    passages = (await retriever.retrieve(Question("q7", "which passage?", make_channel(), ASKED_AT))).passages
+    scores = [passage.score for passage in passages]
+    assert scores == sorted(scores, reverse=True)
+    assert all(0 <= score <= 1 for score in scores)
+    return [passage.ordinal for passage in passages]
+
+
+async def test_the_best_judged_comes_first_on_any_scale() -> None:
+    """Shows that logits, percentages and points all give the same order."""
+    for scores in ([0, 1, 2, 3, 4, 5], [-9.0, -8, -7, -6, -5, -4], [0.1, 0.11, 0.12, 0.13, 0.14, 0.15]):
+        assert await reranked(Scoring(scores)) == [5, 4, 3, 2, 1, 0]
+
+
+async def test_the_search_keeps_its_share() -> None:
+    """Shows that with a small weight only what was close changes places, and equal scores change nothing."""
+    assert await reranked(Scoring([0, 1, 0, 0, 0, 0]), weight=0.2) == [1, 0, 2, 3, 4, 5]
+    assert await reranked(Scoring([3] * 6), weight=0.9) == [0, 1, 2, 3, 4, 5]
+
+
+async def test_what_is_not_judged_comes_last_but_stays() -> None:
+    """Shows that a reranker sees as many as it may, and that no candidate is lost."""
+    reranker = Scoring([0, 2, 1])
+    assert await reranked(reranker, weight=0.7, most=3) == [1, 2, 0, 3, 4, 5]
+    assert reranker.judged == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "reranker",
+    [
+        Scoring(RerankerError("the endpoint does not answer")),
+        Scoring([1.0, 2.0]),
+        Scoring([1.0, 2.0, float("nan"), 0, 0, 0]),
+        Scoring([1.0, 2.0, float("inf"), 0, 0, 0]),
+    ],
+    ids=["down", "too few", "not a number", "endless"],
+)
+async def test_a_reranker_that_fails_leaves_the_order_and_is_said_in_the_log(
+    reranker: Scoring, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Shows that an answer is never lost to it; the log names the question by its id."""
+    with caplog.at_level(logging.WARNING):
+        assert await reranked(reranker) == [0, 1, 2, 3, 4, 5]
+    assert "question=q7 keeps the order of the search" in caplog.text
+
+
+async def test_a_reranker_that_is_late_leaves_the_order_in_time(caplog: pytest.LogCaptureFixture) -> None:
+    """Shows that a question waits for no longer than was set."""
+
+    class Slow:
+        async def relevance(self, question: AnalyzedQuestion, passages: Sequence[Passage]) -> Sequence[float]:
+            await asyncio.sleep(30)
+            return []
+
+    started = time.perf_counter()
+    assert await reranked(Slow(), seconds=0.2) == [0, 1, 2, 3, 4, 5]
+    assert time.perf_counter() - started < 2
+    assert "over 0.2 s" in caplog.text
+
+
+async def test_documents_keep_their_turns() -> None:
+    """Shows that a comparison still brings passages of each document, each with its best judged first."""
+    files = "aaabab"
+    found = [
+        replace(passage, publication=make_publication(file, file))
+        for passage, file in zip(FOUND, files, strict=True)
+    ]
+    retriever = RerankingRetriever(Fixed(found), Scoring([0, 1, 2, 3, 4, 5]), weight=1.0, seconds=5, most=24)
+    question = Question("q7", "compare both passages", make_channel(), ASKED_AT)
+    passages = (await retriever.retrieve(question)).passages
+    assert [passage.publication.file for passage in passages] == list(files)
+    assert [passage.ordinal for passage in passages] == [4, 2, 1, 5, 0, 3]

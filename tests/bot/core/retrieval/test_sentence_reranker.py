@@ -1,0 +1,85 @@
+"""A passage is as near to a question as the nearest of its sentences, where reading gave these vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from uuid import UUID
+
+import numpy as np
+import pytest
+from fakes.core import HashEmbedder, ask, make_passage
+
+from bot.core.errors import RerankerError
+from bot.core.models import Passage
+from bot.core.retrieval.reranking import SentenceReranker
+from storage.errors import BlobsUnavailable
+from storage.text.sentences import quotables
+
+Vectors = dict[tuple[int, int], np.ndarray]
+
+QUESTION = "When are filters changed?"
+NEAR = "The pump is red. The room is blue. The door is green. Filters are changed on Monday."
+FAR = "Filters of the kitchen are in stock. Nobody is on duty."
+
+
+class Kept:
+    """The vectors of all passages but those of the files named."""
+
+    def __init__(self, passages: Sequence[Passage], *, without: str = "") -> None:
+        self._known = {one.publication.reading_id for one in passages if one.publication.file != without}
+
+    async def vectors(self, chunks: Sequence[tuple[UUID, int, str]]) -> list[Vectors]:
+        """Of everything quotable."""
+        return [await self._of(text) if reading_id in self._known else {} for reading_id, _, text in chunks]
+
+    async def _of(self, text: str) -> Vectors:
+        units = list(quotables(text))
+        vectors = await HashEmbedder().aembed([unit.text for unit in units])
+        return {(unit.start, unit.end): vector for unit, vector in zip(units, vectors, strict=True)}
+
+
+class NoBlobs:
+    """Readings that cannot be reached."""
+
+    async def vectors(self, chunks: Sequence[tuple[UUID, int, str]]) -> list[Vectors]:
+        raise BlobsUnavailable("gone")
+
+
+PASSAGES = [make_passage(FAR, file="far.pdf"), make_passage(NEAR, file="near.pdf")]
+
+
+async def judged(kept: Kept | NoBlobs, passages: Sequence[Passage] = PASSAGES) -> Sequence[float]:
+    vector = (await HashEmbedder().aembed([QUESTION]))[0]
+    return await SentenceReranker(kept).relevance(ask(QUESTION, vector=vector), passages)
+
+
+async def test_the_nearest_sentence_speaks_for_its_passage() -> None:
+    """Shows that what stands around a sentence does not blur it."""
+    far, near = await judged(Kept(PASSAGES))
+    assert near > far
+
+
+async def test_a_passage_without_vectors_counts_as_an_average_one() -> None:
+    """Shows that a document that was just dropped loses nothing by not being read in full yet."""
+    fresh = make_passage(FAR, file="fresh.pdf")
+    far, near, unknown = await judged(Kept([*PASSAGES, fresh], without="fresh.pdf"), [*PASSAGES, fresh])
+    assert far < unknown < near
+
+
+async def test_words_alone_leave_the_order_of_the_search() -> None:
+    """Shows that a question without a vector judges nothing."""
+    assert await SentenceReranker(Kept(PASSAGES)).relevance(ask(QUESTION), PASSAGES) == [0.0, 0.0]
+
+
+async def test_readings_out_of_reach_are_a_reranker_that_failed() -> None:
+    """Shows that the error becomes one that costs no answer."""
+    with pytest.raises(RerankerError):
+        await judged(NoBlobs())
+
+
+async def test_another_text_of_the_same_reading_is_not_mixed_up() -> None:
+    """Shows that each passage is judged by its own chunk."""
+    passages = [replace(PASSAGES[1], ordinal=number, text=text) for number, text in enumerate((FAR, NEAR))]
+    far, near = await judged(Kept(passages), passages)
+    assert near > far

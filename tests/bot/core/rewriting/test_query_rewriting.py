@@ -1,0 +1,80 @@
+"""Follow-up questions go to a real language model's server, and are worded by rules when that fails."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+
+import pytest
+from engines.llm import LanguageModel
+from engines.support.ports import free_port
+from fakes.core import ASKED_AT, Register, make_channel
+from llmock.pytest_plugin import LLMock
+
+from bot.core.errors import ModelReplyUnusable, ModelUnavailable
+from bot.core.model_calls import collected_calls
+from bot.core.models import Question
+from bot.core.rewriting.query_rewriting import FollowUps, ModelRewriter, is_faithful
+from bot.llm.generator import ModelGenerator
+from storage.chat_models import Turn
+
+FIRST = "How many vacation days do employees get?"
+HISTORY = (Turn(FIRST, FIRST, "25 a year."),)
+
+
+@asynccontextmanager
+async def model_at(url: str, key: str = "none", name: str = "m") -> AsyncIterator[ModelGenerator]:
+    """A model at an endpoint."""
+    async with aclosing(ModelGenerator.connect(key, url, model=name)) as model:
+        yield model
+
+
+async def reword(model: ModelGenerator) -> str:
+    """How a follow-up is searched for with this model."""
+    question = Question("q", "and for contractors?", make_channel(), ASKED_AT, history=HISTORY)
+    return (await FollowUps(Register(), ModelRewriter(model)).understand(question)).text
+
+
+@pytest.mark.engine("llm")
+async def test_a_real_server_writes_a_short_text_or_says_that_it_was_cut_off(
+    language_model: LanguageModel,
+) -> None:
+    """Shows that the words come whole or not at all, within their time."""
+    async with model_at(language_model.url, language_model.key, language_model.name) as model:
+        assert await model.write("Reply with the word yes.", "Say yes.", seconds=60, tokens=60)
+        with pytest.raises(ModelReplyUnusable, match="ended by length"):
+            await model.write("Count to a thousand.", "Begin.", seconds=60, tokens=2)
+        started = time.monotonic()
+        with pytest.raises(ModelUnavailable):
+            await model.write("Count to a thousand.", "Begin.", seconds=0.05, tokens=500)
+        assert time.monotonic() - started < 5
+
+
+@pytest.mark.engine("llm")
+async def test_what_a_tiny_model_makes_of_a_follow_up_holds_nothing_made_up(
+    language_model: LanguageModel,
+) -> None:
+    """Shows that whatever it writes, what is searched for comes from the thread."""
+    async with model_at(language_model.url, language_model.key, language_model.name) as model:
+        text = await reword(model)
+    assert is_faithful(text, "and for contractors?", HISTORY)
+
+
+async def test_a_rewriting_is_collected_with_what_it_cost(llmock: LLMock) -> None:
+    """Shows the prompt of a rewriting that is believed, and of one that is not."""
+    llmock.reply("How many vacation days do contractors get?").reply("How much is a day of Mr Smith?")
+    async with model_at(llmock.base_url()) as model:
+        with collected_calls() as made:
+            assert await reword(model) == "How many vacation days do contractors get?"
+            assert await reword(model) == "How many vacation days do employees get, for contractors?"
+    believed, refused = made
+    assert (believed.purpose, believed.error, refused.error) == ("rewrite", None, "ModelReplyUnusable")
+    assert believed.usage is not None
+    assert "and for contractors?" in believed.prompts[0].user
+
+
+async def test_an_endpoint_that_is_down_costs_no_follow_up() -> None:
+    """Shows that the rules word the question when nobody listens."""
+    async with model_at(f"http://127.0.0.1:{free_port()}/v1") as model:
+        assert await reword(model) == "How many vacation days do employees get, for contractors?"

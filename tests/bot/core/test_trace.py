@@ -1,0 +1,246 @@
+"""Every question leaves exactly one record, and the record tells how it was answered."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+import pytest
+from fakes.core import BACKUPS, TRAVEL, BrokenOff, Looker, Scripted, World, make_passage
+
+from bot.cli.records import render_record
+from bot.core.errors import ModelUnavailable
+from bot.core.model_calls import auxiliary_call
+from bot.core.models import Answer, AnswerState, Claim, Draft, Prompt, Quote, Usage
+from bot.core.trace import AMBIGUOUS, MAX_PROMPT_CHARS, NOWHERE
+from bot.core.trace_writer import MAX_QUEUED, TraceWriter, writing_traces
+from storage.chat_models import Turn
+from storage.errors import DatabaseUnavailable, IndexUnavailable
+
+DAILY = Claim("Backups run at 2 AM every day.", (Quote(1, "Backups run daily at 2:00 AM"),))
+FORGED = Claim("Backups run hourly.", (Quote(1, "Backups run every hour"),))
+QUESTION = "When do backups run?"
+Json = dict[str, Any]
+
+
+@dataclass
+class Drawer:
+    """Keeps records in memory, or fails."""
+
+    kept: list[Json] = field(default_factory=list)
+    error: Exception | None = None
+
+    async def keep(
+        self, key: str, channel_id: int, asked_at: datetime, state: str, record: dict[str, Any]
+    ) -> None:
+        if self.error:
+            raise self.error
+        assert (key, channel_id, asked_at.isoformat(), state) == (
+            record["question_id"], record["channel_id"], record["asked_at"], record["state"],
+        )  # fmt: skip
+        self.kept.append(json.loads(json.dumps(record, allow_nan=False)))
+
+
+async def asked(world: World, text: str, *models: Scripted, **more: Any) -> tuple[Answer, Json]:
+    """An answer, and the one record that it left."""
+    drawer = Drawer()
+    async with writing_traces(drawer) as records:
+        answering = world.answering(*models, records=records, **more)
+        answer = await answering.answer(world.question(text))
+    (record,) = drawer.kept
+    return answer, record
+
+
+async def test_a_grounded_answer_tells_all_of_its_way(world: World) -> None:
+    """Candidates with scores and fates, the prompt, what was judged, citations, tokens, time."""
+    prompt = Prompt("Rules", "Passages and question", with_schema=True)
+    draft = Draft((DAILY,), usage=Usage(70, 9), prompts=(prompt,))
+    answer, record = await asked(world, QUESTION, Scripted(draft))
+    assert (record["state"], record["question"], record["answer"]) == ("grounded", QUESTION, answer.text)
+    (look,) = record["looks"]
+    assert (look["is_wide"], look["is_enough"], look["documents"], look["not_live"]) == (False, True, None, 0)
+    first, second = look["candidates"]
+    assert (first["file"], first["page"], first["rank"], first["fate"]) == ("sop-it-04.pdf", 1, 1, "read")
+    assert first["score"] == answer.passages[0].score
+    assert (first["bm25"], first["vector"]) == (answer.passages[0].bm25, answer.passages[0].vector)
+    assert set(first["parts"]) == {"mix", "coverage", "named", "document", "outdated"}
+    assert second["rank"] == 2
+    (written,) = record["drafts"]
+    assert written["prompts"] == [{"system": "Rules", "user": "Passages and question", "with_schema": True}]
+    (claim,) = written["claims"]
+    assert (claim["text"], claim["fault"]) == (DAILY.text, None)
+    assert claim["quotes"] == [
+        {"passage": 1, "text": DAILY.quotes[0].text, "is_located": True, "reason": "sop-it-04.pdf p. 1"}
+    ]
+    (citation,) = record["citations"]
+    assert (citation["number"], citation["file"], citation["page"]) == (1, "sop-it-04.pdf", 1)
+    assert answer.citations[0].url not in json.dumps(record)
+    assert (record["tokens"]["prompt"], record["tokens"]["completion"]) == (70, 9)
+    assert record["tokens"]["embedding"] == 4
+    assert set(record["milliseconds"]) == {"retrieve", "answer", "total"}
+
+
+async def test_what_was_dropped_and_not_located_says_why(world: World) -> None:
+    """Both drafts of a repair are told, with the faults of each, and the tokens of both."""
+    drafts = [Draft((DAILY, FORGED), usage=Usage(10, 5)), Draft((FORGED,), usage=Usage(12, 3))]
+    answer, record = await asked(world, QUESTION, Scripted(*drafts))
+    assert answer.state is AnswerState.PARTIAL
+    assert record["state"] == "partial"
+    assert [len(one["claims"]) for one in record["drafts"]] == [2, 1]
+    forged = record["drafts"][0]["claims"][1]
+    assert forged["fault"] == "none of its quotes stands in a passage word for word."
+    assert not forged["quotes"][0]["is_located"]
+    assert forged["quotes"][0]["reason"] == NOWHERE
+    assert (record["tokens"]["prompt"], record["tokens"]["completion"]) == (22, 8)
+
+
+async def test_a_short_quote_that_stands_twice_is_told_apart_from_a_forged_one(world: World) -> None:
+    """Both are not located, for different reasons."""
+    claim = Claim("The backup is noted.", (Quote(1, "backup"), Quote(1, "nowhere to be seen")))
+    world.shelf.passages[0] = make_passage("A backup is noted. A backup runs daily.", page=1)
+    _, record = await asked(world, "When is a backup noted?", Scripted(Draft((claim,)), Draft((claim,))))
+    quotes = record["drafts"][0]["claims"][0]["quotes"]
+    assert [(one["is_located"], one["reason"]) for one in quotes] == [(False, AMBIGUOUS), (False, NOWHERE)]
+
+
+async def test_a_refusal_tells_both_looks_and_the_gate(world: World) -> None:
+    """Nothing is written, and every candidate says that it was too little like the question."""
+    _, record = await asked(world, "What is the capital of Mongolia?")
+    assert (record["state"], record["drafts"], record["citations"]) == ("not_found", [], [])
+    assert [(look["is_wide"], look["is_enough"]) for look in record["looks"]] == [
+        (False, False),
+        (True, False),
+    ]
+    fates = {one["fate"] for look in record["looks"] for one in look["candidates"]}
+    assert fates == {"gated: too little like the question"}
+
+
+async def test_a_failure_leaves_what_was_known(world: World) -> None:
+    """An index that is down ends in a record, too; a model that is down is named, with what it was sent."""
+    error = ModelUnavailable("secret")
+    error.prompts = (Prompt("Rules", "Question", with_schema=False),)
+    _, record = await asked(world, QUESTION, Scripted(error))
+    assert [(one["author"], one["error"]) for one in record["drafts"]] == [
+        ("model", "ModelUnavailable"),
+        ("quotes", None),
+    ]
+    assert record["drafts"][0]["prompts"][0]["user"] == "Question"
+    assert record["tokens"]["prompt"] is None
+    assert record["tokens"]["embedding"] > 4
+    world.shelf.error = IndexUnavailable("secret")
+    _, record = await asked(world, QUESTION)
+    assert (record["state"], record["looks"]) == ("failed", [])
+    assert "secret" not in json.dumps(record)
+
+
+async def test_a_draft_that_broke_off_tells_what_was_written_of_it(world: World) -> None:
+    """What a person saw before the error is in the record, judged as it was."""
+    drawer = Drawer()
+    async with writing_traces(drawer) as records:
+        answering = world.answering(Scripted(BrokenOff(DAILY)), records=records)
+        await answering.answer(world.question(QUESTION), Looker())
+    written = drawer.kept[0]["drafts"][0]
+    assert written["error"] == "BrokenOff"
+    assert [(one["text"], one["fault"]) for one in written["claims"]] == [(DAILY.text, None)]
+
+
+async def test_a_greeting_and_an_endless_question_leave_short_records(world: World) -> None:
+    """There was no search; of a question of a million characters only the beginning is kept."""
+    _, record = await asked(world, "hello")
+    assert (record["state"], record["looks"], record["drafts"]) == ("chat", [], [])
+    _, record = await asked(world, "why? " * 200_000)
+    assert record["state"] == "chat"
+    assert len(json.dumps(record)) < 30_000
+
+
+async def test_what_was_cut_says_why(world: World) -> None:
+    """Copies name what they repeat; the rest is beyond what is read, over the budget, or below the cut."""
+    copy = make_passage(BACKUPS, file="copy.pdf", page=7)
+    many = [make_passage(f"{TRAVEL} Case {n}.", file=f"{n}.pdf", page=2) for n in range(30)]
+    world.shelf.passages += [copy, *many]
+    _, record = await asked(world, QUESTION, passages_read=2)
+    fates = [one["fate"] for one in record["looks"][0]["candidates"]]
+    assert fates[:3] == ["read", "read", "beyond the first 2"]
+    assert "repeats copy.pdf p. 7" in fates
+    assert fates.count("cut by rank") == 32 - 24
+    _, record = await asked(world, QUESTION, evidence_tokens=1)
+    fates = [one["fate"] for one in record["looks"][0]["candidates"]]
+    assert fates[:2] == ["read", "over the token budget"]
+
+
+class HelpedRewriter:
+    """Words every follow-up question by a call that it tells of."""
+
+    async def rewrite(self, question: str, history: Sequence[Turn]) -> str:
+        with auxiliary_call("rewrite") as call:
+            call.prompts.append(Prompt("Rules", "r" * MAX_PROMPT_CHARS, with_schema=False))
+            call.usage = Usage(30, 4)
+            return QUESTION
+
+
+async def test_calls_that_only_help_are_told_with_what_they_cost(world: World) -> None:
+    """A rewriting stands in the record beside the draft that came of it, and its prompt is bounded, too."""
+    draft = Draft((DAILY,), usage=Usage(70, 9), prompts=(Prompt("R", "P", with_schema=True),))
+    turn = Turn("What is backed up?", "What is backed up?", "All servers.")
+    drawer = Drawer()
+    async with writing_traces(drawer) as records:
+        answering = world.answering(Scripted(draft), records=records, rewriter=HelpedRewriter())
+        await answering.answer(replace(world.question("and when?"), history=(turn,)))
+    (record,) = drawer.kept
+    (call,) = record["helps"]
+    assert (call["purpose"], call["error"], record["searched"]) == ("rewrite", None, QUESTION)
+    assert sum(len(one["system"] + one["user"]) for one in call["prompts"]) == MAX_PROMPT_CHARS - 2
+    assert record["is_cut"]
+    assert record["drafts"][0]["prompts"] == [{"system": "R", "user": "P", "with_schema": True}]
+    assert (record["tokens"]["prompt"], record["tokens"]["completion"]) == (100, 13)
+    assert "Helped by the model: rewrite" in render_record(record)
+    del record["helps"]
+    assert "Helped by the model: rewrite" not in render_record(record)
+
+
+async def test_prompts_are_bounded(world: World) -> None:
+    """A record never holds more of them than its limit, and says when something is missing."""
+    prompts = (Prompt("r" * 300_000, "q", with_schema=True), Prompt("r" * 300_000, "q\0", with_schema=True))
+    _, record = await asked(world, QUESTION, Scripted(Draft((DAILY,), prompts=prompts)))
+    kept = record["drafts"][0]["prompts"]
+    assert sum(len(one["system"]) + len(one["user"]) for one in kept) == MAX_PROMPT_CHARS
+    assert record["is_cut"]
+    _, record = await asked(world, QUESTION, Scripted(Draft((DAILY,), prompts=(Prompt("r", "q\0", True),))))
+    assert record["drafts"][0]["prompts"][0]["user"] == "q\N{REPLACEMENT CHARACTER}"
+    assert not record["is_cut"]
+
+
+async def test_questions_that_nobody_asked_leave_none(world: World) -> None:
+    """What is tried for a receipt is no question of a person."""
+    drawer = Drawer()
+    async with writing_traces(drawer) as records:
+        await world.answering(records=records).answer(replace(world.question(QUESTION), is_trial=True))
+    assert drawer.kept == []
+
+
+async def test_a_full_disk_costs_no_answer(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    """What cannot be kept is said by its id alone, and the next one is tried again."""
+    drawer = Drawer(error=DatabaseUnavailable("disk full: When do"))
+    async with writing_traces(drawer) as records:
+        answering = world.answering(records=records)
+        with caplog.at_level(logging.WARNING):
+            answer = await answering.answer(world.question(QUESTION))
+            await records.drained()
+        drawer.error = None
+        await answering.answer(world.question(QUESTION))
+    assert answer.state is AnswerState.GROUNDED
+    assert "question=q0 leaves no record: DatabaseUnavailable" in caplog.text
+    assert "When do" not in caplog.text
+    assert [one["question_id"] for one in drawer.kept] == ["q1"]
+
+
+async def test_a_database_that_hangs_delays_no_answer(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    """Answers do not wait for it, and only so many records do."""
+    answering = world.answering(records=TraceWriter(Drawer()))
+    for _ in range(MAX_QUEUED + 1):
+        await answering.answer(world.question("hello"))
+    assert caplog.text.count("too many wait") == 1

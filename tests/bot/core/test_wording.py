@@ -1,0 +1,72 @@
+"""The sentences of replies: every language says all of them, with the same places."""
+
+from __future__ import annotations
+
+import tomllib
+from importlib.resources import files
+from string import Formatter
+from typing import Any
+
+import pytest
+
+from bot.core.models import Language
+from bot.core.wording import reply_words
+
+
+def catalogue(language: Language) -> dict[str, Any]:
+    """A language's file as it stands."""
+    text = files("bot.core").joinpath("replies", f"{language}.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
+
+
+def places(sentence: str) -> set[str]:
+    """What stands in the braces of a sentence."""
+    return {name for _, name, _, _ in Formatter().parse(sentence) if name}
+
+
+@pytest.mark.parametrize("language", list(Language))
+def test_every_language_says_the_same_things(language: Language) -> None:
+    """Shows that no key is missing or new, and that each sentence takes what the English one takes."""
+    said, english = catalogue(language), catalogue(Language.ENGLISH)
+    assert list(said) == list(english)
+    for key, sentence in said.items():
+        assert type(sentence) is type(english[key]), key
+        if isinstance(sentence, str):
+            assert places(sentence) == places(english[key]), key
+        else:
+            assert sentence.keys() == {"one", "other"}, key
+            assert places(sentence["other"]) == places(english[key]["other"]), key
+            assert places(sentence["one"]) <= {"count"}, key
+
+
+@pytest.mark.parametrize("language", [language for language in Language if language is not Language.ENGLISH])
+def test_every_sentence_is_translated(language: Language) -> None:
+    """Shows that none was left in English; marks such as "p. 3 · title" are the same in many."""
+    said, english = catalogue(language), catalogue(Language.ENGLISH)
+    same = {key for key in said if said[key] == english[key]}
+    assert same <= {"source", "source_by_ocr", "document_named", "figure_named"}
+
+
+@pytest.mark.parametrize("language", list(Language))
+def test_one_is_not_many(language: Language) -> None:
+    """Shows that each language has a singular, and that French and Portuguese use it for nothing, too."""
+    words = reply_words(language)
+    for counted in (words.searched, words.still_reading, words.more_sources, words.dropped):
+        assert counted(1) != counted(2).replace("2", "1")
+        is_zero_one = language in {Language.FRENCH, Language.PORTUGUESE}
+        assert (counted(0) == counted.one.format(count=0)) == is_zero_one
+    assert words.figures_lead(1) != words.figures_lead(2)
+
+
+def test_what_stands_in_a_place_is_never_a_place_itself() -> None:
+    """Shows that a document called {page} stays what it is called."""
+    words = reply_words(Language.GERMAN)
+    assert words.nearest(title="{page} {0}", page=3).endswith("S. 3 in {page} {0}.")
+    assert words.source_label(3, "{page}", is_ocr=True) == "S. 3 (OCR) · {page}"
+
+
+def test_three_unread_files_are_named_and_the_others_counted() -> None:
+    """Shows it in two languages."""
+    names = ["a.pdf", "b.pdf", "c.pdf", "d.pdf", "e.pdf"]
+    assert reply_words(Language.ENGLISH).unread(names) == "I could not read: a.pdf, b.pdf, c.pdf and 2 more."
+    assert reply_words(Language.SPANISH).unread(names[:2]) == "No pude leer: a.pdf, b.pdf."

@@ -1,0 +1,196 @@
+"""Which language a question is in, and which one its reply is written in."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from fakes.core import ASKED_AT, Register, World, make_channel, make_passage, make_status
+
+from bot.core.errors import ModelUnavailable
+from bot.core.models import AnswerState, Language, Question
+from bot.core.understanding.language import ReplyLanguages, language_of
+from bot.core.understanding.question_terms import FUNCTION_TERMS
+from bot.core.wording import reply_words
+from storage.chat_models import Turn
+from storage.errors import DatabaseUnavailable
+from storage.models import DocumentStatus, MetadataField
+from storage.text.analyzer import analyze
+
+LABELLED = Path(__file__).parents[3] / "evaluation" / "questions"
+SHORT = tomllib.loads((Path(__file__).parent / "short_questions.toml").read_text(encoding="utf-8"))
+
+
+def labelled_questions() -> list[str]:
+    """Every question of the evaluation: all of them are English."""
+    lines = [line for file in LABELLED.glob("*.jsonl") for line in file.read_text("utf-8").splitlines()]
+    return [json.loads(line)["question"] for line in lines]
+
+
+def pieces(question: str) -> Iterator[str]:
+    """Two to six words of a question in a row."""
+    words = question.split()
+    for count in range(2, 7):
+        yield from (" ".join(words[at : at + count]) for at in range(len(words) - count + 1))
+
+
+@pytest.mark.parametrize(
+    ("text", "language"), [(text, language) for language, texts in SHORT.items() for text in texts]
+)
+def test_a_short_question_shows_its_language_or_none(text: str, language: str) -> None:
+    """Shows what a few words tell, without capitals, accents or a whole sentence."""
+    assert (language_of(text) or "unsure") == language
+
+
+def test_no_english_question_is_taken_for_another_language() -> None:
+    """Shows it with the labelled questions, and with every piece of two to six words of them."""
+    questions = labelled_questions()
+    told = [language_of(question) for question in questions]
+    assert len(questions) > 400
+    assert set(told) <= {Language.ENGLISH, None}
+    assert told.count(None) <= 4
+    others = {piece for question in questions for piece in pieces(question)}
+    assert {language_of(piece) for piece in others} <= {Language.ENGLISH, None}
+
+
+def test_a_passage_shows_its_language_and_a_list_of_names_none() -> None:
+    """Shows that longer texts are told, too, and that a text in an unknown language is not guessed at."""
+    german = "Die Sicherung läuft täglich um 2:00 Uhr. Die IT prüft den Bericht an jedem Morgen."
+    assert language_of(german) is Language.GERMAN
+    assert language_of("Kovács, Novák, Nowak; Budapest, Praha, Warszawa 2024") is None
+    assert language_of("Kopia zapasowa jest wykonywana codziennie o godzinie drugiej w nocy") is None
+
+
+def test_foreign_small_words_weigh_nothing_and_english_ones_keep_their_weight() -> None:
+    """Shows that "wie viele ... habe" asks for nothing, and that an English word still does."""
+    assert (
+        set(analyze("wieviel viele habe welches combien quelle cuantos quanti onde hoeveel"))
+        <= FUNCTION_TERMS
+    )
+    assert not {"eu", "ai", "ca", "cell", "plus", "solo", "fare", "car", "ore"} & FUNCTION_TERMS
+
+
+def question(text: str, *asked_before: str) -> Question:
+    """A question in a thread."""
+    history = tuple(Turn(earlier, earlier, "") for earlier in asked_before)
+    return Question("q", text, make_channel(), ASKED_AT, history=history)
+
+
+def document(language: str) -> DocumentStatus:
+    """A document that is in a language; '' for one of which nobody knows."""
+    metadata = {"language": MetadataField("language", language, 1, ())} if language else {}
+    return replace(make_status(f"{language}.pdf"), metadata=metadata)
+
+
+@pytest.mark.parametrize(
+    ("asked", "documents", "language"),
+    [
+        (question("wie lange?"), ["en", "en"], Language.GERMAN),
+        (question("SOP-IT-04", "how long?", "und für externe?"), ["fr"], Language.GERMAN),
+        (question("SOP-IT-04"), ["fr", "fr", "en"], Language.FRENCH),
+        (question("SOP-IT-04"), ["fr", "en", ""], Language.ENGLISH),
+        (question("SOP-IT-04"), ["hu", "hu"], Language.ENGLISH),
+        (question("SOP-IT-04"), [], Language.ENGLISH),
+    ],
+)
+async def test_the_question_decides_then_its_thread_then_the_documents_here(
+    asked: Question, documents: list[str], language: Language
+) -> None:
+    """Shows the order, and that it ends with English."""
+    assert await ReplyLanguages(Register(list(map(document, documents)))).choose(asked) is language
+
+
+async def test_a_database_that_is_down_costs_no_question() -> None:
+    """Shows that a language is nothing to fail for."""
+
+    class Down(Register):
+        async def documents(self, channel_id: int) -> list[DocumentStatus]:
+            raise DatabaseUnavailable("down")
+
+    assert await ReplyLanguages(Down()).choose(question("SOP-IT-04")) is Language.ENGLISH
+
+
+@pytest.mark.parametrize("language", list(Language))
+async def test_a_reply_speaks_the_questions_language(world: World, language: Language) -> None:
+    """Shows the lead of quotes, the refusal and its nearest page; the quote stays English."""
+    words = reply_words(language)
+    world.register.statuses = [document(language), document(language)]
+    asked = world.question("backups daily 2:00")
+    found = await world.answering().answer(asked)
+    assert found.language is language
+    assert found.text.startswith(f"{words.quotes_lead}\n“Backups run daily")
+    refused = await world.answering().answer(replace(asked, text="unicorn"))
+    assert refused.text.startswith(f"{words.not_found} {words.searched(2)}\n")
+    assert words.nearest(title="Backup and Recovery", page=1) in refused.text
+
+
+@pytest.mark.parametrize(
+    ("said", "reply"),
+    [
+        ("Danke!", reply_words(Language.GERMAN).thanks),
+        ("vielen dank", reply_words(Language.GERMAN).thanks),
+        ("merci beaucoup", reply_words(Language.FRENCH).thanks),
+        ("Qu’est-ce que SOP", None),
+        ("¡Hola!", reply_words(Language.SPANISH).greeting),
+        ("¿Qué puedes hacer?", reply_words(Language.SPANISH).help),
+        ("ciao a tutti", reply_words(Language.ITALIAN).greeting),
+        ("Obrigada", reply_words(Language.PORTUGUESE).thanks),
+        ("dank je wel", reply_words(Language.DUTCH).thanks),
+        ("Hallo", reply_words(Language.GERMAN).greeting),
+        ("Guten Morgen", reply_words(Language.GERMAN).greeting),
+        ("À l’aide !", reply_words(Language.FRENCH).help),
+        ("hilfe", reply_words(Language.GERMAN).help),
+    ],
+)
+async def test_small_talk_is_answered_in_its_language(world: World, said: str, reply: str | None) -> None:
+    """Shows that greetings, thanks and calls for help need no English, and nothing else is taken for one."""
+    answer = await world.answering().answer(world.question(said))
+    assert (answer.state is AnswerState.CHAT) == (reply is not None)
+    assert reply is None or answer.text == reply
+
+
+async def test_a_word_of_two_languages_is_answered_in_the_threads(world: World) -> None:
+    """Shows that "hallo" is Dutch where Dutch is spoken."""
+    asked = replace(world.question("hallo"), history=question("", "hoe lang duurt het").history)
+    assert (await world.answering().answer(asked)).text == reply_words(Language.DUTCH).greeting
+
+
+async def test_failures_are_told_in_the_questions_language(world: World) -> None:
+    """Shows a model that is down, a question that is too long, and an engine that is down."""
+
+    class DownModel:
+        async def draft(self, *_: object, **__: object) -> None:
+            raise ModelUnavailable("down")
+
+    german = reply_words(Language.GERMAN)
+    world.register.statuses = [document("de")]
+    asked = world.question("backups daily 2:00")
+    answer = await world.answering(DownModel()).answer(asked)  # type: ignore[arg-type]
+    assert answer.text.startswith(german.model_failed)
+    too_long = await world.answering().answer(replace(asked, text="wann " * 1000))
+    assert too_long.text == german.question_too_long(limit=4000)
+    world.shelf.error = DatabaseUnavailable("down")
+    failed = await world.answering().answer(asked)
+    assert (failed.state, failed.text) == (AnswerState.FAILED, german.engine_failed)
+
+
+@pytest.mark.parametrize(
+    ("asked", "printed"),
+    [
+        ("Groesse des Raumes?", "Die Größe des Raumes beträgt 40 Meter."),
+        ("größe des raumes", "Die Groesse des Raumes betraegt 40 Meter."),
+        ("Grosse des Raumes", "Die Größe des Raumes beträgt 40 Meter."),
+        ("capacite du cafe", "La capacité du café est de 40 personnes."),
+        ("la durée de l'essai", "Durée d’essai : deux mois."),
+        ("numero de dias de vacacion", "Número de días de vacación: 23."),
+    ],
+)
+async def test_accents_umlauts_and_elisions_hide_nothing(world: World, asked: str, printed: str) -> None:
+    """Shows that a question finds its words however they are typed, here and in the document."""
+    world.shelf.passages.append(make_passage(printed, file="other.pdf", title="", ordinal=7))
+    answer = await world.answering().answer(world.question(asked))
+    assert [citation.quote for citation in answer.citations] == [printed]

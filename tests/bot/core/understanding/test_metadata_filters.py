@@ -1,0 +1,96 @@
+"""A filter that a person says is one; a name that merely occurs is not."""
+
+from __future__ import annotations
+
+from uuid import NAMESPACE_URL, uuid5
+
+import pytest
+from fakes.core import ASKED_AT, make_channel
+
+from bot.core.models import Question
+from bot.core.understanding.metadata_filters import MetadataFilters, filtered_documents
+from storage.models import DocumentStatus, MetadataField, Rung
+
+
+def document(file: str, title: str, state: str = "live", **metadata: str) -> DocumentStatus:
+    fields = {name: MetadataField(name, value, 1, ()) for name, value in metadata.items()}
+    return DocumentStatus(
+        "it", uuid5(NAMESPACE_URL, file), "0" * 64, file, title, 3, state, Rung.FULL, None, fields
+    )
+
+
+BACKUP = document("backup.pdf", "Backup and Restore", sop_id="SOP-IT-04", department="IT")
+LEAVE = document("leave.pdf", "Parental Leave", sop_id="SOP-HR-02", department="Human Resources")
+OLD = document("handbook_2019.pdf", "Employee Handbook", effective="1 March 2019")
+NEW = document("handbook.pdf", "Employee Handbook", effective="1 March 2024")
+DOCUMENTS = [BACKUP, LEAVE, OLD, NEW]
+
+
+def said(question: str) -> list[str]:
+    wanted = filtered_documents(question, DOCUMENTS)
+    return [one.file for one in DOCUMENTS if one.document in wanted]
+
+
+@pytest.mark.parametrize(
+    ("question", "files"),
+    [
+        ("How often are backups tested in SOP-IT-04?", ["backup.pdf"]),
+        ("in sop-hr-02, who signs?", ["leave.pdf"]),
+        ("How many days are there in the 2024 handbook?", ["handbook.pdf"]),
+        ("according to the employee handbook, may I work at home?", ["handbook_2019.pdf", "handbook.pdf"]),
+        ("what do we have from HR about leave", ["leave.pdf"]),
+        ("Is there anything from Human Resources on leave?", ["leave.pdf"]),
+        ("who signs, see leave.pdf", ["leave.pdf"]),
+        ("Was steht im Employee Handbook zum Urlaub?", ["handbook_2019.pdf", "handbook.pdf"]),
+    ],
+)
+def test_what_a_person_says_is_a_filter(question: str, files: list[str]) -> None:
+    """By SOP id, file, department, or a name that ends in a word for a document."""
+    assert said(question) == files
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How does parental leave work?",
+        "What happens in an emergency?",
+        "is SOP-IT-04 still valid",
+        "How many days in 2024?",
+        "Who works in IT-04?",
+        "what does it say in the travel handbook?",
+        "How is it in the report of last year?",
+    ],
+)
+def test_a_name_that_merely_occurs_is_none(question: str) -> None:
+    """Nor is a place that no document is called by."""
+    assert said(question) == []
+
+
+def test_a_filter_that_leaves_nothing_out_is_none() -> None:
+    """A channel of one handbook is searched whole."""
+    assert not filtered_documents("in the handbook, what about leave?", [NEW])
+
+
+class Known:
+    """A channel's documents."""
+
+    def __init__(self, *documents: DocumentStatus) -> None:
+        self._documents = documents
+
+    async def has_live(self, channel_id: int) -> bool:
+        return bool(self._documents)
+
+    async def documents(self, channel_id: int) -> list[DocumentStatus]:
+        return list(self._documents)
+
+
+async def test_only_documents_that_answer_and_may_be_asked_are_chosen() -> None:
+    """A deleted one is none, and a filter given beside the question holds, too."""
+    gone = document("old/backup.pdf", "Backup and Restore", state="deleted", sop_id="SOP-IT-04")
+    scopes = MetadataFilters(Known(*DOCUMENTS, gone))
+    question = Question("q", "When are backups tested in SOP-IT-04?", make_channel(), ASKED_AT)
+    assert (await scopes.narrow(question)).documents == {BACKUP.document}
+    elsewhere = Question(
+        "q", question.text, question.channel, ASKED_AT, frozenset({LEAVE.document, OLD.document})
+    )
+    assert await scopes.narrow(elsewhere) == elsewhere

@@ -1,0 +1,127 @@
+"""Only what the passages say survives, and every [n] stands for a place that was found."""
+
+from __future__ import annotations
+
+import pytest
+from fakes.core import make_evidence, make_passage
+
+from bot.core.models import Claim, Draft, Quote
+from bot.core.verification.claims import plain_sentence, verify
+from bot.core.verification.quotes import cells
+
+EVIDENCE = make_evidence(
+    make_passage("Backups run daily at 2:00 AM. Reports are kept for two years. See SOP-IT-04 [3]."),
+    make_passage("Laptops cost $1,200.00 each. The policy took effect on 2024-01-15.", ordinal=1, page=2),
+)
+
+
+def claim(text: str, *quotes: str, passage: int = 1) -> Claim:
+    return Claim(text, tuple(Quote(passage, quote) for quote in quotes))
+
+
+def test_a_proven_sentence_is_numbered() -> None:
+    """A sentence whose quote is found carries the number of that place."""
+    verified = verify(Draft((claim("Backups run at 2 AM.", "daily at 2:00 AM"),)), EVIDENCE)
+    assert verified.text == "Backups run at 2 AM. [1]"
+    assert verified.cited[0].quote == "daily at 2:00 AM"
+    assert verified.faults == ()
+
+
+def test_numbers_follow_first_use() -> None:
+    """The first place used is [1] whichever passage it is, and a place used again keeps its number."""
+    draft = Draft(
+        (
+            claim("Laptops cost $1,200.", "Laptops cost $1,200.00 each"),
+            claim("Backups run daily.", "Backups run daily"),
+            claim("They cost that much each.", "laptops cost $1,200.00 each", "Backups run daily"),
+        )
+    )
+    verified = verify(draft, EVIDENCE)
+    assert verified.text == (
+        "Laptops cost $1,200. [1] Backups run daily. [2] They cost that much each. [1] [2]"
+    )
+    assert [quote.page for quote in verified.cited] == [2, 1]
+
+
+def test_a_forged_quote_is_dropped() -> None:
+    """A sentence that rests on words which no passage holds is left out, and the fault is named."""
+    draft = Draft((claim("Backups run hourly.", "Backups run hourly"), claim("They run daily.", "run daily")))
+    verified = verify(draft, EVIDENCE)
+    assert verified.text == "They run daily. [1]"
+    assert verified.dropped == 1
+    assert "Sentence 1" in verified.faults[0]
+
+
+def test_a_number_that_no_source_states_is_dropped() -> None:
+    """A real quote does not carry a number that its passage does not hold."""
+    verified = verify(Draft((claim("Backups run at 4 AM.", "Backups run daily"),)), EVIDENCE)
+    assert verified.cited == ()
+    assert "4 does not" in verified.faults[0]
+
+
+def test_numbers_the_model_wrote_are_not_believed() -> None:
+    """A model's own [n] disappear; ours come from the place where the quote was found."""
+    verified = verify(
+        Draft((claim("Backups run daily [2][7, 9].", "Backups run daily", passage=2),)), EVIDENCE
+    )
+    assert verified.text == "Backups run daily. [1]"
+    assert verified.cited[0].page == 1
+
+
+def test_a_bracketed_year_is_no_citation() -> None:
+    """[2024] stays what it is."""
+    assert plain_sentence("It took effect [2024] [1].") == "It took effect [2024]."
+
+
+def test_a_documents_own_brackets_are_no_citations() -> None:
+    """A quote that holds [3] shows (3), so that every [n] of an answer is a source of ours."""
+    verified = verify(Draft((claim("x", "See SOP-IT-04 [3]."),), verbatim=True), EVIDENCE)
+    assert verified.text == "“See SOP-IT-04 (3).” [1]"
+
+
+@pytest.mark.parametrize(
+    ("row", "shown", "printed"),
+    [
+        ("| Model: | F172 M | Seats: | |", "“Model: F172 M · Seats:” [1]", ["Model:", "F172 M", "Seats:"]),
+        (
+            "| Pump | Weight |\n| --- | --- |\n| Otter-7 | 12 kg |",
+            "“Pump · Weight · Otter-7 · 12 kg” [1]",
+            ["Pump", "Weight", "Otter-7", "12 kg"],
+        ),
+        ("A rule --- of dashes", "“A rule --- of dashes” [1]", ["A rule --- of dashes"]),
+        ("Run ps aux | grep httpd.", "“Run ps aux | grep httpd.” [1]", ["Run ps aux | grep httpd."]),
+    ],
+)
+def test_nobody_is_shown_the_bars_of_a_table(row: str, shown: str, printed: list[str]) -> None:
+    """Cells stand apart by dots in the answer, and what is cited are the words that stand on paper."""
+    verified = verify(Draft((claim("x", row),), verbatim=True), make_evidence(make_passage(row)))
+    assert verified.text == shown
+    assert cells(verified.cited[0]) == printed
+
+
+def test_overlapping_passages_cite_one_place_once() -> None:
+    """The same words of the same page in two chunks are one source."""
+    evidence = make_evidence(
+        make_passage("Doors close at six."), make_passage("Doors close at six. Lock up.", ordinal=1)
+    )
+    draft = Draft((claim("a", "Doors close at six", passage=1), claim("b", "Doors close at six", passage=2)))
+    assert verify(draft, evidence).text == "a [1] b [1]"
+
+
+@pytest.mark.parametrize(
+    ("written", "plain"),
+    [
+        ("See [the portal](https://evil.test/x).", "See the portal."),
+        ("![logo](https://evil.test/x.png) Backups.", "logo Backups."),
+        ("Go to <https://evil.test|here>.", "Go to here."),
+    ],
+)
+def test_a_model_cannot_make_a_link_or_an_image(written: str, plain: str) -> None:
+    """Only the label of a link is left."""
+    assert plain_sentence(written) == plain
+
+
+def test_an_address_must_stand_in_the_source() -> None:
+    """A model cannot bring an address of its own."""
+    verified = verify(Draft((claim("Log in at https://evil.test now.", "Backups run daily"),)), EVIDENCE)
+    assert verified.cited == ()

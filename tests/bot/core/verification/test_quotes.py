@@ -1,0 +1,180 @@
+"""Quotes are found where they stand, whatever typography did to them, and nowhere else."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from fakes.core import make_evidence, make_passage
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.core.models import Quote
+from bot.core.verification.quotes import find_spans, locate
+from storage.text.sentences import split_units
+
+WORDS = st.sampled_from(
+    "the office shall offer different first-class daily back-up “quoted” files at 2:00 AM 1,204.5 kg §4 "
+    "SOP-IT-04 5–10 naïve coöperate Straße résumé 50% (optional) it’s".split()
+)
+SENTENCES = st.lists(WORDS, min_size=4, max_size=12).map(lambda words: " ".join(words) + ".")
+TEXTS = st.lists(SENTENCES, min_size=2, max_size=6, unique=True)
+MUTATIONS = {
+    "whitespace": lambda text: text.replace(" ", "\n  "),
+    "ligatures": lambda text: text.replace("ffi", "ﬃ").replace("ff", "ﬀ").replace("fi", "ﬁ"),
+    "dashes": lambda text: text.replace("-", "‑").replace("–", "-"),
+    "quotation marks": lambda text: text.replace("“", '"').replace("”", '"').replace("’", "'"),
+    "soft hyphens": lambda text: re.sub(r"(?<=[a-z]{2})(?=[a-z]{2})", "\u00ad", text),
+    "case": str.upper,
+    "decomposed accents": lambda text: text.replace("ï", "i\u0308").replace("é", "e\u0301"),
+}
+
+
+@given(TEXTS, st.data())
+def test_any_sentence_is_found_where_it_stands(sentences: list[str], data: st.DataObject) -> None:
+    """Every sentence of a text leads back to its own offsets."""
+    text = "\n".join(sentences)
+    sentence = data.draw(st.sampled_from(sentences))
+    start = text.index(sentence)
+    assert start in [found for found, _ in find_spans(sentence, text)]
+
+
+@given(TEXTS, st.data(), st.sampled_from(sorted(MUTATIONS)))
+def test_typography_makes_no_difference(sentences: list[str], data: st.DataObject, kind: str) -> None:
+    """A quote that differs in typography alone is found at the same place."""
+    text = "\n".join(sentences)
+    sentence = data.draw(st.sampled_from(sentences))
+    assert find_spans(MUTATIONS[kind](sentence), text) == find_spans(sentence, text)
+
+
+@given(TEXTS, st.data(), st.sampled_from(sorted(MUTATIONS)))
+def test_typography_of_the_page_makes_no_difference(
+    sentences: list[str], data: st.DataObject, kind: str
+) -> None:
+    """A plain quote is found in a page whose typography differs."""
+    sentence = data.draw(st.sampled_from(sentences))
+    assert find_spans(sentence, MUTATIONS[kind]("\n".join(sentences)))
+
+
+@given(TEXTS, SENTENCES)
+def test_absent_words_are_never_found(sentences: list[str], stranger: str) -> None:
+    """A sentence with a word that the text does not hold is found nowhere."""
+    assert find_spans(f"{stranger[:-1]} zeppelin.", "\n".join(sentences)) == []
+
+
+@given(TEXTS)
+def test_every_unit_of_a_text_can_be_quoted(sentences: list[str]) -> None:
+    """What the splitter calls a unit can be located as a quote."""
+    text = "\n".join(sentences)
+    for unit in split_units(text):
+        spans = find_spans(text[unit.start : unit.end], text)
+        assert any(start - unit.start in range(3) for start, _ in spans)
+
+
+@given(TEXTS, st.data())
+def test_what_was_copied_is_located_as_if_it_were_searched(sentences: list[str], data: st.DataObject) -> None:
+    """Shows that knowing where the words stand is a short cut, and never another answer."""
+    text = "\n".join(sentences)
+    start = data.draw(st.integers(0, len(text) - 1))
+    end = data.draw(st.integers(start + 1, len(text)))
+    searched = [span for span in find_spans(text[start:end], text) if span[0] == start]
+    located = locate(Quote(1, text[start:end], start=start), make_evidence(make_passage(text)))
+    if searched:
+        assert located is not None
+        assert (located.start, located.end) == searched[0]
+
+
+@pytest.mark.parametrize(
+    ("quote", "text"),
+    [
+        ("art", "It will start."),
+        ("10 units", "They hold 110 units."),
+        ("510 units", "They hold 5-10 units."),
+        ("5 degrees", "At -5 degrees it freezes."),
+        ("", "Some text."),
+        ("…", "Some text."),
+    ],
+)
+def test_parts_of_words_and_numbers_are_no_quotes(quote: str, text: str) -> None:
+    """A quote begins and ends with whole words, and a dash between numbers counts."""
+    spans = find_spans(quote, text)
+    assert [text[start:end] for start, end in spans if text[start - 1 : start] != "-"] == []
+
+
+def test_a_word_cut_at_the_line_end_is_found() -> None:
+    """A code or word that is hyphenated at a line's end reads as the whole one."""
+    text = "See SOP-\nIT-04 for the re-\ncovery of data."
+    assert find_spans("SOP-IT-04 for the recovery", text) == [(4, 33)]
+
+
+def test_punctuation_at_the_ends_is_passed_over() -> None:
+    """A model's own quotation marks, dots and ellipses around the words do no harm."""
+    assert find_spans("“… backups run daily …”.", "All backups run daily, at night.") == [(4, 21)]
+
+
+def test_text_without_spaces_can_be_quoted_in_parts() -> None:
+    """Scripts that write words without spaces have no word borders to keep."""
+    assert find_spans("每天凌晨两点", "备份每天凌晨两点运行。") == [(2, 8)]
+
+
+def test_the_words_decide_not_the_number() -> None:
+    """A quote is found in the passage it stands in, although the answerer named another."""
+    evidence = make_evidence(
+        make_passage("Backups run daily."), make_passage("Travel costs money.", ordinal=1)
+    )
+    located = locate(Quote(1, "Travel costs money"), evidence)
+    assert located is not None
+    assert located.passage is evidence[1].passage
+
+
+def test_the_named_passage_wins_among_equals() -> None:
+    """When two passages hold the words, the one that the answerer named is cited."""
+    evidence = make_evidence(
+        make_passage("Doors close at six."), make_passage("Doors close at six.", ordinal=1)
+    )
+    located = locate(Quote(2, "Doors close at six."), evidence)
+    assert located is not None
+    assert located.passage.ordinal == 1
+
+
+def test_a_short_ambiguous_quote_is_not_located() -> None:
+    """Rather no mark than the wrong place: a few letters that stand twice prove nothing."""
+    assert locate(Quote(1, "30 days"), make_evidence(make_passage("30 days here, 30 days there."))) is None
+
+
+def test_an_offset_tells_repeated_words_apart() -> None:
+    """An answerer that copied the words itself says which of two equal places it means."""
+    located = locate(
+        Quote(1, "30 days", start=14), make_evidence(make_passage("30 days here, 30 days there."))
+    )
+    assert located is not None
+    assert located.start == 14
+
+
+def test_a_wrong_offset_is_not_believed() -> None:
+    """An offset at which other words stand changes nothing."""
+    located = locate(
+        Quote(1, "thirty days there", start=2), make_evidence(make_passage("Take thirty days there."))
+    )
+    assert located is not None
+    assert located.start == 5
+
+
+def test_a_quote_lies_on_the_page_that_holds_most_of_it() -> None:
+    """A sentence across a page break is cited on the page with most of its characters, boxes included."""
+    text = "It ends\non the following page where most of it stands."
+    evidence = make_evidence(make_passage(text, page=4, last_page=5), page_starts=((0, 4), (8, 5)))
+    located = locate(Quote(1, text), evidence)
+    assert located is not None
+    assert located.page == 5
+    assert len(located.boxes) == 1
+    assert located.boxes[0].y0 == pytest.approx(0.01)
+
+
+def test_boxes_cover_the_quote_and_no_other_words() -> None:
+    """One rectangle per line, from the first to the last word of the quote."""
+    located = locate(
+        Quote(1, "beta gamma delta"), make_evidence(make_passage("alpha beta\ngamma delta epsilon"))
+    )
+    assert located is not None
+    assert [(box.x0, box.x1) for box in located.boxes] == [(0.006, 0.01), (0.0, 0.011)]

@@ -1,0 +1,243 @@
+"""A stream of a model's reply: its pieces come as they are sent, and only a whole one counts as a reply."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Callable
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+from engines.llm import LanguageModel
+from fakes.model_server import (
+    DONE,
+    STREAM_HEAD,
+    USAGE,
+    Handler,
+    always,
+    byte_server,
+    completion,
+    event,
+    in_turn,
+    response,
+    slowly,
+    stream,
+)
+from llmock.pytest_plugin import LLMock
+
+from bot.core.errors import ModelError, ModelReplyUnusable, ModelUnavailable
+from bot.core.model_calls import Usage
+from bot.llm.chat_model import ChatModel, ChatRequest, Reply, SchemaRefused, in_time
+
+TEXT = "Backups run daily at 2:00 AM."
+PLAIN = ChatRequest("Be brief.", "When do backups run?", 60)
+STRICT = ChatRequest("Be brief.", "When do backups run?", 60, {"type": "object"})
+BAD_REQUEST = response(b"{}", status="400 Bad Request")
+
+
+async def heard_from(url: str, ask: ChatRequest = PLAIN, *, seconds: float = 10.0) -> tuple[Reply, list[str]]:
+    """A streamed reply with its pieces."""
+    pieces: list[str] = []
+    async with aclosing(ChatModel.connect("k", url, model="m", seconds=seconds)) as endpoint:
+        async with in_time(seconds):
+            return await endpoint.reply(ask, pieces.append), pieces
+
+
+async def heard(
+    handle: Handler, ask: ChatRequest = PLAIN, *, seconds: float = 10.0
+) -> tuple[Reply, list[str]]:
+    """The same from an endpoint that does this."""
+    async with byte_server(handle) as url:
+        return await heard_from(url, ask, seconds=seconds)
+
+
+async def test_a_stream_is_heard_piece_by_piece_and_counted_at_its_end() -> None:
+    """The pieces make up the text, and the last event says what it cost."""
+    reply, pieces = await heard(always(stream(TEXT)))
+    assert len(pieces) > 1
+    assert (reply.text, "".join(pieces)) == (TEXT, TEXT)
+    assert reply.usage == Usage(120, 30)
+
+
+async def test_a_whole_reply_is_counted_too() -> None:
+    """Without a listener one completion comes, with its usage or without."""
+    async with byte_server(
+        in_turn(response(completion(TEXT, usage=USAGE)), response(completion(TEXT)))
+    ) as url:
+        async with aclosing(ChatModel.connect("k", url, model="m", seconds=5)) as endpoint:
+            assert await endpoint.reply(PLAIN) == Reply(TEXT, Usage(120, 30))
+            assert await endpoint.reply(PLAIN) == Reply(TEXT, None)
+
+
+@pytest.mark.parametrize("usage", [None, {}, {"prompt_tokens": "many"}, "much"])
+async def test_a_stream_that_does_not_say_what_it_cost_is_a_reply_all_the_same(usage: object) -> None:
+    """Usage that is missing or odd is unknown, and nothing worse."""
+    reply, _ = await heard(always(stream(TEXT, usage=usage)))
+    assert reply == Reply(TEXT, None)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        stream(TEXT, finish=None),
+        stream(TEXT, finish="length"),
+        stream(TEXT, finish="content_filter"),
+        stream(TEXT, finish=None) + DONE,
+        stream(TEXT, finish=None) + b'data: {"choices": [{"del',
+        stream(TEXT, finish=None) + b"data: {broken}\n\n",
+        stream(TEXT, finish=None) + b'data: {"error": {"message": "boom"}}\n\n',
+        stream(TEXT, finish=None) + b"data: \xff\xfe\n\n",
+        stream("", finish="stop"),
+        STREAM_HEAD + event(choices=[]) + DONE,
+        STREAM_HEAD + b"data: null\n\n" + DONE,
+        STREAM_HEAD + b"data: 7\n\n" + DONE,
+    ],
+)
+async def test_a_stream_that_did_not_come_to_its_end_is_no_reply(raw: bytes) -> None:
+    """Whatever was heard before: cut, broken, filtered and empty streams are never passed off as whole."""
+    with pytest.raises(ModelReplyUnusable):
+        await heard(always(raw))
+
+
+async def test_a_connection_that_breaks_amid_a_stream_is_not_tried_again() -> None:
+    """What was heard would be told a second time."""
+    asked = 0
+
+    async def break_off(request: bytes, writer: asyncio.StreamWriter) -> None:
+        nonlocal asked
+        asked += 1
+        writer.write(STREAM_HEAD + event(TEXT))
+        await writer.drain()
+        await asyncio.sleep(0.1)
+        writer.transport.abort()
+
+    with pytest.raises(ModelReplyUnusable):
+        await heard(break_off)
+    assert asked == 1
+
+
+async def test_a_connection_that_breaks_before_the_first_piece_is_tried_again() -> None:
+    """Nobody heard anything yet."""
+    reply, _ = await heard(in_turn(response(b"{}", status="503 Service Unavailable"), b"", stream(TEXT)))
+    assert reply.text == TEXT
+
+
+async def test_an_endpoint_that_sends_no_stream_is_asked_for_the_whole_reply() -> None:
+    """JSON in place of a stream costs one more request, and no third one the next time."""
+    requests: list[dict[str, Any]] = []
+
+    async def handle(request: bytes, writer: asyncio.StreamWriter) -> None:
+        requests.append(json.loads(request))
+        writer.write(response(completion(TEXT)))
+        await writer.drain()
+
+    async with byte_server(handle) as url:
+        async with aclosing(ChatModel.connect("k", url, model="m", seconds=5)) as endpoint:
+            for _ in range(2):
+                pieces: list[str] = []
+                assert (await endpoint.reply(PLAIN, pieces.append)).text == TEXT
+                assert pieces == [TEXT]
+    assert [request.get("stream") for request in requests] == [True, None, None]
+
+
+async def test_an_endpoint_that_refuses_to_count_streams_is_not_asked_to() -> None:
+    """A 400 to ``stream_options`` leads to a stream without it, from then on, the schema kept."""
+    requests: list[dict[str, Any]] = []
+
+    async def handle(request: bytes, writer: asyncio.StreamWriter) -> None:
+        requests.append(json.loads(request))
+        writer.write(BAD_REQUEST if "stream_options" in requests[-1] else stream(TEXT, usage=None))
+        await writer.drain()
+
+    async with byte_server(handle) as url:
+        async with aclosing(ChatModel.connect("k", url, model="m", seconds=5)) as endpoint:
+            for _ in range(2):
+                assert (await endpoint.reply(STRICT, lambda _: None)).text == TEXT
+    assert ["stream_options" in request for request in requests] == [True, False, False]
+    assert all("response_format" in request for request in requests)
+
+
+async def test_a_refused_schema_is_told_from_a_refused_request() -> None:
+    """Only a request that asked for a schema may be repeated without it."""
+    with pytest.raises(SchemaRefused):
+        await heard(always(BAD_REQUEST), STRICT)
+    with pytest.raises(ModelUnavailable) as refusal:
+        await heard(always(BAD_REQUEST), PLAIN)
+    assert not isinstance(refusal.value, SchemaRefused)
+
+
+@pytest.mark.parametrize(
+    ("raw", "error"),
+    [
+        (response(b"<html>Please log in</html>", kind="text/html"), ModelReplyUnusable),
+        (response(b""), ModelReplyUnusable),
+        (response(b'{"id": "1", "choices": [{"in'), ModelReplyUnusable),
+        (response(b"{}", status="401 Unauthorized"), ModelUnavailable),
+        (response(b"<html>", status="502 Bad Gateway", kind="text/html"), ModelUnavailable),
+        (response(b"{}", status="429 Too Many Requests", more="Retry-After: 3600\r\n"), ModelUnavailable),
+        (b"", ModelUnavailable),
+        (b"not http at all\r\n\r\n", ModelUnavailable),
+    ],
+)
+async def test_what_is_no_stream_at_all_ends_in_one_error(raw: bytes, error: type[ModelError]) -> None:
+    """Login pages, error statuses and silence are translated as they are without streaming, at once."""
+    started = time.perf_counter()
+    with pytest.raises(error):
+        await heard(always(raw))
+    assert time.perf_counter() - started < 8
+
+
+async def test_a_stream_that_trickles_costs_no_more_than_its_time() -> None:
+    """Pieces that keep coming, so that no read ever times out, are cut off too."""
+    with pytest.raises(ModelUnavailable, match="in time"):
+        await heard(slowly([STREAM_HEAD, *[event("word ")] * 30], 0.1), seconds=0.6)
+
+
+async def test_a_stream_that_stalls_costs_no_more_than_its_time() -> None:
+    """Silence after the first piece ends when the given seconds are over."""
+    with pytest.raises(ModelError):
+        await heard(slowly([STREAM_HEAD + event("word ")], 3), seconds=0.5)
+
+
+@pytest.mark.parametrize(
+    ("trouble", "error"),
+    [
+        (lambda mock: mock.disconnect(after_chunks=3), ModelReplyUnusable),
+        (lambda mock: mock.truncate(after_chunks=3), ModelReplyUnusable),
+        (lambda mock: mock.corrupt(after_chunks=3), ModelReplyUnusable),
+        (lambda mock: mock.stall(after_chunks=3), ModelError),
+        (lambda mock: mock.slow_first_token(30), ModelError),
+    ],
+)
+async def test_a_foreign_server_in_trouble_is_understood_alike(
+    llmock: LLMock, trouble: Callable[[LLMock], LLMock], error: type[ModelError]
+) -> None:
+    """A server that is not ours, with its own way to stream and to fail."""
+    trouble(llmock.reply(TEXT, times=None))
+    with pytest.raises(error):
+        await heard_from(llmock.base_url(), seconds=2)
+
+
+async def test_a_foreign_servers_stream_is_read_and_counted(llmock: LLMock) -> None:
+    """The same server when it is well."""
+    llmock.reply(TEXT)
+    reply, pieces = await heard_from(llmock.base_url())
+    assert ("".join(pieces), len(pieces) > 1) == (TEXT, True)
+    assert reply.usage is not None
+    assert reply.usage.completion > 0
+
+
+@pytest.mark.engine("llm")
+async def test_a_real_server_streams_and_counts(language_model: LanguageModel) -> None:
+    """llama.cpp's own server: pieces, usage, an end; one cut by its limit is no reply."""
+    connected = ChatModel.connect(language_model.key, language_model.url, model="smollm2", seconds=100)
+    async with aclosing(connected) as endpoint:
+        pieces: list[str] = []
+        reply = await endpoint.reply(ChatRequest("Reply with the word yes.", "Say yes.", 60), pieces.append)
+        assert "".join(pieces) == reply.text
+        assert reply.usage is not None
+        assert reply.usage.prompt > 10
+        with pytest.raises(ModelReplyUnusable, match="ended by length"):
+            await endpoint.reply(ChatRequest("Count to a thousand.", "Begin.", 2), pieces.append)

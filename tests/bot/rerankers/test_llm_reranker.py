@@ -1,0 +1,196 @@
+"""A language model that reranks and rewords, over real HTTP: what it may say, and that it fails in time."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Callable
+from contextlib import aclosing
+
+import pytest
+from engines.llm import LanguageModel
+from fakes.core import ask, make_passage
+from llmock.pytest_plugin import LLMock
+
+from bot.core.errors import ModelError, ModelReplyUnusable, ModelUnavailable, RerankerError
+from bot.core.model_calls import collected_calls
+from bot.llm.chat_model import ModelCalls, ShortRequest
+from bot.llm.multi_query import MultiQueryModel
+from bot.rerankers.llm_reranker import LlmReranker
+
+QUESTION = ask("When do backups run?")
+PASSAGES = [make_passage(f"text {number}", ordinal=number) for number in range(3)]
+
+
+def calls(url: str, *, key: str = "k", seconds: float = 5) -> ModelCalls:
+    return ModelCalls.connect(key, url, model="smollm2", seconds=seconds)
+
+
+async def judged(url: str, *, seconds: float = 5) -> list[float]:
+    async with aclosing(LlmReranker(calls(url, seconds=seconds))) as reranker:
+        return list(await reranker.relevance(QUESTION, PASSAGES))
+
+
+def points(*given: tuple[object, object]) -> str:
+    return json.dumps({"points": [{"passage": passage, "points": score} for passage, score in given]})
+
+
+async def test_points_are_read_by_the_number_of_their_passage(llmock: LLMock) -> None:
+    """Shows that the order of the reply is nobody's promise, and a fence around the JSON no fault."""
+    llmock.reply(points((3, 9), (1, 0), (2, 4)))
+    assert await judged(llmock.base_url()) == [0, 4, 9]
+    llmock.reply(f"```json\n{points((1, 1), (2, 2), (3, 3))}\n```")
+    assert await judged(llmock.base_url()) == [1, 2, 3]
+
+
+async def test_what_a_model_adds_or_leaves_out_does_no_harm(llmock: LLMock) -> None:
+    """Shows that unknown passages are passed over, points kept within bounds, a missing passage has none."""
+    llmock.reply(points((2, 99), (7, 5), (1, -3)))
+    assert await judged(llmock.base_url()) == [0, 10, 0]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Passage 2 is best.",
+        "[]",
+        "{}",
+        '{"points": []}',
+        '{"points": 3}',
+        points((7, 5)),
+        points((1, "high")),
+        points((None, 5)),
+        '{"points": [{"passage": 1, "points": 1e999}, {"passage": NaN, "points": 3}]}',
+        '{"points": [{"passage": 1',
+    ],
+)
+async def test_a_reply_without_points_is_the_rerankers_fault(llmock: LLMock, reply: str) -> None:
+    """Shows that chatter, other JSON and cut replies are one error."""
+    llmock.reply(reply)
+    with pytest.raises(RerankerError):
+        await judged(llmock.base_url())
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        lambda mock: mock.outage(),
+        lambda mock: mock.rate_limit(times=None, retry_after=60),
+        lambda mock: mock.delay(5.0, times=None),
+    ],
+)
+async def test_a_model_in_trouble_costs_no_more_than_its_time(
+    llmock: LLMock, trouble: Callable[[LLMock], LLMock]
+) -> None:
+    """Shows that a helping call is never repeated, and never slept for."""
+    trouble(llmock)
+    started = time.perf_counter()
+    with pytest.raises(RerankerError):
+        await judged(llmock.base_url(), seconds=1)
+    assert time.perf_counter() - started < 2.5
+
+
+async def reworded(url: str, question: str) -> list[str]:
+    async with aclosing(MultiQueryModel(calls(url))) as rewording:
+        return list(await rewording.wordings(question))
+
+
+async def test_wordings_are_few_short_new_and_bring_in_no_facts(llmock: LLMock) -> None:
+    """Shows what is left out: repetitions, essays, and numbers or codes that nobody asked for."""
+    said = [
+        "Parental  leave\nduration",
+        "Leave under HR-17",
+        "leave of 16 weeks",
+        "x" * 301,
+        "",
+        "baby leave?",
+    ]
+    llmock.reply(json.dumps({"wordings": [*said, "maternity policy", "adoption"]}))
+    assert await reworded(llmock.base_url(), "Baby leave?") == [
+        "Parental leave duration",
+        "maternity policy",
+    ]
+    llmock.reply(json.dumps({"wordings": ["HR-17 in 2024"]}))
+    assert await reworded(llmock.base_url(), "what does HR-17 say, 2024?") == ["HR-17 in 2024"]
+
+
+@pytest.mark.parametrize("reply", ["parental leave", "[]", '{"wordings": 3}', '{"words": []}'])
+async def test_a_reply_without_wordings_is_unusable(llmock: LLMock, reply: str) -> None:
+    """Shows that whoever searches is told, and goes on without."""
+    llmock.reply(reply)
+    with pytest.raises(ModelReplyUnusable):
+        await reworded(llmock.base_url(), "Baby leave?")
+
+
+async def test_a_model_that_is_down_is_unavailable(llmock: LLMock) -> None:
+    """Shows the other of the two errors."""
+    llmock.outage()
+    with pytest.raises(ModelUnavailable):
+        await reworded(llmock.base_url(), "Baby leave?")
+
+
+@pytest.mark.engine("llm")
+async def test_a_real_model_judges_or_fails_as_a_reranker_may(language_model: LanguageModel) -> None:
+    """Shows that a real server takes prompt and schema; so small a model may write anything."""
+    connected = calls(language_model.url, key=language_model.key, seconds=100)
+    async with aclosing(LlmReranker(connected)) as reranker:
+        outcome = await asyncio.gather(reranker.relevance(QUESTION, PASSAGES[:2]), return_exceptions=True)
+    (scores,) = outcome
+    if isinstance(scores, BaseException):
+        assert isinstance(scores, RerankerError)
+        assert "ModelUnavailable" not in str(scores)
+    else:
+        assert len(scores) == 2
+        assert all(0 <= score <= 10 for score in scores)
+
+
+@pytest.mark.engine("llm")
+async def test_a_real_model_keeps_to_the_schema_of_a_short_call(language_model: LanguageModel) -> None:
+    """Shows that constrained JSON comes back as a value, and a wrong key as an error."""
+    schema = {"type": "object", "properties": {"wet": {"type": "boolean"}}, "required": ["wet"]}
+    wet = ShortRequest("test", "Reply in JSON.", "Is water wet?", schema, tokens=32)
+    async with aclosing(calls(language_model.url, key=language_model.key, seconds=100)) as connected:
+        assert await connected.ask(wet, lambda value: isinstance(value["wet"], bool))
+    async with aclosing(calls(language_model.url, key="wrong", seconds=60)) as connected:
+        with pytest.raises(ModelError, match="AuthenticationError"):
+            await connected.ask(wet, lambda value: value["wet"])
+
+
+async def test_an_endpoint_that_refuses_schemas_is_asked_without(llmock: LLMock) -> None:
+    """Shows that a 400 to the schema leads to a plain request, from then on."""
+    llmock.fail(400).reply(points((1, 1)))
+    assert await judged(llmock.base_url()) == [1, 0, 0]
+
+
+async def test_every_call_is_collected_with_what_was_sent(llmock: LLMock) -> None:
+    """Shows prompts, cost and failures of calls that only help, made by tasks that began while collecting."""
+    llmock.fail(400).reply(points((1, 1)))
+    with collected_calls() as made:
+        await asyncio.gather(judged(llmock.base_url()))
+    (call,) = made
+    assert (call.purpose, call.error) == ("rerank", None)
+    assert [prompt.with_schema for prompt in call.prompts] == [True, False]
+    assert all("text 1" in prompt.user and "When do backups run?" in prompt.user for prompt in call.prompts)
+    assert call.usage is not None
+    assert call.usage.prompt > 0
+    llmock.reply(points())
+    with collected_calls() as made, pytest.raises(RerankerError):
+        await judged(llmock.base_url())
+    assert made[0].error == "ModelReplyUnusable"
+    assert made[0].prompts
+
+
+async def test_a_rewording_is_collected_too(llmock: LLMock) -> None:
+    """Shows the same of further wordings, and of a reply without any."""
+    llmock.reply(json.dumps({"wordings": ["When is data saved?"]})).reply('{"wordings": 5}')
+    async with aclosing(MultiQueryModel(calls(llmock.base_url()))) as rewording:
+        with collected_calls() as made:
+            assert await rewording.wordings("When do backups run?") == ["When is data saved?"]
+            with pytest.raises(ModelReplyUnusable):
+                await rewording.wordings("When do backups run?")
+    assert [(call.purpose, call.error) for call in made] == [
+        ("reword", None),
+        ("reword", "ModelReplyUnusable"),
+    ]
+    assert made[0].usage is not None

@@ -1,0 +1,206 @@
+"""An answer as a Slack message: within Block Kit's limits, and harmless whatever a model wrote."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from typing import Any
+
+from fakes.core import WORDS
+from hypothesis import example, given
+from hypothesis import strategies as st
+from slack_sdk.models.blocks import Block
+
+from bot.core.models import Answer, AnswerFigure, AnswerState, Citation, Language, NearestPage
+from bot.slack.blocks import render
+from storage.models import Box
+
+LINK = "https://footnote.example/v/"
+HOSTILE = st.lists(
+    st.sampled_from(
+        [
+            "<!channel>",
+            "<!here|x>",
+            "<@U123>",
+            "<#C1>",
+            "<!subteam^S1>",
+            "<https://evil.example|click>",
+            "http://evil.example/?q=",
+            "www.evil.com",
+            "evil.com/leak",
+            "https:\u200b//evil.example",
+            "![x](http://evil.example)",
+            "[a](b)",
+            "&",
+            "<",
+            ">",
+            "\u202e",
+            "mailto:a@evil.com",
+            "\ud800",
+            "😀" * 50,
+            "word " * 300,
+            "[1]",
+            "\n",
+        ]
+    )
+    | st.text(max_size=40),
+    max_size=30,
+).map("".join)
+
+
+def cited(number: int, title: str = "Backups", file: str = "sop.pdf", page: int | None = None) -> Citation:
+    """One citation with its link."""
+    return Citation(number, title, file, page or number, "quote", (), f"{LINK}{number}")
+
+
+def shown_figure(page: int, caption: str) -> AnswerFigure:
+    """One figure with its link."""
+    return AnswerFigure("sop.pdf", page, caption, Box(0, 0, 1, 1), f"{LINK}figure-{page}")
+
+
+def answer(text: str, citations: tuple[Citation, ...] = (), **others: Any) -> Answer:
+    """A grounded answer."""
+    return Answer(AnswerState.GROUNDED, text, citations, **others)
+
+
+def strings(value: Any) -> list[str]:
+    """Every string of a payload with what a client shows as text, links left out."""
+    if isinstance(value, dict):
+        return [text for key, child in value.items() if key != "url" for text in strings(child)]
+    if isinstance(value, list | tuple):
+        return [text for child in value for text in strings(child)]
+    return [value] if isinstance(value, str) else []
+
+
+def links(value: Any) -> list[str]:
+    """Every URL that a payload opens."""
+    if isinstance(value, dict):
+        own = [value["url"]] if "url" in value else []
+        return own + [url for child in value.values() for url in links(child)]
+    return [url for child in value for url in links(child)] if isinstance(value, list | tuple) else []
+
+
+@given(HOSTILE, st.lists(HOSTILE, max_size=14))
+@example("www.evil.com http://x.example <!channel>", ["https://evil|Report.pdf"])
+def test_nothing_but_our_own_links_leaves_whatever_was_written(text: str, titles: list[str]) -> None:
+    """No mention, control sequence, image or foreign link stands in words, labels or notifications."""
+    citations = tuple(cited(n, title, f"{title}.pdf") for n, title in enumerate(titles, start=1))
+    figures = tuple(shown_figure(n, title) for n, title in enumerate(titles[:3]))
+    message = render(answer(text, citations, figures=figures), 5)
+    shown = "\n".join([message.text, *strings(message.blocks)])
+    assert not re.search(r"[<>]|://|www\.\w|evil\.\w|[\u200b\u202e\ud800]", shown)
+    assert set(links(message.blocks)) == {source.url for source in (*citations, *figures)}
+
+
+@given(HOSTILE, st.lists(HOSTILE, max_size=40), st.integers(1, 10))
+def test_every_message_is_within_the_limits_of_block_kit(text: str, titles: list[str], shown: int) -> None:
+    """Slack's own models take every block; the whole stays under what Slack was seen to refuse."""
+    citations = tuple(cited(n, title, f"{n}.pdf") for n, title in enumerate(titles, start=1))
+    blocks = list(render(answer(text * 20, citations), shown).blocks)
+    for parsed in Block.parse_all(blocks):
+        parsed.validate_json()
+    assert 0 < len(blocks) <= 50
+    assert len(json.dumps(blocks, ensure_ascii=False)) < 13_000 + sum(len(json.dumps(t)) for t in titles)
+    actions = [block for block in blocks if block["type"] == "actions"]
+    identifiers = [element["action_id"] for block in actions for element in block["elements"]]
+    assert len(set(identifiers)) == len(identifiers) <= shown
+
+
+def test_each_cited_page_has_one_button_with_its_own_action() -> None:
+    """Two citations on one page share a button; the label names page and title."""
+    message = render(answer("a [1] b [2] c [3]", (cited(1, page=4), cited(2, page=4), cited(3, page=9))), 5)
+    section, actions = message.blocks
+    assert section["text"] == {"type": "mrkdwn", "text": "a [1] b [2] c [3]", "verbatim": True}
+    assert [button["text"]["text"] for button in actions["elements"]] == ["p. 4 · Backups", "p. 9 · Backups"]
+    assert [button["action_id"] for button in actions["elements"]] == ["source-1", "source-2"]
+    assert [button["url"] for button in actions["elements"]] == [f"{LINK}1", f"{LINK}3"]
+
+
+def test_pages_beyond_the_buttons_lie_behind_one_control() -> None:
+    """With eight cited pages, five have buttons and three stand in one menu that says so."""
+    message = render(answer("…", tuple(cited(n) for n in range(1, 9))), 5)
+    menu = message.blocks[-1]
+    assert menu["text"]["text"] == "3 more sources"
+    assert [option["url"] for option in menu["accessory"]["options"]] == [f"{LINK}{n}" for n in (6, 7, 8)]
+
+
+def test_a_label_is_cut_to_what_a_button_holds() -> None:
+    """Slack refuses a button over 75 characters; the page number stays."""
+    message = render(answer("x [1]", (cited(1, "A very long title " * 20),)), 5)
+    label = message.blocks[-1]["elements"][0]["text"]["text"]
+    assert label.startswith("p. 1 · A very long")
+    assert len(label) <= 75
+
+
+def test_the_notification_names_pages_where_buttons_are_not_shown() -> None:
+    """Words and ``Page N of file.pdf`` stand in the message's own text."""
+    message = render(answer("Daily [1].", (cited(1, file="it/sop.pdf", page=2),)), 5)
+    assert message.text == "Daily [1].\nPage 2 of sop.pdf"
+
+
+def test_a_long_answer_is_cut_and_says_so_while_its_sources_stay() -> None:
+    """Sources come first in the budget, so a cut never takes one."""
+    citations = tuple(cited(n) for n in range(1, 21))
+    message = render(answer("A sentence that goes on [1]. " * 1000, citations), 5)
+    assert message.blocks[-5]["type"] == "section"
+    assert len(links(message.blocks)) == 20
+    words = (
+        [block["text"]["text"] for block in message.blocks if block["text"]["type"] == "mrkdwn"] if 0 else []
+    )
+    words = [b["text"]["text"] for b in message.blocks if b.get("text", {}).get("type") == "mrkdwn"]
+    assert words[-1].endswith(WORDS.cut_short)
+    assert all(len(part) <= 3000 for part in words)
+
+
+def test_not_found_offers_the_nearest_page() -> None:
+    """The page that came nearest has a button though it is no citation."""
+    nearest = NearestPage("it/sop.pdf", 3, f"{LINK}near")
+    message = render(Answer(AnswerState.NOT_FOUND, WORDS.not_found, nearest=nearest), 5)
+    (button,) = message.blocks[-1]["elements"]
+    assert (button["text"]["text"], button["url"]) == ("p. 3 · sop.pdf", f"{LINK}near")
+
+
+def test_each_figure_has_a_button_that_names_its_page_however_long_its_caption() -> None:
+    """Under the sources, and in the notification in full."""
+    figures = (shown_figure(4, "Emissions by year"), shown_figure(112, "A long caption " * 20))
+    message = render(answer("Here. [1]", (cited(1),), figures=figures), 5)
+    labels = [button["text"]["text"] for button in message.blocks[-1]["elements"]]
+    assert labels[0] == "Figure: Emissions by year, page 4"
+    assert labels[1].startswith("Figure: A long caption")
+    assert labels[1].endswith("…, page 112")
+    assert len(labels[1]) <= 75
+    assert links(message.blocks)[1:] == [one.url for one in figures]
+    assert "Figure: Emissions by year, page 4" in message.text
+
+
+def test_what_we_add_is_in_the_answers_language() -> None:
+    """Shows labels, the control for further sources and the line over the answer in German."""
+    sources = tuple(map(cited, range(1, 9)))
+    message = render(answer("Täglich. [1]", sources, language=Language.GERMAN, standalone="Wann?"), 5)
+    said = json.dumps(message.blocks, ensure_ascii=False)
+    assert "Verstanden als: Wann?" in said
+    assert "3 weitere Quellen" in said
+    assert "S. 1 · " in said
+    assert "Seite 1 von sop.pdf" in message.text
+    assert " more source" not in said
+
+
+def test_a_failure_is_a_sentence_without_buttons() -> None:
+    """Nothing to open stands under an answer that failed."""
+    message = render(Answer(AnswerState.FAILED, WORDS.engine_failed), 5)
+    assert [block["type"] for block in message.blocks] == ["section"]
+
+
+def test_what_was_understood_stands_over_the_answer_and_is_harmless() -> None:
+    """A follow-up is answered under the question that was searched for; a plain question has no such line."""
+    answer = Answer(
+        AnswerState.GROUNDED, "25 days [1].", (cited(1),), standalone="<!channel> " + "why? " * 100
+    )
+    first, second, *_ = render(answer, 5).blocks
+    (line,) = first["elements"]
+    assert (first["type"], second["type"]) == ("context", "section")
+    assert line["type"] == "plain_text"
+    assert line["text"].startswith("Understood as: ‹!channel› why? why?")
+    assert len(line["text"]) <= 300
+    assert render(replace(answer, standalone=""), 5).blocks[0]["type"] == "section"

@@ -1,0 +1,179 @@
+"""An answer as Teams messages: native citations, buttons, and harmless whatever a model wrote."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from dataclasses import replace
+from typing import Any
+
+from fakes.core import WORDS
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from bot.core.models import Answer, AnswerFigure, AnswerState, Citation, Language, NearestPage
+from bot.teams.cards import render
+from bot.teams.connector import card_activity, text_activity
+from storage.models import Box
+
+LINK = "https://footnote.example/v/"
+HOSTILE = st.lists(
+    st.sampled_from(
+        [
+            "<at>Everyone</at>",
+            "<a href='http://evil.example'>x</a>",
+            "<img src=x>",
+            "![x](http://evil.example/q)",
+            "[a](b)",
+            "[1](http://evil.example)",
+            "[1]: http://evil.example",
+            "[1][2]",
+            "http://evil.example/?q=",
+            "www.evil.com",
+            "https:\u200b//evil.example",
+            "# ",
+            "`",
+            "**",
+            "~~",
+            "|",
+            "\\",
+            "\u202e",
+            "\ud800",
+            "&",
+            "<",
+            "\n",
+            "[1]",
+            "[2]",
+            "word " * 300,
+        ]
+    )
+    | st.text(max_size=40),
+    max_size=30,
+).map("".join)
+
+
+def cited(number: int, title: str = "Backups", file: str = "sop.pdf", **others: Any) -> Citation:
+    """One citation with its link."""
+    values = {"page": number, "quote": f"quote {number}", "url": f"{LINK}{number}"} | others
+    return Citation(number, title, file, boxes=(), **values)
+
+
+def answer(text: str, *citations: Citation) -> Answer:
+    """A grounded answer."""
+    return Answer(AnswerState.GROUNDED, text, citations)
+
+
+@given(HOSTILE, st.lists(HOSTILE, max_size=12))
+@example(
+    "[1](http://evil.example) [1]: http://evil.example <at>x</at> ![i](x)", ["![x](http://evil.example)"]
+)
+def test_nothing_but_our_own_links_leaves_whatever_was_written(text: str, titles: list[str]) -> None:
+    """No HTML, mention, link, reference or image stands in the text; no foreign link anywhere."""
+    message = render(answer(text, *(cited(n, t, f"{t}.pdf") for n, t in enumerate(titles, start=1))), 5)
+    assert not re.search(
+        r"<|(?<!\\)\]\(|(?<!\\)\]:|(?<!\\)\]\[|://|www\.\w|[\u200b\u202e\ud800]", message.text
+    )
+    open_brackets = re.sub(r"\\.", "", message.text)
+    assert re.sub(r"\[\d{1,3}\]", "", open_brackets).count("[") == 0
+    shown = json.dumps([message.citations, message.card, message.card_summary]).replace(LINK, "")
+    assert "://" not in shown
+    text_activity(message)
+
+
+@given(st.text(st.characters(exclude_categories=["Cc", "Cf", "Cs", "Zl", "Zp"]), max_size=200))
+def test_escapes_take_no_word_away(text: str) -> None:
+    """Undoing the escapes as a Markdown reader does gives the same words back."""
+    message = render(answer(f"x{text}x"), 5)
+    read = html.unescape(re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", message.text)).replace("\u2060", "")
+    assert read == f"x{text}x"
+
+
+def test_each_mark_has_its_native_citation() -> None:
+    """Position, name, abstract and signed link stand in the entity that is sent."""
+    message = render(answer("Daily [1], kept [2].", cited(1, page=4), cited(2, page=9)), 5)
+    (entity,) = text_activity(message)["entities"]
+    assert entity["type"] == "https://schema.org/Message"
+    first, second = entity["citation"]
+    assert (first["position"], second["position"]) == (1, 2)
+    assert first["appearance"]["name"] == "p. 4 · Backups"
+    assert first["appearance"]["abstract"] == "quote 1"
+    assert first["appearance"]["url"] == f"{LINK}1"
+
+
+def test_citations_keep_the_platforms_limits() -> None:
+    """Ten at most, names of 80 and abstracts of 160 characters, none of them empty."""
+    marks = " ".join(f"[{n}]" for n in range(1, 15))
+    citations = [cited(n, "long title " * 20, quote="" if n == 2 else "words " * 100) for n in range(1, 15)]
+    claims = render(answer(marks, *citations), 5).citations
+    assert [claim["position"] for claim in claims] == list(range(1, 11))
+    assert all(0 < len(claim["appearance"]["name"]) <= 80 for claim in claims)
+    assert all(0 < len(claim["appearance"]["abstract"]) <= 160 for claim in claims)
+
+
+def test_each_cited_page_has_one_button_and_the_rest_one_control() -> None:
+    """Five buttons stand open; three more pages lie behind one."""
+    message = render(answer("x", *(cited(n) for n in range(1, 9))), 5)
+    assert message.card
+    actions = [row["actions"][0] for row in message.card["body"]]
+    assert [action["title"] for action in actions[:2]] == ["p. 1 · Backups", "p. 2 · Backups"]
+    assert [action["type"] for action in actions] == ["Action.OpenUrl"] * 5 + ["Action.ShowCard"]
+    hidden = [row["actions"][0]["url"] for row in actions[5]["card"]["body"]]
+    assert (actions[5]["title"], hidden) == ("3 more sources", [f"{LINK}{n}" for n in (6, 7, 8)])
+
+
+def test_each_figure_has_a_button_under_the_sources() -> None:
+    """Its label names the page, however long the caption; without a source it has the card to itself."""
+    figure = AnswerFigure("sop.pdf", 7, "A long caption " * 20, Box(0, 0, 1, 1), f"{LINK}figure")
+    message = render(replace(answer("x [1]", cited(1)), figures=(figure,)), 5)
+    assert message.card
+    title, url = (message.card["body"][-1]["actions"][0][key] for key in ("title", "url"))
+    assert (title.endswith("…, page 7"), len(title) <= 75, url) == (True, True, f"{LINK}figure")
+    assert "page 7" in message.card_summary
+    assert render(replace(answer("x"), figures=(figure,)), 5).card
+
+
+def test_text_and_card_never_share_an_activity() -> None:
+    """Teams would tear them apart, give no id and refuse the update."""
+    message = render(answer("Daily [1].", cited(1)), 5)
+    assert message.card
+    assert "attachments" not in text_activity(message)
+    assert "text" not in card_activity(message.card, message.card_summary)
+    assert message.card_summary == "Page 1 of sop.pdf"
+
+
+def test_a_long_answer_is_cut_and_says_so_while_its_sources_stay() -> None:
+    """The card is a message of its own, so no length of the text can take a source."""
+    message = render(answer("A sentence [1]. " * 2000, *(cited(n) for n in range(1, 9))), 5)
+    assert message.text.endswith(WORDS.cut_short)
+    assert len(json.dumps(message.card)) < 28_000
+
+
+def test_not_found_offers_the_nearest_page_and_a_failure_nothing() -> None:
+    """The nearest page has a button though it is no citation; a failure has no card."""
+    nearest = NearestPage("it/sop.pdf", 3, f"{LINK}near")
+    card = render(Answer(AnswerState.NOT_FOUND, WORDS.not_found, nearest=nearest), 5).card
+    assert card
+    assert card["body"][0]["actions"][0]["url"] == f"{LINK}near"
+    assert render(Answer(AnswerState.FAILED, WORDS.engine_failed), 5).card is None
+
+
+def test_what_was_understood_stands_over_the_answer_and_is_harmless() -> None:
+    """Neither markup nor [n] in it means anything; a plain question has no such line."""
+    answer = Answer(AnswerState.GROUNDED, "25 days.", standalone="*Why* [1] http://evil.example?")
+    text = render(answer, 5).text
+    line, rest = text.split("\n\n")
+    assert line.startswith("Understood as: \\*Why\\* \\[1\\]")
+    assert "http://evil" not in line
+    assert rest == "25 days."
+    assert render(replace(answer, standalone=""), 5).text == "25 days."
+
+
+def test_what_we_add_is_in_the_answers_language() -> None:
+    """Shows labels, the control for further sources and the line over the answer in French."""
+    many = answer("Tous les jours. [1]", *(cited(number, page=number) for number in range(1, 9)))
+    message = render(replace(many, language=Language.FRENCH, standalone="Quand ?"), 5)
+    said = json.dumps(message.card, ensure_ascii=False)
+    assert message.text.startswith("Compris ainsi : Quand ?")
+    assert "3 autres sources" in said
+    assert "Page 1 de sop.pdf" in message.card_summary

@@ -1,0 +1,350 @@
+"""Who gets through the Teams door: tokens against a real OpenID server, service URLs against a list."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+import aiohttp
+import jwt
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from bot.settings import BotSettings
+from bot.teams.adapter import PATH, TeamsAdapter, teams_messenger
+from bot.teams.connector import is_local, is_microsofts
+from bot.teams.token_verifier import ISSUER, KeysUnavailable, SigningKeys, TokenRefused
+from storage.errors import DatabaseUnavailable, SettingsError
+
+APP_ID, TENANT = "11111111-1111-1111-1111-111111111111", "tenant-1"
+SERVICE = "https://smba.trafficmanager.net/emea/"
+KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+OTHER_KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+
+ACTIVITY: dict[str, Any] = {
+    "type": "message",
+    "id": "a1",
+    "channelId": "msteams",
+    "text": "when do canary backups run?",
+    "serviceUrl": SERVICE,
+    "conversation": {"conversationType": "personal", "id": "a:1", "tenantId": TENANT},
+    "recipient": {"id": "28:bot"},
+}
+
+
+@dataclass
+class OpenId:
+    """Microsoft's key server: which keys it publishes, and how often it was asked."""
+
+    keys: dict[str, tuple[rsa.RSAPrivateKey, list[str]]] = field(
+        default_factory=lambda: {"key-1": (KEY, ["msteams"]), "skype": (OTHER_KEY, ["skype"])}
+    )
+    asked: int = 0
+    url: str = ""
+    delay: float = 0.0
+
+    async def document(self, _request: web.Request) -> web.Response:
+        """The OpenID configuration."""
+        self.asked += 1
+        await asyncio.sleep(self.delay)
+        return web.json_response({"issuer": ISSUER, "jwks_uri": f"{self.url}/keys"})
+
+    async def published(self, _request: web.Request) -> web.Response:
+        """The public keys with their endorsements."""
+        algorithm = jwt.algorithms.RSAAlgorithm
+        keys = [
+            json.loads(algorithm.to_jwk(key.public_key())) | {"kid": kid, "endorsements": endorsed}
+            for kid, (key, endorsed) in self.keys.items()
+        ]
+        return web.json_response({"keys": keys})
+
+
+@pytest.fixture
+async def openid() -> AsyncIterator[OpenId]:
+    """The key server on loopback."""
+    openid, app = OpenId(), web.Application()
+    app.router.add_get("/openid", openid.document)
+    app.router.add_get("/keys", openid.published)
+    async with TestServer(app) as server:
+        openid.url = str(server.make_url("")).rstrip("/")
+        yield openid
+
+
+def token(key: Any = KEY, kid: str = "key-1", algorithm: str = "RS256", **claims: Any) -> str:
+    """A token as the Bot Framework mints it, with claims changed; None removes one."""
+    now = int(time.time())
+    usual = {"iss": ISSUER, "aud": APP_ID, "nbf": now - 60, "exp": now + 86_400, "serviceurl": SERVICE}
+    kept = {name: value for name, value in (usual | claims).items() if value is not None}
+    return jwt.encode(kept, key, algorithm=algorithm, headers={"kid": kid})
+
+
+def settings(**others: Any) -> BotSettings:
+    """A configured single-tenant bot."""
+    usual = {"teams_app_id": APP_ID, "teams_app_password": "s3cret", "teams_tenant_id": TENANT}
+    return BotSettings(**(usual | others))
+
+
+@dataclass(frozen=True)
+class Door:
+    """A door on a real server."""
+
+    url: str
+    session: aiohttp.ClientSession
+    inbox: Any
+
+    async def post(
+        self, body: bytes | dict[str, Any], authorization: str | None, kind: str = "application/json"
+    ) -> int:
+        """Post a request with this ``Authorization``; returns the status."""
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        headers = {"Content-Type": kind} | ({"Authorization": authorization} if authorization else {})
+        async with self.session.post(self.url, data=io.BytesIO(data), headers=headers) as response:
+            return response.status
+
+
+@pytest.fixture
+async def door(openid: OpenId, new_inbox: Callable[[], Any]) -> AsyncIterator[Door]:
+    """The door of a configured bot that takes its keys from the local server."""
+    inbox, messenger = new_inbox(), teams_messenger(settings())
+    assert messenger
+    teams = TeamsAdapter(settings(), messenger, inbox.receive, SigningKeys(f"{openid.url}/openid"))
+    app = web.Application()
+    teams.add_routes(app)
+    async with AsyncExitStack() as stack:
+        server = await stack.enter_async_context(TestServer(app))
+        session = await stack.enter_async_context(aiohttp.ClientSession())
+        yield Door(str(server.make_url(PATH)), session, inbox)
+
+
+async def test_a_good_token_gets_through_and_the_message_is_kept_first(door: Door) -> None:
+    """Teams sees 200 only after the commit."""
+    door.inbox.gate = asyncio.Event()
+    sending = asyncio.create_task(door.post(ACTIVITY, f"Bearer {token()}"))
+    await asyncio.sleep(0.5)
+    assert door.inbox.arrivals == 1
+    assert not sending.done()
+    door.inbox.gate.set()
+    assert await sending == 200
+    (message,) = door.inbox.kept.values()
+    assert message.key.installation == TENANT
+
+
+def hmac_of_the_public_key() -> str:
+    """A token 'signed' by HMAC, for libraries that take a public key for a secret."""
+    return token(key="x" * 64, algorithm="HS256")
+
+
+REFUSED: dict[str, tuple[str | None, int]] = {
+    "no header": (None, 401),
+    "another scheme": ("Basic dXNlcjpwYXNz", 401),
+    "no token": ("Bearer ", 401),
+    "garbage": ("Bearer garbage", 401),
+    "garbage in three parts": ("Bearer a.b.c", 401),
+    "not ASCII": ("Bearer \u00fcml\u00e4ut", 401),
+    "expired": (f"Bearer {token(exp=int(time.time()) - 301)}", 401),
+    "not yet valid": (f"Bearer {token(nbf=int(time.time()) + 86_400)}", 401),
+    "without an end": (f"Bearer {token(exp=None)}", 401),
+    "for another bot": (f"Bearer {token(aud='another')}", 401),
+    "by another issuer": (f"Bearer {token(iss='https://sts.windows.net/x/')}", 401),
+    "by another key": (f"Bearer {token(key=OTHER_KEY)}", 401),
+    "by an unknown key": (f"Bearer {token(kid='nobody')}", 401),
+    "by a key of another channel": (f"Bearer {token(key=OTHER_KEY, kid='skype')}", 401),
+    "unsigned": (f"Bearer {token(key=None, algorithm='none')}", 401),
+    "by HMAC": (f"Bearer {hmac_of_the_public_key()}", 401),
+    "without a service URL": (f"Bearer {token(serviceurl=None)}", 401),
+    "for another service URL": (f"Bearer {token(serviceurl='https://smba.trafficmanager.net/amer/')}", 403),
+}
+
+
+@pytest.mark.parametrize(("authorization", "status"), REFUSED.values(), ids=REFUSED)
+async def test_every_other_token_is_refused(door: Door, authorization: str | None, status: int) -> None:
+    """401 or 403, never an error of ours, and nothing is kept."""
+    assert await door.post(ACTIVITY, authorization) == status
+    assert door.inbox.arrivals == 0
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"serviceUrl": "https://evil.example/"},
+        {"serviceUrl": None},
+        {"channelId": "webchat"},
+        {"conversation": ACTIVITY["conversation"] | {"tenantId": "tenant-2"}},
+        {"channelData": {"tenant": {"id": "tenant-2"}}},
+    ],
+    ids=str,
+)
+async def test_a_good_token_with_a_foreign_activity_is_forbidden(door: Door, change: dict[str, Any]) -> None:
+    """Another reply address, channel or tenant than the token and the settings stand for."""
+    url = change.get("serviceUrl") or SERVICE
+    assert await door.post(ACTIVITY | change, f"Bearer {token(serviceurl=url)}") == 403
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "status"),
+    [
+        (b"", "application/json", 400),
+        (b"{", "application/json", 400),
+        (b"[]", "application/json", 400),
+        (b"{}", "application/json", 400),
+        (b"\xff", "application/json", 400),
+        (b"[" * 100_000, "application/json", 400),
+        (b"{}", "text/plain", 415),
+        (b" " * (1 << 19), "application/json", 413),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+async def test_an_unreadable_body_is_refused(door: Door, body: bytes, kind: str, status: int) -> None:
+    """With a good token it is a bad request; without one nobody reads it."""
+    assert await door.post(body, f"Bearer {token()}", kind) == status
+    assert await door.post(body, None, kind) == 401
+
+
+@pytest.mark.parametrize(
+    "strange",
+    [{"conversation": []}, {"entities": [7, None]}, {"channelData": "x"}, {"recipient": 1}, {"text": 7}],
+    ids=str,
+)
+async def test_an_activity_of_odd_shapes_never_fails_us(door: Door, strange: dict[str, Any]) -> None:
+    """Whatever stands where an object belongs, the status is never 500."""
+    assert await door.post(ACTIVITY | strange, f"Bearer {token()}") in (200, 403)
+
+
+async def test_a_message_that_could_not_be_kept_is_asked_for_again(
+    door: Door, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A database that is down answers 503; no word of the question is logged."""
+    door.inbox.failure = DatabaseUnavailable("disk full while keeping canary backups")
+    assert await door.post(ACTIVITY, f"Bearer {token()}") == 503
+    assert "canary" not in caplog.text
+
+
+async def test_a_rotated_key_is_fetched_at_once_and_made_up_ones_fetch_nothing(openid: OpenId) -> None:
+    """A new key id asks Microsoft again, but once a minute at most."""
+    now = [0.0]
+    keys = SigningKeys(f"{openid.url}/openid", clock=lambda: now[0])
+    await keys.find("key-1")
+    openid.keys["key-2"] = (OTHER_KEY, ["msteams"])
+    now[0] = 61.0
+    assert await keys.find("key-2")
+    for number in range(50):
+        with pytest.raises(TokenRefused):
+            await keys.find(f"made-up-{number}")
+    assert openid.asked == 2
+
+
+async def test_old_keys_serve_while_the_key_server_is_down(openid: OpenId) -> None:
+    """A day later, with nobody to ask, the keys we know still count."""
+    now = [0.0]
+    keys = SigningKeys(f"{openid.url}/openid", clock=lambda: now[0])
+    await keys.find("key-1")
+    openid.url = "http://127.0.0.1:9"
+    now[0] = 90_000.0
+    assert await keys.find("key-1")
+
+
+async def test_a_slow_key_server_stops_nobody_else(openid: OpenId) -> None:
+    """Fetching has a deadline and leaves the event loop free; without keys the answer is 503."""
+    openid.delay = 5.0
+    keys, ticks = SigningKeys(f"{openid.url}/openid", timeout=0.5), 0
+    finding = asyncio.create_task(keys.find("key-1"))
+    while not finding.done():
+        await asyncio.sleep(0.01)
+        ticks += 1
+    with pytest.raises(KeysUnavailable):
+        await finding
+    assert ticks > 20
+
+
+@pytest.mark.parametrize(
+    ("url", "trusted"),
+    [
+        ("https://smba.trafficmanager.net/emea/", True),
+        ("https://smba.infra.gcc.teams.microsoft.com/gcc", True),
+        ("https://europe.botframework.com", True),
+        ("https://smba.trafficmanager.net:443/x", True),
+        ("http://smba.trafficmanager.net/", False),
+        ("https://smba.trafficmanager.net.evil.example/", False),
+        ("https://evilsmba.trafficmanager.net/", False),
+        ("https://evil-botframework.com/", False),
+        ("https://user@smba.trafficmanager.net/", False),
+        ("https://smba.trafficmanager.net@evil.example/", False),
+        ("https://evil.example/\\@botframework.com", False),
+        ("https://smba.trafficmanager.net:8443/", False),
+        ("https://169.254.169.254/", False),
+        ("https://127.0.0.1/", False),
+        ("https://localhost/", False),
+        ("https://[::1]/", False),
+        ("https://botframework.com:port/", False),
+        ("", False),
+    ],
+)
+def test_only_microsofts_connectors_get_replies(url: str, trusted: bool) -> None:
+    """Look-alikes, inner addresses and user tricks are refused, by whole labels."""
+    assert is_microsofts(url) is trusted
+
+
+@pytest.mark.parametrize(
+    ("url", "trusted"),
+    [
+        ("http://localhost:56150/_connector", True),
+        ("http://127.0.0.1:56150/_connector", True),
+        ("http://[::1]:56150/", True),
+        ("http://localhost.evil.example/", False),
+        ("http://127.0.0.1.evil.example/", False),
+        ("http://10.0.0.1/", False),
+        (SERVICE, False),
+    ],
+)
+def test_development_replies_to_this_machine_only(url: str, trusted: bool) -> None:
+    """The development switch never sends anything out."""
+    assert is_local(url) is trusted
+
+
+async def test_development_listens_to_this_machine_only(
+    development_door: Callable[[Any], TeamsAdapter], new_inbox: Callable[[], Any]
+) -> None:
+    """A page in a browser that reaches us under a foreign host name is refused; so is a foreign reply URL."""
+    app = web.Application()
+    development_door(new_inbox()).add_routes(app)
+    local = ACTIVITY | {"serviceUrl": "http://localhost:1/"}
+    async with TestServer(app) as server, aiohttp.ClientSession() as session:
+
+        async def post(activity: dict[str, Any], host: str) -> int:
+            url = server.make_url(PATH)
+            async with session.post(url, json=activity, headers={"Host": host}) as response:
+                return response.status
+
+        assert await post(local, "localhost:8765") == 200
+        assert await post(local, "evil.example") == 403
+        assert await post(ACTIVITY, "localhost:8765") == 403
+
+
+@pytest.mark.parametrize(
+    "half",
+    [
+        {"teams_app_id": APP_ID},
+        {"teams_app_password": "s3cret"},
+        {"teams_app_id": APP_ID, "teams_app_password": "s3cret"},
+        {"teams_development": True, "host": "0.0.0.0"},
+        {"teams_development": True, "teams_app_id": APP_ID, "teams_app_password": "s3cret"},
+    ],
+    ids=str,
+)
+def test_half_a_configuration_does_not_start(half: dict[str, Any]) -> None:
+    """A forgotten variable is said, and never an open door."""
+    with pytest.raises(SettingsError):
+        teams_messenger(BotSettings(**half))
+
+
+def test_without_any_configuration_there_is_no_teams() -> None:
+    """Nothing set, nothing opened."""
+    assert teams_messenger(BotSettings()) is None

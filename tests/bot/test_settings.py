@@ -1,0 +1,155 @@
+"""Settings: each is described, bounded and listed; each source is read in its order; none is ignored."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+from pydantic.fields import FieldInfo
+from sources import ROOT
+
+from bot.settings import BotSettings
+from ingestion.settings import IngestionSettings
+from ingestion.sources.shares.settings import ShareSettings
+from storage.errors import SettingsError
+from storage.settings import FootnoteSettings, StorageSettings, fault_of, load, refuse_unknown
+
+ROOMS: tuple[type[FootnoteSettings], ...] = (StorageSettings, IngestionSettings, BotSettings)
+SETTINGS = [
+    pytest.param(room.model_fields[name], id=variable)
+    for room in ROOMS
+    for variable, name in room.variables().items()
+]
+
+
+@pytest.fixture(autouse=True)
+def empty_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder without ``.env`` or home, and an environment without our variables."""
+    monkeypatch.chdir(tmp_path)
+    for room in ROOMS:
+        for variable in room.variables():
+            monkeypatch.delenv(variable, raising=False)
+    return tmp_path
+
+
+@pytest.mark.parametrize("field", SETTINGS)
+def test_each_setting_says_what_it_does_in_a_sentence(field: FieldInfo) -> None:
+    """Shows that deploy/env.example has something to say about every line."""
+    assert field.description
+    assert field.description.endswith(".")
+
+
+@pytest.mark.parametrize("field", [one for one in SETTINGS if one.values[0].annotation in (int, float)])
+def test_each_number_has_a_floor_and_a_ceiling(field: FieldInfo) -> None:
+    """Shows that no number can be set to something absurd."""
+    rules = {sign for rule in field.metadata for sign in ("ge", "gt", "le", "lt") if hasattr(rule, sign)}
+    assert rules & {"ge", "gt"}
+    assert rules & {"le", "lt"}
+
+
+@pytest.mark.parametrize(
+    "field", [one for one in SETTINGS if one.id.lower().endswith(("_key", "_token", "_secret", "password"))]
+)
+def test_each_secret_is_kept_from_being_printed(field: FieldInfo) -> None:
+    """Shows that a log line of the settings holds no secret."""
+    assert field.annotation == SecretStr | None
+
+
+def test_the_example_lists_every_setting_as_it_is() -> None:
+    """Shows that deploy/env.example never lags behind the code."""
+    made = runpy.run_path(str(ROOT / "deploy" / "make_env_example.py"))["render"]()
+    assert (ROOT / "deploy" / "env.example").read_text() == made, "make format writes it again"
+
+
+def test_the_environment_wins_over_dotenv_and_dotenv_over_the_home(
+    empty_place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Shows the order of the three sources, one setting in each of them more."""
+    home = empty_place / ".footnote"
+    home.mkdir()
+    (home / "footnote.toml").write_text(
+        "FOOTNOTE_PORT = 1001\nFOOTNOTE_CANDIDATES = 31\nOPENAI_MODEL = 'toml'\n"
+    )
+    (empty_place / ".env").write_text("FOOTNOTE_PORT=1002\nFOOTNOTE_CANDIDATES=32\n")
+    monkeypatch.setenv("FOOTNOTE_PORT", "1003")
+    settings = load(BotSettings)
+    assert (settings.port, settings.candidates, settings.openai_model) == (1003, 32, "toml")
+
+
+def test_an_argument_of_the_command_line_wins_over_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shows that ``serve --port`` beats FOOTNOTE_PORT, and that an argument not given changes nothing."""
+    monkeypatch.setenv("FOOTNOTE_PORT", "1003")
+    assert load(BotSettings, port=1004).port == 1004
+    assert load(BotSettings, port=None).port == 1003
+
+
+def test_a_mistyped_variable_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shows that a typo is told, not ignored."""
+    monkeypatch.setenv("FOOTNOTE_PROT", "1")
+    with pytest.raises(SettingsError, match="FOOTNOTE_PROT"):
+        refuse_unknown(ROOMS)
+
+
+def test_a_mistyped_line_of_dotenv_is_refused_by_name(empty_place: Path) -> None:
+    """Shows the same for ``.env``, where the platforms' other variables may stand."""
+    (empty_place / ".env").write_text("FOOTNOTE_LINK_DAY=1\nSOMEBODY_ELSES=1\n")
+    with pytest.raises(SettingsError, match="unknown setting FOOTNOTE_LINK_DAY;"):
+        refuse_unknown(ROOMS)
+
+
+def test_a_mistyped_key_of_the_home_is_refused_by_name(empty_place: Path) -> None:
+    """Shows the same for ``footnote.toml``, which is ours alone."""
+    (empty_place / ".footnote").mkdir()
+    (empty_place / ".footnote" / "footnote.toml").write_text("WEAVIATE_ULR = 'embedded'\n")
+    with pytest.raises(SettingsError, match="WEAVIATE_ULR"):
+        refuse_unknown(ROOMS)
+
+
+def test_nothing_is_refused_when_nothing_is_set() -> None:
+    """Shows that an empty place starts."""
+    refuse_unknown(ROOMS)
+    assert [load(room) for room in ROOMS]
+
+
+def test_a_value_out_of_bounds_is_refused_with_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shows that the message names what the person has to change."""
+    monkeypatch.setenv("FOOTNOTE_CANDIDATES", "3")
+    with pytest.raises(
+        SettingsError, match="FOOTNOTE_CANDIDATES: Input should be greater than or equal to 20"
+    ):
+        load(BotSettings)
+
+
+def test_a_home_file_that_is_not_toml_is_told_by_its_path(empty_place: Path) -> None:
+    """Shows that a broken footnote.toml ends in a sentence, not a traceback."""
+    (empty_place / ".footnote").mkdir()
+    (empty_place / ".footnote" / "footnote.toml").write_text("port: 1")
+    with pytest.raises(SettingsError, match=r"footnote\.toml is not valid TOML"):
+        load(BotSettings)
+
+
+SECRETS = [
+    variable
+    for room in (*ROOMS, ShareSettings)
+    for variable, name in room.variables().items()
+    if room.model_fields[name].annotation == SecretStr | None
+]
+
+
+@pytest.mark.parametrize("variable", SECRETS)
+def test_no_secret_of_our_own_is_tried_on_a_pdf(variable: str) -> None:
+    """Shows that a reference cannot lead to one, however it is spelled."""
+    for spelled in (variable, variable.lower()):
+        assert "Footnote's own settings" in (fault_of(f"env:{spelled}") or "")
+
+
+def test_passwords_of_all_folders_are_named_and_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shows a list, and that a password in its place is refused without being repeated."""
+    monkeypatch.setenv("FOOTNOTE_PDF_PASSWORDS", "env:HR_PDF, file:/run/secrets/my pdf,")
+    assert load(StorageSettings).password_references == ("env:HR_PDF", "file:/run/secrets/my pdf")
+    monkeypatch.setenv("FOOTNOTE_PDF_PASSWORDS", "env:HR_PDF,marmalade")
+    with pytest.raises(SettingsError, match=r"FOOTNOTE_PDF_PASSWORDS: .*env:NAME") as caught:
+        load(StorageSettings)
+    assert "marmalade" not in str(caught.value)

@@ -1,0 +1,163 @@
+"""Servers of shares that a test fills, stops, kills and starts again, and the places on them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Protocol
+from uuid import uuid4
+
+from engines.support.ports import free_port
+from engines.support.starting import wait_until_ready
+from ingestion.sources.base import Source
+from ingestion.sources.shares.registry import open_share
+from ingestion.sources.shares.settings import ShareSettings
+
+HOST = "127.0.0.1"
+SHARE_SECONDS = 10.0
+"""How long a source of a test waits for a silent server; the least that a loaded machine never needs."""
+
+
+class Place(Protocol):
+    """A fresh watched folder, and what others do in it."""
+
+    location: str
+
+    def source(self, **settings: Any) -> Source:
+        """A source of it; settings replace the right ones."""
+
+    def put(self, name: str, data: bytes) -> None:
+        """Write a file in one go."""
+
+    def remove(self, name: str) -> None:
+        """Delete a file."""
+
+    def rename(self, old: str, new: str) -> None:
+        """Give a file another name."""
+
+    def vanish(self) -> None:
+        """Take the folder itself away."""
+
+    def pause(self) -> None:
+        """The server hangs: connections stay open, nothing answers."""
+
+    def resume(self) -> None:
+        """It goes on."""
+
+    def kill(self) -> None:
+        """It is gone."""
+
+    def start(self) -> None:
+        """It is back."""
+
+
+class ShareServer:
+    """One server process with its children."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.port = free_port()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def command(self) -> Sequence[str]:
+        """The program and its arguments."""
+        raise NotImplementedError
+
+    def environment(self) -> dict[str, str]:
+        """Further variables of its environment."""
+        return {}
+
+    def start(self) -> None:
+        """Start it and wait until it takes connections."""
+        with (self.folder / "log.txt").open("ab") as log:
+            self._process = subprocess.Popen(
+                self.command(), stdout=log, stderr=log, env=os.environ | self.environment()
+            )
+        wait_until_ready(self._process, self._answers, self.folder / "log.txt")
+
+    def pause(self) -> None:
+        """Stop it where it is, with every process that serves a connection."""
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let it go on."""
+        self._signal(signal.SIGCONT)
+
+    def kill(self) -> None:
+        """End it, its connections and its children, without a word."""
+        self._signal(signal.SIGKILL)
+        if self._process is not None:
+            self._process.wait(10)
+
+    def _answers(self) -> bool:
+        with suppress(OSError), socket.create_connection((HOST, self.port), timeout=2):
+            return True
+        return False
+
+    def _signal(self, sent: signal.Signals) -> None:
+        if self._process is None or self._process.poll() is not None:
+            return
+        for pid in [*_descendants(self._process.pid), self._process.pid]:
+            with suppress(ProcessLookupError):
+                os.kill(pid, sent)
+
+
+class ServedFolder:
+    """A place on a server that serves folders of this machine."""
+
+    def __init__(self, server: ShareServer, folder: Path, url: str, settings: dict[str, Any]) -> None:
+        self.folder = folder
+        self.location = url
+        self._settings = settings
+        self._server = server
+        self.pause, self.resume = server.pause, server.resume
+        self.kill, self.start = server.kill, server.start
+        folder.mkdir()
+
+    def source(self, **settings: Any) -> Source:
+        """A source of it."""
+        return open_share(
+            self.location, ShareSettings(**{"share_timeout": SHARE_SECONDS, **self._settings, **settings})
+        )
+
+    def put(self, name: str, data: bytes) -> None:
+        """Write a file in one go."""
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+
+    def remove(self, name: str) -> None:
+        """Delete a file."""
+        (self.folder / name).unlink()
+
+    def rename(self, old: str, new: str) -> None:
+        """Give a file another name."""
+        (self.folder / old).rename(self.folder / new)
+
+    def vanish(self) -> None:
+        """Take the folder itself away."""
+        self.folder.rename(self.folder.with_name(f"{self.folder.name}.gone"))
+
+
+def new_name() -> str:
+    """A name that no other test uses."""
+    return f"f{uuid4().hex[:12]}"
+
+
+def python() -> str:
+    """The interpreter of the tests."""
+    return sys.executable
+
+
+def _descendants(pid: int) -> Iterator[int]:
+    """Every process below one, the deepest first."""
+    with suppress(FileNotFoundError):
+        for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+            yield from _descendants(int(child))
+            yield int(child)

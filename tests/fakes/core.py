@@ -1,0 +1,337 @@
+"""Small real values for tests of the core, and collaborators that satisfy its ports by shape."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+from uuid import NAMESPACE_URL, UUID, uuid5
+
+import numpy as np
+
+from bot.core.answering import Answering
+from bot.core.citations.citations import CitationService
+from bot.core.errors import ModelReplyUnusable
+from bot.core.generation.abstention import EvidenceGate
+from bot.core.generation.answer_writer import AnswerWriter
+from bot.core.generation.extractive import ExtractiveAnswerer
+from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, Language, Passage, Question
+from bot.core.ports import Generator, OnClaim
+from bot.core.retrieval.hybrid_retriever import HybridRetriever, inverse_frequency
+from bot.core.understanding.question_terms import weighted_terms
+from bot.core.wording import reply_words
+from storage.index.base import Hit, PendingVector
+from storage.models import (
+    Box,
+    Channel,
+    ChannelKey,
+    Chunk,
+    CitationRecord,
+    DocumentStatus,
+    Figure,
+    LivePublication,
+    PlacedWord,
+    Platform,
+    Rung,
+    Shown,
+)
+from storage.text.analyzer import analyze, index_terms
+from storage.text.token_counts import count_tokens
+
+WORDS = reply_words(Language.ENGLISH)
+ASKED_AT = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
+
+
+def make_channel(name: str = "it") -> Channel:
+    return Channel(1, ChannelKey(Platform.LOCAL, "", name).tenant, Platform.LOCAL, name, 0)
+
+
+def make_publication(file: str = "sop-it-04.pdf", title: str = "Backup and Recovery") -> LivePublication:
+    return LivePublication(
+        id=uuid5(NAMESPACE_URL, file),
+        channel_id=1,
+        document_id=uuid5(NAMESPACE_URL, "document" + file),
+        version_id=sum(file.encode()),
+        reading_id=uuid5(NAMESPACE_URL, "reading" + file),
+        sha256="0" * 64,
+        rung=Rung.FULL,
+        file=file,
+        title=title,
+        pages=2,
+        chunks=100,
+    )
+
+
+def place_words(text: str, page_starts: Sequence[tuple[int, int]]) -> tuple[PlacedWord, ...]:
+    """Every word in a box of its own: one line per line of text, an em of 0.01."""
+    words = []
+    for start, end in _words(text):
+        page = [page for offset, page in page_starts if offset <= start][-1]
+        line = text.count("\n", 0, start)
+        column = start - (text.rfind("\n", 0, start) + 1)
+        box = Box(column / 1000, line / 100, (column + end - start) / 1000, (line + 0.8) / 100)
+        words.append(PlacedWord(start, end, page, line, box))
+    return tuple(words)
+
+
+def _words(text: str) -> list[tuple[int, int]]:
+    at, found = 0, []
+    for word in text.split():
+        at = text.index(word, at)
+        found.append((at, at + len(word)))
+        at += len(word)
+    return found
+
+
+def make_passage(
+    text: str, *, file: str = "sop-it-04.pdf", title: str = "Backup and Recovery", ordinal: int = 0,
+    page: int = 1, last_page: int | None = None, score: float = 1.0, vector: float | None = None,
+    heading_path: tuple[str, ...] = (),
+) -> Passage:  # fmt: skip
+    return Passage(
+        make_publication(file, title),
+        ordinal,
+        text,
+        page,
+        last_page or page,
+        heading_path,
+        score,
+        1.0,
+        vector,
+        frozenset(index_terms(title, heading_path, text).split()),
+    )
+
+
+def make_evidence(
+    *passages: Passage, page_starts: tuple[tuple[int, int], ...] | None = None
+) -> list[Evidence]:
+    return [
+        Evidence(
+            number,
+            passage,
+            starts := page_starts or ((0, passage.first_page),),
+            place_words(passage.text, starts),
+        )
+        for number, passage in enumerate(passages, start=1)
+    ]
+
+
+def ask(text: str, *corpus: str, vector: Sequence[float] | None = None) -> AnalyzedQuestion:
+    """A question as analyzed in a channel that holds these texts."""
+    terms = analyze(text)
+    texts = [set(analyze(other)) for other in corpus]
+    holding = {term: sum(term in held for held in texts) for term in terms if term in weighted_terms(text)}
+    idf = {term: inverse_frequency(len(texts), number) for term, number in holding.items()}
+    return AnalyzedQuestion(text, tuple(terms), idf, vector)
+
+
+class HashEmbedder:
+    """Embeds a text as the normalised counts of its terms: equal words, equal meaning."""
+
+    def count(self, text: str) -> int:
+        return len(analyze(text))
+
+    async def aembed(self, texts: Sequence[str]) -> np.ndarray:
+        vectors = np.zeros((len(texts), 64), dtype=np.float32)
+        for row, text in enumerate(texts):
+            for term in analyze(text):
+                vectors[row, sum(term.encode()) * 31 % 64] += 1
+        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return vectors / np.where(norms == 0, 1, norms)
+
+
+@dataclass
+class Found:
+    words: list[Hit]
+    vectors: list[Hit]
+    publications: dict[UUID, LivePublication]
+    words_only: frozenset[UUID] = frozenset()
+    not_live: int = 0
+
+
+@dataclass
+class Shelf:
+    """A channel's chunks in memory: searched by counting shared terms, and read back with their boxes."""
+
+    passages: list[Passage] = field(default_factory=list)
+    figures: list[Figure] = field(default_factory=list)
+    error: Exception | None = None
+    has_vectors: bool = True
+    illustrated: tuple[str, ...] = ("sop-it-04.pdf",)
+    """The files that have the figures, each of them all."""
+    counted: set[str] = field(default_factory=set)
+    """The terms whose frequencies were asked for."""
+
+    async def find(
+        self, channel: Channel, terms: Sequence[str], vector: PendingVector | None,
+        groups: tuple[frozenset[str], ...] = (), *, limit: int,
+    ) -> Found:  # fmt: skip
+        if self.error:
+            raise self.error
+        figures = [
+            self._as_passage(*one) for one in itertools.product(range(len(self.figures)), self.illustrated)
+        ]
+        held = [*([] if groups else self.passages), *figures]
+        words = [self._hit(passage, self._overlap(passage, terms)) for passage in held]
+        vectors = []
+        if self.has_vectors and vector is not None and held:
+            embedded = await HashEmbedder().aembed([passage.text for passage in held])
+            cosines = embedded @ np.asarray(await vector)
+            vectors = [self._hit(*pair) for pair in zip(held, map(float, cosines), strict=True)]
+        return Found(
+            _best([hit for hit in words if hit.score], limit),
+            _best(vectors, limit),
+            {passage.publication.id: passage.publication for passage in held},
+        )
+
+    async def document_frequencies(
+        self, channel: Channel, terms: Collection[str]
+    ) -> tuple[int, dict[str, int]]:
+        self.counted.update(terms)
+        held = [set(analyze(passage.text)) for passage in self.passages]
+        return len(held), {term: sum(term in one for one in held) for term in terms}
+
+    async def chunks_at(self, places: Sequence[tuple[UUID, int]]) -> list[Chunk]:
+        held = {(one.publication.reading_id, one.ordinal): one for one in reversed(self.passages)}
+        return [_as_chunk(held[place]) for place in places]
+
+    async def figure(self, reading_id: UUID, number: int) -> Figure:
+        return self.figures[number]
+
+    def _as_passage(self, number: int, file: str) -> Passage:
+        """A figure as the index holds it, behind its publication's chunks."""
+        figure, publication = self.figures[number], make_publication(file)
+        passage = make_passage(figure.said, page=figure.page)
+        return replace(passage, publication=publication, ordinal=publication.chunks + number)
+
+    @staticmethod
+    def _overlap(passage: Passage, terms: Sequence[str]) -> float:
+        held = analyze(passage.publication.title + " " + passage.text)
+        return float(sum(term in held for term in terms))
+
+    @staticmethod
+    def _hit(passage: Passage, score: float) -> Hit:
+        return Hit(
+            passage.publication.id, passage.ordinal, passage.text, passage.first_page, passage.last_page,
+            passage.heading_path, score, " ".join(passage.terms),
+        )  # fmt: skip
+
+
+def _as_chunk(passage: Passage) -> Chunk:
+    text, starts = passage.text, ((0, passage.first_page),)
+    words = place_words(text, starts)
+    return Chunk(passage.ordinal, text, count_tokens(text), passage.heading_path, words, starts)
+
+
+def _best(hits: list[Hit], limit: int) -> list[Hit]:
+    return sorted(hits, key=lambda hit: -hit.score)[:limit]
+
+
+@dataclass
+class Register:
+    """Keeps citations and signs links in memory, and knows the channel's documents."""
+
+    statuses: list[DocumentStatus] = field(default_factory=list)
+    kept: list[CitationRecord] = field(default_factory=list)
+
+    async def add(self, channel_id: int, shown: Sequence[Shown]) -> Sequence[CitationRecord]:
+        for one in shown:
+            placed = tuple(Box(*box) for box in one.boxes)
+            number = len(self.kept) + 1
+            self.kept.append(
+                CitationRecord(number, channel_id, one.version_id, one.page, one.quote, placed, ASKED_AT)
+            )
+        return self.kept[-len(shown) :]
+
+    def page_url(self, channel: Channel, citation: CitationRecord) -> str:
+        return f"https://example.test/v/{channel.id}-{citation.id}"
+
+    async def has_live(self, channel_id: int) -> bool:
+        return any(status.state == "live" for status in self.statuses)
+
+    async def documents(self, channel_id: int) -> list[DocumentStatus]:
+        return self.statuses
+
+
+def make_status(file: str, state: str = "live", reason: str | None = None) -> DocumentStatus:
+    rung = Rung.FULL if state == "live" else None
+    return DocumentStatus("it", uuid5(NAMESPACE_URL, file), "0" * 64, file, "", 2, state, rung, reason)
+
+
+class BrokenOff(ModelReplyUnusable):
+    """A reply that ends behind these sentences."""
+
+    def __init__(self, *claims: Claim) -> None:
+        super().__init__("broken off")
+        self.claims = claims
+
+
+class Looker:
+    """Somebody who waits: all that they were shown, one text after the other."""
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+
+    def show(self, text: str) -> None:
+        self.seen.append(text)
+
+
+class Scripted:
+    """An author that gives prepared drafts, or raises prepared errors, in turn."""
+
+    def __init__(self, *turns: Draft | Exception) -> None:
+        self.turns = list(turns)
+        self.faults: list[tuple[str, ...]] = []
+        self.stood: list[tuple[str, ...]] = []
+
+    async def draft(
+        self,
+        question: AnalyzedQuestion,
+        evidence: Sequence[Evidence],
+        faults: Sequence[str] = (),
+        *,
+        stands: Sequence[str] = (),
+        on_claim: OnClaim | None = None,
+    ) -> Draft:
+        self.faults.append(tuple(faults))
+        self.stood.append(tuple(stands))
+        turn = self.turns.pop(0)
+        for claim in getattr(turn, "claims", ()) if on_claim else ():
+            on_claim(claim)
+        if isinstance(turn, Exception):
+            raise turn
+        return turn
+
+
+@dataclass
+class World:
+    """One channel with everything that answering needs."""
+
+    shelf: Shelf
+    register: Register
+    ids: itertools.count[int] = field(default_factory=itertools.count)
+
+    def answering(self, *models: Generator, **more: Any) -> Answering:
+        embedder = HashEmbedder()
+        return Answering(
+            retriever=HybridRetriever(self.shelf, embedder),
+            writing=AnswerWriter(ExtractiveAnswerer(embedder), models),
+            gate=EvidenceGate(least_likeness=0.75),
+            chunks=self.shelf,
+            figures=self.shelf,
+            documents=self.register,
+            citations=CitationService(self.register, self.register),
+            **more,
+        )
+
+    def question(self, text: str) -> Question:
+        return Question(f"q{next(self.ids)}", text, make_channel(), ASKED_AT)
+
+
+BACKUPS = (
+    "Backups run daily at 2:00 AM. The IT department checks the report every morning.\n"
+    "A failed backup is repeated within 4 hours and noted in form IT-17."
+)
+TRAVEL = "Travel costs are refunded within 30 days. Keep every receipt, or the claim is refused."

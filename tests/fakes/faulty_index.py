@@ -1,0 +1,50 @@
+"""A real index behind a switch: it can be down, or hold less than was written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from storage.errors import IncompletePublication, IndexUnavailable
+from storage.index.base import Index, IndexedChunk
+from storage.models import TenantName
+
+
+class FaultyIndex:
+    """The ``Index`` contract with faults on demand; without any it is the real index."""
+
+    def __init__(self, real: Index) -> None:
+        self._real = real
+        self.is_down = False
+        self.fails_while_writing = 0
+        """Writes that still end without anybody knowing what was kept."""
+        self.loses = 0
+        """Publications that still turn out incomplete."""
+        self.sealed: list[UUID] = []
+
+    async def ping(self) -> None:
+        """Answer, unless it is down."""
+        if self.is_down:
+            raise IndexUnavailable("the index does not answer")
+        await self._real.ping()
+
+    async def write(self, tenant: TenantName, chunks: Sequence[IndexedChunk]) -> None:
+        """Write, and then perhaps lose the connection."""
+        await self._real.write(tenant, chunks)
+        if self.fails_while_writing:
+            self.fails_while_writing -= 1
+            raise IndexUnavailable("the connection broke")
+
+    async def seal(
+        self, tenant: TenantName, publication: UUID, *, chunks: int, vectors: int, space: str | None = None
+    ) -> None:
+        """Seal, or find that something is missing."""
+        if self.loses:
+            self.loses -= 1
+            raise IncompletePublication("3 of 4 chunks")
+        await self._real.seal(tenant, publication, chunks=chunks, vectors=vectors, space=space)
+        self.sealed.append(publication)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)

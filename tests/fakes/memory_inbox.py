@@ -1,0 +1,52 @@
+"""The inbox that a door under test commits to: it keeps messages as the real one does, in memory."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from bot.core.models import Answer, IncomingMessage, Language
+from bot.core.ports import Messenger
+
+
+class Door(Protocol):
+    """A platform's door, as far as an answer needs it."""
+
+    @property
+    def messenger(self) -> Messenger:
+        """What posts on this platform."""
+
+
+@dataclass
+class MemoryInbox:
+    """Keeps a message once, however many events bring it; with a door it answers them."""
+
+    answer_to: Callable[[IncomingMessage], Answer]
+    door: Door | None = None
+    kept: dict[str, IncomingMessage] = field(default_factory=dict)
+    arrivals: int = 0
+    failure: Exception | None = None
+    """Raised instead of keeping anything."""
+    gate: asyncio.Event | None = None
+    """Nothing is kept before it is set."""
+    answering: list[asyncio.Task[None]] = field(default_factory=list)
+
+    async def receive(self, message: IncomingMessage) -> bool:
+        """Commit; when a door is there, answer in the background."""
+        self.arrivals += 1
+        if self.gate:
+            await self.gate.wait()
+        if self.failure:
+            raise self.failure
+        if message.message_key in self.kept:
+            return False
+        self.kept[message.message_key] = message
+        if self.door:
+            self.answering.append(asyncio.create_task(self._answer(self.door, message)))
+        return True
+
+    async def _answer(self, door: Door, message: IncomingMessage) -> None:
+        placed = await door.messenger.place(message.address, Language.ENGLISH)
+        await door.messenger.deliver(message.address, placed, self.answer_to(message))

@@ -1,0 +1,245 @@
+"""A whole web side on real parts: SQLite, blobs, readings and the PDF process; only answers are made up."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Protocol
+from uuid import UUID, uuid4
+
+from aiohttp import web
+from aiohttp.test_utils import TestClient
+
+from bot.core.citations.signed_links import KeyRing, Links
+from bot.core.models import Answer, AnswerState, Citation, Question
+from bot.core.ports import AnswerListener
+from storage.chat.channels import Channels
+from storage.chat.citations import Citations
+from storage.chat.glossary import GLOSSARY_NAME, GlossaryFile
+from storage.chat.notifications import Notices
+from storage.chat.thread_memory import ThreadMemory
+from storage.chat.traces import QuestionRecords
+from storage.documents.catalog import Catalog
+from storage.files.blobs import Blobs
+from storage.files.reading_files import ReadingFiles
+from storage.folders.folders import Folders
+from storage.folders.passwords import FolderPasswords
+from storage.models import Channel, ChannelKey, CitationRecord, Page, Platform, Shown
+from storage.pdf.models import ReadPdf
+from storage.pdf.pdf_process import PdfProcess
+from storage.queues.reading_repair import RepairingReadings
+from storage.settings import StorageSettings
+from storage.sql.database import Database
+from storage.sql.tables import BlobRow, DocumentRow, FolderRow, PublicationRow, ReadingRow, VersionRow
+from storage.stores import Stores
+from storage.text.word_boxes import main_page, rectangles
+
+WIDTH, HEIGHT = 612, 792
+LEFT, TOP, SIZE, LEADING = 72, 720, 12, 20
+"""Courier 12: every character is exactly 7.2 points wide, so places are known without any library."""
+ADVANCE = 7.2
+
+_readings: dict[str, ReadPdf] = {}
+"""What the PDF process made of each content: many tests shelve the same one."""
+
+DONE = {"generation": "test", "rung": "full", "state": "done"}
+
+
+def make_pdf(pages: Sequence[Sequence[str]], labels: str = "") -> bytes:
+    """A PDF whose lines of Courier stand at known places: from LEFT, TOP downwards, LEADING apart."""
+    objects = [f"<</Type/Catalog/Pages 2 0 R{labels}>>", "", "<</Type/Font/Subtype/Type1/BaseFont/Courier>>"]
+    for lines in pages:
+        shown = " ".join(f"({line}) Tj 0 -{LEADING} Td" for line in lines)
+        stream = f"BT /F1 {SIZE} Tf {LEFT} {TOP} Td {shown} ET"
+        objects.append(f"<</Length {len(stream)}>>\nstream\n{stream}\nendstream")
+        number = len(objects)
+        box = f"/MediaBox[0 0 {WIDTH} {HEIGHT}]/Resources<</Font<</F1 3 0 R>>>>"
+        objects.append(f"<</Type/Page/Parent 2 0 R{box}/Contents {number} 0 R>>")
+    kids = " ".join(f"{number} 0 R" for number in range(5, len(objects) + 1, 2))
+    objects[1] = f"<</Type/Pages/Kids[{kids}]/Count {len(pages)}>>"
+    return _assemble(objects)
+
+
+def _assemble(objects: Sequence[str]) -> bytes:
+    data, places = b"%PDF-1.7\n", []
+    for number, body in enumerate(objects, 1):
+        places.append(len(data))
+        data += f"{number} 0 obj\n{body}\nendobj\n".encode()
+    table = "".join(f"{place:010} 00000 n \n" for place in places)
+    head = f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n{table}"
+    tail = f"trailer<</Size {len(objects) + 1}/Root 1 0 R>>\nstartxref\n{len(data)}\n%%EOF\n"
+    return data + (head + tail).encode()
+
+
+@dataclass(frozen=True, slots=True)
+class Shelved:
+    """A document version as the house keeps it."""
+
+    document: UUID
+    version: int
+    reading: UUID
+    sha256: str
+    pages: tuple[Page, ...]
+
+
+@dataclass
+class ScriptedAnswering:
+    """Gives each question the answer that a test wrote for it."""
+
+    answers: dict[str, Answer | Exception] = field(default_factory=dict)
+    asked: list[Question] = field(default_factory=list)
+    beginnings: tuple[str, ...] = ()
+    """Shown before each answer."""
+
+    async def answer(self, question: Question, listener: AnswerListener | None = None) -> Answer:
+        """The scripted answer, or "not found" for a question that nobody wrote one for."""
+        self.asked.append(question)
+        scripted = self.answers.get(
+            question.text, Answer(AnswerState.NOT_FOUND, "That is not in your documents.")
+        )
+        for beginning in self.beginnings if listener else ():
+            listener.show(beginning)
+            await asyncio.sleep(0.3)
+        await asyncio.sleep(0)
+        if isinstance(scripted, Exception):
+            raise scripted
+        return scripted
+
+
+class House:
+    """Everything behind the web side, filled by the tests."""
+
+    def __init__(self, home: Path, database: Database, renderer: PdfProcess) -> None:
+        self.home = home
+        self.database = database
+        self.renderer = renderer
+        self.answering = ScriptedAnswering()
+        self.channels = Channels(database)
+        self.blobs = Blobs(home / "blobs")
+        self.readings = ReadingFiles(home / "readings")
+        self.citations = Citations(database)
+        self.catalog = Catalog(database)
+        self.folders = Folders(database)
+        self.memory = ThreadMemory(database, 30)
+        self.now = datetime(2026, 3, 1, 12, tzinfo=UTC)
+        self.keys = KeyRing(home / "link_keys.json")
+        self.public_url = "http://127.0.0.1"
+
+    @property
+    def stores(self) -> Stores:
+        """What links are checked against."""
+        return Stores(
+            settings=StorageSettings(home=self.home),
+            database=self.database,
+            channels=self.channels,
+            catalog=self.catalog,
+            citations=self.citations,
+            memory=self.memory,
+            records=QuestionRecords(self.database, 30),
+            blobs=self.blobs,
+            files=self.readings,
+            readings=RepairingReadings(self.readings, self.database),
+            folders=self.folders,
+            passwords=FolderPasswords(self.database, ()),
+            glossary=GlossaryFile(self.home / GLOSSARY_NAME),
+            notices=Notices(self.database),
+        )
+
+    @property
+    def links(self) -> Links:
+        """Links that live seven days by this house's clock."""
+        return Links(self.keys, self.public_url, timedelta(days=7), lambda: self.now)
+
+    async def channel(self, name: str) -> Channel:
+        """A local channel."""
+        return await self.channels.ensure(ChannelKey(Platform.LOCAL, "", name))
+
+    async def shelve(
+        self, channel: Channel, file: str, pdf: bytes, title: str = "", replaces: Shelved | None = None
+    ) -> Shelved:
+        """Store, read and publish a PDF, as ingestion would."""
+        sha256 = hashlib.sha256(pdf).hexdigest()
+        temporary = self.blobs.new_temporary()
+        temporary.write_bytes(pdf)
+        blob = self.blobs.adopt(temporary, sha256)
+        if sha256 not in _readings:
+            _readings[sha256] = await self.renderer.read(blob)
+        read = _readings[sha256]
+        reading = uuid4()
+        await self.readings.write(reading, read.pages, [], None)
+        document, version = await self._record(channel, file, sha256, replaces)
+        row = ReadingRow(id=reading, sha256=sha256, title=title or file, pages=len(read.pages), **DONE)
+        await self._publish(channel, version, row)
+        return Shelved(document, version, reading, sha256, read.pages)
+
+    async def cite(self, channel: Channel, shelved: Shelved, page: int, quote: str) -> CitationRecord:
+        """Cite a quote of one page, with its boxes."""
+        text, words = shelved.pages[page - 1].text, shelved.pages[page - 1].words
+        start = text.index(quote)
+        boxes = rectangles(words, start, start + len(quote))
+        assert main_page(words, start, start + len(quote)) == page
+        return await self.keep(channel, Shown(shelved.version, page, quote, boxes[page]))
+
+    async def keep(self, channel: Channel, shown: Shown) -> CitationRecord:
+        """Cite what is shown, as it is."""
+        (record,) = await self.citations.add(channel.id, [shown])
+        return record
+
+    def answer(self, text: str, *cited: tuple[Channel, CitationRecord, str, str]) -> Answer:
+        """A grounded answer; each cited: (channel, citation, title, file)."""
+        citations = tuple(
+            Citation(
+                number,
+                title,
+                file,
+                record.page,
+                record.quote,
+                record.boxes,
+                self.links.page_url(channel, record),
+                record.version_id,
+            )
+            for number, (channel, record, title, file) in enumerate(cited, 1)
+        )
+        return Answer(AnswerState.GROUNDED, text, citations)
+
+    async def _record(
+        self, channel: Channel, file: str, sha256: str, replaces: Shelved | None
+    ) -> tuple[UUID, int]:
+        async with self.database.transaction() as session:
+            await session.merge(BlobRow(sha256=sha256, size=1))
+            if replaces is None:
+                folder = FolderRow(channel_id=channel.id, location=f"/{channel.name}/{file}", watched=True)
+                session.add(folder)
+                await session.flush()
+                document = DocumentRow(channel_id=channel.id, folder_id=folder.id, file=file)
+                session.add(document)
+                await session.flush()
+                identity, number = document.id, 1
+            else:
+                identity, number = replaces.document, 2
+            version = VersionRow(document_id=identity, number=number, sha256=sha256)
+            session.add(version)
+            await session.flush()
+            return identity, version.id
+
+    async def _publish(self, channel: Channel, version: int, reading: ReadingRow) -> None:
+        now = datetime.now(UTC)
+        reading.done_at = now
+        ids = {"channel_id": channel.id, "version_id": version, "reading_id": reading.id}
+        async with self.database.transaction() as session:
+            session.add(reading)
+            await session.flush()
+            session.add(PublicationRow(state="live", live_at=now, **ids))
+
+
+class Visit(Protocol):
+    """Starts the web side on a house and gives a client of it."""
+
+    async def __call__(
+        self, *, ready: bool = True, extra_routes: Sequence[web.RouteDef] = (), **settings: object
+    ) -> TestClient:
+        """Keywords beyond these two are settings of the bot room."""

@@ -1,0 +1,104 @@
+"""Runs programs in forks of itself: what they import, it has imported already.
+
+Each is a process of its own with nothing but its own environment and files, as one that is started anew; only
+the seconds of importing are saved. The server ends when its standard input does.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import os
+import pkgutil
+import select
+import signal
+import socket
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import bot.cli
+from bot.cli.main import main as run_command
+from storage import crash_points
+from storage.text.token_counts import count_tokens
+
+HEAVY = (
+    "bot.bootstrap",
+    "storage.embeddings.onnx_embedder",
+    "storage.sql.migrations.upgrade",
+    "storage.index.weaviate.index",
+)
+"""What programs import where they need it."""
+
+
+def serve(path: str) -> None:
+    """Take programs from a socket until the end of standard input."""
+    for module in [*(one.name for one in pkgutil.iter_modules(bot.cli.__path__, "bot.cli.")), *HEAVY]:
+        importlib.import_module(module)
+    count_tokens("loads the vocabulary")
+    gc.freeze()  # or each program would copy all of this to look through it for cycles
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those who wait
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(path)
+    listener.listen(64)
+    print("ready", flush=True)
+    while sys.stdin not in select.select([listener, sys.stdin], [], [])[0]:
+        connection, _ = listener.accept()
+        if os.fork() == 0:
+            listener.close()
+            _run_and_tell(connection)
+            os._exit(0)
+        connection.close()
+
+
+def _run_and_tell(connection: socket.socket) -> None:
+    """Start the program of one connection; tell its number, and later how it ended, a line each."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    told, files, _, _ = socket.recv_fds(connection, 1 << 20, 3)
+    job = json.loads(told)
+    started = os.fork()
+    if started == 0:
+        connection.close()
+        os._exit(_run(job, files))
+    for file in files:
+        os.close(file)
+    connection.sendall(f"{started}\n".encode())
+    _, status = os.waitpid(started, 0)
+    connection.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
+
+
+def _run(job: dict[str, Any], files: Sequence[int]) -> int:
+    """The program in a session of its own, with its environment and its standard files."""
+    os.setsid()
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number, file in enumerate(files):
+        os.dup2(file, number)
+        os.close(file)
+    os.environ.clear()
+    os.environ.update(job["environment"])
+    try:
+        crash_points.arm(os.environ.get(crash_points.VARIABLE, ""))
+        return PROGRAMS[job["program"]](job["arguments"])
+    except SystemExit as end:  # argparse
+        return end.code if isinstance(end.code, int) else 1
+    except BaseException:
+        traceback.print_exc()
+        return 1
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+
+
+def _live(_: list[str]) -> int:
+    from soak.soak_life import main  # noqa: PLC0415 - beside it lies what only kills need
+
+    return main()
+
+
+PROGRAMS: dict[str, Callable[[list[str]], int]] = {"footnote": run_command, "life": _live}
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1])

@@ -1,0 +1,195 @@
+"""A running service among hostile files: what becomes of each, how long it takes, and how much memory."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import re
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from samples.paper import pdf
+
+from harness.ingestion_home import Home, open_home
+from storage.embeddings.base import Embedder
+from storage.errors import DocumentError
+from storage.index.embedded.index import EmbeddedIndex
+from storage.models import DocumentStatus
+from storage.pdf.pdf_process import PdfProcess
+from storage.settings import StorageSettings
+
+MAKER = Path(__file__).parents[1] / "hostile" / "make_hostile.py"
+CHANNEL = "hostile"
+READERS = 2
+READ_SECONDS = 10
+"""Of computing: a bomb takes it three times, a file of 5,000 pages a good half of it on a slow machine."""
+
+RENDER_SECONDS = 2
+LONGEST_SIDE = 3000
+"""Pixels of a drawn page."""
+
+PATIENCE = 300.0
+"""Seconds in which none of the files ends; what has not ended then is stuck."""
+
+SECRET = "hiddenword"
+"""Stands in hidden texts and attached files."""
+
+INTERNALS = re.compile(
+    r"Error|Exception|Traceback|fault of this program|0x[0-9a-f]{6}|/\w+/\w+|\b[A-Z][a-z]+[A-Z]\w+"
+)
+"""What no admin should have to read."""
+REMEDY = re.compile(
+    r"drop it again|export|split|save (a copy|it)|run OCR|free some memory|passwords", re.IGNORECASE
+)
+_NUMBER = re.compile(r" (\d+)\.pdf$")
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """What became of one file."""
+
+    number: int
+    kind: str
+    ends: str
+    """How it had to end: live, quarantined, or '' for either."""
+    state: str
+    reason: str
+    seconds: float
+    """The longest try."""
+    peak: int
+    """Most bytes that a child reading or drawing it has held."""
+    undrawn: str
+    """Why the viewer cannot show the first page of what is live; '' when it can."""
+
+    @property
+    def fault(self) -> str | None:
+        """What is wrong with the way it ended."""
+        if self.state not in ("live", "quarantined"):
+            return f"is {self.state} for ever"
+        if self.ends not in ("", self.state):
+            return f"is {self.state}: {self.reason}"
+        if self.state == "quarantined" and (INTERNALS.search(self.reason) or not REMEDY.search(self.reason)):
+            return f"has a reason that helps nobody: {self.reason}"
+        if INTERNALS.search(self.undrawn):
+            return f"cannot be shown, and says so badly: {self.undrawn}"
+        return None
+
+
+class MeasuredReader:
+    """Reads with one PDF process for each reader, so that a child's memory belongs to a file."""
+
+    def __init__(self, processes: list[PdfProcess]) -> None:
+        self._free = asyncio.LifoQueue[PdfProcess]()
+        for process in processes:
+            self._free.put_nowait(process)
+        self.seconds: dict[str, float] = {}
+        self.peaks: dict[str, int] = {}
+
+    async def fetch(self, path: Path) -> bytes:
+        """As ``PdfProcess.fetch``; notes time and memory by the content's hash."""
+        process, sha256 = await self._free.get(), path.name
+        started = time.monotonic()
+        try:
+            return await process.fetch(path)
+        finally:
+            self.seconds[sha256] = max(self.seconds.get(sha256, 0), time.monotonic() - started)
+            self.peaks[sha256] = max(self.peaks.get(sha256, 0), process.latest_peak)
+            self._free.put_nowait(process)
+
+
+@dataclass
+class Siege:
+    """A service, and the processes that read for it."""
+
+    home: Home
+    reader: MeasuredReader
+    processes: list[PdfProcess]
+
+    async def withstand(self, folder: Path) -> list[Ending]:
+        """Drop the files of a folder that ``make_hostile`` wrote and wait until each has ended somehow.
+
+        Raises:
+            AssertionError: the service does not read healthy files any more.
+        """
+        cases = json.loads((folder / "cases.json").read_text())
+        before = [process.pid for process in self.processes]
+        await self._read_healthy("before.pdf", "firm")
+        shas = [self._drop(folder, row) for row in cases]
+        listed = await self._ended(len(cases))
+        await self._read_healthy("after.pdf", "calm")
+        assert await self.home.find(CHANNEL, "firm ground"), "what answered before does not any more"
+        assert [process.pid for process in self.processes] == before, "a parent program ended"
+        return [
+            await self._ending(row, sha256, listed.get(row["number"]))
+            for row, sha256 in zip(cases, shas, strict=True)
+        ]
+
+    def _drop(self, folder: Path, row: dict[str, Any]) -> str:
+        data = (folder / f"{row['number']}.pdf").read_bytes()
+        self.home.drop(f"{CHANNEL}/{row['name']}", data)
+        return hashlib.sha256(data).hexdigest()
+
+    async def _read_healthy(self, name: str, word: str) -> None:
+        self.home.drop(f"{CHANNEL}/{name}", pdf(f"Healthy\nThis stands on {word} ground."))
+        await self.home.until_found(CHANNEL, f"{word} ground", name, seconds=PATIENCE)
+
+    async def _ended(self, files: int) -> dict[int, DocumentStatus]:
+        """The documents by the number in their names, once all have ended somehow, or patience has."""
+        ended, end = -1, time.monotonic()
+        while True:
+            listed = await self.home.documents(CHANNEL)
+            numbered = {int(found[1]): one for file, one in listed.items() if (found := _NUMBER.search(file))}
+            now = sum(one.state in ("live", "quarantined") for one in numbered.values())
+            if now != ended:
+                ended, end = now, time.monotonic() + PATIENCE
+            if now == files or time.monotonic() > end:
+                return numbered
+            await asyncio.sleep(0.5)
+
+    async def _ending(self, row: dict[str, Any], sha256: str, status: DocumentStatus | None) -> Ending:
+        state, reason = (status.state, status.reason or "") if status else ("unseen", "")
+        undrawn, drawing = await self._draw(sha256) if state == "live" else ("", 0)
+        seconds, peak = self.reader.seconds.get(sha256, 0.0), self.reader.peaks.get(sha256, 0)
+        return Ending(
+            row["number"], row["kind"], row["ends"], state, reason, seconds, max(peak, drawing), undrawn
+        )
+
+    async def _draw(self, sha256: str) -> tuple[str, int]:
+        """(why the first page cannot be drawn, or '', the most memory that took), as the viewer would."""
+        process = self.processes[0]
+        try:
+            drawn = await process.render(self.home.blobs.path(sha256), 1, 72)
+            assert max(drawn.width, drawn.height) <= LONGEST_SIDE
+        except DocumentError as error:
+            return str(error), process.latest_peak
+        return "", process.latest_peak
+
+
+@asynccontextmanager
+async def besieged(path: Path, embedder: Embedder) -> AsyncIterator[Siege]:
+    """A fresh home at ``path`` whose service stops at the quick rung; all limits are real but the time."""
+    settings = StorageSettings(read_seconds=READ_SECONDS, render_seconds=RENDER_SECONDS)
+    async with AsyncExitStack() as stack:
+        home = await stack.enter_async_context(open_home(path, embedder, EmbeddedIndex(path / "index")))
+        processes = [
+            await stack.enter_async_context(aclosing(PdfProcess(settings, readers=1))) for _ in range(READERS)
+        ]
+        for process in processes:
+            await process.start()
+        siege = Siege(home, MeasuredReader(processes), processes)
+        await home.serve(pdf=siege.reader, stop_at="quick", read_workers=READERS, rest_seconds=1)
+        yield siege
+
+
+async def make_files(folder: Path, seed: int, first: int, count: int) -> None:
+    """Let ``make_hostile`` write files into a folder that is made for them."""
+    folder.mkdir(parents=True)
+    arguments = [str(folder), *map(str, (seed, first, count))]
+    maker = await asyncio.create_subprocess_exec(sys.executable, str(MAKER), *arguments)
+    assert await maker.wait() == 0

@@ -1,0 +1,194 @@
+"""A home with real engines, ingestions on it, and what tests ask about both."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from fakes.faulty_index import FaultyIndex
+from sqlalchemy import select
+
+from harness.lasting_pool import lasting_side
+from harness.waiting import PATIENCE, until
+from ingestion.app import Ingestion, IngestResult
+from ingestion.reading.captioning import VisionModel
+from ingestion.reading.full import PageViewer
+from ingestion.settings import IngestionSettings
+from ingestion.sources import open_source
+from storage.chat.channels import Channels
+from storage.documents.arrivals import Arrivals
+from storage.documents.catalog import Catalog
+from storage.documents.identity import Arrival
+from storage.documents.progress import Progress
+from storage.embeddings.base import Embedder
+from storage.files.blobs import Blobs
+from storage.files.reading_files import ReadingFiles
+from storage.folders.folders import Folders
+from storage.folders.passwords import FolderPasswords
+from storage.index.base import Index
+from storage.index.live_index import LiveIndex
+from storage.models import Channel, ChannelKey, DocumentStatus, LivePublication, Platform, Rung
+from storage.pdf.pdf_process import PdfProcess
+from storage.settings import StorageSettings
+from storage.sql.database import Database
+from storage.text.analyzer import analyze
+
+QUICK_SETTINGS = {
+    "scan_seconds": 0.2,
+    "rest_seconds": 30,
+    "lease_seconds": 5,
+    "retire_grace_seconds": 1,
+    "layout": False,
+}
+
+
+@dataclass
+class Home:
+    """A home with open engines, an inbox, and what tests ask about them."""
+
+    path: Path
+    database: Database
+    blobs: Blobs
+    files: ReadingFiles
+    pdf: PdfProcess
+    embedder: Embedder
+    index: FaultyIndex
+    channels: Channels
+    catalog: Catalog
+    passwords: FolderPasswords
+    ingestions: list[Ingestion] = field(default_factory=list)
+
+    @property
+    def inbox(self) -> Path:
+        """The watched folder."""
+        return self.path / "inbox"
+
+    def ingestion(
+        self,
+        *,
+        max_file_mb: int = 200,
+        pdf: PageViewer | None = None,
+        vision: VisionModel | None = None,
+        **settings: Any,
+    ) -> Ingestion:
+        """One more ingestion on this home; it is stopped at the end of the test."""
+        made = Ingestion(
+            IngestionSettings(**{**QUICK_SETTINGS, **settings}),
+            max_file_mb=max_file_mb,
+            database=self.database,
+            blobs=self.blobs,
+            files=self.files,
+            pdf=pdf or self.pdf,
+            embedder=self.embedder,
+            index=self.index,
+            channels=self.channels,
+            passwords=self.passwords,
+            vision=vision,
+            compute_pool=lasting_side(),
+        )
+        self.ingestions.append(made)
+        return made
+
+    async def serve(self, **settings: Any) -> Ingestion:
+        """An ingestion that watches the inbox."""
+        started = self.ingestion(**settings)
+        await started.start(self.inbox)
+        return started
+
+    def drop(self, name: str, data: bytes) -> Path:
+        """Put a file into the inbox, in one go, as ``channel/file.pdf``."""
+        path = self.inbox / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+        return path
+
+    async def store(self, channel: str, file: str, data: bytes) -> None:
+        """Take a file of the inbox as a scan would, and do nothing more."""
+        path = self.drop(f"{channel}/{file}", data)
+        arrivals = Arrivals(self.database, self.ingestion(stop_at="quick").generations)
+        where = await self.channel(channel)
+        folder = await Folders(self.database).ensure(where.id, str(path.parent), watched=True, origin="inbox")
+        temporary, sha256 = self.blobs.new_temporary(), hashlib.sha256(data).hexdigest()
+        temporary.write_bytes(data)
+        look = open_source(str(path.parent)).scan().files[file].stat._asdict()
+        keep = partial(self.blobs.adopt, temporary, sha256)
+        await arrivals.store(folder, [Arrival(file, look, sha256, len(data), keep)], None)
+
+    async def channel(self, name: str) -> Channel:
+        """A local channel."""
+        return await self.channels.ensure(ChannelKey(Platform.LOCAL, "", name))
+
+    async def ingest(
+        self, path: Path, channel: str, wait: Rung = Rung.QUICK, **settings: Any
+    ) -> IngestResult:
+        """Ingest once into a local channel."""
+        seen: list[Progress] = []
+        return await self.ingestion(**settings).ingest(path, await self.channel(channel), wait, seen.append)
+
+    async def find(self, channel: str, words: str) -> dict[str, LivePublication]:
+        """What a person in the channel would find, by file."""
+        where = await self.channel(channel)
+        if not await self.index.has_tenant(where.tenant):
+            return {}
+        live = LiveIndex(self.index, self.catalog, self.embedder.space)
+        found = await live.find(where, analyze(words), None, limit=20)
+        return {one.file: one for one in found.publications.values()}
+
+    async def documents(self, channel: str) -> dict[str, DocumentStatus]:
+        """What ``footnote documents`` would show, by file."""
+        where = await self.channel(channel)
+        return {one.file: one for one in await self.catalog.documents(where.id)}
+
+    async def rows(self, table: Any) -> list[Any]:
+        """All rows of a table."""
+        async with self.database.snapshot() as session:
+            return list(await session.scalars(select(table)))
+
+    async def until(self, is_so: Callable[[], Awaitable[object]], seconds: float = PATIENCE) -> None:
+        """Wait until something is so, and fail when it does not come."""
+        await until(is_so, seconds=seconds)
+
+    async def until_found(
+        self, channel: str, words: str, file: str, rung: Rung = Rung.QUICK, seconds: float = PATIENCE
+    ) -> LivePublication:
+        """Wait until a file is found by these words at this rung or better."""
+
+        async def found() -> LivePublication | None:
+            one = (await self.find(channel, words)).get(file)
+            return one if one is not None and one.rung in (rung, Rung.FULL) else None
+
+        return await until(found, seconds=seconds)
+
+
+@asynccontextmanager
+async def open_home(path: Path, embedder: Embedder, index: Index) -> AsyncIterator[Home]:
+    """A fresh home on SQLite and an open index, which is closed with it."""
+    faulty = FaultyIndex(index)
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(aclosing(faulty))
+        database = await stack.enter_async_context(
+            aclosing(await Database.open(f"sqlite:///{path}/footnote.db"))
+        )
+        passwords = FolderPasswords(database)
+        pdf = await stack.enter_async_context(aclosing(PdfProcess(StorageSettings(), passwords)))
+        home = Home(
+            path=path,
+            database=database,
+            blobs=Blobs(path / "blobs"),
+            files=ReadingFiles(path / "readings"),
+            pdf=pdf,
+            embedder=embedder,
+            index=faulty,
+            channels=Channels(database),
+            catalog=Catalog(database),
+            passwords=passwords,
+        )
+        yield home
+        for one in home.ingestions:
+            await one.stop()
+        await home.database.aclose()  # a test may have put another one in the place of the first

@@ -1,0 +1,153 @@
+"""The whole program as people run it, on a home of its own; nothing is replaced."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import aclosing, asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+from engines.support.ports import free_port
+
+from harness.forks import Fork, run_command
+from storage.chat.channels import Channels
+from storage.documents.catalog import Catalog
+from storage.errors import UnknownChannel
+from storage.sql.database import Database
+
+FOOTNOTE = Path(sys.executable).with_name("footnote")
+SAMPLES = Path(__file__).parents[2] / "deploy" / "samples"
+READY_SECONDS = 180
+LIVE_SECONDS = 300
+
+
+@dataclass
+class Program:
+    """The program on one home; ``environment`` holds its settings."""
+
+    home: Path
+    environment: dict[str, str] = field(default_factory=dict)
+    port: int = field(default_factory=free_port)
+
+    @property
+    def url(self) -> str:
+        """Where ``serve`` listens."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def log(self) -> str:
+        """Everything that ``serve`` wrote so far."""
+        return (self.home / "serve.out").read_text() if (self.home / "serve.out").exists() else ""
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """One command, to its end."""
+        return run_command(arguments, self._environment())
+
+    def ask(self, question: str, channel: str) -> dict[str, Any]:
+        """One answer as other programs get it."""
+        asked = self.run("ask", question, "--channel", channel, "--json")
+        assert asked.returncode == 0, asked.stderr
+        answer: dict[str, Any] = json.loads(asked.stdout)
+        return answer
+
+    def documents(self, channel: str) -> list[dict[str, Any]]:
+        """What the channel knows."""
+        listed = self.run("documents", "--channel", channel, "--json")
+        assert listed.returncode == 0, listed.stderr
+        return [json.loads(line) for line in listed.stdout.splitlines()]
+
+    def drop(self, channel: str, file: Path | bytes, name: str | None = None) -> Path:
+        """Put a PDF into a channel's watched folder, as an admin does."""
+        data = file if isinstance(file, bytes) else file.read_bytes()
+        name = name or (file.name if isinstance(file, Path) else "document.pdf")
+        place = self.home / "inbox" / channel / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(data)
+        return place
+
+    @asynccontextmanager
+    async def serving(self) -> AsyncIterator[Fork]:
+        """``serve`` while it is ready; ended by Ctrl-C, which must go well."""
+        process = self.start()
+        try:
+            await self.until_ready(process)
+            yield process
+            if process.poll() is None:
+                process.send_signal(signal.SIGINT)
+                assert await asyncio.to_thread(process.wait, 180) == 0, self.log
+        finally:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+
+    def start(self) -> Fork:
+        """Start ``serve``; its output goes to ``log``."""
+        self.home.mkdir(parents=True, exist_ok=True)
+        with (self.home / "serve.out").open("ab") as output:
+            return Fork("footnote", ["serve", "--port", str(self.port)], self._environment(), output)
+
+    def start_on(self, terminal: int, *arguments: str) -> subprocess.Popen[bytes]:
+        """Start one command on a terminal, which a person watches.
+
+        Ctrl-C ends it, even when the tests themselves run in the background, where shells ignore it.
+        """
+        return subprocess.Popen(
+            ["env", "--default-signal=INT", FOOTNOTE, *arguments],
+            env=self._environment(),
+            stdin=terminal,
+            stdout=terminal,
+            stderr=terminal,
+            start_new_session=True,
+        )
+
+    async def until_live(self, channel: str, files: int, rung: str = "quick") -> None:
+        """Wait until that many files of the channel answer at the rung, or better."""
+        wanted = {"quick": ("quick", "full"), "full": ("full",)}[rung]
+        deadline = time.monotonic() + LIVE_SECONDS
+        database = await Database.open(f"sqlite:///{self.home / 'footnote.db'}")
+        async with aclosing(database):
+            while time.monotonic() < deadline:
+                if await _count_live(database, channel, wanted) >= files:
+                    return
+                await asyncio.sleep(0.1)
+        raise AssertionError(f"{files} files of {channel} never reached {rung}: {self.log}")
+
+    async def until_ready(self, process: Fork) -> None:
+        """Wait until a ``serve`` that was started says that it is ready."""
+        deadline = time.monotonic() + READY_SECONDS
+        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=5)) as session:
+            while time.monotonic() < deadline and process.poll() is None:
+                with suppress(aiohttp.ClientError, TimeoutError):
+                    async with session.get(f"{self.url}/readyz") as response:
+                        if response.status == 200:
+                            return
+                await asyncio.sleep(0.1)
+        raise AssertionError(f"serve did not become ready: {self.log}")
+
+    def _environment(self) -> dict[str, str]:
+        kept = {
+            name: os.environ[name]
+            for name in ("PATH", "HOME", "LANG", "XDG_CACHE_HOME")
+            if name in os.environ
+        }
+        told = {"FOOTNOTE_HOME": str(self.home), "FOOTNOTE_READ_WORKERS": "1"}  # each takes seconds to start
+        return {**kept, **told, **self.environment}
+
+
+async def _count_live(database: Database, name: str, rungs: tuple[str, ...]) -> int:
+    """Files of a channel that answer at one of the rungs, read where the running program keeps it."""
+    try:
+        channel = await Channels(database).by_name(name)
+    except UnknownChannel:
+        return 0
+    documents = await Catalog(database).documents(channel.id)
+    return sum(document.rung in rungs for document in documents)

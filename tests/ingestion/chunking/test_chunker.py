@@ -1,0 +1,214 @@
+"""Chunks: never too large, never astray, and every word where its map says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+from samples.printed import BODY, HEADING, Row, read_pdf
+
+from ingestion.chunking.chunker import chunk_document
+from ingestion.chunking.segments import sentences
+from storage.text.token_counts import count_tokens
+
+
+def pieces(text: str) -> int:
+    """Word pieces as a tokenizer with two special ones counts them: four letters each."""
+    return 2 + sum(-(-len(word) // 4) for word in text.split())
+
+
+def body(text: str) -> Row:
+    return text, BODY, False
+
+
+def heading(text: str) -> Row:
+    return text, HEADING, True
+
+
+WORD = st.text("abcdefgHIJ1.-é汉", min_size=1, max_size=12) | st.just("x" * 300)
+TEXT = st.lists(WORD, min_size=1, max_size=30).map(" ".join)
+ROW = st.one_of(TEXT.map(body), TEXT.map(lambda text: heading(text[:60].strip())), st.just(body("")))
+DOCUMENT = st.lists(st.lists(ROW, max_size=12), max_size=4)
+
+
+@given(DOCUMENT, st.integers(20, 120), st.integers(20, 80))
+def test_no_chunk_is_larger_than_either_limit(pages: list[list[Row]], limit: int, window: int) -> None:
+    """Tokens and word pieces both hold for any text, endless words included, and are counted rightly."""
+    document = chunk_document(read_pdf(pages), "file.pdf", limit=limit, pieces=pieces, window=window)
+    for ordinal, chunk in enumerate(document.chunks):
+        assert chunk.ordinal == ordinal
+        assert chunk.tokens == count_tokens(chunk.text) <= limit
+        assert pieces(chunk.text) <= window
+
+
+@given(DOCUMENT.map(lambda pages: pages[:2]), st.integers(20, 120))
+def test_offsets_are_exact_and_nothing_is_lost(pages: list[list[Row]], limit: int) -> None:
+    """Each word's range holds that word, each page's start is right, and all text is in some chunk."""
+    pdf = read_pdf(pages)
+    document = chunk_document(pdf, "file.pdf", limit=limit, pieces=pieces, window=256)
+    found = ""
+    for chunk in document.chunks:
+        assert chunk.page_starts[0][0] == 0
+        placed = "".join(chunk.text[word.start : word.end] for word in chunk.words)
+        assert placed == "".join(chunk.text.split())
+        for word in chunk.words:
+            assert (
+                word.page == max((start, page) for start, page in chunk.page_starts if start <= word.start)[1]
+            )
+        found += placed
+    assert found == "".join("".join(page.text.split()) for page in pdf.pages)
+
+
+def cut(
+    pages: Sequence[Sequence[Row]], limit: int = 100, **options: str
+) -> list[tuple[tuple[str, ...], str]]:
+    """Heading path and text of every chunk."""
+    document = chunk_document(read_pdf(pages, **options), "file.pdf", limit=limit, pieces=pieces, window=256)
+    return [(chunk.heading_path, chunk.text) for chunk in document.chunks]
+
+
+SENTENCE = "The backup of every server runs daily at two in the morning and is checked by hand."
+
+
+def test_a_chunk_never_mixes_two_top_level_sections() -> None:
+    """Short sections stay apart, each under its own heading."""
+    chunks = cut([[heading("1. Scope"), body(SENTENCE), heading("2. Restore"), body(SENTENCE)]], title="Plan")
+    assert chunks == [
+        (("1. Scope",), f"1. Scope\n{SENTENCE}"),
+        (("2. Restore",), f"2. Restore\n{SENTENCE}"),
+    ]
+
+
+def test_small_subsections_share_a_chunk_and_headings_nest_by_size() -> None:
+    """The path names every heading above the text."""
+    rows = [heading("Plan"), ("Daily", 14.0, True), body("One."), ("Weekly", 14.0, True), body("Two.")]
+    ((path, text),) = cut([rows], title="Other")
+    assert path == ("Plan", "Daily")
+    assert text == "Plan\nDaily\nOne.\nWeekly\nTwo."
+
+
+def test_a_page_ends_a_chunk_unless_a_sentence_goes_on() -> None:
+    """The cut sentence is whole in one chunk that knows where its second page begins."""
+    first = [body("Intro ends here."), body(""), body("The restore takes")]
+    second = [body("two hours."), body(""), body("Then it is checked.")]
+    document = chunk_document(read_pdf([first, second]), "a.pdf", limit=100, pieces=pieces, window=256)
+    assert [chunk.text for chunk in document.chunks] == [
+        "Intro ends here.\n\nThe restore takes\ntwo hours.",
+        "Then it is checked.",
+    ]
+    assert document.chunks[0].page_starts == ((0, 1), (36, 2))
+    assert [(chunk.first_page, chunk.last_page) for chunk in document.chunks] == [(1, 2), (2, 2)]
+
+
+def test_steps_and_rows_are_not_torn() -> None:
+    """However small the chunks, a numbered step and a table row that fit stay whole."""
+    steps = [
+        body(f"{number}. Open valve {number}. Wait. Close it again and note the time.")
+        for number in range(1, 9)
+    ]
+    for _, text in cut([steps], limit=40):
+        assert all(part.startswith(tuple("12345678")) and part.endswith("time.") for part in text.split("\n"))
+
+
+def test_a_step_longer_than_a_chunk_is_cut_between_its_sentences() -> None:
+    """Nobody is shown half a sentence of it."""
+    step = "3. " + " ".join(
+        f"Valve {number} is turned until its pointer stands at zero." for number in range(60)
+    )
+    found = cut([[heading("Start"), body(step)]])
+    assert len(found) > 3
+    assert all(text.endswith("at zero.") for _, text in found)
+    assert all(text.startswith(("Start", "3. ", "Valve")) for _, text in found)
+
+
+def test_parts_of_a_long_section_are_about_equal() -> None:
+    """A section slightly over the limit does not leave a crumb behind."""
+    chunks = cut([[body(SENTENCE) for _ in range(6)]], limit=90)
+    sizes = [count_tokens(text) for _, text in chunks]
+    assert len(sizes) == 2
+    assert min(sizes) * 2 > max(sizes)
+
+
+def test_running_lines_stay_where_they_stand_first() -> None:
+    """A header that returns on every page is in the first page's chunk alone."""
+    pages = [[body(f"SOP-IT-04 Page {n} of 4"), body(""), *[body(f"Text {n}.")] * 40] for n in range(1, 5)]
+    texts = [text for _, text in cut(pages, limit=400)]
+    assert "SOP-IT-04 Page 1" in texts[0]
+    assert not any("SOP-IT-04" in text for text in texts[1:])
+
+
+def test_the_title_is_the_files_own_then_the_largest_heading_then_the_name() -> None:
+    """Decided in that order; the title is not a heading of its sections."""
+
+    def title(pages: list[list[Row]], own: str = "") -> str:
+        return chunk_document(read_pdf(pages, own), "it/a.pdf", limit=99, pieces=pieces, window=99).title
+
+    rows = [
+        heading("Contents"),
+        body(SENTENCE),
+        ("Backup and", 24.0, False),
+        ("Restore", 24.0, False),
+        body(SENTENCE),
+    ]
+    assert title([rows], "Own title") == "Own title"
+    assert title([rows]) == "Backup and Restore"
+    assert title([[body(SENTENCE)]]) == "a.pdf"
+    assert title([]) == "a.pdf"
+    assert cut([[heading("Plan"), body(SENTENCE)]]) == [((), f"Plan\n{SENTENCE}")]
+
+
+def test_a_page_without_text_gives_no_chunk() -> None:
+    """Nothing is made up for a scan that was not read yet."""
+    assert cut([[], [body("")]]) == []
+
+
+def test_text_that_looks_like_a_page_marker_stays_as_it_is() -> None:
+    """It is the document's own text here, and moves no page number."""
+    document = chunk_document(
+        read_pdf([[body("--- Page 99 ---"), body("Text.")]]), "a", limit=99, pieces=pieces, window=99
+    )
+    assert "--- Page 99 ---" in document.chunks[0].text
+    assert document.chunks[0].page_starts == ((0, 1),)
+
+
+def test_sentences_end_where_people_end_them() -> None:
+    """Abbreviations, numbers and versions do not end one."""
+    text = 'See e.g. Fig. 3 of version 2.1. It costs 1,204.5 dollars. Ask Dr. Smith! "Really?" Yes'
+    assert [text[start:end] for start, end in sentences(text, 0, len(text))] == [
+        "See e.g. Fig. 3 of version 2.1.",
+        "It costs 1,204.5 dollars.",
+        "Ask Dr. Smith!",
+        '"Really?"',
+        "Yes",
+    ]
+
+
+def test_a_line_whose_numbers_do_more_than_count_pages_is_no_running_line() -> None:
+    """The load on each sheet of a catalogue stays, the page number below it goes."""
+    sheets = [
+        [
+            body(f"Rack {40 - 3 * number} carries {7 * number} kg"),
+            *[body(SENTENCE)] * 8,
+            body(f"Page {number} of 9"),
+        ]
+        for number in range(1, 10)
+    ]
+    text = "\n".join(text for _, text in cut(sheets))
+    assert [f"carries {7 * number} kg" in text for number in range(1, 10)] == [True] * 9
+    assert [f"Page {number} of 9" in text for number in range(2, 10)] == [False] * 8
+
+
+def test_a_page_of_very_many_chunks_is_cut_without_measuring_it_over_and_over() -> None:
+    """A page of thousands of chunks is cut, each letter measured a few times and not once per chunk."""
+    measured = 0
+
+    def measuring(text: str) -> int:
+        nonlocal measured
+        measured += len(text)
+        return pieces(text)
+
+    pdf = read_pdf([[body(f"Valve {number} is closed.") for number in range(10_000)]])
+    chunks = chunk_document(pdf, "a.pdf", limit=30, pieces=measuring, window=256).chunks
+    assert len(chunks) > 2_000
+    assert measured < 30 * len(pdf.pages[0].text)

@@ -1,0 +1,217 @@
+"""Metadata is printed somewhere, verbatim, or it is not said: labels, tables, running lines."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import pytest
+from samples.printed import BODY, read_pdf
+
+from ingestion.extraction.dates import find_date, order
+from ingestion.extraction.metadata import read_metadata
+from ingestion.extraction.metadata_patterns import shaped_ids
+from storage.models import MetadataField
+
+BLOCK = ("Standard Operating Procedure", "Backup of servers")
+
+
+def fields(*pages: Sequence[str]) -> dict[str, MetadataField]:
+    """What is found in pages of these lines."""
+    return read_metadata(read_pdf([[(line, BODY, False) for line in page] for page in pages]))
+
+
+def read(*lines: str) -> dict[str, str]:
+    """The values that a first page of these lines gives."""
+    return {name: field.value for name, field in fields([*lines, "1. Purpose", "Text."]).items()}
+
+
+@pytest.mark.parametrize(
+    ("line", "sop_id"),
+    [
+        ("SOP ID: SOP-IT-04", "SOP-IT-04"),
+        ("SOP No.: SOP-QA-001", "SOP-QA-001"),
+        ("SOP No. 01.v04", None),
+        ("Document Number: SOP-8.5-001", "SOP-8.5-001"),
+        ("Document ID  GDI-SOP0007_1", "GDI-SOP0007_1"),
+        ("SOP No: QA/SOP/012", "QA/SOP/012"),
+        ("SOP #: 12-A", "12-A"),
+        ("SOP: 02 v1.03 (Revised: June 16, 2022)", "02"),
+        ("Number: 07A v.02", "07A"),
+        ("SOP ID: SOP\u2011IT\u201104", "SOP\u2011IT\u201104"),
+        ("SOP-IT-04 Backup and Restore", "SOP-IT-04"),
+        ("Department: IT  SOP ID: SOP-IT-04", "SOP-IT-04"),
+        ("SOPs of the laboratory", None),
+        ("SOPHIA is a person", None),
+        ("SOP ID: TBD", None),
+        ("Number: X", None),
+        ("SOP ID:", None),
+        ("SOP ID: 12 March 2024", None),
+    ],
+)
+def test_the_sop_id_is_whole_or_not_at_all(line: str, sop_id: str | None) -> None:
+    """Shows every form met in real procedures, and words that only begin like one."""
+    assert read(*BLOCK, line).get("sop_id") == sop_id
+
+
+def test_a_number_is_a_procedures_only_in_a_procedure() -> None:
+    """Shows that other documents' numbers are not taken for one."""
+    assert "sop_id" not in read("Accident Report", "Number: NYC08CA055")
+
+
+@pytest.mark.parametrize(
+    ("line", "version"),
+    [
+        ("Version: 2.1", "2.1"),
+        ("Version 2.1  Department: IT", None),
+        ("Rev.: 03", "03"),
+        ("Revision: B", "B"),
+        ("Issue No: 7", "7"),
+        ("Number: 07A v.02", "02"),
+        ("Version: 12 January 2023", None),
+        ("Version history", None),
+        ("It runs on PostgreSQL v14 of the database", None),
+        ("conversion: 3.5", None),
+        ("Version: TBD", None),
+        ("Revision Date: 5/10/23", None),
+    ],
+)
+def test_a_version_is_a_number_behind_its_label(line: str, version: str | None) -> None:
+    """Shows that dates, other products' versions and words that end so are none."""
+    assert read(*BLOCK, line).get("version") == version
+
+
+@pytest.mark.parametrize(
+    ("line", "department"),
+    [
+        ("Department: IT", "IT"),
+        ("IT Department", "IT"),
+        ("Department  Human Resources", "Human Resources"),
+        ("Department: IT Version: 2.0", "IT"),
+        ("Dept.: Quality Assurance  Effective Date: 2024-03-01", "Quality Assurance"),
+        ("Department head and HR decide.", None),
+        ("Department: N/A", None),
+        ("Ask the IT Department about it.", None),
+    ],
+)
+def test_a_department_stands_behind_its_label_or_before_its_word(line: str, department: str | None) -> None:
+    """Shows both ways to print it, two fields on one line, and sentences that only mention one."""
+    assert read(*BLOCK, line).get("department") == department
+
+
+def test_two_fields_on_one_line_are_two_values() -> None:
+    """Shows that a value ends where the next label begins."""
+    found = read(*BLOCK, "Department: IT Version: 2.0 Effective Date: 15 January 2024")
+    assert (found["department"], found["version"], found["effective"]) == ("IT", "2.0", "15 January 2024")
+
+
+def test_a_table_names_its_fields_in_its_first_row() -> None:
+    """Shows values under their labels."""
+    found = read(*BLOCK, "Document ID  Version  Effective Date", "SOP-IT-04  3.2  2024-03-01")
+    assert (found["sop_id"], found["version"], found["effective"]) == ("SOP-IT-04", "3.2", "2024-03-01")
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "value"),
+    [
+        ("Effective: 2024-03-01", "effective", "2024-03-01"),
+        ("Effective from: 1 March 2024", "effective", "1 March 2024"),
+        ("Last updated: 2024-02-19", "last_updated", "2024-02-19"),
+        ("Revision Date: June 16, 2022", "last_updated", "June 16, 2022"),
+        ("Revised: 5/10/23", "last_updated", "5/10/23"),
+        ("Next review: 2025-01-01", "last_updated", None),
+        ("Date: 8/10/2016", "last_updated", None),
+        ("Effective Date: 09/XX/2014", "effective", None),
+        ("Effective in most cases", "effective", None),
+        ("Author: M. Okafor", "author", "M. Okafor"),
+        ("Prepared by: TBD", "author", None),
+    ],
+)
+def test_dates_and_authors_keep_their_kinds_apart(line: str, name: str, value: str | None) -> None:
+    """Shows that an issue, a review and an effect are different days."""
+    assert read(*BLOCK, line).get(name) == value
+
+
+def test_running_lines_speak_for_the_document_and_a_body_does_not() -> None:
+    """Shows that a header of the further pages is found, and what other procedures are called is not."""
+    further = ["SOP: SOP-QA-7 v1.1 (Revised: 2023-05-04)", *["See SOP-IT-04 for backups."] * 40]
+    found = fields([*BLOCK, "1. Purpose"], further, further)
+    assert {name: (one.value, one.page) for name, one in found.items() if name != "document_type"} == {
+        "sop_id": ("SOP-QA-7", 2),
+        "version": ("1.1", 2),
+        "last_updated": ("2023-05-04", 2),
+    }
+
+
+def test_what_two_places_say_differently_is_not_said() -> None:
+    """Shows that nothing is guessed."""
+    assert "version" not in read(*BLOCK, "Version: 1.0", "Version: 2.0")
+
+
+def test_every_value_knows_its_place() -> None:
+    """Shows that the boxes are those of the value, not of its label."""
+    (box,) = fields([*BLOCK, "Department: IT"])["department"].boxes
+    (label,) = fields([*BLOCK, "IT Department"])["department"].boxes
+    assert box.x0 > label.x0
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("2024-03-01", "2024-03-01"),
+        ("1 March 2024", "2024-03-01"),
+        ("1st Mar. 2024", "2024-03-01"),
+        ("March 1, 2024", "2024-03-01"),
+        ("24/2/2018", "2018-02-24"),
+        ("2/24/2018", "2018-02-24"),
+        ("2/2/18", "2018-02-02"),
+        ("5/10/23", None),
+        ("March 2024", None),
+        ("31.2.2024", None),
+    ],
+)
+def test_a_date_is_a_day_only_when_it_can_be_read_in_one_way(text: str, day: str | None) -> None:
+    """Shows that nothing is made of a date that could be two days."""
+    found = find_date(text)
+    assert found is not None
+    assert (found.day.isoformat() if found.day else None) == day
+
+
+def test_one_clear_date_settles_the_order_of_a_document() -> None:
+    """Shows that a part above 12 anywhere decides for the others."""
+    assert order(["5/10/23", "24/2/2018"]) is True
+    assert order(["5/10/23", "2/24/2018"]) is False
+    assert order(["5/10/23"]) is None
+    found = fields([*BLOCK, "Effective: 5/10/23", "Next review: 24/2/2025"])["effective"]
+    assert found.day == "2023-10-05"
+
+
+@pytest.mark.parametrize(
+    "run", ["SOP-" * 5_000, "SOP" + "a" * 20_000, "SOP-a" * 4_000 + "_", "SOP/1" * 4_000 + "-"]
+)
+def test_a_run_that_is_almost_a_number_takes_no_longer_than_a_number(run: str) -> None:
+    """Shows that no text makes the search for document numbers try every way to cut it."""
+    started = time.process_time()
+    assert len(shaped_ids(run)) <= 1
+    assert time.process_time() - started < 1
+    assert [found.group() for found in shaped_ids("See SOP-IT-04, QA-SOP-12.3 and SOPs.")] == [
+        "SOP-IT-04",
+        "QA-SOP-12.3",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("The backup of every server runs each night at two, and its log is read in the morning.", "en"),
+        ("Die Sicherung aller Server läuft jede Nacht um zwei Uhr und wird am Morgen geprüft.", "de"),
+        ("La sauvegarde des serveurs se fait chaque nuit à deux heures et on la contrôle le matin.", "fr"),
+        ("Резервное копирование серверов выполняется каждую ночь в два часа, журнал читают утром.", "ru"),
+        ("4711 0815 12.5 kg 7 m/s 99 % 12 3.4 88 17 4 21 9 6 5 4 3 2 1 0 11 12 13", None),
+        ("Hello there", None),
+    ],
+)
+def test_the_language_is_told_from_a_page_of_words(text: str, language: str | None) -> None:
+    """The first page with enough words is its evidence; numbers and a few words say nothing."""
+    found = fields(["Cover"], [text, text]).get("language")
+    assert (found and (found.value, found.page)) == (language and (language, 2))

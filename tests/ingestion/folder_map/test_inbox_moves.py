@@ -1,0 +1,92 @@
+"""An inbox that lies elsewhere from now on: its documents go along, or stay with who still watches them."""
+
+from __future__ import annotations
+
+from harness.ingestion_home import Home
+from samples.paper import pdf
+
+from storage.sql.tables import BlobRow, DocumentRow, FolderRow
+
+LEAVE = pdf("Leave\nThe marzipan leave has nine days.")
+TRAVEL = pdf("Travel\nThe zeppelin is booked in spring.")
+
+
+async def documents(home: Home) -> set[tuple[str, str]]:
+    """The id and file of each document that is there."""
+    return {(str(row.id), row.file) for row in await home.rows(DocumentRow) if row.state != "deleted"}
+
+
+async def locations(home: Home) -> set[str]:
+    """Where the home's folders lie."""
+    return {row.location for row in await home.rows(FolderRow)}
+
+
+async def test_the_documents_of_a_moved_inbox_stay_themselves(home: Home) -> None:
+    """Shows that a home which was moved has each document once, as it was, and goes on watching."""
+    first = await home.serve(stop_at="quick")
+    home.drop("hr/leave.pdf", LEAVE)
+    await home.until_found("hr", "marzipan", "leave.pdf")
+    before = await documents(home)
+    await first.stop()
+    elsewhere = home.path / "elsewhere"
+    home.inbox.rename(elsewhere)
+    await home.ingestion(stop_at="quick").start(elsewhere)
+    (elsewhere / "hr" / "travel.pdf").write_bytes(TRAVEL)
+    await home.until_found("hr", "zeppelin", "travel.pdf")
+    assert set(await home.find("hr", "marzipan")) == {"leave.pdf"}
+    assert before < await documents(home)
+    assert await locations(home) == {str(elsewhere / "hr")}
+    assert len(await home.rows(BlobRow)) == 2
+
+
+async def test_an_inbox_without_the_old_files_deletes_none(home: Home) -> None:
+    """Shows that starting with another inbox by mistake costs nothing, and that the old one comes back."""
+    first = await home.serve(stop_at="quick")
+    home.drop("hr/leave.pdf", LEAVE)
+    await home.until_found("hr", "marzipan", "leave.pdf")
+    before = await documents(home)
+    await first.stop()
+    mistaken = home.ingestion(stop_at="quick")
+    await mistaken.start(home.path / "mistake")
+
+    async def has_problem() -> bool:
+        return all(row.problem for row in await home.rows(FolderRow))
+
+    await home.until(has_problem)
+    assert set(await home.find("hr", "marzipan")) == {"leave.pdf"}
+    await mistaken.stop()
+    await home.serve(stop_at="quick")
+
+    async def is_well() -> bool:
+        return not await has_problem()
+
+    await home.until(is_well)
+    assert await documents(home) == before
+
+
+async def test_a_living_process_keeps_the_inbox_that_it_watches(home: Home) -> None:
+    """Shows that a second process with an inbox of its own takes no folder away."""
+    await home.serve(stop_at="quick")
+    home.drop("hr/leave.pdf", LEAVE)
+    await home.until_found("hr", "marzipan", "leave.pdf")
+    other = home.path / "other"
+    await home.ingestion(stop_at="quick").start(other)
+    (other / "travel").mkdir(parents=True)
+    (other / "travel" / "rules.pdf").write_bytes(TRAVEL)
+    await home.until_found("travel", "zeppelin", "rules.pdf")
+    assert await locations(home) == {str(home.inbox / "hr"), str(other / "travel")}
+
+
+async def test_a_folder_that_is_in_both_inboxes_is_named(home: Home) -> None:
+    """Shows that nothing is merged by guess: the folder left behind says what to do."""
+    first = await home.serve(stop_at="quick")
+    home.drop("hr/leave.pdf", LEAVE)
+    await home.until_found("hr", "marzipan", "leave.pdf")
+    await first.stop()
+    other = home.path / "other"
+    (other / "hr").mkdir(parents=True)
+    (other / "hr" / "travel.pdf").write_bytes(TRAVEL)
+    await home.ingest(other / "hr", "hr", stop_at="quick")
+    await home.ingestion(stop_at="quick").start(other)
+    problems = {row.location: row.problem for row in await home.rows(FolderRow)}
+    assert "FOOTNOTE_INBOX" in (problems[str(home.inbox / "hr")] or "")

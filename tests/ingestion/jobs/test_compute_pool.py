@@ -1,0 +1,207 @@
+"""The processes that cut and analyse beside the service: what they give back, and how they end."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from samples.paper import pdf
+from samples.pictures import picture_pdf
+
+from ingestion.compute_program import MEMORY
+from ingestion.jobs.compute_pool import ComputePool
+from storage.errors import EngineStartError, LostReading, NoPages, ReaderKilled
+from storage.files.reading_files import ReadingFiles
+from storage.models import Box, Figure, FigureKind
+from storage.pdf.pdf_process import PdfProcess
+from storage.settings import StorageSettings
+from storage.text.token_counts import TOKENIZER, bundled
+
+OWNER = """
+import asyncio, os
+from ingestion.jobs.compute_pool import ComputePool
+async def main():
+    side = ComputePool(1)
+    try:
+        await side.run({"do": "analyse", "root": "/nowhere", "reading": str(__import__("uuid").uuid4()),
+                        "first": 0, "end": 1, "chunks": 1, "title": ""})
+    except Exception:
+        print(side._idle[0].pid, flush=True)
+    await asyncio.sleep(600)
+asyncio.run(main())
+"""
+
+
+@pytest.fixture
+async def side() -> AsyncIterator[ComputePool]:
+    """One side process at most."""
+    made = ComputePool(1)
+    yield made
+    await made.aclose()
+
+
+async def pages_of(path: Path, *pages: str) -> bytes:
+    """What the limited child tells of a PDF with these pages."""
+    path.write_bytes(pdf(*pages))
+    process = PdfProcess(StorageSettings())
+    try:
+        return await process.fetch(path)
+    finally:
+        await process.aclose()
+
+
+def cut(root: Path) -> dict[str, Any]:
+    """The job of making a reading below ``root``."""
+    tokenizer = str(bundled(TOKENIZER))
+    reading = str(uuid4())
+    return {
+        "do": "cut",
+        "root": str(root),
+        "reading": reading,
+        "limit": 400,
+        "window": 256,
+        "tokenizer": tokenizer,
+        "layout": 0,
+        "ocr": 0,
+        "pictures": "left",
+    }
+
+
+def analyse(job: dict[str, Any], end: int = 1) -> dict[str, Any]:
+    """The job of analysing what ``job`` made."""
+    made = {"root": job["root"], "reading": job["reading"]}
+    return {"do": "analyse", **made, "first": 0, "end": end, "chunks": end, "title": "Leave"}
+
+
+async def test_a_reading_is_cut_kept_and_analysed(side: ComputePool, tmp_path: Path) -> None:
+    """Shows the whole way of a document through a side process, its chunks found on the disk."""
+    job = cut(tmp_path)
+    made = await side.run(job, await pages_of(tmp_path / "a.pdf", "Employees get marzipan leave.", ""))
+    assert (made["pages"], made["chunks"], made["details"]["pages_without_text"]) == (2, 1, [2])
+    [[ordinal, terms, text, first, last, _path]] = await side.run(analyse(job))
+    assert (ordinal, text, first, last) == (0, "Employees get marzipan leave.", 1, 1)
+    assert terms.split().count("leav") == 3
+    assert [chunk.text for chunk in await ReadingFiles(tmp_path).chunks(UUID(job["reading"]))] == [text]
+
+
+async def test_figures_are_analysed_behind_the_chunks(side: ComputePool, tmp_path: Path) -> None:
+    """Shows that a batch may hold chunks, figures or both, and that a figure is found by name and labels."""
+    job = cut(tmp_path)
+    await side.run(job, await pages_of(tmp_path / "a.pdf", "Employees get marzipan leave."))
+    files, reading = ReadingFiles(tmp_path), UUID(job["reading"])
+    box, labels = Box(0, 0, 1, 1), " ".join(f"label{number}" for number in range(90))
+    figures = [Figure(1, box, FigureKind.BAR, True, 0, ("Leave",), "Figure 1. Nougat", "", labels)] * 2
+    await files.write(reading, await files.pages(reading), await files.chunks(reading), None, figures)
+    both = await side.run({**analyse(job), "end": 3, "chunks": 1})
+    assert [(ordinal, text) for ordinal, _, text, *_ in both] == [
+        (0, "Employees get marzipan leave."),
+        (1, "Figure 1. Nougat"),
+        (2, "Figure 1. Nougat"),
+    ]
+    assert {"nougat", "leav", "label0"} < set(both[1][1].split())
+    assert "label80" not in both[1][1]
+    assert await side.run({**analyse(job), "first": 2, "end": 3, "chunks": 1}) == both[2:]
+
+
+async def test_errors_come_back_as_what_they_are(side: ComputePool, tmp_path: Path) -> None:
+    """Shows that a fault of the file, and files that are gone, are told apart on this side, too."""
+    with pytest.raises(NoPages, match="Export the file again"):
+        await side.run(cut(tmp_path), await pages_of(tmp_path / "a.pdf", ""))
+    with pytest.raises(LostReading):
+        await side.run(analyse(cut(tmp_path)))
+    with pytest.raises(ReaderKilled, match="broke off"):
+        await side.run(cut(tmp_path), b"")
+
+
+async def test_a_killed_process_costs_its_job_only(side: ComputePool, tmp_path: Path) -> None:
+    """Shows that the next job starts a new process."""
+    job, data = cut(tmp_path), await pages_of(tmp_path / "a.pdf", "Employees get marzipan leave.")
+    await side.run(job, data)
+    os.kill(side._idle[0].pid, signal.SIGKILL)
+    with pytest.raises(ReaderKilled):
+        await side.run(job, data)
+    assert (await side.run(job, data))["chunks"] == 1
+
+
+async def test_a_document_that_outgrows_the_memory_is_told_and_the_process_goes_on(
+    side: ComputePool, tmp_path: Path
+) -> None:
+    """Shows that a flood of text ends in a sentence about the file, not in a machine without memory."""
+    job, data = cut(tmp_path), await pages_of(tmp_path / "a.pdf", "Employees get marzipan leave.")
+    await side.run(job, data)
+    pid = side._idle[0].pid
+    assert resource.prlimit(pid, resource.RLIMIT_AS)[0] == MEMORY
+    room = int(Path(f"/proc/{pid}/statm").read_text().split()[0]) * resource.getpagesize() + (64 << 20)
+    resource.prlimit(pid, resource.RLIMIT_AS, (room, room))
+    with pytest.raises(ReaderKilled, match="split it"):
+        await side.run(job, b"[" + b"[]," * 4_000_000 + b"1]")
+    assert (await side.run(job, data))["chunks"] == 1
+    assert side._idle[0].pid == pid
+
+
+async def test_a_process_that_cannot_start_blames_no_file() -> None:
+    """Shows that the service's own fault is an engine's, which is retried for ever."""
+    with pytest.raises(EngineStartError):
+        await ComputePool(1, program="ingestion.no_such_program").run({"do": "cut"})
+
+
+async def test_it_comes_last_and_knows_no_secret(side: ComputePool, tmp_path: Path) -> None:
+    """Shows a low priority, and none of our environment but what programs need."""
+    with pytest.raises(LostReading):
+        await side.run(analyse(cut(tmp_path)))
+    pid = side._idle[0].pid
+    assert os.getpriority(os.PRIO_PROCESS, pid) >= 10
+    names = {line.split(b"=")[0] for line in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0") if line}
+    assert names <= {b"PATH", b"LANG", b"TMPDIR"}
+
+
+def test_it_ends_with_its_owner() -> None:
+    """Shows that a kill of the service leaves no process behind."""
+    owner = subprocess.Popen([sys.executable, "-c", OWNER], stdout=subprocess.PIPE, text=True)
+    assert owner.stdout is not None
+    pid = int(owner.stdout.readline())
+    owner.kill()
+    owner.wait()
+    owner.stdout.close()
+    end = time.monotonic() + 30
+    while Path(f"/proc/{pid}/cmdline").exists() and Path(f"/proc/{pid}/cmdline").read_bytes():
+        assert time.monotonic() < end, "it outlived its owner"
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize(
+    ("pages", "said"),
+    [((" ",), "Its only page holds no text"), ((" ", " "), "None of its 2 pages holds text")],
+)
+async def test_a_silent_file_is_named_with_what_to_do(
+    side: ComputePool, tmp_path: Path, pages: tuple[str, ...], said: str
+) -> None:
+    """Shows that one page and several are spoken of as such."""
+    read = await pages_of(tmp_path / "silent.pdf", *pages)
+    with pytest.raises(NoPages, match=f"{said}.* Export the file again"):
+        await side.run(cut(tmp_path), read)
+
+
+@pytest.mark.parametrize(
+    ("pictures", "advice"), [("left", "Switch FOOTNOTE_OCR on"), ("read", "Scan it anew")]
+)
+async def test_a_scan_is_named_with_what_to_do(
+    side: ComputePool, tmp_path: Path, pictures: str, advice: str
+) -> None:
+    """Shows that the advice is another one before OCR and after it found nothing."""
+    path = tmp_path / "scan.pdf"
+    path.write_bytes(picture_pdf("A picture of words."))
+    async with aclosing(PdfProcess(StorageSettings())) as process:
+        read = await process.fetch(path)
+    with pytest.raises(NoPages, match=advice):
+        await side.run({**cut(tmp_path), "pictures": pictures}, read)

@@ -1,0 +1,101 @@
+"""The ticker: it follows its rhythm whatever becomes of the clock, and never piles up."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from ingestion.jobs.scheduler import JitteredInterval, Scheduler
+from storage.clock import clock_ahead
+
+
+class Ticks:
+    """Counts ticks."""
+
+    def __init__(self) -> None:
+        self.at: list[float] = []
+
+    async def tick(self) -> None:
+        """One more."""
+        self.at.append(time.monotonic())
+
+    async def until(self, number: int, seconds: float = 20) -> None:
+        """Wait for so many, and fail when they do not come."""
+        end = time.monotonic() + seconds
+        while len(self.at) < number:
+            assert time.monotonic() < end, "it did not tick"
+            await asyncio.sleep(0.02)
+
+
+@pytest.fixture
+async def schedule() -> AsyncIterator[Scheduler]:
+    """A ticker that ticks."""
+    started = Scheduler()
+    started.start()
+    yield started
+    await started.stop()
+
+
+async def test_a_clock_that_is_put_back_stops_no_tick(schedule: Scheduler) -> None:
+    """Shows that ticks planned by a clock which ran ahead by an hour do not wait for that hour."""
+    ticks = Ticks()
+    with clock_ahead(timedelta(hours=1)):
+        schedule.every(0.1, "a", ticks.tick)
+    await ticks.until(5)
+
+
+def test_a_clock_that_is_put_forward_makes_up_for_nothing() -> None:
+    """Shows that the next tick is counted from now, not in a billion steps from the last one."""
+    rhythm = JitteredInterval(1.0)
+    then = datetime(1970, 1, 1, tzinfo=UTC)
+    now = then + timedelta(days=20_000)
+    following = rhythm.get_next_fire_time(then, now)
+    assert timedelta(seconds=1) <= following - now <= timedelta(seconds=1.1)
+    assert following <= rhythm.latest(now)
+
+
+async def test_a_tick_that_lasts_longer_than_its_rhythm_is_never_doubled(schedule: Scheduler) -> None:
+    """Shows that slow ticks are left out instead of piling up."""
+    running = most = ended = 0
+
+    async def tick() -> None:
+        nonlocal running, most, ended
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0.5)
+        running -= 1
+        ended += 1
+
+    schedule.every(0.05, "slow", tick)
+    begun = time.monotonic()
+    while ended < 3:
+        await asyncio.sleep(0.05)
+    assert most == 1
+    assert time.monotonic() - begun >= 1.5
+
+
+async def test_a_tick_can_be_asked_for_sooner_and_never_later(schedule: Scheduler) -> None:
+    """Shows that what cannot wait for a slow rhythm is looked at soon."""
+    ticks = Ticks()
+    schedule.every(3600, "rare", ticks.tick)
+    await ticks.until(1)
+    schedule.bring_forward("rare", 0.2)
+    schedule.bring_forward("rare", 1800)
+    schedule.bring_forward("nobody", 0.2)
+    await ticks.until(2)
+
+
+async def test_a_tick_that_fails_is_followed_by_the_next(schedule: Scheduler) -> None:
+    """Shows that no error ends a rhythm."""
+    ticks = Ticks()
+
+    async def tick() -> None:
+        await ticks.tick()
+        raise ValueError("no")
+
+    schedule.every(0.05, "bad", tick)
+    await ticks.until(3)

@@ -1,0 +1,143 @@
+"""Engines that fail on demand around the real ones: each fault is one that the real engine has, too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from fakes.term_embedder import TermEmbedder
+
+from ingestion.reading.quick import PdfReader
+from storage.errors import EmbedderUnavailable, EngineStartError, IncompletePublication, IndexUnavailable
+from storage.files.blobs import Blobs
+from storage.index.base import Index, IndexedChunk
+from storage.models import TenantName
+
+
+@dataclass
+class Faults:
+    """What fails now; nothing to begin with."""
+
+    index_is_down: bool = False
+    unknown_writes: int = 0
+    """Writes that still end without anybody knowing what was kept."""
+    incomplete_seals: int = 0
+    """Publications that still turn out to lack a chunk."""
+    embedder_is_away: bool = False
+    reader_does_not_start: bool = False
+    disk_is_full: bool = False
+
+    def heal(self) -> None:
+        """All works again."""
+        vars(self).update(vars(Faults()))
+
+
+class FailingIndex:
+    """The ``Index`` contract with faults; it remembers what was written, so that it can bring it back."""
+
+    def __init__(self, real: Index, faults: Faults) -> None:
+        self.real = real
+        self.outages = 0
+        self.is_ours_alone = real.is_ours_alone
+        self.written: dict[tuple[TenantName, UUID], dict[int, IndexedChunk]] = {}
+        self._faults = faults
+
+    async def write(self, tenant: TenantName, chunks: Sequence[IndexedChunk]) -> None:
+        """Write, or lose the connection before the last chunk."""
+        self._require_up()
+        if self._faults.unknown_writes:
+            self._faults.unknown_writes -= 1
+            self.outages += 1
+            await self._keep(tenant, chunks[:-1])
+            raise IndexUnavailable("the connection broke")
+        await self._keep(tenant, chunks)
+
+    async def _keep(self, tenant: TenantName, chunks: Sequence[IndexedChunk]) -> None:
+        await self.real.write(tenant, chunks)
+        for chunk in chunks:
+            self.written.setdefault((tenant, chunk.publication), {})[chunk.ordinal] = chunk
+
+    async def seal(self, tenant: TenantName, publication: UUID, **counts: Any) -> None:
+        """Seal, or find that something is missing."""
+        self._require_up()
+        if self._faults.incomplete_seals:
+            self._faults.incomplete_seals -= 1
+            raise IncompletePublication("0 of 1 chunks")
+        await self.real.seal(tenant, publication, **counts)
+
+    async def lose(self, tenant: TenantName, publication: UUID, what: str) -> None:
+        """Forget a whole publication, its last chunk or its vectors, as a server that is killed may."""
+        kept = self.written[tenant, publication]
+        await self.real.remove(tenant, publication, len(kept))
+        rest = [kept[number] for number in sorted(kept)]
+        if what == "chunk":
+            await self.real.write(tenant, rest[:-1])
+        elif what == "vectors":
+            await self.real.write(tenant, [_without_vector(one) for one in rest])
+
+    async def resurrect(self, tenant: TenantName, publication: UUID) -> None:
+        """Hold again what was removed long ago."""
+        await self.real.ensure_tenant(tenant)
+        await self.real.write(tenant, list(self.written[tenant, publication].values()))
+
+    def _require_up(self) -> None:
+        if self._faults.index_is_down:
+            self.outages += 1
+            raise IndexUnavailable("the index does not answer")
+
+    def __getattr__(self, name: str) -> Any:
+        self._require_up()
+        return getattr(self.real, name)
+
+
+def _without_vector(chunk: IndexedChunk) -> IndexedChunk:
+    return IndexedChunk(
+        chunk.publication, chunk.ordinal, chunk.terms, chunk.text, chunk.first_page, chunk.last_page,
+        chunk.heading_path, chunk.facets,
+    )  # fmt: skip
+
+
+class FailingBlobs(Blobs):
+    """Blobs on a disk that may be full: the kernel itself refuses every byte of a copy then."""
+
+    def __init__(self, root: Path, faults: Faults) -> None:
+        super().__init__(root)
+        self._faults = faults
+
+    def new_temporary(self) -> Path:
+        """A path whose file lies on the disk as it is now."""
+        path = super().new_temporary()
+        if self._faults.disk_is_full:
+            path.symlink_to("/dev/full")
+        return path
+
+
+class FailingReader:
+    """The limited child, whose parent program cannot be started for a while."""
+
+    def __init__(self, real: PdfReader, faults: Faults) -> None:
+        self._real = real
+        self._faults = faults
+
+    async def fetch(self, path: Path) -> bytes:
+        """Read, or fail for want of an engine."""
+        if self._faults.reader_does_not_start:
+            raise EngineStartError("no memory")
+        return await self._real.fetch(path)
+
+
+class FailingEmbedder(TermEmbedder):
+    """An embedder whose provider may be away."""
+
+    def __init__(self, name: str, faults: Faults) -> None:
+        super().__init__(name)
+        self._faults = faults
+
+    async def aembed(self, texts: Sequence[str]) -> Any:
+        """Vectors by terms."""
+        if self._faults.embedder_is_away:
+            raise EmbedderUnavailable("the embeddings endpoint does not answer")
+        return await super().aembed(texts)

@@ -1,0 +1,158 @@
+"""Homes of the machine: engines that all of its examples share, and a fresh home for each of them."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import Awaitable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol, TypeVar
+from uuid import uuid4
+
+from engines.postgres import RealPostgres
+from machine_faults import FailingBlobs, FailingIndex, Faults
+
+from storage.chat.channels import Channels
+from storage.documents.catalog import Catalog
+from storage.files.reading_files import ReadingFiles
+from storage.folders.folders import Folders
+from storage.index.base import Index
+from storage.index.embedded.index import EmbeddedIndex
+from storage.pdf.pdf_process import PdfProcess
+from storage.settings import StorageSettings
+from storage.sql.database import Database
+
+T = TypeVar("T")
+
+
+class Databases(Protocol):
+    """Makes fresh databases with today's tables, quickly."""
+
+    def make(self, home: Path) -> str:
+        """URL of a new one, which may lie in the home."""
+
+    def drop(self, url: str) -> None:
+        """Nobody needs it any more."""
+
+
+class SqliteFiles:
+    """Copies of one migrated file."""
+
+    def __init__(self, folder: Path) -> None:
+        self._template = folder / "template.db"
+
+    def make(self, home: Path) -> str:
+        """A copy in the home."""
+        if not self._template.exists():
+            asyncio.run(_migrate(f"sqlite:///{self._template}"))
+        shutil.copy(self._template, home / "footnote.db")
+        return f"sqlite:///{home / 'footnote.db'}"
+
+    def drop(self, url: str) -> None:
+        """It goes with its home."""
+
+
+class PostgresCopies:
+    """Copies of one migrated database of a server."""
+
+    def __init__(self, server: RealPostgres) -> None:
+        self._server = server
+        self._template: str | None = None
+
+    def make(self, home: Path) -> str:
+        """A copy on the server."""
+        if self._template is None:
+            url = self._server.make_database()
+            asyncio.run(_migrate(url))
+            self._template = _name(url)
+        name = f"machine_{uuid4().hex}"
+        self._server.say(f"CREATE DATABASE {name} TEMPLATE {self._template}")
+        return self._server.url(name)
+
+    def drop(self, url: str) -> None:
+        """Its connections are closed already."""
+        self._server.say(f"DROP DATABASE {_name(url)} WITH (FORCE)")
+
+
+def _name(url: str) -> str:
+    return url.partition("@/")[2].partition("?")[0]
+
+
+async def _migrate(url: str) -> None:
+    await (await Database.open(url)).aclose()
+
+
+@dataclass
+class Bench:
+    """What is slow to start and serves every example: an event loop and the limited child."""
+
+    databases: Databases
+    connect: Awaitable[Index] | None = None
+    """Connects to the index that all examples share; None: each home has an embedded one."""
+    runner: asyncio.Runner = field(default_factory=asyncio.Runner)
+    examples: int = 0
+    steps: int = 0
+
+    def __post_init__(self) -> None:
+        self.pdf = PdfProcess(StorageSettings())
+        self.shared = self.run(self.connect) if self.connect else None
+        memory = Path("/dev/shm")  # noqa: S108 - a home in memory: no example is about losing power
+        self._homes = Path(tempfile.mkdtemp(dir=memory if memory.is_dir() else None))
+
+    def run(self, work: Awaitable[T]) -> T:
+        """Wait for something."""
+
+        async def wait() -> T:
+            return await work
+
+        return self.runner.run(wait())
+
+    def make_home(self) -> MachineHome:
+        """A fresh home; to be closed."""
+        self.examples += 1
+        path = self._homes / str(self.examples)
+        path.mkdir()
+        url = self.databases.make(path)
+        index = self.shared or EmbeddedIndex(path / "index")
+        return MachineHome(self, path, url, self.run(Database.open(url)), index)
+
+    def close(self) -> None:
+        """End everything."""
+        self.run(self.pdf.aclose())
+        if self.shared:
+            self.run(self.shared.aclose())
+        self.runner.close()
+        shutil.rmtree(self._homes)
+
+
+@dataclass
+class MachineHome:
+    """One example's home, with faults around its engines."""
+
+    bench: Bench
+    path: Path
+    url: str
+    database: Database
+    real_index: Index
+    faults: Faults = field(default_factory=Faults)
+
+    def __post_init__(self) -> None:
+        self.map_file = self.path / "folders.toml"
+        self.blobs = FailingBlobs(self.path / "blobs", self.faults)
+        self.files = ReadingFiles(self.path / "readings")
+        self.index = FailingIndex(self.real_index, self.faults)
+        self.channels = Channels(self.database)
+        self.catalog = Catalog(self.database)
+        self.folders = Folders(self.database)
+
+    async def aclose(self) -> None:
+        """Let go of the engines and forget everything."""
+        for tenant in {tenant for tenant, _ in self.index.written}:
+            await self.real_index.drop_tenant(tenant)
+        if self.real_index is not self.bench.shared:
+            await self.real_index.aclose()
+        await self.database.aclose()
+        self.bench.databases.drop(self.url)
+        shutil.rmtree(self.path)

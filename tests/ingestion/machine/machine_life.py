@@ -1,0 +1,154 @@
+"""One life of the ingestion: the real facade, whose ticks and steps are called one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any
+
+from harness.lasting_pool import lasting_side
+from machine_faults import FailingEmbedder, FailingReader
+from machine_folders import Wish
+from machine_home import MachineHome
+
+from ingestion.app import Ingestion
+from ingestion.errors import IngestionError
+from ingestion.jobs.worker import Worker
+from ingestion.settings import IngestionSettings
+from storage.crash_points import arm
+from storage.errors import StorageError
+from storage.folders.passwords import FolderPasswords
+
+GENERATIONS = ((50, "vectors_one"), (50, "vectors_two"), (60, "vectors_one"))
+"""Most tokens of a chunk and the embedder of each generation."""
+
+
+class Crash(BaseException):
+    """The end of a life: no handler of ours may stop it, and nobody tidies up behind it."""
+
+
+class HandSchedule:
+    """A schedule that ticks when it is told to; it forgives a tick what the real one forgives."""
+
+    def __init__(self) -> None:
+        self._ticks: dict[str, Callable[[], Awaitable[object]]] = {}
+
+    def start(self) -> None:
+        """Wait for ``tick``."""
+
+    def every(self, seconds: float, name: str, tick: Callable[[], Awaitable[object]]) -> None:
+        """Remember a tick."""
+        self._ticks[name] = tick
+
+    def bring_forward(self, name: str, seconds: float) -> None:
+        """Whoever holds the clock decides when it is time."""
+
+    def drop(self, name: str) -> None:
+        """Forget a tick."""
+        del self._ticks[name]
+
+    async def stop(self) -> None:
+        """Tick no more."""
+        self._ticks.clear()
+
+    async def tick(self, prefix: str) -> None:
+        """Call every tick whose name begins like this, once."""
+        for name in [name for name in self._ticks if name.startswith(prefix)]:
+            with suppress(StorageError, IngestionError):
+                await self._ticks[name]()
+
+
+class HandWorker(Worker[Any]):
+    """A worker that does nothing by itself."""
+
+    def start(self) -> None:
+        """Wait for ``drain``."""
+
+
+class Life:
+    """An ingestion from its start to its end, whichever way it ends."""
+
+    def __init__(self, home: MachineHome, wish: Wish, generation: int) -> None:
+        """Read in one of ``GENERATIONS``."""
+        self.generation = generation
+        self.missed: dict[int, set[str]] = {}
+        """Folder -> files that its last complete look did not see."""
+        self._home = home
+        self._wish = wish
+        self._schedule = HandSchedule()
+        self._worker: HandWorker | None = None
+        chunk_tokens, embedder = GENERATIONS[generation]
+        self.embedder = FailingEmbedder(embedder, home.faults)
+        self._ingestion = Ingestion(
+            IngestionSettings(
+                chunk_tokens=chunk_tokens,
+                retire_grace_seconds=60,
+                sweep_grace_seconds=0,
+                rest_seconds=10,
+                layout=False,
+            ),
+            max_file_mb=1,
+            database=home.database,
+            blobs=home.blobs,
+            files=home.files,
+            pdf=FailingReader(home.bench.pdf, home.faults),
+            embedder=self.embedder,
+            index=home.index,
+            channels=home.channels,
+            passwords=FolderPasswords(home.database),
+            compute_pool=lasting_side(),
+            make_schedule=lambda: self._schedule,
+            make_worker=self._employ,
+        )
+
+    def _employ(self, *parts: Any) -> HandWorker:
+        self._worker = HandWorker(*parts)
+        return self._worker
+
+    async def begin(self) -> None:
+        """Start; nothing is looked at yet."""
+        await self._ingestion.start(self._wish.inbox, self._home.map_file)
+
+    async def end(self) -> None:
+        """Stop in good order."""
+        await self._ingestion.stop()
+
+    async def tick(self) -> None:
+        """Follow the map and look at every place."""
+        for name in ("folder leases", "inbox", "folder "):
+            await self._schedule.tick(name)
+
+    async def work(self) -> None:
+        """Do every step that is due."""
+        await self._schedule.tick("plan")
+        if self._worker is not None:
+            with suppress(StorageError):
+                await self._worker.drain()
+
+    async def tend(self) -> None:
+        """Purge, verify and reconcile, each as far as it is due."""
+        for name in ("purge", "verify", "reconcile"):
+            await self._schedule.tick(name)
+
+    async def reconcile(self) -> None:
+        """Compare everything now."""
+        with suppress(StorageError):
+            await self._ingestion.reconcile()
+
+    async def die_at(self, where: str) -> bool:
+        """Go on until a crash point is reached; returns whether it was."""
+        arm(where, _crash)
+        try:
+            await self.tick()
+            await self.work()
+            await self.tend()
+            await self.reconcile()
+        except Crash:
+            return True
+        finally:
+            arm("")
+        return False
+
+
+def _crash() -> None:
+    raise Crash

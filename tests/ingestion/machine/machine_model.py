@@ -1,0 +1,272 @@
+"""What may happen and what must: a second, plain opinion on deletions, answers and identities."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from machine_folders import BY_SHA256, Paper, Place, Wish
+from machine_life import Life
+from machine_witness import Answer, Folder
+
+GRACE_HOURS = 20.0
+"""Less than a deleted document can be brought back for."""
+SHARE = 0.5
+"""Of a channel's documents: more may not vanish from a folder at once without a word."""
+
+Key = tuple[str, str]
+"""(name of a place, file in it)."""
+
+
+@dataclass
+class Taken:
+    """A settled file that is taken away."""
+
+    paper: Paper
+    documents: dict[int, UUID]
+    """Folder -> document."""
+    hours: float = GRACE_HOURS
+    """How much longer it surely can be brought back, wherever the clocks go."""
+
+
+class Model:
+    """What is known of the wish and of every answer that was ever seen."""
+
+    def __init__(self, wish: Wish) -> None:
+        self._wish = wish
+        self.answers: dict[UUID, Answer] = {}
+        """What answered when somebody last asked."""
+        self.ended: dict[UUID, Answer] = {}
+        """The last answers of documents that were rightly deleted."""
+        self.damaged: set[UUID] = set()
+        """Publications of which the index has lost something that is not mended yet."""
+        self.identities: dict[Key, dict[int, UUID]] = {}
+        """Files that nothing but a rename has touched since all was settled: folder -> document."""
+        self._away: dict[Key, Taken] = {}
+        """Those of them that were taken away, and may come back as the documents they were."""
+        self._swapped: set[Key] = set()
+        """Those of them that have exchanged names: who loses the other looks as if it had replaced it."""
+        self._ever: set[tuple[str, str]] = set()
+
+    def note_wish(self) -> None:
+        """Remember which contents have ever been wanted in which channel."""
+        for name, place in self._wish.places.items():
+            self._ever |= {
+                (channel, paper.sha256)
+                for paper in place.papers.values()
+                for channel in self._wish.feeds(name)
+            }
+
+    def observe(self, now: Mapping[UUID, Answer], may_end: Iterable[UUID] = ()) -> None:
+        """Compare what answers now with what answered before; ``may_end`` was rightly deleted meanwhile."""
+        may_end = set(may_end)
+        for document, old in list(self.answers.items()):
+            if document in may_end:
+                assert document not in now, f"a deleted document answers: {old}"
+                self.ended[document] = self.answers.pop(document)
+            elif document not in now:
+                assert old.publication in self.damaged, f"it does not answer any more: {old}"
+            else:
+                assert now[document].version_id >= old.version_id, f"an older version answers again: {old}"
+        for document, new in now.items():
+            self._admit(document, new)
+        self.answers |= now
+
+    def _admit(self, document: UUID, new: Answer) -> None:
+        assert new.is_whole or new.publication in self.damaged, f"half a document answers: {new}"
+        assert (new.channel, new.sha256) in self._ever, f"it was never in this channel: {new}"
+        if document in self.ended:
+            assert new.sha256 in self._wanted_in(new.channel), f"a deleted document answers again: {new}"
+            del self.ended[document]
+
+    def _wanted_in(self, channel: str) -> set[str]:
+        return {
+            paper.sha256
+            for name, place in self._wish.places.items()
+            for paper in place.papers.values()
+            if channel in self._wish.feeds(name)
+        }
+
+    def touch(self, place: str, file: str, paper: Paper | None = None) -> None:
+        """More than a rename befell a file; whatever else has its bytes now may be mistaken for it."""
+        self.identities.pop((place, file), None)
+        self._away.pop((place, file), None)
+        for key in [key for key in self._swapped if key[0] == place]:
+            self.identities.pop(key, None)
+        if paper is not None:
+            copies = [key for key in self.identities if self._wish.places[key[0]].papers.get(key[1]) == paper]
+            for key in copies:
+                del self.identities[key]
+            self._away = {key: one for key, one in self._away.items() if one.paper != paper}
+
+    def take(self, place: str, file: str, paper: Paper) -> None:
+        """A file was taken away."""
+        is_plain, documents = (place, file) not in self._swapped, self.identities.get((place, file))
+        self.touch(place, file)
+        if is_plain and documents:
+            self._away[place, file] = Taken(paper, documents)
+
+    def put_back(self, was: Key, new: str, paper: Paper, *, known: Iterable[str], holders: set[UUID]) -> None:
+        """A paper is back under its old name, or under one that none of the known documents has.
+
+        Args:
+            was, new, paper: where it was, what it is called now, and what it is.
+            known: the names of all documents.
+            holders: all documents that ever had its bytes: there may be others to be mistaken for it.
+        """
+        (place, file), taken = was, self._away.get(was)
+        self.touch(place, new, paper)
+        if taken and taken.paper == paper and holders <= {*taken.documents.values()}:
+            if new == file or new not in known:
+                self.identities[place, new] = taken.documents
+
+    def let_pass(self, hours: float) -> None:
+        """A clock has gone so far, wherever to."""
+        for one in self._away.values():
+            one.hours -= hours
+        self._away = {key: one for key, one in self._away.items() if one.hours > 0}
+
+    def rename(self, place: str, file: str, new: str, known: Iterable[str]) -> None:
+        """A file has another name now, which none of the known documents had."""
+        self._away.pop((place, new), None)
+        documents = self.identities.pop((place, file), None)
+        if self.identities.pop((place, new), None) is None and documents and new not in known:
+            self.identities[place, new] = documents
+        if (place, file) in self._swapped:
+            self._swapped.add((place, new))
+
+    def swap(self, place: str, one: str, other: str) -> None:
+        """Two files have exchanged their names."""
+        first, second = self.identities.pop((place, one), None), self.identities.pop((place, other), None)
+        if first and second:
+            self.identities |= {(place, one): second, (place, other): first}
+        self._swapped |= {(place, one), (place, other)}
+
+    def forget_identities(self, place: str) -> None:
+        """Its documents may go, and come back as others."""
+        self.identities = {key: value for key, value in self.identities.items() if key[0] != place}
+        self._away = {key: value for key, value in self._away.items() if key[0] != place}
+
+    def recognise(self, folders: Mapping[int, Folder]) -> list[str]:
+        """Renamed files that are not the documents they were; from now on all are what they are now."""
+        faults = [
+            f"{file} in {place} is another document than before it was renamed"
+            for (place, file), documents in self.identities.items()
+            for folder, document in documents.items()
+            if folders[folder].documents.get(file) != document
+        ]
+        self.identities.clear()
+        self._swapped.clear()
+        for folder in folders.values():
+            name = self._wish.name_of(folder.location)
+            if folder.watched and self._wish.places[name].is_healthy:
+                for file in self._once(name) & folder.documents.keys():
+                    self.identities.setdefault((name, file), {})[folder.id] = folder.documents[file]
+        return faults
+
+    def _once(self, name: str) -> set[str]:
+        """The files of a place whose bytes lie nowhere else."""
+        everything = [paper for place in self._wish.places.values() for paper in place.papers.values()]
+        place = self._wish.places[name]
+        return {file for file, paper in place.visible.items() if paper.word and everything.count(paper) == 1}
+
+    def judge(self, life: Life, before: Mapping[int, Folder], after: Mapping[int, Folder]) -> set[UUID]:
+        """The documents that a life's look deleted, if it might."""
+        still = {document for folder in after.values() for document in folder.documents.values()}
+        deleted: set[UUID] = set()
+        for folder in before.values():
+            gone = set(folder.documents.values()) - still
+            if gone and after[folder.id].watched:
+                self._require_right(life, folder, gone, after)
+            deleted |= gone
+        self._note_missed(life, before, after)
+        return deleted
+
+    def _require_right(
+        self, life: Life, folder: Folder, gone: set[UUID], after: Mapping[int, Folder]
+    ) -> None:
+        place = self._wish.place_at(folder.location)
+        files = {document: file for file, document in folder.documents.items()}
+        if place.outage == "missing" and files.keys() <= folder.approved:
+            return  # an admin was asked about all of it, and said that it is gone for good
+        assert place.is_healthy, "something was deleted while its folder was away"
+        for document in gone:
+            assert files[document] not in place.visible, "a file that is there was deleted"
+            assert files[document] in life.missed.get(folder.id, ()), "a file was deleted at its first miss"
+        unasked = gone - folder.approved
+        if not unasked:
+            return
+        assert not unasked & folder.asked, "what was asked about was deleted without a word"
+        known = {**after[folder.id].documents, **{files[one]: one for one in gone}}
+        missing = self._missing(life, folder, place, known)
+        in_channel = [one for one in after.values() if one.channel_id == folder.channel_id]
+        count = sum(len(one.documents) for one in in_channel) + len(gone)
+        missing = (missing | gone) - folder.approved
+        assert len(missing) <= SHARE * count, f"{len(missing)} of {count} documents were deleted unasked"
+        assert len(missing) < len(set(known.values()) - folder.approved), "a whole folder was deleted unasked"
+
+    def _missing(self, life: Life, folder: Folder, place: Place, known: Mapping[str, UUID]) -> set[UUID]:
+        """What two complete looks missed, but for what an arriving file may be the new name of."""
+        arriving = {
+            len(paper.data) for file, paper in place.visible.items() if not self._is_known(known, file, paper)
+        }
+        return {
+            document
+            for file, document in known.items()
+            if file not in place.visible
+            and file in life.missed.get(folder.id, ())
+            and self._size(document) not in arriving
+        }
+
+    def _is_known(self, known: Mapping[str, UUID], file: str, paper: Paper) -> bool:
+        answer = self.answers.get(known[file]) if file in known else None
+        return answer is not None and answer.sha256 == paper.sha256
+
+    def _size(self, document: UUID) -> int:
+        answer = self.answers.get(document)
+        return len(BY_SHA256[answer.sha256].data) if answer else -1
+
+    def _note_missed(self, life: Life, before: Mapping[int, Folder], after: Mapping[int, Folder]) -> None:
+        for folder in after.values():
+            place = self._wish.place_at(folder.location)
+            if place.is_healthy:
+                known = folder.documents.keys() | (before[folder.id].documents if folder.id in before else {})
+                life.missed[folder.id] = {file for file in known if file not in place.visible}
+
+    def expect(self, after: Mapping[int, Folder]) -> list[str]:
+        """Where the folders, all of them settled, differ from what answers."""
+        faults = self._unwatched([folder.location for folder in after.values() if folder.watched])
+        for folder in after.values():
+            place = self._wish.place_at(folder.location)
+            if not folder.watched:
+                faults += [f"{file} is mapped no longer and still there" for file in folder.documents]
+            if not folder.watched or not place.is_healthy:
+                continue
+            for file, paper in place.visible.items():
+                faults += self._differences(folder, file, paper)
+            waiting = {file for file, document in folder.documents.items() if document in folder.asked}
+            faults += [
+                f"{file} is gone and neither deleted nor asked about"
+                for file in folder.documents.keys() - place.visible.keys() - waiting
+            ]
+        return faults
+
+    def _unwatched(self, watched: Sequence[str]) -> list[str]:
+        """Places with files that feed fewer channels, or more, than they should."""
+        return [
+            f"{name} feeds {watched.count(str(place.root))} channels, and not {self._wish.feeds(name)}"
+            for name, place in self._wish.places.items()
+            if place.visible and watched.count(str(place.root)) != len(self._wish.feeds(name))
+        ]
+
+    def _differences(self, folder: Folder, file: str, paper: Paper) -> list[str]:
+        document = folder.documents.get(file)
+        if document is None:
+            return [f"{file} is lost"]
+        if paper.word is None:
+            return []
+        answer = self.answers.get(document)
+        if answer is None or answer.sha256 != paper.sha256 or answer.file != file:
+            return [f"{file} should answer with {paper.word}: {answer}"]
+        return []

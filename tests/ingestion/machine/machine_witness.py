@@ -1,0 +1,220 @@
+"""Asks and compares: what answers now, what SQL says, what the index holds, and what must not differ."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from uuid import UUID
+
+from harness.waiting import ready
+from machine_folders import BY_SHA256, Paper
+from machine_home import MachineHome
+from sqlalchemy import select
+
+from storage.embeddings.base import Embedder
+from storage.errors import StorageError, UnknownChannel, UnknownTenant
+from storage.files.blobs import SHARDS
+from storage.index.base import Hit
+from storage.index.live_index import LiveIndex, SearchHits
+from storage.models import Channel, LivePublication, TenantName
+from storage.queues.inventory import Inventory
+from storage.queues.publication_queue import ExpectedPublication
+from storage.sql.tables import DocumentRow, FolderRow, PublicationRow, ReadingRow, VersionRow
+from storage.text.analyzer import analyze
+
+MOST_CHUNKS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one document answers with."""
+
+    channel: str
+    file: str
+    publication: UUID
+    version_id: int
+    sha256: str
+    is_whole: bool
+    """Whether every chunk of it was found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A folder's row and the documents in it that are not deleted."""
+
+    id: int
+    channel_id: int
+    location: str
+    watched: bool
+    asked: frozenset[UUID]
+    approved: frozenset[UUID]
+    documents: dict[str, UUID]
+
+
+class Witness:
+    """One reader of a home, who sees through every fault."""
+
+    def __init__(self, home: MachineHome, channels: tuple[str, ...]) -> None:
+        self._home = home
+        self._channels = channels
+
+    async def ask(self, word: str = "rule") -> dict[UUID, Answer]:
+        """What every document answers to a word that all papers have, or one of them."""
+        found: dict[UUID, Answer] = {}
+        for name in self._channels:
+            try:
+                channel = await self._home.channels.by_name(name)
+            except UnknownChannel:
+                continue
+            found |= _answers(name, await self.find(channel, word))
+        return found
+
+    async def find(self, channel: Channel, word: str, embedder: Embedder | None = None) -> SearchHits:
+        """As a question is answered: by words, and by vector too when its embedder is given."""
+        vector = None if embedder is None else ready((await embedder.aembed([word]))[0].tolist())
+        space = "none" if embedder is None else embedder.space
+        live = LiveIndex(self._home.real_index, self._home.catalog, space)
+        return await live.find(channel, analyze(word), vector, limit=MOST_CHUNKS)
+
+    async def folders(self) -> dict[int, Folder]:
+        """Every folder as SQL has it."""
+        async with self._home.database.snapshot() as session:
+            rows = list(await session.scalars(select(FolderRow)))
+            documents = list(await session.scalars(select(DocumentRow)))
+        inside: defaultdict[int, dict[str, UUID]] = defaultdict(dict)
+        for one in documents:
+            if one.state != "deleted":
+                inside[one.folder_id][one.file] = one.id
+        return {
+            row.id: Folder(
+                row.id,
+                row.channel_id,
+                row.location,
+                row.watched,
+                frozenset(map(UUID, row.asked or ())),
+                frozenset(map(UUID, row.approved or ())),
+                inside[row.id],
+            )
+            for row in rows
+        }
+
+    async def holders(self, sha256: str) -> set[UUID]:
+        """All documents that have, or had, these bytes, deleted ones included."""
+        query = select(VersionRow.document_id).where(VersionRow.sha256 == sha256)
+        async with self._home.database.snapshot() as session:
+            return set(await session.scalars(query))
+
+    async def compare_links(
+        self, answering: Mapping[UUID, Answer], ended: Mapping[UUID, Answer]
+    ) -> list[str]:
+        """Links to what answers that open nothing, and links to what was deleted that open something."""
+        faults = []
+        for document, answer in [*answering.items(), *ended.items()]:
+            source = await self._home.catalog.source(answer.version_id)
+            is_right = source is not None and (source.document_id, source.sha256) == (document, answer.sha256)
+            if source is None or not is_right or source.is_deleted is not (document in ended):
+                faults.append(f"a link to {answer} opens {source}")
+        return faults
+
+    async def compare_with_disk(self) -> list[str]:
+        """What lies on the disk that nothing needs once every grace is over, and what is missing there."""
+        wanted = select(VersionRow.sha256).join(DocumentRow).where(DocumentRow.state != "deleted")
+        async with self._home.database.snapshot() as session:
+            blobs = set(await session.scalars(wanted))
+            readings = {str(one) for one in await session.scalars(select(ReadingRow.id))}
+        held = self._home.blobs.listed(SHARDS).keys()
+        left = (await self._home.files.listed(SHARDS)).keys() - readings
+        return [f"blob {one} lies there for nobody, or is missing" for one in blobs ^ held] + [
+            f"the files of reading {one} lie there for nobody" for one in left
+        ]
+
+    async def unrest(self) -> str | None:
+        """What SQL says is still to be done; None when nothing is."""
+        async with self._home.database.snapshot() as session:
+            waiting = list(await session.scalars(select(ReadingRow).where(ReadingRow.state == "waiting")))
+            pending = list(
+                await session.scalars(select(PublicationRow).where(PublicationRow.state == "pending"))
+            )
+        return f"{waiting} {pending}" if waiting or pending else None
+
+    async def is_in_index(self, tenant: TenantName, publication: UUID) -> bool:
+        """Whether the index holds anything of a publication."""
+        try:
+            return publication in await self._home.real_index.publications(tenant)
+        except UnknownTenant:
+            return False
+
+    async def is_known(self, publication: UUID) -> bool:
+        """Whether SQL still counts on a publication, or may bring it back."""
+        async with self._home.database.snapshot() as session:
+            row = await session.get(PublicationRow, publication)
+        return row is not None and row.state != "removed"
+
+    async def compare_with_index(self) -> list[str]:
+        """Where the index differs from SQL: missing, incomplete, too many, or without vectors."""
+        sql, faults = Inventory(self._home.database), []
+        for tenant, channel_id in (await sql.tenants()).items():
+            try:
+                held = await self._home.real_index.publications(tenant)
+            except UnknownTenant:
+                held = {}
+            live = await sql.live(channel_id)
+            faults += [
+                f"{one} lacks objects: {held.get(one.id)}" for one in live if held.get(one.id) != one.objects
+            ]
+            faults += [fault for one in live if (fault := await self._lacks(one))]
+            kept = await self._retired(channel_id)
+            faults += [f"{one} is a stray" for one in held.keys() - {one.id for one in live} - kept]
+        return faults
+
+    async def _lacks(self, one: ExpectedPublication) -> str | None:
+        """What the index has lost of a publication, vectors included."""
+        index = self._home.real_index
+        try:
+            await index.seal(one.tenant, one.id, chunks=one.objects, vectors=one.vectors, space=one.space)
+        except StorageError as error:
+            return str(error)
+        return None
+
+    async def _retired(self, channel_id: int) -> set[UUID]:
+        query = select(PublicationRow.id).where(
+            PublicationRow.channel_id == channel_id, PublicationRow.state == "retired"
+        )
+        async with self._home.database.snapshot() as session:
+            return set(await session.scalars(query))
+
+    async def live_twice(self) -> list[UUID]:
+        """Documents with more than one live publication, deleted ones included."""
+        query = (
+            select(VersionRow.document_id)
+            .join(PublicationRow, PublicationRow.version_id == VersionRow.id)
+            .where(PublicationRow.state == "live")
+        )
+        async with self._home.database.snapshot() as session:
+            documents = list(await session.scalars(query))
+        return [one for one in set(documents) if documents.count(one) > 1]
+
+
+def _answers(channel: str, found: SearchHits) -> dict[UUID, Answer]:
+    """By document; half a document, or two contents of one, is a fault at any time."""
+    hits: defaultdict[UUID, list[Hit]] = defaultdict(list)
+    for hit in found.words:
+        hits[hit.publication].append(hit)
+    answers: dict[UUID, Answer] = {}
+    for publication, live in found.publications.items():
+        assert live.document_id not in answers, "two publications of one document answer"
+        paper = BY_SHA256.get(live.sha256)
+        assert paper is not None, "a content answers that cannot be read"
+        _require_own_words(paper, hits[publication])
+        answers[live.document_id] = _answer(channel, live, len(hits[publication]))
+    return answers
+
+
+def _require_own_words(paper: Paper, hits: list[Hit]) -> None:
+    words = {one.word for one in BY_SHA256.values() for hit in hits if str(one.word) in hit.text}
+    assert words == {paper.word}, f"a chunk of another content answers: {words} for {paper.word}"
+
+
+def _answer(channel: str, live: LivePublication, chunks: int) -> Answer:
+    return Answer(channel, live.file, live.id, live.version_id, live.sha256, chunks == live.chunks)

@@ -1,0 +1,123 @@
+"""A tenant whose file was damaged comes back by itself; nobody is told meanwhile that it holds nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from harness.ingestion_home import Home, open_home
+from samples.paper import pdf
+
+from storage.embeddings.onnx_embedder import BundledEmbedder
+from storage.errors import IndexUnavailable
+from storage.index.embedded.index import EmbeddedIndex
+from storage.index.live_index import LiveIndex
+from storage.sql.tables import PublicationRow
+from storage.text.analyzer import analyze
+
+LEAVE = pdf("Leave\nEmployees get twenty five days of marzipan leave a year.")
+TRAVEL = pdf("Travel\nEmployees go by lantern train, second class.")
+
+
+def cut(file: Path) -> None:
+    """Half of it is gone."""
+    with file.open("r+b") as opened:
+        opened.truncate(file.stat().st_size // 2)
+
+
+def flip(file: Path) -> None:
+    """A word of a chunk is another one: no page is broken."""
+    file.write_bytes(file.read_bytes().replace(b"marzipan leave", b"marzipan lease"))
+
+
+async def file_of(home: Home, channel: str) -> Path:
+    """Where the channel's chunks lie."""
+    return home.path / "index" / f"{(await home.channel(channel)).tenant}.sqlite3"
+
+
+async def asked(home: Home, channel: str, words: str) -> set[str] | None:
+    """The files that a question in the channel finds; None when it is told to try again."""
+    live = LiveIndex(home.index, home.catalog, home.embedder.space)
+    try:
+        found = await live.find(await home.channel(channel), analyze(words), None)
+    except IndexUnavailable:
+        return None
+    return {one.file for one in found.publications.values()}
+
+
+async def live_ids(home: Home, channel: str) -> set[UUID]:
+    """What answers in the channel."""
+    where = await home.channel(channel)
+    rows = await home.rows(PublicationRow)
+    return {row.id for row in rows if row.state == "live" and row.channel_id == where.id}
+
+
+async def come_back(home: Home, damage: Callable[[Path], None], *, is_running: bool) -> None:
+    """Damage one channel's file, and see it answer again, with no wrong word in between."""
+    serving = await home.serve(stop_at="quick")
+    home.drop("hr/leave.pdf", LEAVE)
+    home.drop("hr/travel.pdf", TRAVEL)
+    home.drop("it/travel.pdf", TRAVEL)
+    await home.until_found("hr", "marzipan", "leave.pdf")
+    await home.until_found("hr", "lantern", "travel.pdf")
+    await home.until_found("it", "lantern", "travel.pdf")
+    before, others = await live_ids(home, "hr"), await live_ids(home, "it")
+    if not is_running:
+        await serving.stop()
+    damage(await file_of(home, "hr"))
+    serving = serving if is_running else await home.serve(stop_at="quick")
+    answers: list[set[str] | None] = []
+
+    async def is_back() -> bool:
+        await serving.reconcile()
+        answers.append(await asked(home, "hr", "marzipan"))
+        return answers[-1] is not None and not before & await live_ids(home, "hr")
+
+    await home.until(is_back)
+    assert all(answer in (None, {"leave.pdf"}) for answer in answers)
+    assert await asked(home, "hr", "lantern") == {"travel.pdf"}
+    assert await live_ids(home, "it") == others
+    assert await asked(home, "it", "lantern") == {"travel.pdf"}
+    assert await home.index.damaged() == set()
+
+
+@pytest.mark.parametrize("damage", [cut, flip])
+@pytest.mark.parametrize("is_running", [True, False], ids=["running", "stopped"])
+async def test_a_damaged_tenant_is_published_anew_and_never_said_to_hold_nothing(
+    home: Home, damage: Callable[[Path], None], is_running: bool
+) -> None:
+    """Shows that a cut or changed file heals without help, while its channel is told to try again."""
+    await come_back(home, damage, is_running=is_running)
+
+
+async def test_a_tenant_that_is_gone_is_not_said_to_hold_nothing(home: Home) -> None:
+    """Shows that a channel with documents whose file somebody removed is told to try again."""
+    serving = await home.serve(stop_at="quick")
+    home.drop("hr/leave.pdf", LEAVE)
+    await home.until_found("hr", "marzipan", "leave.pdf")
+    await serving.stop()
+    await home.index.drop_tenant((await home.channel("hr")).tenant)
+    assert await asked(home, "hr", "marzipan") is None
+    assert await asked(home, "never used", "marzipan") == set()
+
+
+async def test_a_home_with_one_unreadable_tenant_compares_the_others(
+    tmp_path: Path, embedder: BundledEmbedder
+) -> None:
+    """Shows that a file which cannot be opened at all, and stays, does not end the comparison."""
+    async with open_home(tmp_path, embedder, EmbeddedIndex(tmp_path / "index", timeout=2)) as home:
+        serving = await home.serve(stop_at="quick")
+        home.drop("a/leave.pdf", LEAVE)
+        home.drop("b/travel.pdf", TRAVEL)
+        await home.until_found("a", "marzipan", "leave.pdf")
+        found = await home.until_found("b", "lantern", "travel.pdf")
+        blocked = await file_of(home, "a")
+        blocked.unlink()
+        blocked.mkdir()
+        await home.index.remove((await home.channel("b")).tenant, found.id, found.chunks)
+        await asyncio.wait_for(serving.reconcile(), 60)
+        again = await home.until_found("b", "lantern", "travel.pdf")
+        assert again.id != found.id

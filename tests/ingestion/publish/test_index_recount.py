@@ -1,0 +1,210 @@
+"""What answers is counted again after the index was away; a kill at the worst moment shows nothing half."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from engines.weaviate import RealWeaviate
+from fakes.faulty_index import FaultyIndex
+from harness.ingestion_home import Home, open_home
+from samples.paper import pdf
+
+from ingestion.publish.reconciler import Verifier
+from storage.embeddings.onnx_embedder import BundledEmbedder
+from storage.errors import IndexUnavailable
+from storage.index.base import Filters, IndexedChunk, object_id
+from storage.index.weaviate.collection import COLLECTION, make_client
+from storage.index.weaviate.index import WeaviateIndex
+from storage.models import LivePublication, Rung, TenantName
+from storage.queues.publication_queue import PublicationQueue
+from storage.sql.leases import Leases
+from storage.sql.tables import PublicationRow
+
+needs_weaviate = pytest.mark.engine("weaviate")
+
+LEAVE = pdf("Leave\nEmployees get twenty five days of marzipan leave a year.")
+LONG = pdf(*(f"Chapter {page}\nThe marzipan of chapter {page} is kept in room {page}." for page in range(40)))
+
+
+class KilledIndex(FaultyIndex):
+    """A real index whose server dies after the writes and before the seal, once for each rung."""
+
+    def __init__(self, real: WeaviateIndex, server: RealWeaviate) -> None:
+        super().__init__(real)
+        self._server = server
+        self._spared = set(Rung)
+        self.is_killed = asyncio.Event()
+
+    async def seal(
+        self, tenant: TenantName, publication: UUID, *, chunks: int, vectors: int, space: str | None = None
+    ) -> None:
+        """Kill the server before it is sealed."""
+        rung = Rung.FULL if vectors else Rung.QUICK
+        if rung in self._spared and not self.is_killed.is_set():
+            self._spared.remove(rung)
+            await asyncio.to_thread(self._server.kill)
+            self.is_killed.set()
+        await super().seal(tenant, publication, chunks=chunks, vectors=vectors, space=space)
+
+
+@pytest.fixture
+async def killed_index(weaviate: RealWeaviate) -> AsyncIterator[KilledIndex]:
+    """The index of a server that ``seal`` kills; it runs again at the end."""
+    real = await weaviate.connect(3)
+    index = KilledIndex(real, weaviate)
+    yield index
+    if index.is_killed.is_set():
+        weaviate.start()
+    await real.aclose()
+
+
+@pytest.fixture
+async def weaviate_home(
+    weaviate: RealWeaviate, tmp_path: Path, embedder: BundledEmbedder
+) -> AsyncIterator[Home]:
+    """A fresh home whose index is a real Weaviate; its channels are named by the test."""
+    async with open_home(tmp_path / "home", embedder, await weaviate.connect()) as made:
+        yield made
+
+
+def verifier(home: Home) -> Verifier:
+    """A verifier of its own on this home."""
+    return Verifier(PublicationQueue(home.database, Leases(home.database, "verifier", 5)), home.index)
+
+
+async def held(home: Home, channel: str, live: LivePublication) -> tuple[int, int]:
+    """(chunks found by words, chunks found by vectors) of a publication."""
+    tenant = (await home.channel(channel)).tenant
+    vector = (await home.embedder.aembed(["marzipan"]))[0].tolist()
+    words = await home.index.find_by_words(tenant, ["marzipan"], Filters(), 500)
+    vectors = await home.index.find_by_vector(tenant, home.embedder.space, vector, Filters(), 500)
+    return sum(hit.publication == live.id for hit in words), sum(
+        hit.publication == live.id for hit in vectors
+    )
+
+
+async def until_answering(home: Home) -> None:
+    """Wait until the client has found its way back to the server."""
+
+    async def is_answering() -> bool:
+        with suppress(IndexUnavailable):
+            await home.index.ping()
+            return True
+        return False
+
+    await home.until(is_answering)
+
+
+async def damage(server: RealWeaviate, tenant: TenantName, publication: UUID, what: str) -> None:
+    """Take one object, or its vector alone, away behind our back."""
+    client = make_client(server.url, server.api_key, server.grpc_port, 10)
+    await client.connect()
+    data: Any = client.collections.use(COLLECTION).with_tenant(tenant).data
+    await data.delete_by_id(object_id(tenant, publication, 3))
+    if what == "vector":
+        bare = IndexedChunk(publication, 3, "marzipan", "Bare.", 4, 4, (), ())
+        index = await server.connect()
+        await index.write(tenant, [bare])
+        await index.aclose()
+    await client.close()
+
+
+@needs_weaviate
+@pytest.mark.parametrize("what", ["object", "vector"])
+async def test_what_lost_a_part_is_replaced_after_a_start_and_answers_until_then(
+    weaviate: RealWeaviate, weaviate_home: Home, what: str
+) -> None:
+    """Shows a live publication found damaged, published whole under a new id, and never a gap between."""
+    home, channel = weaviate_home, f"hr {uuid4().hex}"
+    serving = await home.serve()
+    home.drop(f"{channel}/leave.pdf", LONG)
+    before = await home.until_found(channel, "marzipan", "leave.pdf", Rung.FULL)
+    assert await held(home, channel, before) == (before.chunks, before.chunks)
+    await serving.stop()
+    await damage(weaviate, (await home.channel(channel)).tenant, before.id, what)
+    assert min(await held(home, channel, before)) == before.chunks - 1
+    await home.serve()
+
+    async def is_replaced() -> bool:
+        found = (await home.find(channel, "marzipan")).get("leave.pdf", before)
+        return found.id != before.id  # nothing, when the flip falls between the index and SQL: look again
+
+    await home.until(is_replaced)
+    after = (await home.find(channel, "marzipan"))["leave.pdf"]
+    assert await held(home, channel, after) == (before.chunks, before.chunks)
+    assert after.version_id == before.version_id
+
+
+@needs_weaviate
+async def test_a_server_killed_between_write_and_flip_never_shows_half_a_document(
+    weaviate: RealWeaviate, weaviate_home: Home, killed_index: KilledIndex
+) -> None:
+    """Shows that a document whose server dies in each rung's publishing goes live whole, or not at all."""
+    home, channel = weaviate_home, f"hr {uuid4().hex}"
+    home.index = killed_index
+    await home.serve(retire_grace_seconds=60)
+    home.drop(f"{channel}/leave.pdf", LONG)
+    for possible in ({None}, {None, Rung.QUICK}):
+        await asyncio.wait_for(killed_index.is_killed.wait(), 40)
+        assert {one.rung for one in (await home.documents(channel)).values()} <= possible
+        await asyncio.to_thread(weaviate.start)
+        killed_index.is_killed.clear()
+    await until_answering(home)
+
+    async def is_full_and_never_half() -> bool:
+        live = (await home.find(channel, "marzipan")).get("leave.pdf")
+        if live is None:
+            return False
+        is_full = live.rung is Rung.FULL
+        assert await held(home, channel, live) == (live.chunks, live.chunks if is_full else 0)
+        return is_full
+
+    await home.until(is_full_and_never_half)
+    states = [row.state for row in await home.rows(PublicationRow)]
+    assert states.count("live") == 1
+    assert states.count("retired") >= 2
+
+
+async def test_recent_publications_are_counted_at_the_first_look_and_after_each_outage(home: Home) -> None:
+    """Shows when counting is due, and that a look in between costs a ping alone."""
+    serving = await home.serve(stop_at="quick")
+    home.drop("hr/leave.pdf", LEAVE)
+    live = await home.until_found("hr", "marzipan", "leave.pdf")
+    await serving.stop()
+    home.index.sealed.clear()
+    verifying = verifier(home)
+    for outages, counted in ((0, 1), (0, 1), (1, 2), (1, 2)):
+        home.index.outages = outages
+        await verifying.tick()
+        assert home.index.sealed == [live.id] * counted
+
+
+async def test_a_loss_is_published_anew_once_however_often_it_is_seen(home: Home) -> None:
+    """Shows that two processes which see the same loss make one successor, and the old one stays live."""
+    serving = await home.serve(stop_at="quick")
+    home.drop("hr/leave.pdf", LEAVE)
+    live = await home.until_found("hr", "marzipan", "leave.pdf")
+    await serving.stop()
+    home.index.loses = 2
+    await verifier(home).tick()
+    await verifier(home).tick()
+    states = [row.state for row in await home.rows(PublicationRow)]
+    assert sorted(states) == ["live", "pending"]
+    assert (await home.find("hr", "marzipan"))["leave.pdf"].id == live.id
+
+
+async def test_what_an_index_without_its_tenant_held_is_published_again(home: Home) -> None:
+    """Shows that a tenant which is gone, as after an old backup, comes back by itself."""
+    serving = await home.serve(stop_at="quick")
+    home.drop("hr/leave.pdf", LEAVE)
+    before = await home.until_found("hr", "marzipan", "leave.pdf")
+    await serving.stop()
+    await home.index.drop_tenant((await home.channel("hr")).tenant)
+    await home.serve(stop_at="quick")
+    assert (await home.until_found("hr", "marzipan", "leave.pdf")).id != before.id

@@ -1,0 +1,394 @@
+"""SQL, index and disk are compared in both directions; what was lost comes back, what is too much goes."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import shutil
+import sqlite3
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from engines.weaviate import RealWeaviate
+from harness.ingestion_home import Home, open_home
+from samples.paper import pdf
+
+from ingestion.app import Ingestion
+from storage.chat.channels import Channels
+from storage.chat.citations import Citations
+from storage.documents.catalog import Catalog
+from storage.embeddings.onnx_embedder import BundledEmbedder
+from storage.errors import UnknownTenant
+from storage.files.blobs import Blobs, ShardEntry
+from storage.index.base import Index, IndexedChunk
+from storage.index.embedded.index import EmbeddedIndex
+from storage.index.live_index import LiveIndex
+from storage.models import Shown, TenantName
+from storage.sql.database import Database
+from storage.sql.tables import PublicationRow, ReadingRow
+
+LEAVE = pdf("Leave\nEmployees get twenty five days of marzipan leave a year.")
+TRAVEL = pdf("Travel\nEmployees go by lantern train, second class.")
+NEWER = pdf("Leave\nEmployees get thirty days of saffron leave a year.")
+
+
+@pytest.fixture(params=["embedded", pytest.param("weaviate", marks=pytest.mark.engine("weaviate"))])
+async def home(
+    request: pytest.FixtureRequest, tmp_path: Path, embedder: BundledEmbedder
+) -> AsyncIterator[Home]:
+    """A fresh home on each index engine in turn."""
+    path = tmp_path / "home"
+    async with open_home(path, embedder, await _index(request, path)) as made:
+        yield made
+
+
+async def _index(request: pytest.FixtureRequest, path: Path) -> Index:
+    if request.param == "embedded":
+        return EmbeddedIndex(path / "index")
+    server: RealWeaviate = request.getfixturevalue("weaviate")
+    return await server.connect()
+
+
+@pytest.fixture
+def channel() -> str:
+    """A channel that no other test on the same server has."""
+    return f"hr {uuid4().hex}"
+
+
+async def tenant_of(home: Home, channel: str) -> TenantName:
+    """Where the channel's chunks lie."""
+    return (await home.channel(channel)).tenant
+
+
+async def reconcile(serving: Ingestion) -> dict[str, int]:
+    """What was mended, without the zeros."""
+    repairs = await serving.reconcile()
+    assert repairs is not None
+    found = {name: getattr(repairs, name) for name in repairs.__slots__}
+    return {name: number for name, number in found.items() if number}
+
+
+async def is_equal(home: Home, channel: str) -> bool:
+    """Whether the index holds what is live, and nothing else but what a deletion's undo may need."""
+    rows = await home.rows(PublicationRow)
+    live, retired = ({row.id for row in rows if row.state == state} for state in ("live", "retired"))
+    try:
+        held = await home.index.publications(await tenant_of(home, channel))
+    except UnknownTenant:
+        held = {}
+    return live <= held.keys() <= live | retired
+
+
+async def test_nothing_is_mended_where_nothing_differs(home: Home, channel: str) -> None:
+    """Shows that a comparison of a sound home changes nothing."""
+    serving = await home.serve(stop_at="quick")
+    home.drop(f"{channel}/leave.pdf", LEAVE)
+    home.drop(f"{channel}/travel.pdf", TRAVEL)
+    await home.until_found(channel, "marzipan", "leave.pdf")
+    await home.until_found(channel, "lantern", "travel.pdf")
+    before = {row.id: row.state for row in await home.rows(PublicationRow)}
+    assert await reconcile(serving) == {}
+    assert {row.id: row.state for row in await home.rows(PublicationRow)} == before
+
+
+async def test_what_the_index_lost_is_published_anew(home: Home, channel: str) -> None:
+    """Shows that a publication which vanished, or a whole tenant, comes back under a new id."""
+    serving = await home.serve(stop_at="quick")
+    home.drop(f"{channel}/leave.pdf", LEAVE)
+    live = await home.until_found(channel, "marzipan", "leave.pdf")
+    tenant = await tenant_of(home, channel)
+    await home.index.remove(tenant, live.id, live.chunks)
+    assert await reconcile(serving) == {"published_anew": 1}
+    again = await home.until_found(channel, "marzipan", "leave.pdf")
+    assert again.id != live.id
+    await home.index.drop_tenant(tenant)
+    assert await reconcile(serving) == {"published_anew": 1}
+    await home.until_found(channel, "marzipan", "leave.pdf")
+
+
+async def test_what_the_index_resurrects_is_never_served_and_goes_again(home: Home, channel: str) -> None:
+    """Shows that objects of a removed or unknown publication are no hits, and do not stay."""
+    serving = await home.serve(stop_at="quick")
+    home.drop(f"{channel}/leave.pdf", LEAVE)
+    await home.until_found(channel, "marzipan", "leave.pdf")
+    where = await home.channel(channel)
+    stray = ghost(uuid4())
+    await home.index.write(where.tenant, [stray])
+    found = await LiveIndex(home.index, home.catalog, "none").find(where, ["resurrect"], None)
+    assert found.words == []
+    assert await reconcile(serving) == {"strays_removed": 1}
+    assert await is_equal(home, channel)
+
+
+def ghost(publication: UUID) -> IndexedChunk:
+    """A chunk that nobody published."""
+    return IndexedChunk(publication, 0, "resurrect", "resurrect", 1, 1, (), ())
+
+
+async def test_a_tenant_of_nobody_goes_only_from_an_index_of_our_own(home: Home, channel: str) -> None:
+    """Shows that a shared server's other tenants are left alone, since another home may own them."""
+    serving = await home.serve(stop_at="quick")
+    home.drop(f"{channel}/leave.pdf", LEAVE)
+    await home.until_found(channel, "marzipan", "leave.pdf")
+    foreign = TenantName("lo_" + 52 * "b")
+    await home.index.ensure_tenant(foreign)
+    await reconcile(serving)
+    assert await home.index.has_tenant(foreign) is not home.index.is_ours_alone
+    await home.index.drop_tenant(foreign)
+
+
+@pytest.mark.parametrize("damage", ["gone", "cut"])
+async def test_a_lost_blob_is_copied_again_from_its_folder(home: Home, channel: str, damage: str) -> None:
+    """Shows that the store heals from the folder, without a new version and without a second reading."""
+    serving = await home.serve(stop_at="quick")
+    home.drop(f"{channel}/leave.pdf", LEAVE)
+    live = await home.until_found(channel, "marzipan", "leave.pdf")
+    path = home.blobs.path(live.sha256)
+    path.unlink()
+    if damage == "cut":
+        path.write_bytes(LEAVE[:100])
+    assert await reconcile(serving) == {"copied_again": 1}
+    await serving.stop()
+    await home.serve(stop_at="quick")
+
+    async def is_back() -> bool:
+        return path.exists() and path.read_bytes() == LEAVE
+
+    await home.until(is_back)
+    await home.until(lambda: has_no_reason(home, channel))
+    assert len(await home.rows(ReadingRow)) == 1
+    assert (await home.until_found(channel, "marzipan", "leave.pdf")).version_id == live.version_id
+
+
+async def test_a_file_renamed_before_its_lost_blob_was_copied_again_answers_throughout(
+    home: Home, channel: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Shows that a document waits for its file's new name to settle, although its copy is lost."""
+    caplog.set_level("INFO")
+    serving = await home.serve(stop_at="quick", settle_seconds=1.0)
+    old = home.drop(f"{channel}/leave.pdf", LEAVE)
+    home.drop(f"{channel}/travel.pdf", TRAVEL)
+    before = await home.until_found(channel, "marzipan", "leave.pdf")
+    await serving.stop()
+    home.blobs.remove(before.sha256)
+    assert await reconcile(serving) == {"copied_again": 1}
+    old.rename(old.with_name("holidays.pdf"))
+    await home.serve(stop_at="quick", settle_seconds=1.0)
+    after = await home.until_found(channel, "marzipan", "holidays.pdf")
+    assert after.document_id == before.document_id
+    assert home.blobs.path(before.sha256).read_bytes() == LEAVE
+    assert "outcome=deleted" not in caplog.text
+
+
+async def has_no_reason(home: Home, channel: str) -> bool:
+    """Whether nothing is wrong with the channel's documents any more."""
+    return all(one.reason is None for one in (await home.documents(channel)).values())
+
+
+async def test_a_lost_blob_without_a_file_is_said_so(home: Home, channel: str) -> None:
+    """Shows that what was ingested by hand still answers, and says what to do about its copy."""
+    folder = home.path / "by hand"
+    folder.mkdir()
+    (folder / "leave.pdf").write_bytes(LEAVE)
+    await home.ingest(folder, channel, stop_at="quick")
+    live = await home.until_found(channel, "marzipan", "leave.pdf")
+    home.blobs.remove(live.sha256)
+    assert await reconcile(home.ingestion(stop_at="quick")) == {"copied_again": 1}
+    (one,) = (await home.documents(channel)).values()
+    assert (one.state, "ingest it again" in (one.reason or "")) == ("live", True)
+    await home.ingest(folder, channel, stop_at="quick")
+    assert home.blobs.path(live.sha256).read_bytes() == LEAVE
+
+
+@pytest.mark.parametrize("file", ["chunks.lines", "chunks.index", "pages.lines", "vectors.npy"])
+async def test_a_damaged_reading_is_made_again(home: Home, channel: str, file: str) -> None:
+    """Shows that a lost file of a reading costs one more reading; the document answers meanwhile."""
+    serving = await home.serve()
+    home.drop(f"{channel}/leave.pdf", LEAVE)
+    await home.until(lambda: is_full(home, channel))
+    for path in (home.path / "readings").glob(f"??/*/{file}"):
+        path.write_bytes(path.read_bytes()[:-1])
+    repaired = await reconcile(serving)
+    assert repaired == {"read_again": 1 if file == "vectors.npy" else 2}
+    assert "leave.pdf" in await home.find(channel, "marzipan")
+
+    async def is_whole() -> bool:
+        states = [row.state for row in await home.rows(ReadingRow)]
+        return states == ["done", "done"]
+
+    await home.until(is_whole)
+    assert await reconcile(serving) == {}
+
+
+async def is_full(home: Home, channel: str) -> bool:
+    """Whether the one document answers with vectors."""
+    return {one.rung for one in (await home.documents(channel)).values()} == {"full"}
+
+
+class BusyBlobs(Blobs):
+    """Blobs that something arrives at while they are listed."""
+
+    def __init__(self, root: Path, arrive: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        super().__init__(root)
+        self._loop, self._arrive = asyncio.get_running_loop(), arrive
+
+    def listed(self, shelves: Iterable[str]) -> dict[str, ShardEntry]:
+        """What lay there before it arrived."""
+        found = super().listed(shelves)
+        asyncio.run_coroutine_threadsafe(self._arrive(), self._loop).result(60)
+        return found
+
+
+async def test_a_file_that_arrives_while_the_disk_is_listed_is_not_taken_for_lost(
+    home: Home, channel: str
+) -> None:
+    """Shows that the comparison removes no blob that SQL learnt of after the disk was listed."""
+    home.blobs = BusyBlobs(home.path / "blobs", lambda: home.store(channel, "leave.pdf", LEAVE))
+    assert await reconcile(home.ingestion()) == {}
+    assert home.blobs.path(hashlib.sha256(LEAVE).hexdigest()).read_bytes() == LEAVE
+
+
+async def test_files_that_nobody_wants_are_swept_after_a_grace(home: Home, channel: str) -> None:
+    """Shows that an orphan blob, reading or draft goes, and that a young one may still arrive in SQL."""
+    serving = await home.serve(stop_at="quick")
+    home.drop(f"{channel}/leave.pdf", LEAVE)
+    await home.until_found(channel, "marzipan", "leave.pdf")
+    orphan = home.blobs.path("ab" + 62 * "0")
+    orphan.parent.mkdir(exist_ok=True)
+    orphan.write_bytes(b"nobody's")
+    reading = uuid4()
+    draft = home.path / "readings" / reading.hex[:2] / f".{reading}.{uuid4().hex}"
+    draft.mkdir(parents=True)
+    await home.files.write(reading, [], [], None)
+    assert await reconcile(serving) == {}
+    old = time.time() - 7200
+    for path in (orphan, draft, home.path / "readings" / reading.hex[:2] / str(reading)):
+        os.utime(path, (old, old))
+    assert await reconcile(serving) == {"files_swept": 3}
+    assert not orphan.exists()
+    assert not draft.exists()
+
+
+async def test_one_process_reconciles_at_a_time(home: Home) -> None:
+    """Shows that a second process leaves it be, until the first is done or its turn is over."""
+    first, second = home.ingestion(lease_seconds=2), home.ingestion(lease_seconds=2)
+    sql = first._reconciler._sql
+    assert await sql.acquire_lease(timedelta(seconds=1), is_wanted_now=True)
+    assert await second.reconcile() is None
+
+    async def is_free() -> bool:
+        return await second.reconcile() is not None
+
+    await home.until(is_free)
+    assert not await sql.acquire_lease(timedelta(seconds=1), is_wanted_now=False)
+
+
+async def test_a_database_of_yesterday_heals_itself_from_the_folders(home: Home, channel: str) -> None:
+    """Shows that all of today is back, nothing deleted answers, and nothing of the lost day is left over."""
+    serving = await home.serve()
+    home.drop(f"{channel}/leave.pdf", LEAVE)
+    gone = home.drop(f"{channel}/gone.pdf", pdf("Gone\nThe walnut clause ends today."))
+    for number in range(3):
+        home.drop(f"{channel}/stays{number}.pdf", pdf(f"Stays\nThe copper clause {number} stays."))
+    for file, word in (("leave.pdf", "marzipan"), ("gone.pdf", "walnut"), ("stays2.pdf", "copper")):
+        await home.until_found(channel, word, file)
+    await home.until(lambda: is_full(home, channel))
+    await serving.stop()
+    yesterday = home.path / "yesterday.db"
+    back_up(home.path / "footnote.db", yesterday)
+
+    serving = await home.serve(delete_grace_seconds=0)
+    home.drop(f"{channel}/leave.pdf", NEWER)
+    home.drop(f"{channel}/travel.pdf", TRAVEL)
+    gone.unlink()
+    today = await home.until_found(channel, "saffron", "leave.pdf")
+    await home.until_found(channel, "lantern", "travel.pdf")
+    await home.until(lambda: is_state(home, channel, "gone.pdf", "deleted"))
+    where = await home.channel(channel)
+    (cited,) = await Citations(home.database).add(where.id, [Shown(today.version_id, 1, "thirty days")])
+    await home.until(lambda: is_equal(home, channel))
+    await serving.stop()
+    await restore(home, yesterday)
+
+    serving = await home.serve(sweep_grace_seconds=0)
+    await home.until_found(channel, "saffron", "leave.pdf")
+    await home.until_found(channel, "lantern", "travel.pdf")
+    await home.until(lambda: is_state(home, channel, "gone.pdf", "deleted"))
+    assert await home.find(channel, "walnut") == {}
+    assert await home.find(channel, "marzipan") == {}
+    assert await Citations(home.database).get(cited.id) is None
+    await reconcile_until_equal(home, serving, channel)
+    assert {*(await home.find(channel, "copper"))} == {f"stays{number}.pdf" for number in range(3)}
+
+
+def back_up(source: Path, target: Path) -> None:
+    """A copy as SQLite makes it beside a running program."""
+    with closing(sqlite3.connect(source)) as connection, closing(sqlite3.connect(target)) as copy:
+        connection.backup(copy)
+
+
+async def restore(home: Home, copy: Path) -> None:
+    """Put the copy in the place of the database, while nobody has it open."""
+    await home.database.aclose()
+    for end in ("", "-wal", "-shm"):
+        (home.path / f"footnote.db{end}").unlink(missing_ok=True)
+    shutil.copy(copy, home.path / "footnote.db")
+    home.database = await Database.open(f"sqlite:///{home.path}/footnote.db")
+    home.channels, home.catalog = Channels(home.database), Catalog(home.database)
+
+
+async def is_state(home: Home, channel: str, file: str, state: str) -> bool:
+    """Whether the file's document has come to this."""
+    one = (await home.documents(channel)).get(file)
+    return one is not None and one.state == state
+
+
+async def test_an_index_of_yesterday_is_brought_up_to_today(
+    home: Home, channel: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """Shows that an old data folder loses nothing of today and shows nothing of yesterday."""
+    serving = await home.serve(stop_at="quick")
+    home.drop(f"{channel}/leave.pdf", LEAVE)
+    home.drop(f"{channel}/stays.pdf", pdf("Stays\nThe copper clause stays."))
+    await home.until_found(channel, "marzipan", "leave.pdf")
+    await home.until_found(channel, "copper", "stays.pdf")
+    await home.until(lambda: is_equal(home, channel))
+    is_weaviate = not home.index.is_ours_alone
+    server: RealWeaviate | None = request.getfixturevalue("weaviate") if is_weaviate else None
+    data = server.data if server else home.path / "index"
+    if server:
+        server.stop()
+    shutil.copytree(data, tmp_path / "yesterday")
+    if server:
+        server.start()
+    home.drop(f"{channel}/leave.pdf", NEWER)
+    await home.until_found(channel, "saffron", "leave.pdf")
+    await home.until(lambda: is_equal(home, channel))
+    await serving.stop()
+    if server:
+        server.stop()
+    shutil.rmtree(data)
+    shutil.copytree(tmp_path / "yesterday", data)
+    if server:
+        server.start()
+    serving = await home.serve(stop_at="quick")
+    await home.until_found(channel, "saffron", "leave.pdf")
+    assert await home.find(channel, "marzipan") == {}
+    await reconcile_until_equal(home, serving, channel)
+
+
+async def reconcile_until_equal(home: Home, serving: Ingestion, channel: str) -> None:
+    """Reconcile as often as it takes: what was retired leaves after a grace."""
+
+    async def is_so() -> bool:
+        await serving.reconcile()
+        return await is_equal(home, channel)
+
+    await home.until(is_so)

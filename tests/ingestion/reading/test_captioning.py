@@ -1,0 +1,165 @@
+"""Descriptions by a vision endpoint: a picture of a figure each, and a failure costs no more than that."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from fakes.term_embedder import TermEmbedder
+from harness.ingestion_home import Home
+from PIL import Image
+from samples.illustrated import illustrated_pdf
+
+from ingestion.reading.captioning import MAX_FAILURES, REST_SECONDS, FigureDescriber, VisionEndpoint
+from ingestion.reading.generations import generations_of
+from ingestion.settings import IngestionSettings
+from storage.clock import time_passed
+from storage.errors import NoPages
+from storage.models import Box, Figure, FigureKind, Rung
+from storage.pdf.models import RenderedPage
+
+FIGURE = Figure(1, Box(0, 0, 1, 1), FigureKind.UNKNOWN, False, 0, (), "Figure 1", "", "")
+
+
+@dataclass
+class Eye:
+    """An endpoint that looks at pictures; ``status`` is what it answers with."""
+
+    url: str = ""
+    status: int = 200
+    said: object = "Zinnober  bars that\nfall."
+    asked: list[dict[str, Any]] = field(default_factory=list)
+
+    async def look(self, request: web.Request) -> web.Response:
+        """One picture."""
+        self.asked.append({**await request.json(), "key": request.headers["Authorization"]})
+        if not isinstance(self.said, str):
+            return web.json_response(self.said, status=self.status)
+        message = {"role": "assistant", "content": self.said}
+        choice = {"index": 0, "finish_reason": "stop", "message": message}
+        body = {"id": "x", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]}
+        return web.json_response(body, status=self.status)
+
+
+@asynccontextmanager
+async def seeing() -> AsyncIterator[Eye]:
+    """The endpoint on loopback."""
+    eye, app = Eye(), web.Application(client_max_size=2**24)
+    app.router.add_post("/v1/chat/completions", eye.look)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    eye.url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
+    try:
+        yield eye
+    finally:
+        await runner.cleanup()
+
+
+async def test_figures_are_described_by_what_their_crop_shows(home: Home, tmp_path: Path) -> None:
+    """Shows the crop and the caption that are sent, and a description that is found and never quoted."""
+    home.embedder = TermEmbedder("terms")
+    home.drop("green/report.pdf", illustrated_pdf(tmp_path).read_bytes())
+    async with seeing() as eye:
+        await home.serve(layout=True, ocr=False, vision=VisionEndpoint(eye.url, "eye-1", "secret"))
+        live = await home.until_found("green", "Zinnober", "report.pdf", Rung.FULL, 120)
+    figures = await home.files.figures(live.reading_id)
+    assert {one.description for one in figures} == {"Zinnober bars that fall."}
+    assert not any("Zinnober" in chunk.text for chunk in await home.files.chunks(live.reading_id))
+    assert len(eye.asked) == len(figures) == 4
+    assert {(one["model"], one["key"]) for one in eye.asked} == {("eye-1", "Bearer secret")}
+    words, picture = eye.asked[0]["messages"][0]["content"]
+    assert words["text"].endswith("Caption: Figure 1. Emissions of carbon dioxide by year")
+    data = base64.b64decode(picture["image_url"]["url"].partition("base64,")[2])
+    width, height = Image.open(io.BytesIO(data)).size
+    box = figures[0].box
+    assert width / height == pytest.approx((box.x1 - box.x0) * 595 / ((box.y1 - box.y0) * 842), rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("status", "said"), [(500, {"error": {}}), (401, {"error": {}}), (200, {}), (200, "")]
+)
+async def test_an_endpoint_that_fails_costs_the_description_only(status: int, said: object) -> None:
+    """Whatever it answers, nothing is raised and nothing is said."""
+    async with seeing() as eye:
+        eye.status, eye.said = status, said
+        picture = RenderedPage(b"x", "image/png", 1, 1)
+        assert not await VisionEndpoint(eye.url, "m", None).describe(picture, "")
+    assert await VisionEndpoint(eye.url, "m", None).describe(picture, "") is None
+
+
+class Painter:
+    """Draws a page but for the second one."""
+
+    async def render(self, path: Path, page: int, dpi: int, clip: Box | None = None) -> RenderedPage:
+        """A dot."""
+        if page == 2:
+            raise NoPages("page 2 is damaged and cannot be drawn")
+        return RenderedPage(b"x", "image/png", 1, 1)
+
+
+class Moody:
+    """Says what is prepared, in turn."""
+
+    def __init__(self, *said: str | None) -> None:
+        self.said = list(said)
+
+    async def describe(self, picture: RenderedPage, caption: str) -> str | None:
+        """The next one."""
+        return self.said.pop(0)
+
+
+async def described(home: Home, model: Moody, figures: Sequence[Figure]) -> list[str]:
+    async def at_once() -> None:
+        pass
+
+    found = await FigureDescriber(home.blobs, Painter(), model).describe("ab" * 32, figures, at_once)
+    return [one.description for one in found]
+
+
+async def test_what_cannot_be_drawn_or_said_goes_without_and_a_model_that_is_away_is_left_alone(
+    home: Home,
+) -> None:
+    """A description that is there already is not asked for again."""
+    figures = [FIGURE, replace(FIGURE, page=2), replace(FIGURE, description="Known."), FIGURE]
+    assert await described(home, Moody("One.", "Two."), figures) == ["One.", "", "Known.", "Two."]
+    away = Moody(*[None] * MAX_FAILURES)
+    assert await described(home, away, [FIGURE] * 9) == [""] * 9
+    assert away.said == []
+
+
+async def test_a_model_that_is_away_is_left_alone_by_the_next_documents_too(home: Home) -> None:
+    """Nobody waits a minute for each of ten thousand; after a rest it is asked again."""
+
+    async def at_once() -> None:
+        pass
+
+    model = Moody(*[None] * MAX_FAILURES, "Back.")
+    describer = FigureDescriber(home.blobs, Painter(), model)
+    await describer.describe("ab" * 32, [FIGURE] * 9, at_once)
+    assert (await describer.describe("cd" * 32, [FIGURE], at_once))[0].description == ""
+    with time_passed(timedelta(seconds=REST_SECONDS)):
+        assert (await describer.describe("cd" * 32, [FIGURE], at_once))[0].description == "Back."
+
+
+def test_another_vision_model_describes_every_figure_anew() -> None:
+    """The generation of the full rung names it; that of the quick one does not."""
+    embedder = TermEmbedder("terms")
+    made = [
+        generations_of(IngestionSettings(vision_url="http://x/v1", vision_model=model), embedder)
+        for model in ("one", "two")
+    ]
+    bare = generations_of(IngestionSettings(), embedder)
+    cuts = {one.cut for one in (*made, bare)}
+    assert len(cuts) == 3
+    assert not any(one != other and one.startswith(other) for one in cuts for other in cuts)
+    assert len({one.quick for one in (*made, bare)}) == 1

@@ -1,0 +1,358 @@
+"""A new parser, chunker or embedder: every content is read again, and the old reading answers meanwhile."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from fakes.term_embedder import TermEmbedder
+from harness.ingestion_home import Home
+from samples.paper import pdf
+from sqlalchemy import select, update
+from sqlmodel import col
+
+from ingestion.app import Ingestion
+from storage.errors import ReaderKilled
+from storage.index.base import Filters
+from storage.index.live_index import LiveIndex
+from storage.models import Rung
+from storage.queues.planner import Generations, plan, set_current_generations
+from storage.queues.reading_queue import ReadingQueue
+from storage.sql.leases import Leases
+from storage.sql.tables import PublicationRow, ReadingRow
+from storage.text.analyzer import analyze
+
+FILES = {
+    f"leave-{number}.pdf": pdf(
+        *(f"Leave {number}.{page}\nThe marzipan leave {number}.{page} has {page} days." for page in range(6))
+    )
+    for number in range(3)
+}
+
+
+@pytest.fixture
+def first(home: Home) -> TermEmbedder:
+    """The embedder that the home begins with."""
+    home.embedder = TermEmbedder("first_embedder")
+    return home.embedder
+
+
+async def answering(home: Home) -> list[ReadingRow]:
+    """The readings that answer."""
+    query = (
+        select(ReadingRow)
+        .join(PublicationRow, col(PublicationRow.reading_id) == ReadingRow.id)
+        .where(col(PublicationRow.state) == "live")
+    )
+    async with home.database.snapshot() as session:
+        return list(await session.scalars(query))
+
+
+async def found(home: Home) -> set[str]:
+    """The files that a question by words finds, by the rule that every question keeps."""
+    where, live = await home.channel("hr"), LiveIndex(home.index, home.catalog, home.embedder.space)
+    result = await live.find(where, analyze("marzipan"), None, limit=200)
+    return {one.file for one in result.publications.values()}
+
+
+async def until_read(home: Home, serving: Ingestion, rung: Rung = Rung.FULL) -> None:
+    """Wait until everything answers in an ingestion's own generation; all of it is found all the time."""
+    wanted = serving.generations.of(rung)
+
+    async def is_read() -> bool:
+        assert await found(home) == set(FILES)
+        return all(row.generation == wanted for row in await answering(home))
+
+    await home.until(is_read)
+
+
+async def begin(home: Home, **settings: object) -> None:
+    """Serve the files until all of them answer at full rung, and stop."""
+    for name, data in FILES.items():
+        home.drop(f"hr/{name}", data)
+    serving = await home.serve(**settings)
+    for name in FILES:
+        await home.until_found("hr", "marzipan", name, Rung.FULL)
+    await serving.stop()
+
+
+async def find_by_vector(home: Home, embedder: TermEmbedder) -> set[UUID]:
+    """The publications that a question's vector finds, hidden ones left out."""
+    where = await home.channel("hr")
+    (vector,) = await embedder.aembed(["marzipan leave"])
+    hidden = Filters(hidden=await home.catalog.hidden(where.id))
+    hits = await home.index.find_by_vector(where.tenant, embedder.space, vector.tolist(), hidden, 100)
+    return {hit.publication for hit in hits}
+
+
+async def test_a_new_chunker_reads_everything_again_while_the_old_reading_answers(
+    home: Home, first: TermEmbedder
+) -> None:
+    """Shows that an old full reading gives way to a new full one, never to a new quick one."""
+    await begin(home)
+    before = {row.id for row in await home.rows(ReadingRow)}
+    serving = await home.serve(chunk_tokens=50)
+    await until_read(home, serving)
+    rows = {row.id: row for row in await home.rows(ReadingRow)}
+    published = [
+        rows[one.reading_id] for one in await home.rows(PublicationRow) if one.reading_id not in before
+    ]
+    assert {row.rung for row in published} == {"full"}
+    assert all(row.state == "live" for row in (await home.documents("hr")).values())
+
+    async def is_clean() -> bool:
+        await serving.purge()
+        left = {row.id for row in await home.rows(ReadingRow)}
+        folders = {path.name for path in (home.path / "readings").glob("*/*")}
+        return not left & before and folders == {str(one) for one in left}
+
+    await home.until(is_clean)
+    assert len(await home.rows(ReadingRow)) == 2 * len(FILES)
+
+
+async def test_a_single_run_that_waits_for_full_reads_again_what_an_older_program_read(
+    home: Home, tmp_path: Path
+) -> None:
+    """Shows that the same command brings a home without a service up to date."""
+    folder, hr = tmp_path / "docs", await home.channel("hr")
+    folder.mkdir()
+    for name, data in FILES.items():
+        (folder / name).write_bytes(data)
+    await home.ingest(folder, "hr", Rung.FULL)
+    newer = home.ingestion(chunk_tokens=50)
+    await newer.ingest(folder, hr, Rung.FULL, lambda _: None)
+    assert {row.generation for row in await answering(home)} == {newer.generations.full}
+    assert await found(home) == set(FILES)
+
+
+async def test_a_new_embedder_takes_over_without_ever_meeting_the_old_ones_vectors(
+    home: Home, first: TermEmbedder
+) -> None:
+    """Shows that each space finds its own publications, and that words find what has no vector in it yet."""
+    await begin(home)
+    second = TermEmbedder("second_embedder", 48)
+    second.left = 0
+    home.embedder = second
+    serving = await home.serve()
+
+    async def is_tried() -> bool:
+        return any(row.reason and "does not answer" in row.reason for row in await home.rows(ReadingRow))
+
+    await home.until(is_tried)
+    live = {row.id for row in await home.rows(PublicationRow) if row.state == "live"}
+    assert await find_by_vector(home, TermEmbedder("second_embedder", 48)) == set()
+    assert await find_by_vector(home, first) == live
+    assert await found(home) == set(FILES)
+    second.left = None
+    await until_read(home, serving)
+    live = {row.id for row in await home.rows(PublicationRow) if row.state == "live"}
+    assert await find_by_vector(home, second) == live
+    assert await find_by_vector(home, first) == set()
+    assert {row.space for row in await answering(home)} == {"second_embedder"}
+    assert all(row.attempts == 0 for row in await home.rows(ReadingRow) if row.rung == "full")
+
+
+async def test_a_full_reading_that_is_cut_off_goes_on_where_it_was(home: Home, first: TermEmbedder) -> None:
+    """Shows that no chunk is embedded twice, however often the work begins anew."""
+    for name, data in FILES.items():
+        home.drop(f"hr/{name}", data)
+    for allowed in (2, 4, 4, None):
+        first.left = allowed
+        serving = await home.serve(chunk_tokens=50, sentence_vectors=False)
+        for name in FILES:
+            await home.until_found("hr", "marzipan", name)
+        if allowed is None:
+            await until_read(home, serving)
+        else:
+            await home.until(lambda: _is_used_up(first))
+        await serving.stop()
+        async with home.database.transaction() as session:
+            await session.execute(update(ReadingRow).values(next_attempt_at=None))
+    assert len(first.texts) == len(set(first.texts)) > 8
+
+
+async def _is_used_up(embedder: TermEmbedder) -> bool:
+    return embedder.left is not None and embedder.left < embedder.batch
+
+
+async def test_settings_that_are_changed_back_find_their_readings_again(
+    home: Home, first: TermEmbedder
+) -> None:
+    """Shows that what answers all the time is not read a second time, and that the detour is cleaned away."""
+    await begin(home)
+    before = {row.id for row in await home.rows(ReadingRow)}
+    embedded = len(first.texts)
+    home.embedder = TermEmbedder("second_embedder")
+    home.embedder.left = 0
+    detour = await home.serve(chunk_tokens=50)
+
+    async def has_begun() -> bool:
+        rows = await home.rows(ReadingRow)
+        return sum(row.generation == detour.generations.quick and row.state == "done" for row in rows) == len(
+            FILES
+        )
+
+    await home.until(has_begun)
+    await detour.stop()
+    home.embedder = first
+    serving = await home.serve()
+    await until_read(home, serving)
+
+    async def is_clean() -> bool:
+        await serving.purge()
+        return {row.id for row in await home.rows(ReadingRow)} == before
+
+    await home.until(is_clean)
+    assert len(first.texts) == embedded
+    assert {row.id for row in await answering(home)} <= before
+
+
+async def test_quick_readings_that_answer_give_way_to_new_quick_ones(home: Home, first: TermEmbedder) -> None:
+    """Shows the same for a home that stops at quick."""
+    for name, data in FILES.items():
+        home.drop(f"hr/{name}", data)
+    old = await home.serve(stop_at="quick")
+    for name in FILES:
+        await home.until_found("hr", "marzipan", name)
+    await old.stop()
+    await until_read(home, await home.serve(stop_at="quick", chunk_tokens=50), Rung.QUICK)
+    assert len(await answering(home)) == len(FILES)
+
+
+async def test_a_full_reading_is_never_replaced_by_a_quick_one(home: Home, first: TermEmbedder) -> None:
+    """Shows that a home told to stop at quick keeps the better readings that it has."""
+    await begin(home)
+    before = {row.id for row in await answering(home)}
+    serving = await home.serve(stop_at="quick", chunk_tokens=50)
+
+    async def is_read() -> bool:
+        rows = await home.rows(ReadingRow)
+        return sum(
+            row.generation == serving.generations.quick and row.state == "done" for row in rows
+        ) == len(FILES)
+
+    await home.until(is_read)
+    await serving.purge()
+    async with home.database.transaction() as session:
+        assert await plan(session, serving.generations) == 0
+    assert {row.id for row in await answering(home)} == before
+
+
+class CountingViewer:
+    """A PDF process that counts how often pages are looked at."""
+
+    def __init__(self, home: Home) -> None:
+        self.looks = 0
+        self._pdf = home.pdf
+
+    async def fetch(self, path: Path) -> bytes:
+        """Reads."""
+        return await self._pdf.fetch(path)
+
+    async def lay_out(self, path: Path, first: int, last: int) -> bytes:
+        """Looks."""
+        self.looks += 1
+        return await self._pdf.lay_out(path, first, last)
+
+
+async def test_another_embedder_looks_at_no_page_again(home: Home, first: TermEmbedder) -> None:
+    """Shows that the costly part of a full reading is done once a content, unless its files are damaged."""
+    viewer = CountingViewer(home)
+    await begin(home, layout=True, pdf=viewer)
+    assert viewer.looks == len(FILES)
+    home.embedder = TermEmbedder("second_embedder")
+    serving = await home.serve(layout=True, pdf=viewer)
+    await until_read(home, serving)
+    assert viewer.looks == len(FILES)
+    damaged, *_ = await answering(home)
+    await serving.stop()
+    chunks = home.files.root / damaged.id.hex[:2] / str(damaged.id) / "chunks.lines"
+    chunks.write_bytes(bytes(chunks.stat().st_size))
+    home.embedder = TermEmbedder("third_embedder")
+    await until_read(home, await home.serve(layout=True, pdf=viewer))
+    assert viewer.looks == len(FILES) + 1
+
+
+class Refusing:
+    """A PDF reader that cannot read anything any more."""
+
+    async def fetch(self, path: Path) -> bytes:
+        """Refuse."""
+        raise ReaderKilled("It needs more memory than the limit.")
+
+
+async def test_what_the_new_parser_cannot_read_keeps_its_old_reading(home: Home, first: TermEmbedder) -> None:
+    """Shows that a content which fails only now goes on answering, and that its reason is told."""
+    await begin(home)
+    serving = home.ingestion(chunk_tokens=50, pdf=Refusing())
+    await serving.start(home.inbox)
+
+    async def has_failed() -> bool:
+        rows = await home.rows(ReadingRow)
+        return sum(row.state == "failed" for row in rows) == len(FILES)
+
+    await home.until(has_failed, seconds=120)
+    async with home.database.transaction() as session:
+        assert await plan(session, serving.generations) == 0
+    await serving.purge()
+    assert await found(home) == set(FILES)
+    for document in (await home.documents("hr")).values():
+        assert (document.state, document.rung) == ("live", Rung.FULL)
+        assert "more memory" in (document.reason or "")
+
+
+async def test_what_is_new_is_read_before_what_is_only_read_again(home: Home, first: TermEmbedder) -> None:
+    """Shows that a drop during a re-reading of everything does not wait for all of it, on both rungs."""
+    await begin(home)
+    newer = home.ingestion(chunk_tokens=50)
+    async with home.database.transaction() as session:
+        assert await plan(session, newer.generations) == 0, "nobody has said that the home is read so"
+        await set_current_generations(session, newer.generations)
+        assert await plan(session, newer.generations) == len(FILES)
+    work = ReadingQueue(home.database, Leases(home.database, "test", 30), newer.generations)
+    fresh = pdf("Fresh\nSomething about apricots.")
+    await store(home, newer.generations, "fresh.pdf", fresh)
+    claim = await work.claim(Rung.QUICK)
+    assert claim is not None
+    assert home.blobs.path(claim.sha256).read_bytes() == fresh
+
+
+async def test_a_copy_of_what_is_read_again_hurries_it_where_nothing_answers(
+    home: Home, first: TermEmbedder
+) -> None:
+    """Shows that the same bytes in another channel are new there, and wait for nothing."""
+    await begin(home)
+    newer = home.ingestion(chunk_tokens=50)
+    async with home.database.transaction() as session:
+        await set_current_generations(session, newer.generations)
+        assert await plan(session, newer.generations) == len(FILES)
+    name, data = list(FILES.items())[-1]
+    await store(home, newer.generations, name, data, channel="it")
+    work = ReadingQueue(home.database, Leases(home.database, "test", 30), newer.generations)
+    claim = await work.claim(Rung.QUICK)
+    assert claim is not None
+    assert home.blobs.path(claim.sha256).read_bytes() == data
+
+
+async def store(home: Home, generations: Generations, file: str, data: bytes, channel: str = "hr") -> None:
+    """Take a file as a scan would, and plan it in these generations."""
+    await home.store(channel, file, data)
+    async with home.database.transaction() as session:
+        await plan(session, generations, [row.sha256 for row in await home.rows(ReadingRow)])
+
+
+async def test_of_two_processes_with_different_settings_the_later_one_decides(
+    home: Home, first: TermEmbedder
+) -> None:
+    """Shows that two of them do not undo each other's work for ever, and that both take what is new."""
+    await begin(home)
+    older = await home.serve()
+    later = await home.serve(chunk_tokens=50)
+    await until_read(home, later)
+    for _ in range(3):
+        for one in (older, later):
+            await one.purge()
+            async with home.database.transaction() as session:
+                assert await plan(session, one.generations) == 0
+    assert {row.generation for row in await answering(home)} == {later.generations.full}

@@ -1,0 +1,112 @@
+"""Which locations are taken for a folder, and what is said about the others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ingestion.sources import open_source
+from ingestion.sources.shares.address import read_address
+from ingestion.sources.shares.registry import open_share
+from ingestion.sources.shares.settings import ShareAccount, ShareSettings
+from storage.errors import SettingsError
+
+
+@pytest.mark.parametrize(
+    ("url", "location"),
+    [
+        ("s3://bucket", "s3://bucket"),
+        ("S3://bucket/a b/ü/", "s3://bucket/a b/ü"),
+        ("sftp://reader@nas.example.com:2222/srv/papers", "sftp://reader@nas.example.com:2222/srv/papers"),
+        ("smb://nas/share/hr", "smb://nas/share/hr"),
+        ("sftp://[::1]:2222/srv", "sftp://[::1]:2222/srv"),
+        ("webdavs://cloud.example.com/remote.php/dav/files/reader", None),
+    ],
+)
+def test_a_url_is_taken_in_one_spelling(url: str, location: str | None) -> None:
+    """Shows that two spellings of a folder are one folder, and that nothing is reached for."""
+    source = open_share(url, ShareSettings())
+    assert source.location == (location or url)
+    assert source.is_remote
+    source.close()
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "sftp://reader:hunter2@nas/srv",
+        "s3://AKIAX:hunter2@bucket/prefix",
+        "smb://DOMAIN;reader:hunter2@nas/share",
+        "webdavs://reader:hun/ter2@cloud/dav",
+        "webdavs://cloud/dav?token=hunter2",
+        "webdavs://cloud/dav#hunter2",
+        "abfs://container@account.example.com/x?sig=hunter2",
+    ],
+)
+def test_a_secret_in_a_url_is_refused_and_not_repeated(url: str) -> None:
+    """Shows that credentials cannot come from the folder map, and reach no log through the refusal."""
+    with pytest.raises(SettingsError) as refusal:
+        open_source(url)
+    for part in ("hunter2", "hun", "ter2", "AKIAX", "sig="):
+        assert part not in str(refusal.value)
+    assert "environment" in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "word"),
+    [
+        ("file:///etc", "path"),
+        ("memory://x", "do not know"),
+        ("simplecache::s3://bucket/x", "malformed"),
+        ("zip://x/y", "do not know"),
+        ("https://example.com/papers", "do not know"),
+        ("nonsense://host/x", "do not know"),
+        ("sftp://", "no server"),
+        ("sftp://host:notaport/x", "no server"),
+        ("sftp://host/a/../b", "plain path"),
+        ("s3://bucket//double", "plain path"),
+        ("smb://nas", "no share"),
+        ("sftp://ho\x00st/x", "malformed"),
+        ("gs://bucket/x", "further package"),
+    ],
+)
+def test_what_cannot_be_a_folder_is_refused_with_what_to_do(url: str, word: str) -> None:
+    """Shows that a mistake in a location ends in a sentence before anything is watched."""
+    with pytest.raises(SettingsError, match=word):
+        open_source(url)
+
+
+def test_a_password_is_never_sent_in_the_clear_over_a_network() -> None:
+    """Shows that webdav:// with an account is for this machine only."""
+    settings = ShareSettings(webdav_user="reader", webdav_password="hunter2")
+    with pytest.raises(SettingsError, match="webdavs"):
+        open_share("webdav://cloud.example.com/dav", settings)
+    open_share("webdav://127.0.0.1:8080/dav", settings).close()
+    open_share("webdav://cloud.example.com/dav", ShareSettings()).close()
+
+
+def test_a_server_of_its_own_account_uses_that_one_alone() -> None:
+    """Shows that several servers of one protocol are told apart by host and port."""
+    own: dict[str, Any] = {"nas:2222": ShareAccount(user="other", password="else")}
+    settings = ShareSettings(sftp_user="reader", sftp_password="hunter2", share_accounts=own)
+    assert settings.account(read_address("sftp://nas:2222/x")).user == "other"
+    assert settings.account(read_address("sftp://nas/x")).user == "reader"
+    assert settings.account(read_address("smb://nas/x/y")).user is None
+
+
+def test_accounts_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shows how accounts are written, and that printing the settings shows no secret."""
+    monkeypatch.setenv("FOOTNOTE_SHARE_ACCOUNTS", '{"nas": {"user": "reader", "password": "hunter2"}}')
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hunter2")
+    settings = ShareSettings()
+    assert settings.account(read_address("smb://nas/x")).user == "reader"
+    assert "hunter2" not in repr(settings)
+
+
+def test_a_path_is_a_folder_of_this_machine(tmp_path: Path) -> None:
+    """Shows that whatever is no URL is taken as a path, existing or not."""
+    source = open_source(str(tmp_path / "not there yet"))
+    assert not source.is_remote
+    assert "missing" in (source.scan().problem or "")

@@ -1,0 +1,308 @@
+"""What a scan sees in a folder, and what it passes over."""
+
+import ctypes
+import os
+import unicodedata
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from ingestion.errors import FileRefused
+from ingestion.sources import local
+from ingestion.sources.base import Scan
+from ingestion.sources.local import LocalSource, first_level, scan_file
+from ingestion.sources.scan_report import safe_name
+
+T = TypeVar("T")
+CAPABILITY_VERSION = 0x20080522
+OVERRIDES = 1 << 1 | 1 << 2
+"""CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH: what lets root read everything."""
+
+
+def scan(root: Path) -> Scan:
+    """One complete look at a folder."""
+    return LocalSource(str(root)).scan()
+
+
+def test_a_scan_sees_every_pdf_at_any_depth_whatever_the_case_of_its_ending(tmp_path: Path) -> None:
+    """Shows that files are found by their path inside the folder."""
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    for name in ("one.pdf", "TWO.PDF", "a/b/three.Pdf"):
+        (tmp_path / name).write_bytes(b"x")
+    seen = scan(tmp_path)
+    assert set(seen.files) == {"one.pdf", "TWO.PDF", "a/b/three.Pdf"}
+    assert seen.problem is None
+
+
+def test_a_look_at_one_file_sees_that_file_as_a_scan_does_and_no_other(tmp_path: Path) -> None:
+    """Shows that a single file costs one look, and that a link or a missing file is nothing."""
+    for name in ("one.pdf", "two.pdf"):
+        (tmp_path / name).write_bytes(b"x")
+    (tmp_path / "link.pdf").symlink_to("one.pdf")
+    assert scan_file(tmp_path, "one.pdf").files == {"one.pdf": scan(tmp_path).files["one.pdf"]}
+    assert scan_file(tmp_path, "link.pdf") == scan_file(tmp_path, "gone.pdf") == Scan()
+    assert scan_file(tmp_path / "one.pdf", "below.pdf").problem is not None
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "report.pdf.part",
+        "report.pdf.crdownload",
+        "~$report.pdf",
+        ".syncthing.report.pdf",
+        "~syncthing~report.pdf",
+        "._report.pdf",
+        ".DS_Store",
+        "report.docx",
+        "@eaDir/report.pdf",
+        "__MACOSX/report.pdf",
+        ".stversions/report.pdf",
+        "report.pdf.ocTransferId12345.part",
+        "report.pdf.filepart",
+        "report.pdf.syncthing.tmp",
+        ".~lock.report.pdf#",
+        ".report.pdf.Xa81bQ",
+        "report.pdf.3f9a1c.partial",
+        "report.pdf.download/report.pdf",
+        "#recycle/report.pdf",
+        "@Recycle/report.pdf",
+        "$RECYCLE.BIN/report.pdf",
+        ".Trash-1000/report.pdf",
+        "tmp.drivedownload/report.pdf",
+    ],
+)
+def test_temporary_and_foreign_files_are_passed_over(tmp_path: Path, name: str) -> None:
+    """Shows that unfinished copies and other programs' files are no documents."""
+    path = tmp_path / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"x")
+    assert scan(tmp_path).files == {}
+
+
+def test_links_pipes_and_folders_named_like_pdfs_are_passed_over(tmp_path: Path) -> None:
+    """Shows that nothing but a regular file is taken, so no link leads out of the folder."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "secret.pdf").write_bytes(b"x")
+    root = tmp_path / "root"
+    (root / "folder.pdf").mkdir(parents=True)
+    (root / "link.pdf").symlink_to(elsewhere / "secret.pdf")
+    (root / "linked").symlink_to(elsewhere)
+    os.mkfifo(root / "pipe.pdf")
+    assert scan(root).files == {}
+
+
+def test_a_name_that_is_not_utf8_is_shown_safely_and_can_be_opened(tmp_path: Path) -> None:
+    """Shows that an undecodable name neither stops the scan nor reaches SQL as it is."""
+    raw = os.fsencode(tmp_path) + b"/caf\xe9\n.pdf"
+    with open(raw, "wb") as file:
+        file.write(b"x")
+    (seen,) = scan(tmp_path).files.values()
+    assert seen.file == "caf\\xe9\\u{a}.pdf"
+    assert tmp_path.joinpath(*seen.parts).read_bytes() == b"x"
+
+
+def test_two_different_names_never_come_out_the_same() -> None:
+    """Shows that escaping cannot make one document of two files."""
+    names = [
+        "a\udce9.pdf",
+        "a\\xe9.pdf",
+        "a\\\\xe9.pdf",
+        "a\u202ex.pdf",
+        "a\\u{202e}x.pdf",
+        "a\u200bx.pdf",
+        "ax.pdf",
+    ]
+    assert len({safe_name((name,)) for name in names}) == len(names)
+
+
+def test_ordinary_names_in_any_script_stay_as_they_are() -> None:
+    """Shows that only what cannot be shown is escaped."""
+    for name in ("Prüfanweisung 7.pdf", "手順書.pdf", "a b (1).pdf"):
+        assert safe_name(("x", name)) == f"x/{name}"
+
+
+def test_a_missing_root_is_a_problem_and_not_an_empty_folder(tmp_path: Path) -> None:
+    """Shows that an outage is told from a folder whose files were taken away."""
+    seen = scan(tmp_path / "gone")
+    assert seen.is_gone
+    assert "missing" in (seen.problem or "")
+
+
+def test_the_first_level_tells_folders_from_loose_pdfs(tmp_path: Path) -> None:
+    """Shows what becomes a channel of an inbox, and what is nobody's."""
+    for name in ("hr", ".hidden", "@eaDir"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "loose.pdf").write_bytes(b"x")
+    (tmp_path / "linked").symlink_to(tmp_path / "hr")
+    assert first_level(tmp_path) == (["hr"], ["loose.pdf"])
+
+
+ODD_NAMES = [
+    b"plain.pdf",
+    b"two  spaces.pdf",
+    b" leading and trailing .pdf",
+    b"new\nline.pdf",
+    b"tab\there.pdf",
+    b"caf\xe9.pdf",
+    "caf\u00e9.pdf".encode(),
+    "cafe\u0301.pdf".encode(),
+    "right\u202efdp.pdf".encode(),
+    "zero\u200bwidth.pdf".encode(),
+    b"back\\slash.pdf",
+    b"-rf.pdf",
+    b"%2e%2e%2fup.pdf",
+    "手順書 😀.pdf".encode(),
+]
+
+
+def test_the_corpus_of_odd_names_is_seen_one_by_one_and_shown_safely(tmp_path: Path) -> None:
+    """Shows that each of 14 odd names is one document whose name can be stored, shown and opened."""
+    for number, name in enumerate(ODD_NAMES):
+        with open(os.fsencode(tmp_path) + b"/" + name, "wb") as file:
+            file.write(b"%d" % number)
+    seen = scan(tmp_path).files
+    assert len(seen) == len(ODD_NAMES)
+    for file, one in seen.items():
+        file.encode()
+        assert not {unicodedata.category(letter) for letter in file} & {"Cc", "Cf", "Cs", "Zl", "Zp"}
+        number = int(tmp_path.joinpath(*one.parts).read_bytes())
+        assert os.fsencode(one.parts[0]) == ODD_NAMES[number]
+
+
+def test_names_that_look_the_same_are_both_kept_and_reported(tmp_path: Path) -> None:
+    """Shows that letters composed in two ways, and upper and lower case, make two documents and a remark."""
+    for name in ("caf\u00e9.pdf", "cafe\u0301.pdf", "Plan.pdf", "plan.pdf", "other.pdf"):
+        (tmp_path / name).write_bytes(b"x")
+    seen = scan(tmp_path)
+    assert len(seen.files) == 5
+    assert len([remark for remark in seen.remarks if "look the same" in remark]) == 2
+
+
+def test_a_file_with_a_second_name_elsewhere_is_taken_with_a_warning(tmp_path: Path) -> None:
+    """Shows that a hard link is told to the admins: somebody else may write through it."""
+    root = tmp_path / "root"
+    root.mkdir()
+    (tmp_path / "elsewhere.pdf").write_bytes(b"x")
+    (root / "linked.pdf").hardlink_to(tmp_path / "elsewhere.pdf")
+    seen = scan(root)
+    assert set(seen.files) == {"linked.pdf"}
+    assert any("linked.pdf" in remark and "hard link" in remark for remark in seen.remarks)
+
+
+def test_one_folder_that_may_not_be_listed_hides_no_file_beside_it(tmp_path: Path) -> None:
+    """Shows that the others are seen all the same, and that the scan says it is not complete."""
+    for name in ("open", "locked"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.pdf").write_bytes(b"x")
+    (tmp_path / "locked").chmod(0)
+    try:
+        seen = as_user(lambda: scan(tmp_path))
+    finally:
+        (tmp_path / "locked").chmod(0o755)
+    assert set(seen.files) == {"open/a.pdf"}
+    assert "cannot be listed" in (seen.problem or "")
+    assert scan(tmp_path).problem is None
+
+
+def test_a_file_that_may_not_be_read_is_refused_alone_until_it_may(tmp_path: Path) -> None:
+    """Shows that rights taken and given back change the look, so that the file is tried again."""
+    path = tmp_path / "a.pdf"
+    path.write_bytes(b"x")
+    path.chmod(0)
+    before = scan(tmp_path).files["a.pdf"]
+    with pytest.raises(FileRefused, match="permission"):
+        as_user(lambda: LocalSource(str(tmp_path)).copy(before, tmp_path / "copy", 100))
+    path.chmod(0o644)
+    assert scan(tmp_path).files["a.pdf"].stat != before.stat
+
+
+def test_a_file_that_may_be_read_again_is_copied_and_looks_as_it_is_from_then_on(tmp_path: Path) -> None:
+    """Shows that it is tried again whatever its look says, as on shares with rights of their own."""
+    path, source = tmp_path / "a.pdf", LocalSource(str(tmp_path))
+    path.write_bytes(b"x")
+    path.chmod(0)
+    plain = source.scan().files["a.pdf"]
+    with pytest.raises(FileRefused, match="permission"):
+        as_user(lambda: source.copy(plain, tmp_path / "copy", 100))
+    path.chmod(0o644)
+    again = source.scan().files["a.pdf"]
+    assert (plain.stat.tag, bool(again.stat.tag)) == ("", True)
+    source.copy(again, tmp_path / "copy", 100)
+    assert (tmp_path / "copy").read_bytes() == b"x"
+    assert source.scan().files["a.pdf"].stat.tag == ""
+
+
+def test_a_disk_that_leaves_an_empty_folder_behind_is_a_problem(tmp_path: Path) -> None:
+    """Shows that what lay on a disk connected inside the folder is not gone because the disk is."""
+    (tmp_path / "a.pdf").write_bytes(b"x")
+    (tmp_path / "disk").mkdir()
+    devices: dict[tuple[str, ...], int] = {}
+    assert local.scan(tmp_path, devices, lambda: None).problem is None
+    devices[("disk",)] += 1  # as it was while another device lay on it
+    assert "connect it again" in (local.scan(tmp_path, devices, lambda: None).problem or "")
+    assert "connect it again" in (local.scan(tmp_path, devices, lambda: None).problem or "")
+
+
+def test_a_scan_of_unchanged_files_opens_none_of_them(tmp_path: Path) -> None:
+    """Shows that looking costs no read: the access times of the files stay as they were."""
+    for number in range(200):
+        path = tmp_path / f"{number % 10}" / f"{number}.pdf"
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(b"x")
+        path.chmod(0)
+    assert len(as_user(lambda: scan(tmp_path)).files) == 200  # nobody could have opened one
+
+
+def test_the_parts_that_cannot_be_listed_are_named_apart_from_the_sentence(tmp_path: Path) -> None:
+    """Shows that an admin is told where to look, however odd the name, and that the rest is seen."""
+    (tmp_path / "a.pdf").write_bytes(b"x")
+    for name in ("wages", "odd\nname"):
+        (tmp_path / name).mkdir(mode=0)
+    seen = as_user(lambda: scan(tmp_path))
+    assert (seen.problem, seen.is_gone, set(seen.files)) == (
+        "A part of the folder cannot be listed: Permission denied.",
+        False,
+        {"a.pdf"},
+    )
+    assert seen.problem_text == f'{seen.problem} See "{safe_name(("odd" + chr(10) + "name",))}", "wages".'
+
+
+def as_user(job: Callable[[], T]) -> T:
+    """Do something without root's right to read what its owner may not."""
+    if os.geteuid() != 0:
+        return job()
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(_without_override, job).result()
+
+
+def _without_override(job: Callable[[], T]) -> T:
+    """Give up two capabilities of root in this thread only; the thread ends afterwards."""
+    libc = ctypes.CDLL(None)
+    header, sets = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION, 0), (ctypes.c_uint32 * 6)()
+    assert libc.capget(header, sets) == 0
+    sets[0] &= ~OVERRIDES
+    assert libc.capset(header, sets) == 0
+    return job()
+
+
+def test_a_file_that_cannot_be_looked_at_hides_no_folder_beside_it(tmp_path: Path) -> None:
+    """Shows that a path which is too long for the kernel is a problem, and keeps nothing else unseen."""
+    folder, length = os.open(tmp_path, os.O_RDONLY), len(str(tmp_path))
+    while length < 3900:
+        name = "d" * min(200, 3900 - length)
+        os.mkdir(name, dir_fd=folder)
+        above, folder = folder, os.open(name, os.O_RDONLY, dir_fd=folder)
+        os.close(above)
+        length += 1 + len(name)
+    os.mkdir("b", dir_fd=folder)
+    for name in ("n" * 250 + ".pdf", "b/a.pdf"):
+        os.close(os.open(name, os.O_CREAT | os.O_WRONLY, dir_fd=folder))
+    os.close(folder)
+    seen = LocalSource(str(tmp_path)).scan()
+    assert [file.rpartition("/d")[2].partition("/")[2] for file in seen.files] == ["b/a.pdf"]
+    assert "looked at" in (seen.problem or "")

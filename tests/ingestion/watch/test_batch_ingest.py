@@ -1,0 +1,132 @@
+"""``footnote ingest``: one folder or file, once, with progress, beside whatever else runs."""
+
+import re
+from pathlib import Path
+
+import pytest
+from harness.ingestion_home import Home
+from samples.paper import pdf
+
+from storage.documents.progress import Progress
+from storage.errors import BlobsUnavailable, SettingsError
+from storage.models import Rung
+from storage.sql.tables import ReadingRow
+
+LEAVE = pdf("Leave\nEmployees get twenty five days of marzipan leave a year.")
+TRAVEL = pdf("Travel\nTickets are booked by the zeppelin desk.", "Hotels\nA room costs ninety ducats.")
+
+
+def put(folder: Path, **files: bytes) -> Path:
+    """A folder with these PDFs."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, data in files.items():
+        (folder / f"{name}.pdf").write_bytes(data)
+    return folder
+
+
+async def test_a_folder_is_ingested_until_it_answers_and_progress_is_told(home: Home, tmp_path: Path) -> None:
+    """Shows the numbers a person watches, from nothing to everything."""
+    told: list[Progress] = []
+    docs = put(tmp_path / "docs", leave=LEAVE, travel=TRAVEL)
+    result = await home.ingestion().ingest(docs, await home.channel("hr"), Rung.QUICK, told.append)
+    assert (result.files, result.live, result.pages, result.quarantined) == (2, 2, 3, ())
+    first, last = told[0], told[-1]
+    assert (first.files, first.quick.files_done, first.quick.seconds_left) == (2, 0, None)
+    assert (last.quick.files_done, last.quick.pages_done, last.quick.seconds_left) == (2, 3, 0.0)
+    assert (last.waiting, last.pages, last.has_reached(Rung.QUICK)) == (0, 3, True)
+    assert set(await home.find("hr", "zeppelin")) == {"travel.pdf"}
+    assert {row.rung for row in await home.rows(ReadingRow)} == {"quick", "full"}
+
+
+async def test_waiting_for_full_waits_for_vectors(home: Home, tmp_path: Path) -> None:
+    """Shows that a single run climbs as far as it is asked to."""
+    await home.ingest(put(tmp_path / "docs", leave=LEAVE), "hr", Rung.FULL)
+    assert (await home.documents("hr"))["leave.pdf"].rung is Rung.FULL
+
+
+async def test_a_second_run_adds_and_replaces_and_never_deletes(home: Home, tmp_path: Path) -> None:
+    """Shows that a file which is gone from an unwatched folder goes on answering."""
+    docs = put(tmp_path / "docs", leave=LEAVE, travel=TRAVEL)
+    await home.ingest(docs, "hr")
+    (docs / "travel.pdf").unlink()
+    put(docs, leave=pdf("Leave\nThirty days of nougat."), third=pdf("Third\nA word about halva."))
+    result = await home.ingest(docs, "hr")
+    assert result.files == 2
+    assert set(await home.find("hr", "zeppelin")) == {"travel.pdf"}
+    assert set(await home.find("hr", "nougat")) == {"leave.pdf"}
+    assert set(await home.find("hr", "halva")) == {"third.pdf"}
+    assert await home.find("hr", "marzipan") == {}
+
+
+async def test_a_run_with_nothing_new_reads_nothing(home: Home, tmp_path: Path) -> None:
+    """Shows that an unchanged folder is done at once."""
+    docs = put(tmp_path / "docs", leave=LEAVE)
+    await home.ingest(docs, "hr")
+    (before,) = (row for row in await home.rows(ReadingRow) if row.rung == "quick")
+    result = await home.ingest(docs, "hr")
+    assert (result.files, result.live) == (1, 1)
+    (after,) = (row for row in await home.rows(ReadingRow) if row.rung == "quick")
+    assert (after.fence, after.done_at) == (before.fence, before.done_at)
+
+
+async def test_a_single_file_is_taken_without_its_neighbours(home: Home, tmp_path: Path) -> None:
+    """Shows that a file is a path of its own, and that its folder can follow later."""
+    docs = put(tmp_path / "docs", leave=LEAVE, travel=TRAVEL)
+    assert (await home.ingest(docs / "leave.pdf", "hr")).files == 1
+    assert set(await home.documents("hr")) == {"leave.pdf"}
+    assert (await home.ingest(docs, "hr")).files == 2
+    assert set(await home.documents("hr")) == {"leave.pdf", "travel.pdf"}
+
+
+@pytest.mark.parametrize("name", ["hostname", "notes.txt", "._leave.pdf"])
+async def test_a_file_that_is_no_pdf_by_name_is_refused_by_name(
+    home: Home, tmp_path: Path, name: str
+) -> None:
+    """Shows that a mistaken path ends with a sentence, not with nothing ingested."""
+    (tmp_path / name).write_bytes(LEAVE)
+    with pytest.raises(SettingsError, match=f"^{re.escape(name)} is "):
+        await home.ingest(tmp_path / name, "hr")
+
+
+async def test_an_empty_folder_is_no_files(home: Home, tmp_path: Path) -> None:
+    """Shows that a folder may hold nothing yet."""
+    assert (await home.ingest(put(tmp_path / "docs"), "hr")).files == 0
+
+
+async def test_what_cannot_be_read_is_in_the_result_with_its_sentence(home: Home, tmp_path: Path) -> None:
+    """Shows that one bad file ends as a line of the report, not as an error."""
+    docs = put(tmp_path / "docs", leave=LEAVE, page=b"<html></html>" * 50)
+    result = await home.ingest(docs, "hr", rest_seconds=1)
+    assert (result.files, result.live) == (2, 1)
+    ((file, reason),) = result.quarantined
+    assert file == "page.pdf"
+    assert reason
+
+
+async def test_each_first_level_folder_of_a_root_is_a_channel_and_loose_pdfs_are_named(
+    home: Home, tmp_path: Path
+) -> None:
+    """Shows how a whole tree goes in, channel by channel and apart from each other."""
+    put(tmp_path / "root" / "hr", leave=LEAVE)
+    put(tmp_path / "root" / "travel", travel=TRAVEL)
+    put(tmp_path / "root", loose=LEAVE)
+    result = await home.ingestion().ingest_root(tmp_path / "root", Rung.QUICK, lambda progress: None)
+    assert (result.files, result.live, result.skipped) == (2, 2, ("loose.pdf",))
+    assert set(await home.documents("hr")) == {"leave.pdf"}
+    assert set(await home.documents("travel")) == {"travel.pdf"}
+
+
+async def test_a_folder_that_cannot_be_listed_is_said(home: Home, tmp_path: Path) -> None:
+    """Shows that nothing is reported as done that was not seen."""
+    with pytest.raises(BlobsUnavailable, match="missing"):
+        await home.ingest(tmp_path / "nowhere", "hr")
+
+
+async def test_a_run_beside_a_serving_ingestion_shares_the_work(home: Home, tmp_path: Path) -> None:
+    """Shows that two programs on one home finish together, each piece done once."""
+    await home.serve()
+    docs = put(tmp_path / "docs", **{f"f{n}": pdf(f"Page\nThe word is marzipan{n}.") for n in range(6)})
+    result = await home.ingest(docs, "hr", Rung.FULL)
+    assert (result.files, result.live) == (6, 6)
+    assert len(home.index.sealed) == len(set(home.index.sealed))
+    assert all(row.attempts <= 1 for row in await home.rows(ReadingRow))

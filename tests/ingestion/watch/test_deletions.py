@@ -1,0 +1,362 @@
+"""When documents go: asked about or not, approved, undone, and never because a disk was away."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from harness.ingestion_home import Home
+from samples.paper import pdf
+
+from ingestion.settings import IngestionSettings
+from ingestion.sources.base import FileStat, Scan, ScannedFile
+from ingestion.sources.local import LocalSource
+from ingestion.watch.deletions import AWAY_SECONDS, DeletionPolicy
+from ingestion.watch.intake import Intake
+from ingestion.watch.known_files import KnownFolder
+from ingestion.watch.watched_folder import PlaceWatch, WatchedFolder
+from storage.documents.arrivals import Arrivals
+from storage.documents.identity import Arrival
+from storage.folders.folder_leases import FolderLeases
+from storage.folders.folders import Folder, Folders
+from storage.sql.tables import DocumentRow, FolderRow, NoticeRow, ReadingRow
+
+
+async def watched(home: Home, files: int = 4, folder: str = "hr") -> Folders:
+    """A served folder whose files 0.pdf, 1.pdf, ... all answer."""
+    await home.serve(stop_at="quick")
+    for number in range(files):
+        home.drop(f"{folder}/{number}.pdf", pdf(f"Rule\nThe rule has number {number}."))
+
+    async def are_found() -> bool:
+        return len(await home.find(folder, "rule")) == files
+
+    await home.until(are_found)
+    return Folders(home.database)
+
+
+def take_away(home: Home, *numbers: int) -> dict[Path, bytes]:
+    """Delete files; returns what puts them back."""
+    gone = {path: path.read_bytes() for path in (home.inbox / "hr" / f"{one}.pdf" for one in numbers)}
+    for path in gone:
+        path.unlink()
+    return gone
+
+
+async def until_asked(home: Home, files: set[str]) -> int:
+    """Wait until exactly these files wait for a word; returns the folder's id."""
+    found: list[int] = []
+
+    async def is_asked() -> bool:
+        status = [one for one in await Folders(home.database).status() if one.asked]
+        found[:] = [one.id for one in status if {file for _, file in one.asked} == files]
+        return bool(found)
+
+    await home.until(is_asked)
+    return found[0]
+
+
+async def until_live(home: Home, files: set[str]) -> None:
+    """Wait until exactly these files answer."""
+
+    async def is_so() -> bool:
+        return set(await home.find("hr", "rule")) == files
+
+    await home.until(is_so)
+
+
+async def test_what_an_admin_approves_is_deleted_and_nothing_else(home: Home) -> None:
+    """Shows that a word counts for exactly the files it was asked about."""
+    folders = await watched(home)
+    take_away(home, 0, 1, 2)
+    folder = await until_asked(home, {"0.pdf", "1.pdf", "2.pdf"})
+    assert set(await home.find("hr", "rule")) == {"0.pdf", "1.pdf", "2.pdf", "3.pdf"}
+    assert await folders.approve(folder) == 3
+    await until_live(home, {"3.pdf"})
+
+    async def is_well() -> bool:
+        (row,) = await home.rows(FolderRow)
+        return row.problem is None and not row.asked and not row.approved
+
+    await home.until(is_well)
+
+
+async def test_a_file_that_came_back_leaves_the_question_and_stays(home: Home) -> None:
+    """Shows that approval means what is still missing then."""
+    folders = await watched(home)
+    gone = take_away(home, 0, 1, 2)
+    await until_asked(home, {"0.pdf", "1.pdf", "2.pdf"})
+    path = home.inbox / "hr" / "0.pdf"
+    path.write_bytes(gone[path])
+    folder = await until_asked(home, {"1.pdf", "2.pdf"})
+    await folders.approve(folder)
+    await until_live(home, {"0.pdf", "3.pdf"})
+
+
+async def test_a_further_disappearance_is_asked_anew(home: Home) -> None:
+    """Shows that an old word never covers a new loss."""
+    folders = await watched(home, 5)
+    take_away(home, 0, 1, 2)
+    folder = await until_asked(home, {"0.pdf", "1.pdf", "2.pdf"})
+    await folders.approve(folder)
+    await until_live(home, {"3.pdf", "4.pdf"})
+    take_away(home, 3, 4)
+    await until_asked(home, {"3.pdf", "4.pdf"})
+    assert set(await home.find("hr", "rule")) == {"3.pdf", "4.pdf"}
+
+
+async def test_a_question_survives_a_restart_and_an_outage(home: Home) -> None:
+    """Shows that a word given while nobody watched, or while the disk is away, waits for a healthy look."""
+    folders = await watched(home)
+    take_away(home, 0, 1, 2)
+    folder = await until_asked(home, {"0.pdf", "1.pdf", "2.pdf"})
+    await home.ingestions[0].stop()
+    root = home.inbox / "hr"
+    root.rename(home.path / "away")
+    await folders.approve(folder)
+    await home.serve(stop_at="quick")
+
+    async def is_outage() -> bool:
+        (row,) = await home.rows(FolderRow)
+        return "missing" in (row.problem or "")
+
+    await home.until(is_outage)
+    await asyncio.sleep(1)
+    assert len(await home.find("hr", "rule")) == 4
+    (home.path / "away").rename(root)
+    await until_live(home, {"3.pdf"})
+
+
+async def test_the_share_is_one_of_the_channel_not_of_the_folder(home: Home, tmp_path: Path) -> None:
+    """Shows that two of three files of a small folder may go when the channel has many more."""
+    small = tmp_path / "small"
+    small.mkdir()
+    for number in range(3):
+        (small / f"small-{number}.pdf").write_bytes(pdf(f"Rule\nThe small rule has number {number}."))
+    home.path.mkdir(exist_ok=True)
+    (home.path / "folders.toml").write_text(f'[[folder]]\nlocation = "{small}"\nchannel = "hr"\n')
+    await home.ingestion(stop_at="quick").start(home.inbox, home.path / "folders.toml")
+    for number in range(4):
+        home.drop(f"hr/{number}.pdf", pdf(f"Rule\nThe rule has number {number}."))
+
+    async def are_found() -> bool:
+        return len(await home.find("hr", "rule")) == 7
+
+    await home.until(are_found)
+    for number in range(2):
+        (small / f"small-{number}.pdf").unlink()
+    await until_live(home, {"small-2.pdf", *(f"{number}.pdf" for number in range(4))})
+
+
+async def test_a_deleted_document_is_listed_with_its_bytes_and_comes_back_unread(home: Home) -> None:
+    """Shows the undo: put the file back within the grace, under any name."""
+    folders = await watched(home)
+    gone = take_away(home, 0)
+    await until_live(home, {"1.pdf", "2.pdf", "3.pdf"})
+    channel = (await home.channel("hr")).id
+    (deleted,) = await folders.deleted(channel)
+    assert (deleted.file, deleted.location) == ("0.pdf", str(home.inbox / "hr"))
+    (data,) = gone.values()
+    assert home.blobs.path(deleted.sha256).read_bytes() == data
+    home.drop("hr/again.pdf", data)
+    await until_live(home, {"again.pdf", "1.pdf", "2.pdf", "3.pdf"})
+    assert (await home.until_found("hr", "rule", "again.pdf")).document_id == deleted.id
+    assert await folders.deleted(channel) == []
+    assert len(await home.rows(ReadingRow)) == 4
+
+
+class PartlyUnreadable(LocalSource):
+    """A folder of which a part cannot be listed: what lies in ``locked/`` is not seen."""
+
+    is_locked = False
+
+    def scan(self) -> Scan:
+        """See the rest."""
+        seen = super().scan()
+        if not self.is_locked:
+            return seen
+        rest = {file: one for file, one in seen.files.items() if not file.startswith("locked/")}
+        return Scan(rest, "A part of the folder cannot be listed: Permission denied.")
+
+
+async def test_an_unreadable_subfolder_stops_deletions_and_no_arrivals(home: Home, tmp_path: Path) -> None:
+    """Shows that an incomplete look never decides that a file is gone, and hides no new one."""
+    (tmp_path / "locked").mkdir()
+    for name in ("0.pdf", "locked/1.pdf", "2.pdf"):
+        (tmp_path / name).write_bytes(pdf(f"Rule\nThe rule is {name}."))
+    folders, channel = Folders(home.database), await home.channel("hr")
+    folder = await folders.ensure(channel.id, str(tmp_path), watched=True, origin="map")
+    source = PartlyUnreadable(str(tmp_path), 10)
+    generations = home.ingestion(stop_at="quick").generations
+    watch = PlaceWatch(
+        source, Intake(Arrivals(home.database, generations), home.blobs, 10**8), IngestionSettings()
+    )
+    watch.feed([WatchedFolder(folder, folders, 0.5, away_seconds=0)])
+    await home.until(lambda: _has_looked(watch, folders, folder, 3))
+    source.is_locked = True
+    (tmp_path / "0.pdf").unlink()
+    (tmp_path / "3.pdf").write_bytes(pdf("Rule\nThe rule is 3."))
+    await home.until(lambda: _has_looked(watch, folders, folder, 4))
+    assert "cannot be listed" in ((await folders.status())[0].problem or "")
+    source.is_locked = False
+    await home.until(lambda: _has_looked(watch, folders, folder, 3))
+    assert set(await folders.documents(folder.id)) == {"locked/1.pdf", "2.pdf", "3.pdf"}
+    assert (await folders.status())[0].problem is None
+
+
+async def _has_looked(watch: PlaceWatch, folders: Folders, folder: Folder, documents: int) -> bool:
+    await watch.tick()
+    return len(await folders.documents(folder.id)) == documents
+
+
+class Clock:
+    """Seconds that pass when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def scan_of(*files: str) -> Scan:
+    """A complete look that saw these files."""
+    return Scan({file: ScannedFile(file, (file,), FileStat(1, 0, 0, 0)) for file in files})
+
+
+@pytest.fixture
+async def folder(home: Home) -> Folder:
+    """A folder of ten documents, known to SQL alone."""
+    channel = await home.channel("hr")
+    made = await Folders(home.database).ensure(channel.id, "/srv/hr", watched=True, origin="map")
+    async with home.database.transaction() as session:
+        session.add_all(
+            DocumentRow(channel_id=channel.id, folder_id=made.id, file=f"{number}.pdf", look=None)
+            for number in range(10)
+        )
+    return made
+
+
+async def judge(vanishing: DeletionPolicy, known: KnownFolder, *files: int) -> str | None:
+    """One complete look that saw these files."""
+    await known.load()
+    return await vanishing.judge(scan_of(*(f"{number}.pdf" for number in files)), ())
+
+
+async def test_a_disappearance_that_goes_on_is_judged_when_it_is_over(home: Home, folder: Folder) -> None:
+    """Shows that a folder that empties file by file is one large loss, not many small ones."""
+    folders, clock = Folders(home.database), Clock()
+    known = KnownFolder(folder, folders)
+    vanishing = DeletionPolicy(known, folders, 0.5, clock, away_seconds=0)
+    for left in range(9, 2, -1):
+        assert await judge(vanishing, known, *range(left)) is None
+        clock.now += 1
+    assert "7 of 10" in (await judge(vanishing, known, *range(3)) or "")
+    assert not [row for row in await home.rows(DocumentRow) if row.state == "deleted"]
+
+
+async def test_a_name_that_is_empty_for_a_moment_loses_no_document(home: Home, folder: Folder) -> None:
+    """Shows that quick looks delete nothing while a program saves, and that a longer absence counts."""
+    folders, clock = Folders(home.database), Clock()
+    known = KnownFolder(folder, folders)
+    vanishing = DeletionPolicy(known, folders, 0.5, clock, away_seconds=1)
+    for seconds in (0.0, 0.4, 0.4):
+        clock.now += seconds
+        await judge(vanishing, known, *range(9))
+    assert not [row for row in await home.rows(DocumentRow) if row.state == "deleted"]
+    clock.now += 0.4
+    await judge(vanishing, known, *range(9))
+    assert [row.file for row in await home.rows(DocumentRow) if row.state == "deleted"] == ["9.pdf"]
+
+
+async def test_a_disappearance_without_end_is_judged_all_the_same(home: Home, folder: Folder) -> None:
+    """Shows that a folder where something goes at every look does not keep everything for ever."""
+    folders, clock = Folders(home.database), Clock()
+    known = KnownFolder(folder, folders)
+    vanishing = DeletionPolicy(known, folders, 0.5, clock, away_seconds=0)
+    await judge(vanishing, known, *range(9))
+    clock.now += AWAY_SECONDS + 1
+    await judge(vanishing, known, *range(8))
+    assert len([row for row in await home.rows(DocumentRow) if row.state == "deleted"]) == 1
+
+
+async def test_a_document_that_moved_meanwhile_is_not_deleted(home: Home, folder: Folder) -> None:
+    """Shows that a deletion names the file it means, and is void when SQL knows better."""
+    folders = Folders(home.database)
+    known = await folders.documents(folder.id)
+    gone = {known["0.pdf"].id: "0.pdf", known["1.pdf"].id: "other.pdf"}
+    assert await folders.delete(folder.id, gone) == [known["0.pdf"].id]
+
+
+async def test_a_slow_loss_without_end_is_asked_about_before_more_than_the_share_is_gone(
+    home: Home, folder: Folder
+) -> None:
+    """Shows that a mirror which empties the folder for minutes takes no more than may go without a word."""
+    folders, clock = Folders(home.database), Clock()
+    known = KnownFolder(folder, folders)
+    vanishing = DeletionPolicy(known, folders, 0.5, clock, away_seconds=0)
+    told = []
+    for left in range(9, 1, -1):
+        told.append(await judge(vanishing, known, *range(left)))
+        clock.now += AWAY_SECONDS
+    assert len([row for row in await home.rows(DocumentRow) if row.state == "deleted"]) == 5
+    assert "2 of 5" in (told[-1] or "")
+
+
+async def test_a_word_about_files_that_came_back_is_used_up_though_nobody_looked_then(
+    home: Home, folder: Folder
+) -> None:
+    """Shows that an approval does not outlive a restart when there was nothing left to delete."""
+    folders = Folders(home.database)
+    known = KnownFolder(folder, folders)
+    lost = {
+        row.id for row in (await folders.documents(folder.id)).values() if row.file in "1.pdf 2.pdf 3.pdf"
+    }
+    await folders.report(folder.id, "3 files vanished", lost)
+    assert await folders.approve(folder.id) == 3
+    vanishing = DeletionPolicy(known, folders, 0.2, away_seconds=0)
+    assert await judge(vanishing, known, *range(10)) is None
+    for _ in range(2):
+        problem = await judge(vanishing, known, 0, *range(4, 10))
+    assert "3 of 10" in (problem or "")
+
+
+async def test_a_question_stays_open_through_a_restart_and_nobody_is_told_twice(home: Home) -> None:
+    """Shows that the first look of a new process does not take a question for answered."""
+    await watched(home)
+    take_away(home, 0, 1, 2)
+    await until_asked(home, {"0.pdf", "1.pdf", "2.pdf"})
+    await home.ingestions[0].stop()
+    (before,) = await home.rows(FolderRow)
+    watch = WatchedFolder(
+        (await Folders(home.database).watched())[0], Folders(home.database), 0.5, away_seconds=0
+    )
+    source = LocalSource(before.location)
+    for scan in (Scan(problem="The disk is away."), source.scan(), source.scan(), source.scan()):
+        await watch.finish_scan(scan, ())
+        (row,) = await home.rows(FolderRow)
+        assert row.asked == before.asked
+    assert row.problem == before.problem
+    told = [one.text for one in await home.rows(NoticeRow) if one.kind == "folder"]
+    assert told == [before.problem, "The disk is away.", before.problem]
+
+
+async def test_who_was_halted_deletes_and_stores_nothing_in_a_place_that_another_scans(
+    home: Home, tmp_path: Path
+) -> None:
+    """Shows that an old look at a folder changes nothing once its lease is another's."""
+    channel = await home.channel("hr")
+    halted = Folders(home.database, "halted")
+    folder = await halted.ensure(channel.id, str(tmp_path), watched=True, origin="map")
+    async with home.database.transaction() as session:
+        session.add(DocumentRow(channel_id=channel.id, folder_id=folder.id, file="0.pdf", look=None))
+    gone = {one.id: one.file for one in (await halted.documents(folder.id)).values()}
+    assert await FolderLeases(home.database, "another", 60).take(folder.location)
+    assert await halted.delete(folder.id, gone) == []
+    arrivals = Arrivals(home.database, home.ingestion(stop_at="quick").generations)
+    temporary = home.blobs.new_temporary()
+    temporary.write_bytes(b"old")
+    arrival = Arrival("0.pdf", {}, "0" * 64, 3, lambda: home.blobs.adopt(temporary, "0" * 64))
+    assert await arrivals.store(folder, [arrival], None, owner="halted") == []
+    assert await Folders(home.database, "another").delete(folder.id, gone) == list(gone)

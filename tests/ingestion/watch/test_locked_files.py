@@ -1,0 +1,157 @@
+"""Locked files in watched folders: they answer once their folder has the password, and nothing tells it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from pathlib import Path
+
+import pytest
+from harness.ingestion_home import Home
+from samples.locks import lock
+from samples.paper import pdf
+
+from ingestion.app import Ingestion
+from storage.folders.passwords import FolderPasswords
+from storage.models import Rung
+from storage.pdf.pdf_process import PdfProcess
+from storage.settings import StorageSettings
+from storage.sql.tables import ReadingRow
+
+SECRET, OTHER = "marmalade-4711", "quince-0815"
+LEAVE = lock(pdf("Leave\nEmployees get twenty five days of marzipan leave a year."), SECRET)
+TRAVEL = lock(pdf("Travel\nTickets are booked by the zeppelin desk."), OTHER)
+
+
+def entry(location: Path, channel: str, *references: str) -> str:
+    """One folder of a map."""
+    return f'[[folder]]\nlocation = "{location}"\nchannel = "{channel}"\npasswords = {list(references)}\n'
+
+
+async def serve(home: Home, text: str) -> Ingestion:
+    """Watch what this map says, reading quickly only."""
+    home.path.mkdir(exist_ok=True)
+    path = home.path / "folders.toml"
+    path.write_text(text)
+    started = home.ingestion(stop_at="quick")
+    await started.start(home.inbox, path)
+    return started
+
+
+def share(folder: Path, **files: bytes) -> Path:
+    """A folder with these files, to be mapped."""
+    folder.mkdir()
+    for name, data in files.items():
+        (folder / f"{name}.pdf").write_bytes(data)
+    return folder
+
+
+async def until_quarantined(home: Home, channel: str, file: str, words: str) -> None:
+    """Wait until a file is given up for a reason with these words in it."""
+
+    async def is_quarantined() -> bool:
+        found = (await home.documents(channel)).get(file)
+        return found is not None and found.state == "quarantined" and words in (found.reason or "")
+
+    await home.until(is_quarantined)
+
+
+async def test_a_locked_file_answers_once_the_map_names_its_password(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Shows no list, a wrong one and the right one, without a restart or a new drop; neither leaks."""
+    caplog.set_level(logging.DEBUG)
+    monkeypatch.setenv("HR_PDF_PASSWORD", SECRET)
+    monkeypatch.setenv("OLD_PDF_PASSWORD", OTHER)
+    place, path = share(tmp_path / "hr", leave=LEAVE), home.path / "folders.toml"
+    await serve(home, entry(place, "hr"))
+    await until_quarantined(home, "hr", "leave.pdf", "folders.toml: passwords")
+    path.write_text(entry(place, "hr", "env:OLD_PDF_PASSWORD"))
+    await until_quarantined(home, "hr", "leave.pdf", "the one that was given for it does not open it")
+    path.write_text(entry(place, "hr", "env:OLD_PDF_PASSWORD", "env:HR_PDF_PASSWORD"))
+    await home.until_found("hr", "marzipan", "leave.pdf")
+    (reading,) = await home.rows(ReadingRow)
+    assert (reading.state, reading.locked) == ("done", False)
+    page = await home.pdf.render(home.blobs.path(reading.sha256), 1, 72)
+    assert page.media_type == "image/png"
+    kept = b"".join(file.read_bytes() for file in home.path.rglob("*") if file.is_file())
+    for secret in (SECRET, OTHER):
+        assert secret.encode() not in kept
+        assert secret not in caplog.text
+    assert b"env:HR_PDF_PASSWORD" in kept  # the references are what SQL holds
+
+
+async def test_the_list_of_one_folder_opens_nothing_of_another(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Shows a file that only the other folder has the password of, and that file put where it fits."""
+    monkeypatch.setenv("HR_PDF_PASSWORD", SECRET)
+    monkeypatch.setenv("IT_PDF_PASSWORD", OTHER)
+    hr = share(tmp_path / "hr", leave=LEAVE, travel=TRAVEL)
+    it = share(tmp_path / "it")
+    await serve(home, entry(hr, "hr", "env:HR_PDF_PASSWORD") + entry(it, "it", "env:IT_PDF_PASSWORD"))
+    await home.until_found("hr", "marzipan", "leave.pdf")
+    await until_quarantined(home, "hr", "travel.pdf", "does not open it")
+    (it / "travel.pdf").write_bytes(TRAVEL)
+    await home.until_found("it", "zeppelin", "travel.pdf")
+    await home.until_found("hr", "zeppelin", "travel.pdf")  # one content, whoever opened it
+
+
+async def test_a_secret_that_changes_opens_what_it_fits(home: Home, tmp_path: Path) -> None:
+    """Shows a file that is not there, says the wrong thing, and at last the right one."""
+    secret = tmp_path / "secret"
+    place = share(tmp_path / "hr", leave=LEAVE)
+    await serve(home, entry(place, "hr", f"file:{secret}"))
+    await until_quarantined(home, "hr", "leave.pdf", "1 of those named for it could not be found")
+    secret.write_text(OTHER)
+    await until_quarantined(home, "hr", "leave.pdf", "does not open it")
+    secret.write_text(f"{SECRET}\n")
+    await home.until_found("hr", "marzipan", "leave.pdf")
+
+
+async def test_the_inbox_and_a_single_run_use_the_list_of_the_settings(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Shows a restart with the setting, and ``ingest`` of a file that it could not read before."""
+    place = share(tmp_path / "hr", leave=LEAVE)
+    assert (await home.ingest(place, "once", stop_at="quick")).quarantined
+    home.drop("hr/leave.pdf", LEAVE)
+    serving = await home.serve(stop_at="quick")
+    await until_quarantined(home, "hr", "leave.pdf", "FOOTNOTE_PDF_PASSWORDS")
+    await serving.stop()
+    monkeypatch.setenv("HR_PDF_PASSWORD", SECRET)
+    home.passwords = FolderPasswords(home.database, ("env:HR_PDF_PASSWORD",))
+    before, home.pdf = home.pdf, PdfProcess(StorageSettings(), home.passwords)
+    try:
+        assert (await home.ingest(place, "once", stop_at="quick")).live == 1
+        await home.serve(stop_at="quick")
+        await home.until_found("hr", "marzipan", "leave.pdf")
+    finally:
+        await home.ingestions[-1].stop()
+        await home.pdf.aclose()
+        home.pdf = before
+
+
+async def test_a_locked_file_is_not_tried_over_and_over(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Shows that a list which does not fit is tried on a file as often as any fault is, and then rests."""
+    monkeypatch.setenv("HR_PDF_PASSWORD", OTHER)
+    await serve(home, entry(share(tmp_path / "hr", leave=LEAVE), "hr", "env:HR_PDF_PASSWORD"))
+    await until_quarantined(home, "hr", "leave.pdf", "does not open it")
+    (before,) = await home.rows(ReadingRow)
+    await asyncio.sleep(12)
+    (after,) = await home.rows(ReadingRow)
+    assert (after.fence, after.state, after.locked) == (before.fence, "failed", True)
+
+
+async def test_a_locked_file_reaches_the_full_rung(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Shows that layout is looked at as well."""
+    monkeypatch.setenv("HR_PDF_PASSWORD", SECRET)
+    home.path.mkdir(exist_ok=True)
+    path = home.path / "folders.toml"
+    path.write_text(entry(share(tmp_path / "hr", leave=LEAVE), "hr", "env:HR_PDF_PASSWORD"))
+    await home.ingestion(layout=True).start(home.inbox, path)
+    await home.until_found("hr", "marzipan", "leave.pdf", Rung.FULL)

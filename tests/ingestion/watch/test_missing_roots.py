@@ -1,0 +1,188 @@
+"""A folder that is gone as a whole: an outage until an admin says that it is gone for good."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from pathlib import Path
+
+import pytest
+from harness.ingestion_home import Home
+from samples.paper import pdf
+
+from ingestion.sources.base import Scan
+from ingestion.sources.local import LocalSource
+from ingestion.watch.watched_folder import WatchedFolder
+from storage.folders.folder_status import FolderStatus
+from storage.folders.folders import Folders
+from storage.sql.tables import DocumentRow, FolderRow, NoticeRow, ReadingRow
+
+FILES = {"0.pdf", "1.pdf", "2.pdf"}
+
+
+def fill(root: Path) -> None:
+    """Put the files there."""
+    root.mkdir(parents=True, exist_ok=True)
+    for file in FILES:
+        (root / file).write_bytes(pdf(f"Rule\nThe rule is {file}."))
+
+
+async def until_live(home: Home, files: set[str]) -> None:
+    """Wait until exactly these files answer."""
+
+    async def is_so() -> bool:
+        return set(await home.find("hr", "rule")) == files
+
+    await home.until(is_so)
+
+
+async def until_told(home: Home, words: str) -> FolderStatus:
+    """Wait until the only folder has a problem with these words."""
+    found: list[FolderStatus] = []
+
+    async def is_so() -> bool:
+        found[:] = [one for one in await Folders(home.database).status() if words in (one.problem or "")]
+        return bool(found)
+
+    await home.until(is_so)
+    return found[0]
+
+
+async def until_watched(home: Home, *, watched: bool) -> None:
+    """Wait until the only folder is watched, or not."""
+
+    async def is_so() -> bool:
+        return [row.watched for row in await home.rows(FolderRow)] == [watched]
+
+    await home.until(is_so)
+
+
+async def states(home: Home) -> set[str]:
+    """The states that the documents have."""
+    return {row.state for row in await home.rows(DocumentRow)}
+
+
+async def test_an_inbox_folder_that_was_removed_goes_with_a_word_and_comes_back_by_itself(
+    home: Home,
+) -> None:
+    """Shows the whole way: asked, approved, deleted, forgotten, and there again without being read anew."""
+    await home.serve(stop_at="quick")
+    fill(home.inbox / "hr")
+    await until_live(home, FILES)
+    shutil.move(home.inbox / "hr", home.path / "kept")
+    folder = await until_told(home, "footnote folders approve")
+    assert "Its 3 documents go on answering" in (folder.problem or "")
+    assert {file for _, file in folder.asked} == FILES
+    assert set(await home.find("hr", "rule")) == FILES
+    assert await Folders(home.database).approve(folder.id) == 3
+    await until_live(home, set())
+    await until_watched(home, watched=False)
+    assert await states(home) == {"deleted"}
+    shutil.move(home.path / "kept", home.inbox / "hr")
+    await until_live(home, FILES)
+    assert len(await home.rows(ReadingRow)) == 3
+    (row,) = await home.rows(FolderRow)
+    assert (row.watched, row.problem, row.asked, row.approved) == (True, None, None, None)
+
+
+async def test_a_removed_folder_that_is_back_before_the_next_look_loses_nothing(home: Home) -> None:
+    """Shows that the word means what is still gone then, and is used up by what is back."""
+    serving = await home.serve(stop_at="quick")
+    root = home.inbox / "hr"
+    fill(root)
+    await until_live(home, FILES)
+    root.rename(home.path / "kept")
+    folder = await until_told(home, "approve")
+    await serving.stop()
+    assert await Folders(home.database).approve(folder.id) == 3
+    (home.path / "kept").rename(root)
+    await home.serve(stop_at="quick")
+
+    async def is_well() -> bool:
+        (row,) = await home.rows(FolderRow)
+        return row.problem is None and not row.asked and not row.approved
+
+    await home.until(is_well)
+    assert set(await home.find("hr", "rule")) == FILES
+    assert await states(home) == {"present"}
+
+
+async def test_all_files_of_a_folder_that_is_still_there_go_with_a_word(home: Home) -> None:
+    """Shows that an emptied folder is asked about, let go, and goes on being watched."""
+    await home.serve(stop_at="quick")
+    root = home.inbox / "hr"
+    fill(root)
+    await until_live(home, FILES)
+    for file in FILES:
+        (root / file).unlink()
+    folder = await until_told(home, "3 of 3 files vanished")
+    assert await Folders(home.database).approve(folder.id) == 3
+    await until_live(home, set())
+    home.drop("hr/new.pdf", pdf("Rule\nThe new rule."))
+    await until_live(home, {"new.pdf"})
+
+
+async def test_a_mapped_place_that_is_gone_for_good_is_let_go_and_its_entry_named(
+    home: Home, tmp_path: Path
+) -> None:
+    """Shows that the map stays the wish: what is left to do is to take the entry out of it."""
+    root = tmp_path / "share"
+    fill(root)
+    home.path.mkdir(exist_ok=True)
+    (home.path / "folders.toml").write_text(f'[[folder]]\nlocation = "{root}"\nchannel = "hr"\n')
+    await home.ingestion(stop_at="quick").start(home.inbox, home.path / "folders.toml")
+    await until_live(home, FILES)
+    shutil.rmtree(root)
+    folder = await until_told(home, "approve")
+    await Folders(home.database).approve(folder.id)
+    await until_live(home, set())
+    assert not (await until_told(home, "take its entry out of folders.toml")).asked
+    await until_watched(home, watched=True)
+
+
+async def test_an_inbox_folder_without_documents_is_forgotten_without_a_word(home: Home) -> None:
+    """Shows that removing what fed nobody leaves no problem behind."""
+    await home.serve(stop_at="quick")
+    (home.inbox / "hr").mkdir(parents=True)
+    await until_watched(home, watched=True)
+    (home.inbox / "hr").rmdir()
+    await until_watched(home, watched=False)
+    assert await Folders(home.database).status() == []
+
+
+async def test_a_word_about_some_files_never_covers_a_place_that_is_gone(home: Home) -> None:
+    """Shows that nothing is deleted from a place that is away unless all of it was let go."""
+    folders, channel = Folders(home.database), await home.channel("hr")
+    folder = await folders.ensure(channel.id, str(home.path / "gone"), watched=True, origin="map")
+    async with home.database.transaction() as session:
+        session.add_all(
+            DocumentRow(channel_id=channel.id, folder_id=folder.id, file=file, look=None) for file in FILES
+        )
+    watched, away = WatchedFolder(folder, folders, 0.5, away_seconds=0), LocalSource(folder.location).scan()
+    assert away.is_gone
+    await watched.finish_scan(away, ())
+    some = [one.id for one in (await folders.documents(folder.id)).values()][:2]
+    assert await folders.approve(folder.id, some) == 2
+    await watched.finish_scan(away, ())
+    assert await states(home) == {"present"}
+    await folders.approve(folder.id)
+    await watched.finish_scan(Scan(problem="The server did not answer."), ())
+    assert await states(home) == {"present"}
+    await watched.finish_scan(away, ())
+    assert await states(home) == {"deleted"}
+
+
+async def test_the_part_of_a_folder_that_cannot_be_listed_is_named_to_admins_and_not_in_the_log(
+    home: Home, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Shows that the problem says where to look, and that the log keeps names to itself."""
+    folders, channel = Folders(home.database), await home.channel("hr")
+    folder = await folders.ensure(channel.id, "/srv/hr", watched=True, origin="map")
+    scan = Scan(problem="A part of the folder cannot be listed: Permission denied.", where='"wages"')
+    with caplog.at_level(logging.INFO):
+        await WatchedFolder(folder, folders, 0.5, away_seconds=0).finish_scan(scan, ())
+    told = 'A part of the folder cannot be listed: Permission denied. See "wages".'
+    assert (await folders.status())[0].problem == told
+    assert [one.text for one in await home.rows(NoticeRow)] == [told]
+    assert "cannot be listed" in caplog.text
+    assert "wages" not in caplog.text

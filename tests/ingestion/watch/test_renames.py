@@ -1,0 +1,230 @@
+"""What keeps a document its id: renames, swaps and moves, told from copies and replacements."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from uuid import UUID, uuid4
+
+import pytest
+from harness.ingestion_home import Home
+from samples.paper import pdf
+
+from storage.documents.identity import FileFingerprint, MoveCandidate, match_renames
+from storage.models import LivePublication
+from storage.sql.tables import DocumentRow, ReadingRow
+
+RED = pdf("Red\nThe red rule is about marzipan.")
+BLUE = pdf("Blue\nThe blue rule is about zeppelins.")
+GREEN = pdf("Green\nThe green rule is about ducats.")
+
+
+async def watched(home: Home, **files: bytes) -> dict[str, LivePublication]:
+    """A served folder ``hr`` with these files, and what answers for each."""
+    await home.serve(stop_at="quick")
+    for name, data in files.items():
+        home.drop(f"hr/{name}.pdf", data)
+    return {name: await home.until_found("hr", "rule", f"{name}.pdf") for name in files}
+
+
+async def until_documents(home: Home, channel: str, expected: dict[str, UUID]) -> None:
+    """Wait until exactly these documents answer under these names."""
+
+    async def is_so() -> bool:
+        found = await home.find(channel, "rule")
+        return {file: one.document_id for file, one in found.items()} == expected
+
+    await home.until(is_so)
+
+
+async def test_two_files_that_swap_their_names_keep_their_documents(home: Home) -> None:
+    """Shows that contents and inodes decide, not names alone."""
+    before = await watched(home, a=RED, b=BLUE)
+    folder = home.inbox / "hr"
+    (folder / "a.pdf").rename(folder / "aside")
+    (folder / "b.pdf").rename(folder / "a.pdf")
+    (folder / "aside").rename(folder / "b.pdf")
+    await until_documents(home, "hr", {"b.pdf": before["a"].document_id, "a.pdf": before["b"].document_id})
+    assert len(await home.rows(ReadingRow)) == 2
+    assert {one.version_id for one in (await home.find("hr", "rule")).values()} == {
+        one.version_id for one in before.values()
+    }
+
+
+async def test_a_renamed_file_whose_old_name_is_used_again_at_once_keeps_its_document(home: Home) -> None:
+    """Shows that the new file under the old name is a document of its own."""
+    before = await watched(home, a=RED, other=GREEN)
+    folder = home.inbox / "hr"
+    (folder / "a.pdf").rename(folder / "b.pdf")
+    home.drop("hr/a.pdf", BLUE)
+    await home.until_found("hr", "zeppelins", "a.pdf")
+    found = await home.find("hr", "rule")
+    assert found["b.pdf"].document_id == before["a"].document_id
+    assert found["a.pdf"].document_id not in {one.document_id for one in before.values()}
+
+
+async def test_a_copy_that_is_edited_is_no_rename(home: Home) -> None:
+    """Shows that a name keeps its document when the old bytes only lie elsewhere too."""
+    before = await watched(home, a=RED)
+    folder = home.inbox / "hr"
+    shutil.copy(folder / "a.pdf", folder / "copy.pdf")
+    (folder / "a.pdf").write_bytes(BLUE)
+    after = await home.until_found("hr", "zeppelins", "a.pdf")
+    copy = await home.until_found("hr", "marzipan", "copy.pdf")
+    assert after.document_id == before["a"].document_id != copy.document_id
+
+
+async def test_a_chain_of_renames_while_nobody_looked_keeps_every_document(home: Home) -> None:
+    """Shows that downtime changes nothing: a to b, b to c, c to d."""
+    before = await watched(home, a=RED, b=BLUE, c=GREEN)
+    await home.ingestions[0].stop()
+    folder = home.inbox / "hr"
+    for old, new in (("c", "d"), ("b", "c"), ("a", "b")):
+        (folder / f"{old}.pdf").rename(folder / f"{new}.pdf")
+    await home.serve(stop_at="quick")
+    moved = {new: before[old].document_id for old, new in (("a", "b"), ("b", "c"), ("c", "d"))}
+    await until_documents(home, "hr", {f"{new}.pdf": document for new, document in moved.items()})
+    assert len(await home.rows(ReadingRow)) == 3
+
+
+async def test_a_rename_of_letter_case_alone_keeps_the_document(home: Home) -> None:
+    """Shows that names that differ only in case are two names."""
+    before = await watched(home, a=RED)
+    (home.inbox / "hr" / "a.pdf").rename(home.inbox / "hr" / "A.pdf")
+    await until_documents(home, "hr", {"A.pdf": before["a"].document_id})
+
+
+async def test_a_renamed_folder_keeps_all_its_documents(home: Home) -> None:
+    """Shows that many files that move together are told apart, also those of one size."""
+    await home.serve(stop_at="quick")
+    for number in range(12):
+        home.drop(f"hr/old/{number:02}.pdf", pdf(f"Rule\nThe rule has number {number:02}."))
+
+    async def are_all_found() -> bool:
+        return len(await home.find("hr", "rule")) == 12
+
+    await home.until(are_all_found)
+    before = {file: one.document_id for file, one in (await home.find("hr", "rule")).items()}
+    (home.inbox / "hr" / "old").rename(home.inbox / "hr" / "new")
+    expected = {file.replace("old/", "new/"): document for file, document in before.items()}
+    await until_documents(home, "hr", expected)
+    assert len(await home.rows(DocumentRow)) == 12
+
+
+async def test_a_rename_onto_a_deleted_documents_name_leaves_the_deleted_one_alone(home: Home) -> None:
+    """Shows that the deleted document is not taken over, and can still come back."""
+    before = await watched(home, a=RED, b=BLUE, other=GREEN)
+    folder = home.inbox / "hr"
+    (folder / "a.pdf").unlink()
+
+    async def is_deleted() -> bool:
+        return any(row.state == "deleted" for row in await home.rows(DocumentRow))
+
+    await home.until(is_deleted)
+    (folder / "b.pdf").rename(folder / "a.pdf")
+    expected = {"a.pdf": before["b"].document_id, "other.pdf": before["other"].document_id}
+    await until_documents(home, "hr", expected)
+    home.drop("hr/red.pdf", RED)
+    await until_documents(home, "hr", {**expected, "red.pdf": before["a"].document_id})
+
+
+async def test_a_new_file_under_a_deleted_documents_name_is_another_document(home: Home) -> None:
+    """Shows that links of what an admin deleted stay ended whatever takes its name."""
+    before = await watched(home, a=RED, other=GREEN)
+    (home.inbox / "hr" / "a.pdf").unlink()
+
+    async def is_lost() -> bool:
+        return set(await home.find("hr", "rule")) == {"other.pdf"}
+
+    await home.until(is_lost)
+    home.drop("hr/a.pdf", BLUE)
+    assert (await home.until_found("hr", "zeppelins", "a.pdf")).document_id != before["a"].document_id
+
+
+async def test_a_file_that_moves_to_another_folder_of_its_channel_keeps_its_document(
+    home: Home, tmp_path: Path
+) -> None:
+    """Shows that a channel's folders are one for its documents."""
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    entries = [f'[[folder]]\nlocation = "{tmp_path / name}"\nchannel = "hr"\n' for name in ("one", "two")]
+    home.path.mkdir(exist_ok=True)
+    (home.path / "folders.toml").write_text("".join(entries))
+    (tmp_path / "one" / "a.pdf").write_bytes(RED)
+    (tmp_path / "one" / "b.pdf").write_bytes(GREEN)
+    serving = home.ingestion(stop_at="quick")
+    await serving.start(home.inbox, home.path / "folders.toml")
+    before = await home.until_found("hr", "marzipan", "a.pdf")
+    other = await home.until_found("hr", "ducats", "b.pdf")
+    (tmp_path / "one" / "a.pdf").rename(tmp_path / "two" / "moved.pdf")
+    await until_documents(home, "hr", {"moved.pdf": before.document_id, "b.pdf": other.document_id})
+    assert len(await home.rows(ReadingRow)) == 2
+
+
+async def test_a_file_that_moves_to_another_channel_is_a_new_document_and_is_not_read_again(
+    home: Home,
+) -> None:
+    """Shows that no link crosses channels, and that the content is known all the same."""
+    before = await watched(home, a=RED, other=GREEN)
+    (home.inbox / "lab").mkdir()
+    (home.inbox / "hr" / "a.pdf").rename(home.inbox / "lab" / "a.pdf")
+    after = await home.until_found("lab", "marzipan", "a.pdf")
+    await until_documents(home, "hr", {"other.pdf": before["other"].document_id})
+    assert after.document_id != before["a"].document_id
+    assert after.reading_id == before["a"].reading_id
+
+
+def document(
+    file: str, sha256: str, inode: int = 0, *, deleted: bool = False, left: bool = False, may: bool = True
+) -> MoveCandidate:
+    """A document of the folder."""
+    return MoveCandidate(uuid4(), file, True, FileFingerprint(sha256, inode), deleted, left, may)
+
+
+def test_a_swap_is_told_without_inodes() -> None:
+    """Shows that stores that know no inodes keep documents too."""
+    a, b = document("a", "A"), document("b", "B")
+    moves = match_renames({"a": FileFingerprint("B", 0), "b": FileFingerprint("A", 0)}, [a, b])
+    assert moves == {"a": b.id, "b": a.id}
+
+
+def test_a_ring_of_three_is_told_without_inodes() -> None:
+    """Shows that any permutation is one."""
+    ring = [document(name, name.upper()) for name in "abc"]
+    moves = match_renames(
+        {"a": FileFingerprint("C", 0), "b": FileFingerprint("A", 0), "c": FileFingerprint("B", 0)}, ring
+    )
+    assert moves == {"a": ring[2].id, "b": ring[0].id, "c": ring[1].id}
+
+
+def test_without_inodes_a_changed_name_keeps_its_document() -> None:
+    """Shows the choice between a rename that was replaced and a copy that was edited."""
+    assert (
+        match_renames({"a": FileFingerprint("NEW", 0), "b": FileFingerprint("A", 0)}, [document("a", "A")])
+        == {}
+    )
+
+
+def test_a_file_that_replaces_another_by_its_name_becomes_its_new_version() -> None:
+    """Shows that a name whose document went nowhere keeps it."""
+    a, b = document("a", "A"), document("b", "B", left=True)
+    assert match_renames({"a": FileFingerprint("B", 0)}, [a, b]) == {}
+
+
+def test_a_hard_link_is_no_move() -> None:
+    """Shows that a document whose file is still there stays, whatever else has its inode."""
+    a = document("a", "A", 7, may=False)
+    assert match_renames({"b": FileFingerprint("A", 7)}, [a]) == {}
+
+
+@pytest.mark.parametrize("missing", [True, False])
+def test_of_two_copies_the_one_with_the_inode_is_the_document(missing: bool) -> None:
+    """Shows whom a document follows when its bytes turn up twice."""
+    a = document("a", "A", 7, left=missing)
+    assert match_renames({"b": FileFingerprint("A", 8), "c": FileFingerprint("A", 7)}, [a]) == {"c": a.id}
+
+
+def test_a_living_document_wins_a_name_over_a_deleted_one_with_the_same_bytes() -> None:
+    """Shows that what is deleted stays deleted while somebody else can be meant."""
+    gone, living = document("a", "A", deleted=True), document("b", "A", left=True)
+    assert match_renames({"a": FileFingerprint("A", 0)}, [gone, living]) == {"a": living.id}

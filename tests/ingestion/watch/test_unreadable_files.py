@@ -1,0 +1,105 @@
+"""Single files that rights or a damaged disk keep from being read: named, and tried again."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+from harness.ingestion_home import Home
+from samples.paper import pdf
+
+from ingestion.errors import FileUnreadable
+from ingestion.settings import IngestionSettings
+from ingestion.sources.base import FileStat, Scan, ScannedFile
+from ingestion.sources.local import LocalSource
+from ingestion.sources.safe_copy import RETRY_SECONDS, UnreadableFiles
+from ingestion.watch.intake import Intake
+from ingestion.watch.watched_folder import PlaceWatch, WatchedFolder
+from storage.documents.arrivals import Arrivals
+from storage.folders.folders import Folders
+
+OWN_MEMORY = Path("/proc/self/mem")
+"""A regular file whose first byte nobody can read: the kernel answers EIO, as a damaged disk does."""
+
+
+def damaged() -> ScannedFile:
+    """A PDF, as a scan sees it, whose bytes the disk cannot give back."""
+    return ScannedFile("bad.pdf", ("mem",), FileStat.of(OWN_MEMORY.stat()))
+
+
+class DamagedDisk(LocalSource):
+    """A folder beside whose files lies one on a damaged part of the disk."""
+
+    is_damaged = True
+
+    def scan(self) -> Scan:
+        """See the folder, and the damaged file while there is one."""
+        seen = super().scan()
+        if self.is_damaged:
+            seen.files["bad.pdf"] = ScannedFile("bad.pdf", ("bad.pdf",), FileStat(100, 0, 0, 7))
+        return seen
+
+    def copy(self, seen: ScannedFile, target: Path, max_bytes: int) -> str:
+        """Copy a file; of the damaged one, what the kernel can read of it."""
+        if self.is_damaged and seen.file == "bad.pdf":
+            return LocalSource("/proc/self").copy(damaged(), target, max_bytes)
+        return super().copy(seen, target, max_bytes)
+
+
+def test_a_file_that_the_disk_cannot_give_back_says_what_to_do(tmp_path: Path) -> None:
+    """Shows that an input/output error is about the file, and that the same source tries it again."""
+    with pytest.raises(OSError, match=os.strerror(errno.EIO)):
+        OWN_MEMORY.read_bytes()
+    source = LocalSource("/proc/self")
+    with pytest.raises(FileUnreadable, match=r"Input/output error.*check its disk"):
+        source.copy(damaged(), tmp_path / "copy", 1000)
+
+
+def test_a_file_that_could_not_be_read_looks_new_at_once_and_then_now_and_then() -> None:
+    """Shows that it is tried again although nothing about it changed, and not at every look."""
+    now, file_stat = [0.0], FileStat(1, 2, 3, 4)
+    files = UnreadableFiles(lambda: now[0])
+    assert files.shown(("a.pdf",), file_stat) == file_stat
+    files.add(("a.pdf",))
+    first = files.shown(("a.pdf",), file_stat)
+    files.add(("a.pdf",))
+    now[0] = RETRY_SECONDS - 1
+    assert first == files.shown(("a.pdf",), file_stat) != file_stat
+    now[0] = RETRY_SECONDS + 1
+    assert files.shown(("a.pdf",), file_stat) not in (first, file_stat)
+    assert files.shown(("b.pdf",), file_stat) == file_stat
+    files.remove(("a.pdf",))
+    assert files.shown(("a.pdf",), file_stat) == file_stat
+
+
+async def test_an_unreadable_file_that_was_never_stored_is_listed_and_holds_up_no_other(
+    home: Home, tmp_path: Path
+) -> None:
+    """Shows that an admin finds it among the documents with what to do, until it can be read."""
+    (tmp_path / "good.pdf").write_bytes(pdf("Rule\nThe rule is good."))
+    folders, channel = Folders(home.database), await home.channel("hr")
+    folder = await folders.ensure(channel.id, str(tmp_path), watched=True, origin="map")
+    arrivals = Arrivals(home.database, home.ingestion(stop_at="quick").generations)
+    source = DamagedDisk(str(tmp_path))
+    watch = PlaceWatch(source, Intake(arrivals, home.blobs, 10**8), IngestionSettings(rest_seconds=1))
+    watch.feed([WatchedFolder(folder, folders, 0.5, away_seconds=0)])
+
+    async def are_listed() -> bool:
+        await watch.tick()
+        return len(await home.documents("hr")) == 2
+
+    await home.until(are_listed)
+    listed = await home.documents("hr")
+    assert listed["bad.pdf"].state == "quarantined"
+    assert "check its disk" in (listed["bad.pdf"].reason or "")
+    assert listed["good.pdf"].state == "waiting"
+    source.is_damaged = False
+    (tmp_path / "bad.pdf").write_bytes(pdf("Rule\nThe rule was bad."))
+
+    async def is_taken() -> bool:
+        await watch.tick()
+        return (await home.documents("hr"))["bad.pdf"].state == "waiting"
+
+    await home.until(is_taken)

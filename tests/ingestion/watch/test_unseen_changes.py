@@ -1,0 +1,62 @@
+"""What is changed and changed back so fast, or while a process is halted, that only another one saw it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+from harness.ingestion_home import Home
+
+from ingestion.folder_map.inbox import WatchedInbox
+from ingestion.folder_map.watch_list import FolderMap
+from ingestion.watch.watched_folder import REMEMBERED_SECONDS
+from storage.clock import time_passed
+from storage.folders.folder_leases import FolderLeases
+from storage.folders.folders import Folders
+from storage.sql.tables import NoticeRow
+
+
+async def test_a_map_that_was_changed_and_changed_back_unseen_is_put_in_force_again(
+    home: Home, tmp_path: Path
+) -> None:
+    """Shows that who saw nothing of the change mends what another process, which saw it, has unmapped."""
+    folders, path = Folders(home.database), tmp_path / "folders.toml"
+    text = f'[[folder]]\nlocation = "{tmp_path / "share"}"\nchannel = "hr"\n'
+    path.write_text(text)
+    seeing, late = (FolderMap(path, home.inbox, home.channels, folders) for _ in range(2))
+    await seeing.begin()
+    await late.begin()
+    path.write_text("# nothing for a moment\n")
+    assert [await seeing.follow() for _ in range(3)] == [False, True, False]
+    assert await folders.watched() == []
+    path.write_text(text)
+    assert [await late.follow() for _ in range(3)] == [False, True, False]
+    assert [one.origin for one in await folders.watched()] == ["map"]
+
+
+async def test_a_folder_of_the_inbox_that_another_process_forgot_is_watched_again(home: Home) -> None:
+    """Shows that who did not see it missing does not believe for ever that it is still watched."""
+    folders, leases = Folders(home.database), FolderLeases(home.database, "late", 60)
+    seeing, late = (WatchedInbox(home.inbox, home.channels, folders, leases) for _ in range(2))
+    (home.inbox / "hr").mkdir(parents=True)
+    ((folder,), _) = await seeing.follow()
+    assert await late.known() == [folder]
+    (home.inbox / "hr").rmdir()
+    assert await seeing.follow() == ([], {folder.id})
+    (home.inbox / "hr").mkdir()
+    assert await late.follow() == ([], set())
+    assert await folders.watched() == []
+    with time_passed(timedelta(seconds=REMEMBERED_SECONDS + 1)):
+        assert await late.follow() == ([folder], {folder.id})
+        assert await late.follow() == ([], set())
+    assert await folders.watched() == [folder]
+
+
+async def test_a_look_that_ends_after_its_folder_was_forgotten_leaves_no_problem_behind(home: Home) -> None:
+    """Shows that nobody is told of a folder that nobody watches any more, and that no row of it is left."""
+    folders, channel = Folders(home.database), await home.channel("hr")
+    folder = await folders.ensure(channel.id, str(home.inbox / "hr"), watched=True, origin="inbox")
+    assert await folders.forget_empty([folder.id]) == {folder.id}
+    await folders.report(folder.id, "The folder is missing.")
+    assert await folders.status() == []
+    assert await home.rows(NoticeRow) == []

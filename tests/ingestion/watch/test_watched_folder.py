@@ -1,0 +1,474 @@
+"""The real watched folder on real engines: drops, replacements, renames, deletions, outages."""
+
+import asyncio
+import logging
+import os
+import re
+from pathlib import Path
+
+import pytest
+from harness.ingestion_home import Home
+from samples.paper import locked_pdf, pdf
+
+from ingestion.errors import NotAFile
+from ingestion.sources.local import LocalSource
+from ingestion.watch.dry_run import Previewer
+from storage.errors import UnknownChannel
+from storage.folders.folders import Folders
+from storage.models import Rung
+from storage.queues.planner import plan
+from storage.queues.purge import PurgeQueue
+from storage.sql.leases import Leases
+from storage.sql.tables import BlobRow, DocumentRow, FolderRow, PublicationRow, ReadingRow
+
+LEAVE = pdf("Leave\nEmployees get twenty five days of marzipan leave a year.")
+LEAVE_2 = pdf("Leave\nEmployees get thirty days of nougat leave a year.")
+TRAVEL = pdf(
+    "Travel\nTickets are booked by the zeppelin desk.", "Hotels\nA room costs at most ninety ducats."
+)
+TRAVEL_2 = pdf("Travel\nTickets are booked by the submarine desk.")
+
+
+async def test_a_dropped_pdf_answers_by_words_and_then_with_vectors(home: Home) -> None:
+    """Shows the whole journey of one PDF through both rungs."""
+    await home.serve()
+    home.drop("hr/leave.pdf", LEAVE)
+    quick = await home.until_found("hr", "marzipan", "leave.pdf")
+    full = await home.until_found("hr", "marzipan", "leave.pdf", Rung.FULL)
+    assert full.document_id == quick.document_id
+    vectors = await home.files.vectors(full.reading_id)
+    assert vectors is not None
+    assert vectors.shape == (full.chunks, home.embedder.dimensions)
+    assert (await home.documents("hr"))["leave.pdf"].state == "live"
+
+
+async def test_stopping_at_quick_makes_no_vectors(home: Home) -> None:
+    """Shows the setting that saves the machine the second rung."""
+    await home.serve(stop_at="quick")
+    home.drop("hr/leave.pdf", LEAVE)
+    await home.until_found("hr", "marzipan", "leave.pdf")
+    await asyncio.sleep(1.5)
+    assert [row.rung for row in await home.rows(ReadingRow)] == ["quick"]
+
+
+async def test_a_folder_that_appears_later_is_a_channel_too(home: Home) -> None:
+    """Shows that a new channel needs no restart, and that nested folders belong to it."""
+    await home.serve(stop_at="quick")
+    await asyncio.sleep(0.5)
+    home.drop("travel/2024/spring/rules.pdf", TRAVEL)
+    await home.until_found("travel", "zeppelin", "2024/spring/rules.pdf")
+    assert await home.find("hr", "zeppelin") == {}
+
+
+async def test_a_folder_named_like_a_chat_channels_tenant_feeds_that_channel(home: Home) -> None:
+    """Shows that documents can wait for a Slack channel that has not spoken yet."""
+    await home.serve(stop_at="quick")
+    home.drop("sl_T0001_C0002/leave.pdf", LEAVE)
+    await home.until(lambda: home.rows(PublicationRow))
+    (channel,) = await home.channels.all()
+    assert (channel.platform, channel.tenant) == ("slack", "sl_T0001_C0002")
+
+
+async def test_a_replacement_keeps_the_old_version_answering_until_the_flip(home: Home) -> None:
+    """Shows that at every moment exactly one version answers."""
+    await home.serve(stop_at="quick")
+    home.drop("hr/leave.pdf", LEAVE)
+    old = await home.until_found("hr", "leave days", "leave.pdf")
+    home.index.is_down = True
+    home.drop("hr/leave.pdf", LEAVE_2)
+    await home.until(lambda: _count(home, ReadingRow, 2, state="done"))
+    assert (await home.find("hr", "marzipan"))["leave.pdf"].id == old.id
+    home.index.is_down = False
+    new = await home.until_found("hr", "nougat", "leave.pdf")
+    assert new.document_id == old.document_id
+    assert await home.find("hr", "marzipan") == {}
+    assert [row.state for row in await home.rows(PublicationRow)].count("live") == 1
+
+
+async def test_a_replaced_publication_leaves_the_index_after_its_grace(home: Home) -> None:
+    """Shows that questions under way can finish, and that nothing piles up."""
+    await home.serve(stop_at="quick")
+    home.drop("hr/leave.pdf", LEAVE)
+    old = await home.until_found("hr", "marzipan", "leave.pdf")
+    home.drop("hr/leave.pdf", LEAVE_2)
+    new = await home.until_found("hr", "nougat", "leave.pdf")
+    tenant = (await home.channel("hr")).tenant
+
+    async def is_gone() -> bool:
+        return await home.index.publications(tenant) == {new.id: new.chunks}
+
+    async def is_recorded() -> bool:
+        states = {row.id: row.state for row in await home.rows(PublicationRow)}
+        return states == {old.id: "removed", new.id: "live"}
+
+    await home.until(is_gone)
+    await home.until(is_recorded)
+
+
+async def test_a_deleted_file_is_invisible_at_once_and_comes_back_when_it_is_put_back(home: Home) -> None:
+    """Shows the deletion, and the undo within its grace, without reading anything again."""
+    await home.serve(stop_at="quick")
+    path = home.drop("hr/leave.pdf", LEAVE)
+    home.drop("hr/travel.pdf", TRAVEL)
+    before = await home.until_found("hr", "marzipan", "leave.pdf")
+    await home.until_found("hr", "zeppelin", "travel.pdf")
+    path.unlink()
+    await home.until(lambda: _is_lost(home, "hr", "marzipan"))
+    assert (await home.documents("hr"))["leave.pdf"].state == "deleted"
+    await asyncio.sleep(1.5)
+    home.drop("hr/leave.pdf", LEAVE)
+    assert await home.until_found("hr", "marzipan", "leave.pdf") == before
+    assert len(await home.rows(ReadingRow)) == 2
+
+
+async def test_a_deleted_document_is_purged_after_its_grace(home: Home) -> None:
+    """Shows that index, reading and bytes go for good, and what another document needs stays."""
+    serving = await home.serve(stop_at="quick", delete_grace_seconds=0)
+    gone = home.drop("hr/travel.pdf", TRAVEL)
+    home.drop("hr/leave.pdf", LEAVE)
+    home.drop("lab/leave.pdf", LEAVE)
+    for channel, words, file in (("hr", "zeppelin", "travel.pdf"), ("lab", "marzipan", "leave.pdf")):
+        await home.until_found(channel, words, file)
+    sha256 = (await home.documents("hr"))["travel.pdf"].version
+    gone.unlink()
+    await home.until(lambda: _count(home, PublicationRow, 1, state="removed"))
+    await serving.purge()
+    assert not home.blobs.path(sha256).exists()
+    assert len(await home.rows(ReadingRow)) == 1
+    assert set(await home.find("hr", "marzipan")) == {"leave.pdf"}
+    assert home.blobs.path((await home.documents("lab"))["leave.pdf"].version).exists()
+
+
+async def test_nothing_half_purged_comes_back(home: Home) -> None:
+    """Shows that a file that returns after a broken purge is a new document: old versions' bytes are gone."""
+    serving = await home.serve(stop_at="quick", delete_grace_seconds=0)
+    home.drop("hr/leave.pdf", LEAVE)
+    path = home.drop("hr/travel.pdf", TRAVEL)
+    before = await home.until_found("hr", "zeppelin", "travel.pdf")
+    await home.until_found("hr", "marzipan", "leave.pdf")
+    path.write_bytes(TRAVEL_2)
+    await home.until_found("hr", "submarine", "travel.pdf")
+    path.unlink()
+    await home.until(lambda: _count(home, PublicationRow, 2, state="removed"))
+    await serving.stop()
+    with pytest.raises(OSError, match="dies"):
+        await _purge_that_dies(home)
+    home.drop("hr/travel.pdf", TRAVEL_2)
+    await home.serve(stop_at="quick")
+    after = await home.until_found("hr", "submarine", "travel.pdf")
+    assert after.document_id != before.document_id
+    assert home.blobs.path(after.sha256).exists()
+    source = await home.catalog.source(before.version_id)
+    assert source is not None
+    assert source.is_deleted
+
+
+async def _purge_that_dies(home: Home) -> None:
+    """One blob is erased, and the process is gone before SQL heard of it."""
+
+    def erase(sha256: str) -> None:
+        home.blobs.remove(sha256)
+        raise OSError("the process dies")
+
+    leases = Leases(home.database, "a purge that dies", 5)
+    await PurgeQueue(home.database, leases, 0, 0).drop_contents(erase)
+
+
+async def test_a_renamed_file_keeps_its_document_and_is_not_read_again(home: Home) -> None:
+    """Shows that links and readings survive a rename, and that the new name is searched."""
+    await home.serve(stop_at="quick")
+    path = home.drop("hr/leave.pdf", LEAVE)
+    home.drop("hr/travel.pdf", TRAVEL)
+    before = await home.until_found("hr", "marzipan", "leave.pdf")
+    (home.inbox / "hr" / "policies").mkdir()
+    path.rename(home.inbox / "hr" / "policies" / "holidays.pdf")
+    after = await home.until_found("hr", "holidays", "policies/holidays.pdf")
+    assert after.document_id == before.document_id
+    assert after.version_id == before.version_id
+    assert after.reading_id == before.reading_id
+    assert set(await home.documents("hr")) == {"policies/holidays.pdf", "travel.pdf"}
+
+
+async def test_the_only_file_of_a_folder_can_be_renamed(home: Home) -> None:
+    """Shows that a rename is not taken for an outage."""
+    await home.serve(stop_at="quick")
+    path = home.drop("hr/leave.pdf", LEAVE)
+    before = await home.until_found("hr", "marzipan", "leave.pdf")
+    path.rename(path.with_name("holidays.pdf"))
+    after = await home.until_found("hr", "marzipan", "holidays.pdf")
+    assert after.document_id == before.document_id
+    (folder,) = await home.rows(FolderRow)
+    assert folder.problem is None
+
+
+@pytest.mark.parametrize("outage", ["inbox", "folder", "all its files", "most of its files"])
+async def test_an_outage_deletes_nothing_and_is_recorded(
+    home: Home, caplog: pytest.LogCaptureFixture, outage: str
+) -> None:
+    """Shows that a vanished mount never means that everything was deleted, and that it heals by itself."""
+    caplog.set_level(logging.WARNING)
+    await home.serve(stop_at="quick")
+    for number, text in enumerate(("alpha", "beta", "gamma")):
+        home.drop(f"hr/{number}.pdf", pdf(f"Page\nThe word is {text}."))
+    for number, text in enumerate(("alpha", "beta", "gamma")):
+        await home.until_found("hr", text, f"{number}.pdf")
+    moved = _move_aside(home, outage)
+    await home.until(lambda: _has_problem(home))
+    await asyncio.sleep(1)
+    assert set(await home.find("hr", "word")) == {"0.pdf", "1.pdf", "2.pdf"}
+    assert any("folder=" in record.message for record in caplog.records)
+    assert not any(".pdf" in record.message for record in caplog.records)
+    for there, aside in moved:
+        aside.rename(there)
+    await home.until(lambda: _is_well(home))
+    assert set(await home.find("hr", "word")) == {"0.pdf", "1.pdf", "2.pdf"}
+
+
+async def test_the_only_file_of_a_folder_is_not_deleted_without_a_word(home: Home) -> None:
+    """Shows that removing a folder's only PDF looks like an outage and is asked about."""
+    await home.serve(stop_at="quick")
+    path = home.drop("hr/leave.pdf", LEAVE)
+    await home.until_found("hr", "marzipan", "leave.pdf")
+    path.unlink()
+    await home.until(lambda: _has_problem(home))
+    assert set(await home.find("hr", "marzipan")) == {"leave.pdf"}
+
+
+async def test_a_half_written_file_is_not_taken_until_it_is_whole(home: Home) -> None:
+    """Shows that a file that grows is read once, complete."""
+    await home.serve(stop_at="quick")
+    path = home.drop("hr/travel.pdf", TRAVEL[:400])
+    for end in (500, 600, 700):
+        await asyncio.sleep(1.2)
+        path.write_bytes(TRAVEL[:end])
+    assert await home.rows(BlobRow) == []
+    path.write_bytes(TRAVEL)
+    await home.until_found("hr", "zeppelin", "travel.pdf")
+    assert len(await home.rows(BlobRow)) == 1
+
+
+async def test_bad_files_are_quarantined_with_a_sentence_and_the_rest_goes_on(
+    home: Home, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Shows that a web page named .pdf, a locked and a scanned file stop nobody, and say why they failed."""
+    caplog.set_level(logging.INFO)
+    await home.serve(stop_at="quick", rest_seconds=1)
+    home.drop("hr/page.pdf", b"<html><body>canary</body></html>" * 50)
+    home.drop("hr/empty.pdf", pdf(""))
+    home.drop("hr/locked.pdf", locked_pdf("A secret."))
+    home.drop("hr/leave.pdf", LEAVE)
+    await home.until_found("hr", "marzipan", "leave.pdf")
+    await home.until(lambda: _are_quarantined(home, "page.pdf", "empty.pdf", "locked.pdf"))
+    documents = await home.documents("hr")
+    assert "no text" in (documents["empty.pdf"].reason or "")
+    assert "password" in (documents["locked.pdf"].reason or "")
+    assert documents["page.pdf"].reason
+    failed = [row for row in await home.rows(ReadingRow) if row.state == "failed"]
+    assert [row.attempts for row in failed] == [3, 3, 3]
+    assert not any(".pdf" in record.message or "canary" in record.message for record in caplog.records)
+
+
+async def test_a_file_above_the_limit_is_quarantined_before_it_is_copied(home: Home) -> None:
+    """Shows that the reason reaches the list of documents, and that a smaller file heals it."""
+    serving = home.ingestion(max_file_mb=1, stop_at="quick")
+    await serving.start(home.inbox)
+    path = home.drop("hr/leave.pdf", LEAVE + b" " * 2_000_000 + b"%%EOF")
+    await home.until(lambda: _are_quarantined(home, "leave.pdf"))
+    assert "limit" in ((await home.documents("hr"))["leave.pdf"].reason or "")
+    assert await home.rows(BlobRow) == []
+    path.write_bytes(LEAVE)
+    await home.until_found("hr", "marzipan", "leave.pdf")
+
+
+async def test_a_file_of_half_a_terabyte_is_refused_by_its_size_alone(home: Home) -> None:
+    """Shows that no byte of it is copied first: nothing that large could be, in this time or on this disk."""
+    await home.serve(stop_at="quick")
+    path = home.drop("hr/huge.pdf", LEAVE)
+    os.truncate(path, 500 << 30)
+    await home.until(lambda: _are_quarantined(home, "huge.pdf"))
+    reason = (await home.documents("hr"))["huge.pdf"].reason or ""
+    assert re.fullmatch(r"This file has 512,000 MB, the limit is 200 MB: split it, or raise \w+\.", reason)
+    assert await home.rows(BlobRow) == []
+
+
+async def test_a_refused_file_is_tried_again_by_a_service_with_other_limits(home: Home) -> None:
+    """Shows that raising the limit, as the refusal says, helps although the file itself does not change."""
+    serving = home.ingestion(max_file_mb=1, stop_at="quick")
+    await serving.start(home.inbox)
+    home.drop("hr/leave.pdf", LEAVE + b" " * 2_000_000 + b"%%EOF")
+    await home.until(lambda: _are_quarantined(home, "leave.pdf"))
+    await serving.stop()
+    await home.serve(stop_at="quick")
+    await home.until_found("hr", "marzipan", "leave.pdf")
+
+
+async def test_a_bad_replacement_leaves_the_old_version_answering(home: Home) -> None:
+    """Shows that quarantine is for the new bytes only."""
+    await home.serve(stop_at="quick", rest_seconds=1)
+    home.drop("hr/leave.pdf", LEAVE)
+    before = await home.until_found("hr", "marzipan", "leave.pdf")
+    home.drop("hr/leave.pdf", b"<html></html>" * 50)
+    await home.until(lambda: _count(home, ReadingRow, 1, state="failed"))
+    assert (await home.find("hr", "marzipan"))["leave.pdf"] == before
+    document = (await home.documents("hr"))["leave.pdf"]
+    assert document.state == "live"
+    assert document.reason
+
+
+async def test_the_same_bytes_in_two_channels_are_read_once_and_published_twice(home: Home) -> None:
+    """Shows one blob, one reading per rung, two documents; deleting one leaves the other."""
+    await home.serve()
+    gone = home.drop("hr/leave.pdf", LEAVE)
+    home.drop("hr/travel.pdf", TRAVEL)
+    home.drop("lab/copy.pdf", LEAVE)
+    hr = await home.until_found("hr", "marzipan", "leave.pdf", Rung.FULL)
+    lab = await home.until_found("lab", "marzipan", "copy.pdf", Rung.FULL)
+    await home.until_found("hr", "zeppelin", "travel.pdf", Rung.FULL)
+    assert hr.reading_id == lab.reading_id
+    assert hr.document_id != lab.document_id
+    assert len(await home.rows(BlobRow)) == 2
+    assert len(await home.rows(ReadingRow)) == 4
+    gone.unlink()
+    await home.until(lambda: _is_lost(home, "hr", "marzipan"))
+    assert set(await home.find("lab", "marzipan")) == {"copy.pdf"}
+
+
+async def test_loose_pdfs_in_the_inbox_are_reported_once_without_their_names(
+    home: Home, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Shows that a file in the wrong place is noticed, and belongs to nobody."""
+    caplog.set_level(logging.WARNING)
+    await home.serve(stop_at="quick")
+    home.drop("canary.pdf", LEAVE)
+    await asyncio.sleep(1.5)
+    said = [record.message for record in caplog.records if "loose" in record.message]
+    assert len(said) == 1
+    assert "canary" not in said[0]
+    assert await home.rows(BlobRow) == []
+
+
+async def test_a_second_start_takes_and_reads_nothing_again(
+    home: Home, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Shows that a restart costs one scan."""
+    first = await home.serve()
+    home.drop("hr/leave.pdf", LEAVE)
+    before = await home.until_found("hr", "marzipan", "leave.pdf", Rung.FULL)
+    await first.stop()
+    caplog.set_level(logging.INFO)
+    await home.serve()
+    await asyncio.sleep(2)
+    assert (await home.find("hr", "marzipan"))["leave.pdf"] == before
+    assert len(await home.rows(ReadingRow)) == 2
+    assert not [record for record in caplog.records if "outcome=" in record.message]
+
+
+def _move_aside(home: Home, what: str) -> list[tuple[Path, Path]]:
+    """Take something away; returns (where it was, where it is)."""
+    folder = home.inbox / "hr"
+    files = sorted(folder.iterdir())
+    gone = {"inbox": [home.inbox], "folder": [folder], "all its files": files, "most of its files": files[:2]}
+    moved = [(path, home.path / f"aside-{path.name}") for path in gone[what]]
+    for path, aside in moved:
+        path.rename(aside)
+    return moved
+
+
+async def _count(home: Home, table: type, number: int, **values: object) -> bool:
+    rows = await home.rows(table)
+    return sum(all(getattr(row, key) == value for key, value in values.items()) for row in rows) == number
+
+
+async def _is_lost(home: Home, channel: str, words: str) -> bool:
+    return await home.find(channel, words) == {}
+
+
+async def _has_problem(home: Home) -> bool:
+    return any(folder.problem for folder in await home.rows(FolderRow))
+
+
+async def _is_well(home: Home) -> bool:
+    return not await _has_problem(home)
+
+
+async def _are_quarantined(home: Home, *files: str) -> bool:
+    documents = await home.documents("hr")
+    return all(file in documents and documents[file].state == "quarantined" for file in files)
+
+
+async def test_a_file_that_cannot_be_taken_in_a_deleted_ones_place_brings_no_old_words_back(
+    home: Home,
+) -> None:
+    """Shows that the next plan publishes nothing of the deleted document again."""
+    ingestion = await home.serve(stop_at="quick", max_file_mb=1)
+    path = home.drop("hr/leave.pdf", LEAVE)
+    home.drop("hr/travel.pdf", TRAVEL)
+    home.drop("hr/other.pdf", LEAVE_2)
+    await home.until_found("hr", "marzipan", "leave.pdf")
+    await home.until_found("hr", "nougat", "other.pdf")
+    path.unlink()
+    await home.until(lambda: _count(home, DocumentRow, 1, state="deleted"))
+    home.drop("hr/leave.pdf", LEAVE + b"\n" * 1_500_000 + b"%%EOF\n")
+
+    async def is_refused() -> bool:
+        return any("1 MB" in (row.reason or "") for row in await home.rows(DocumentRow))
+
+    await home.until(is_refused)
+    async with home.database.transaction() as session:
+        await plan(session, ingestion.generations)
+    await asyncio.sleep(1.5)
+    assert "leave.pdf" not in await home.find("hr", "marzipan")
+
+
+async def test_a_folder_of_the_inbox_that_becomes_a_link_leads_nowhere(home: Home, tmp_path: Path) -> None:
+    """Shows that who may write into the inbox cannot have us read what only we may read."""
+    secret = tmp_path / "secret"
+    secret.mkdir()
+    (secret / "canary.pdf").write_bytes(pdf("Salaries\nThe canary earns nothing."))
+    await home.serve(stop_at="quick")
+    path = home.drop("hr/leave.pdf", LEAVE)
+    await home.until_found("hr", "marzipan", "leave.pdf")
+    path.parent.rename(tmp_path / "aside")
+    (home.inbox / "hr").symlink_to(secret)
+
+    async def is_told() -> bool:
+        return any("link" in (row.problem or "") for row in await home.rows(FolderRow))
+
+    await home.until(is_told)
+    assert set(await home.documents("hr")) == {"leave.pdf"}
+    assert len(await home.rows(BlobRow)) == 1
+    assert set(await home.find("hr", "marzipan canary")) == {"leave.pdf"}
+
+
+def test_nothing_of_a_folder_is_opened_once_it_is_a_link(tmp_path: Path) -> None:
+    """Shows that a link which is swapped in between the look and the copy is not followed either."""
+    (tmp_path / "hr").mkdir()
+    (tmp_path / "hr" / "a.pdf").write_bytes(LEAVE)
+    source = LocalSource(str(tmp_path / "hr"), follows_link=False)
+    seen = source.scan().files["a.pdf"]
+    source.copy(seen, tmp_path / "copy", 10**8)
+    (tmp_path / "hr").rename(tmp_path / "real")
+    (tmp_path / "hr").symlink_to(tmp_path / "real")
+    with pytest.raises(NotAFile):
+        source.copy(seen, tmp_path / "copy", 10**8)
+    assert source.tail(seen, 10) == b""
+    assert LocalSource(str(tmp_path / "hr")).tail(seen, 6) == LEAVE[-6:]
+
+
+async def test_a_folder_that_no_channel_can_be_called_after_stops_no_other(home: Home) -> None:
+    """Shows that names which are not UTF-8, or cannot be shown, are passed over everywhere."""
+    home.drop("\udcff/bad.pdf", LEAVE)
+    home.drop("a\nb/bad.pdf", LEAVE)
+    home.drop("hr/leave.pdf", LEAVE)
+    await home.serve(stop_at="quick")
+    await home.until_found("hr", "marzipan", "leave.pdf")
+    home.drop("\udcfe/bad.pdf", LEAVE)
+    home.drop("it/leave.pdf", LEAVE)
+    await home.until_found("it", "marzipan", "leave.pdf")
+    assert {one.name for one in await home.channels.all()} == {"hr", "it"}
+    result = await home.ingestion(stop_at="quick").ingest_root(home.inbox, Rung.QUICK, lambda _: None)
+    assert result.live == 2
+    previewer = Previewer(Folders(home.database), max_bytes=10**8, ask_from_share=0.5)
+    assert [one.channel for one in await previewer.root(home.inbox)] == ["hr", "it"]
+    with pytest.raises(UnknownChannel):
+        await home.channels.by_name("\udcff")

@@ -1,0 +1,96 @@
+"""A bucket as a watched folder, through the map, on a real server that goes away and comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from engines.s3 import Bucket, RealS3
+from harness.ingestion_home import Home
+from samples.paper import pdf
+
+from storage.sql.tables import FolderRow
+
+LEAVE = pdf("Leave\nEmployees get twenty five days of marzipan leave a year.")
+LEAVE_2 = pdf("Leave\nEmployees get thirty days of nougat leave a year.")
+TRAVEL = pdf("Travel\nTickets are booked by the zeppelin desk.")
+
+pytestmark = pytest.mark.engine("s3")
+
+
+@pytest.fixture
+def bucket(s3_server: RealS3, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
+    """A bucket whose account stands in the environment; the server is well again afterwards."""
+    for name, value in s3_server.settings.items():
+        monkeypatch.setenv(name.upper(), value)
+    monkeypatch.setenv("FOOTNOTE_SHARE_TIMEOUT", "5")
+    yield s3_server.place()
+    s3_server.kill()
+    s3_server.start()
+
+
+async def watch(home: Home, bucket: Bucket) -> None:
+    """Watch the bucket for one channel."""
+    home.path.mkdir(exist_ok=True)
+    (home.path / "folders.toml").write_text(
+        f'[[folder]]\nlocation = "{bucket.location}"\nchannel = "hr"\nevery = 0.5\n'
+    )
+    await home.ingestion(rest_seconds=1, stop_at="quick").start(home.inbox, home.path / "folders.toml")
+
+
+async def problem(home: Home) -> Any:
+    """What keeps the bucket from being trusted."""
+    return next((row.problem for row in await home.rows(FolderRow) if row.location.startswith("s3://")), None)
+
+
+async def test_a_pdf_put_into_a_bucket_answers_and_its_replacement_after_it(
+    home: Home, bucket: Bucket
+) -> None:
+    """Shows the journey of an object, its new version, its new name and its deletion."""
+    bucket.put("leave.pdf", LEAVE)
+    bucket.put("deep/travel.pdf", TRAVEL)
+    bucket.put("more/travel.pdf", pdf("Trains\nThe gondola leaves at noon."))
+    await watch(home, bucket)
+    first = await home.until_found("hr", "marzipan", "leave.pdf")
+    await home.until_found("hr", "zeppelin", "deep/travel.pdf")
+    bucket.put("leave.pdf", LEAVE_2)
+    second = await home.until_found("hr", "nougat", "leave.pdf")
+    assert second.document_id == first.document_id
+    bucket.rename("leave.pdf", "holidays.pdf")
+    third = await home.until_found("hr", "nougat", "holidays.pdf")
+    assert third.document_id == first.document_id
+    bucket.remove("more/travel.pdf")
+
+    async def is_gone() -> bool:
+        return not await home.find("hr", "gondola")
+
+    await home.until(is_gone)
+
+
+async def test_a_bucket_that_is_away_loses_nothing_and_goes_on_when_it_is_back(
+    home: Home, bucket: Bucket
+) -> None:
+    """Shows that an outage pauses deletions, says so, and ends by itself."""
+    bucket.put("leave.pdf", LEAVE)
+    bucket.put("travel.pdf", TRAVEL)
+    await watch(home, bucket)
+    await home.until_found("hr", "marzipan", "leave.pdf")
+    await home.until_found("hr", "zeppelin", "travel.pdf")
+    bucket.kill()
+
+    async def is_outage() -> bool:
+        return await problem(home) is not None
+
+    await home.until(is_outage)
+    assert set(await home.find("hr", "marzipan")) == {"leave.pdf"}
+    assert {one.state for one in (await home.documents("hr")).values()} == {"live"}
+    bucket.start()
+    bucket.put("new.pdf", LEAVE_2)
+    await home.until_found("hr", "nougat", "new.pdf")
+
+    async def is_well() -> bool:
+        return await problem(home) is None
+
+    await home.until(is_well)
+    assert set(await home.documents("hr")) == {"leave.pdf", "travel.pdf", "new.pdf"}

@@ -1,0 +1,204 @@
+"""The rhythm of places: nobody waits for a slow one, and a quiet one costs the database nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+from harness.ingestion_home import Home
+from samples.paper import pdf
+from sqlalchemy import event
+from sqlalchemy.engine import Engine
+
+from ingestion.folder_map.folder_map import FolderMapEntry
+from ingestion.folder_map.watch_list import WatchTarget
+from ingestion.jobs.scheduler import Scheduler
+from ingestion.jobs.threads import run_for
+from ingestion.settings import IngestionSettings
+from ingestion.sources.base import Scan, ScannedFile
+from ingestion.sources.local import LocalSource
+from ingestion.watch.intake import Intake
+from ingestion.watch.watched_folder import PlaceWatch, WatchedFolder
+from ingestion.watch.watcher import WatchedPlace, WatchedPlaces
+from storage.documents.arrivals import Arrivals
+from storage.folders.folder_leases import FolderLeases
+from storage.folders.folders import Folder, Folders
+from storage.sql.leases import is_surely_dead, own_name
+
+SETTINGS = IngestionSettings(scan_seconds=0.2)
+
+
+def intake(home: Home) -> Intake:
+    """What takes files of any place."""
+    return Intake(Arrivals(home.database, home.ingestion(stop_at="quick").generations), home.blobs, 10**8)
+
+
+async def folder_at(home: Home, location: Path, channel: str = "hr") -> Folder:
+    """A mapped folder."""
+    location.mkdir(exist_ok=True)
+    where = await home.channel(channel)
+    return await Folders(home.database).ensure(where.id, str(location), watched=True, origin="map")
+
+
+async def test_a_quiet_scan_asks_the_database_nothing(home: Home, tmp_path: Path) -> None:
+    """Shows that a thousand looks at an unchanged folder cost a thousand scans."""
+    folder = await folder_at(home, tmp_path / "hr")
+    (tmp_path / "hr" / "a.pdf").write_bytes(pdf("A rule."))
+    watch = PlaceWatch(LocalSource(folder.location, 10), intake(home), SETTINGS)
+    watch.feed([WatchedFolder(folder, Folders(home.database), 0.5, away_seconds=0)])
+
+    async def is_taken() -> bool:
+        return await watch.tick()
+
+    await home.until(is_taken)
+    await watch.tick()
+    statements: list[str] = []
+
+    def note(_: object, __: object, statement: str, *rest: object) -> None:
+        statements.append(statement)
+
+    event.listen(Engine, "before_cursor_execute", note)
+    try:
+        for _ in range(5):
+            assert not await watch.tick()
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)
+    assert statements == []
+
+
+class SlowSource(LocalSource):
+    """A share that takes its time."""
+
+    is_remote = True
+
+    def scan(self) -> Scan:
+        """See every PDF in it, at last."""
+        time.sleep(1.0)
+        return super().scan()
+
+
+async def test_a_share_that_is_slow_leaves_the_shared_threads_to_others(tmp_path: Path) -> None:
+    """Shows that more hanging shares than there are threads delay no local folder."""
+    local = LocalSource(str(tmp_path), 10)
+    slow = [SlowSource(str(tmp_path), 10) for _ in range(3 * (os.cpu_count() or 1) + 12)]
+    for one in slow:
+        one.is_remote = True
+    hanging = [asyncio.create_task(run_for(one, one.scan)) for one in slow]
+    await asyncio.sleep(0)
+    assert (await run_for(local, local.scan)).problem is None
+    assert not any(one.done() for one in hanging)
+    await asyncio.gather(*hanging)
+
+
+async def test_a_paused_place_is_not_even_opened(home: Home, tmp_path: Path) -> None:
+    """Shows that pausing leaves a share in peace."""
+    folder = await folder_at(home, tmp_path / "hr")
+    (tmp_path / "hr" / "a.pdf").write_bytes(pdf("A rule."))
+    place = WatchedPlace(folder.location, Folders(home.database), intake(home), SETTINGS)
+    place.feed([WatchTarget(folder, FolderMapEntry(folder.location, "hr", is_paused=True))])
+    assert place.is_paused
+    assert not await place.tick()
+    place.feed([WatchTarget(folder, FolderMapEntry(folder.location, "hr"))])
+    await home.until(place.tick)
+
+
+async def test_the_most_eager_channel_of_a_place_sets_its_rhythm(home: Home, tmp_path: Path) -> None:
+    """Shows whose cadence counts where several are wished."""
+    folder, other = await folder_at(home, tmp_path / "hr"), await folder_at(home, tmp_path / "hr", "it")
+    place = WatchedPlace(folder.location, Folders(home.database), intake(home), SETTINGS)
+    wish = FolderMapEntry(folder.location, "hr", every=60)
+    place.feed(
+        [WatchTarget(folder, wish), WatchTarget(other, FolderMapEntry(folder.location, "it", every=30))]
+    )
+    assert place.tick_seconds == 30
+    place.feed([WatchTarget(folder, wish)])
+    assert place.tick_seconds == 60
+
+
+def test_a_process_of_this_machine_that_ended_is_surely_dead() -> None:
+    """Shows that a name tells a living process from a dead one, and claims nothing of other machines."""
+    ended = subprocess.run(
+        [sys.executable, "-c", "from storage.sql.leases import own_name; print(own_name())"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
+    assert is_surely_dead(ended)
+    assert not is_surely_dead(own_name())
+    assert not is_surely_dead("elsewhere:1:abc")
+    assert not is_surely_dead("nonsense")
+
+
+class GatedSource(LocalSource):
+    """Copies a file when it is told to."""
+
+    def __init__(self, location: str) -> None:
+        super().__init__(location)
+        self.is_copying = threading.Event()
+        self.may_go_on = threading.Event()
+
+    def copy(self, seen: ScannedFile, target: Path, max_bytes: int) -> str:
+        """Copy a file while hashing it, at last."""
+        self.is_copying.set()
+        self.may_go_on.wait(20)
+        return super().copy(seen, target, max_bytes)
+
+
+async def test_a_channel_that_is_attached_while_files_are_copied_gets_them_too(
+    home: Home, tmp_path: Path
+) -> None:
+    """Shows that a change of the map in the middle of a look is not lost."""
+    folder, other = await folder_at(home, tmp_path / "hr"), await folder_at(home, tmp_path / "hr", "it")
+    (tmp_path / "hr" / "a.pdf").write_bytes(pdf("A rule."))
+    folders, source = Folders(home.database), GatedSource(folder.location)
+    watch = PlaceWatch(source, intake(home), SETTINGS)
+    first = WatchedFolder(folder, folders, 0.5, away_seconds=0)
+    watch.feed([first])
+
+    async def is_copying() -> bool:
+        if not source.is_copying.is_set():
+            looks.append(asyncio.create_task(watch.tick()))
+            await asyncio.wait(looks[-1:], timeout=0.3)
+        return source.is_copying.is_set()
+
+    looks: list[asyncio.Task[bool]] = []
+    await home.until(is_copying)
+    watch.feed([first, WatchedFolder(other, folders, 0.5, away_seconds=0)])
+    source.may_go_on.set()
+    await asyncio.gather(*looks)
+    await watch.tick()
+    assert await folders.documents(folder.id)
+    assert await folders.documents(other.id)
+
+
+async def test_what_a_rare_look_finds_is_not_left_to_the_next_rare_look(home: Home, tmp_path: Path) -> None:
+    """Shows that a folder that is scanned every hour takes and deletes what it saw within seconds."""
+    folder = await folder_at(home, tmp_path / "hr")
+    for number in range(3):
+        (tmp_path / "hr" / f"{number}.pdf").write_bytes(pdf(f"Rule {number}."))
+    folders, taking = Folders(home.database), intake(home)
+    leases = FolderLeases(home.database, "we", 60)
+
+    async def watch_for(seconds: float, files: set[str]) -> None:
+        schedule = Scheduler()
+        schedule.start()
+        places = WatchedPlaces(
+            lambda one: WatchedPlace(one, folders, taking, SETTINGS), schedule, leases, lambda: None
+        )
+        await places.set_targets([WatchTarget(folder, FolderMapEntry(folder.location, "hr", every=3600))])
+
+        async def are_known() -> bool:
+            return set(await folders.documents(folder.id)) == files
+
+        await home.until(are_known, seconds)
+        await schedule.stop()
+        await places.close()
+
+    await watch_for(30, {"0.pdf", "1.pdf", "2.pdf"})
+    (tmp_path / "hr" / "0.pdf").unlink()
+    await watch_for(30, {"1.pdf", "2.pdf"})

@@ -1,0 +1,130 @@
+"""Drop receipts of the whole program, behind a real Slack server and Microsoft's Agents Playground."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import aiohttp
+import pytest
+from engines.playground import OPERATIONS, TENANT, Playground, StartPlayground
+from engines.slack import APP_TOKEN, BOT, BOT_TOKEN, HR, IT, TEAM, SlackDouble, StartSlack
+from harness.program import Program
+from harness.waiting import until
+from samples.paper import locked_pdf, pdf
+
+from storage.models import ChannelKey, Platform
+
+CANARY = "Zanzibarium"
+
+
+async def posted(slack: SlackDouble, channel: str, words: str) -> list[dict[str, Any]] | None:
+    """The bot's messages in a channel that hold these words."""
+    own = [message for message in await slack.messages(channel) if message.get("user") == BOT]
+    return [message for message in own if words in json.dumps(message, ensure_ascii=False)] or None
+
+
+async def serve_slack(program: Program, start_slack: StartSlack, **settings: str) -> SlackDouble:
+    """A Slack server, and the settings by which the program finds it."""
+    slack = await start_slack("socket", f"{program.url}/slack/events")
+    program.environment = {
+        "SLACK_BOT_TOKEN": BOT_TOKEN,
+        "SLACK_API_URL": slack.api_url,
+        "SLACK_APP_TOKEN": APP_TOKEN,
+        **settings,
+    }
+    return slack
+
+
+@pytest.mark.engine("slack")
+async def test_a_pdf_dropped_for_a_slack_channel_is_told_there_with_questions_that_it_answers(
+    program: Program, start_slack: StartSlack, sop: Path
+) -> None:
+    """Shows that the receipt names file and pages, opens page 1, and offers questions that answer."""
+    slack = await serve_slack(program, start_slack)
+    async with program.serving():
+        program.drop(f"sl_{TEAM}_{IT}", sop)
+        program.drop(f"sl_{TEAM}_{HR}", pdf(f"The secret project is called {CANARY}."), "secret.pdf")
+        (receipt,) = await until(lambda: posted(slack, IT, "2 pages"), log=lambda: program.log)
+        words = json.dumps(receipt, ensure_ascii=False)
+        assert sop.name in words
+        assert CANARY not in words
+        questions = [line[2:] for line in receipt["text"].splitlines() if line.startswith("• ")]
+        assert 1 <= len(questions) <= 3
+        for count, question in enumerate(questions, start=1):
+            await slack.say(IT, f"<@{BOT}> {question}")
+            found = await until(lambda: posted(slack, IT, "Your documents say"), log=lambda: program.log)
+            while len(found) < count:
+                found = await until(lambda: posted(slack, IT, "Your documents say"), log=lambda: program.log)
+        (button,) = [one for block in receipt["blocks"] for one in block.get("elements", ())]
+        async with aiohttp.ClientSession() as session, session.get(button["url"]) as response:
+            assert response.status == 200
+        await until(lambda: posted(slack, HR, "secret.pdf"), log=lambda: program.log)
+        assert await posted(slack, IT, "secret.pdf") is None
+
+
+@pytest.mark.engine("slack")
+async def test_two_hundred_pdfs_at_once_are_one_or_two_messages_that_name_the_failures_first(
+    program: Program, start_slack: StartSlack
+) -> None:
+    """Shows that many files are counted, not listed, and that one that cannot be read is named with why."""
+    slack = await serve_slack(program, start_slack)
+    for number in range(200):
+        program.drop(
+            f"sl_{TEAM}_{IT}", pdf(f"Machine {number} is oiled every {number} days."), f"{number}.pdf"
+        )
+    program.drop(f"sl_{TEAM}_{IT}", locked_pdf("nobody reads this"), "locked.pdf")
+    async with program.serving():
+        await program.until_live(f"sl_{TEAM}_{IT}", 200)
+        receipts = await until(lambda: posted(slack, IT, "locked.pdf"), log=lambda: program.log)
+        assert "could not be read" in json.dumps(receipts)
+        receipts = await until(lambda: posted(slack, IT, "PDF"), log=lambda: program.log)
+        assert len(receipts) <= 2
+        assert all(json.dumps(receipt).count("• ") <= 2 * 15 for receipt in receipts)
+
+
+@pytest.mark.engine("slack")
+async def test_the_admins_channel_hears_of_a_folder_that_vanished_and_of_its_return(
+    program: Program, start_slack: StartSlack, sop: Path
+) -> None:
+    """Shows that a folder's problem and its end reach the admins, and not the folder's own channel."""
+    slack = await serve_slack(
+        program, start_slack, FOOTNOTE_ADMIN_CHANNEL=f"sl_{TEAM}_{HR}", FOOTNOTE_RECEIPTS="off"
+    )
+    channel = f"sl_{TEAM}_{IT}"
+    async with program.serving():
+        file = program.drop(channel, sop)
+        await program.until_live(channel, 1)
+        away = file.parent.rename(program.home / "away")
+        await until(lambda: posted(slack, HR, channel), log=lambda: program.log)
+        away.rename(file.parent)
+        await until(lambda: posted(slack, HR, "all is well again"), log=lambda: program.log)
+        assert await posted(slack, IT, "") is None
+
+
+@pytest.mark.engine("playground")
+async def test_a_teams_channel_gets_its_receipt_once_teams_has_said_where_it_is(
+    program: Program, start_playground: StartPlayground, sop: Path
+) -> None:
+    """Shows that a receipt waits for the channel's first question, and then appears there as a card."""
+    playground = await start_playground(f"{program.url}/api/messages")
+    program.environment = {"FOOTNOTE_TEAMS_DEVELOPMENT": "true"}
+    channel = ChannelKey(Platform.TEAMS, TENANT, OPERATIONS).tenant
+    async with program.serving():
+        program.drop(channel, sop)
+        await program.until_live(channel, 1)
+        await playground.say(OPERATIONS, "hello", mention=True)
+        card = await until(lambda: receipt_card(playground), log=lambda: program.log)
+        assert "2 pages" in card
+        assert "Try asking:" in card
+
+
+async def receipt_card(playground: Playground) -> str | None:
+    """The posted card, as JSON."""
+    for call in playground.calls():
+        body = json.dumps(call["request"]["body"], ensure_ascii=False)
+        if OPERATIONS in unquote(call["request"]["url"]) and "RichTextBlock" in body:
+            return body
+    return None

@@ -1,0 +1,282 @@
+"""The command line as other programs drive it: JSON lines, exit statuses, results apart from progress."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from harness.program import SAMPLES, Program
+from samples.paper import pdf
+from samples.pictures import picture_pdf
+
+
+@pytest.fixture
+def ingested(program: Program) -> Program:
+    """The samples in the channel ``it``, without any ``serve``."""
+    ended = program.run("ingest", str(SAMPLES), "--channel", "it")
+    assert (ended.returncode, ended.stdout) == (0, ""), ended.stderr
+    return program
+
+
+def test_ingest_needs_no_serve_and_a_second_run_adds_nothing(ingested: Program) -> None:
+    """Unwatched: read once, and the same again is no work."""
+    before = ingested.documents("it")
+    assert [(d["state"], d["rung"], d["pages"]) for d in before] == [("live", "quick", 2)] * 2
+    assert ingested.run("ingest", str(SAMPLES), "--channel", "it").returncode == 0
+    assert ingested.documents("it") == before
+
+
+def test_ingest_waits_for_vectors_when_asked(ingested: Program) -> None:
+    """``--wait full`` ends when vectors answer."""
+    assert ingested.run("ingest", str(SAMPLES), "--channel", "it", "--wait", "full").returncode == 0
+    assert {d["rung"] for d in ingested.documents("it")} == {"full"}
+
+
+def test_a_scan_is_named_and_read_when_asked_to_wait_for_it(program: Program, tmp_path: Path) -> None:
+    """Nothing of a scan answers before OCR read it: ``ingest`` says so and ends, or waits when told to."""
+    scan = tmp_path / "scan.pdf"
+    scan.write_bytes(picture_pdf("The marzipan cupboard is opened by two people."))
+    ended = program.run("ingest", str(scan), "--channel", "it")
+    assert ended.returncode == 0
+    assert "scan.pdf is a scan and waits for OCR" in ended.stderr
+    assert program.documents("it")[0]["state"] == "reading"
+    assert program.run("ingest", str(scan), "--channel", "it", "--wait", "full").returncode == 0
+    (document,) = program.documents("it")
+    assert (document["state"], document["rung"]) == ("live", "full")
+    assert "read by OCR" in document["reason"]
+
+
+def test_a_document_line_has_every_key(ingested: Program) -> None:
+    """Metadata is what the document prints of itself, and null where it prints nothing."""
+    (document,) = [one for one in ingested.documents("it") if "IT-04" in one["file"]]
+    keys = {"channel", "document", "version", "file", "title", "pages", "state", "rung", "reason", "metadata"}
+    assert set(document) == keys
+    assert document["metadata"] == {
+        "sop_id": "SOP-IT-04",
+        "version": "2.1",
+        "department": "IT",
+        "effective": "2024-01-15",
+        "last_updated": "2024-01-08",
+        "title": None,
+        "author": None,
+        "organisation": "HALDEN INSTRUMENTS",
+        "document_type": "STANDARD OPERATING PROCEDURE",
+        "language": "en",
+    }
+    listed = ingested.run("documents", "--channel", "it").stdout
+    assert "SOP-IT-04, version 2.1, IT, effective 2024-01-15, updated 2024-01-08" in listed
+
+
+def test_a_question_keeps_to_the_documents_that_say_so(ingested: Program, tmp_path: Path) -> None:
+    """``--where`` narrows listing and answers by what documents say of themselves; a wrong field is named."""
+    listed = ingested.run("documents", "--channel", "it", "--where", "sop_id=sop-it-04", "--json").stdout
+    assert [json.loads(line)["metadata"]["sop_id"] for line in listed.splitlines()] == ["SOP-IT-04"]
+    asked = ("ask", "When do backups run?", "--channel", "it", "--json", "--where")
+    found = json.loads(ingested.run(*asked, "effective=2024-01-15").stdout)
+    assert {"SOP-IT-04" in one["file"] for one in found["passages"]} == {True}
+    assert found["state"] == "grounded"
+    nothing = json.loads(ingested.run(*asked, "department=Kitchen").stdout)
+    assert (nothing["state"], nothing["passages"]) == ("not_found", [])
+    assert "none was searched" in nothing["text"]
+    twice = ("--where", "language=en", "--where", "language=de")
+    assert ingested.run("documents", "--channel", "it", *twice).returncode == 2
+    refused = ingested.run(*asked, "colour=red")
+    assert (refused.returncode, "the fields are sop_id" in refused.stderr) == (2, True)
+    many = tmp_path / "many.jsonl"
+    line = {"id": 1, "question": "When do backups run?", "channel": "it"}
+    lines = [{**line, "where": {"sop_id": "SOP-IT-04"}}, {**line, "where": {"sop_id": "SOP-HR-1"}}]
+    many.write_text("".join(f"{json.dumps(one)}\n" for one in [*lines, {**line, "where": "here"}]))
+    states = [
+        json.loads(one)["state"]
+        for one in ingested.run("ask", "--questions", str(many), "--json").stdout.splitlines()
+    ]
+    assert states == ["grounded", "not_found", "failed"]
+
+
+def test_an_admin_corrects_a_field_and_takes_it_back(ingested: Program) -> None:
+    """The word holds over what is printed, shows where each value comes from, and can be undone."""
+    file = "SOP-IT-04-Backup-and-Restore.pdf"
+    about = ("metadata", file, "--channel", "it")
+    assert "sop_id         SOP-IT-04  (page 1)" in ingested.run(*about).stdout
+    corrected = ingested.run(*about, "--set", "department=Operations", "--set", "version=").stdout
+    assert "department     Operations  (corrected)" in corrected
+    (document,) = [one for one in ingested.documents("it") if one["file"] == file]
+    assert (document["metadata"]["department"], document["metadata"]["version"]) == ("Operations", None)
+    assert (
+        "department     IT  (page 1)"
+        in ingested.run(*about, "--undo", "department", "--undo", "version").stdout
+    )
+    for wrong in ("colour=red", "department", "department=" + "x" * 121):
+        refused = ingested.run(*about, "--set", wrong)
+        assert (refused.returncode, refused.stdout) == (2, "")
+    assert ingested.run("metadata", "gone.pdf", "--channel", "it").returncode == 2
+
+
+def test_each_folder_of_a_root_is_a_channel_and_loose_pdfs_are_named(
+    program: Program, tmp_path: Path
+) -> None:
+    """A file in no channel's folder is skipped by name, not guessed at."""
+    for folder, word in (("legal", "notary"), ("sales", "discount")):
+        (tmp_path / "root" / folder).mkdir(parents=True)
+        (tmp_path / "root" / folder / "a.pdf").write_bytes(pdf(f"The {word} rule is number 7."))
+    (tmp_path / "root" / "loose.pdf").write_bytes(pdf("Nobody's."))
+    ended = program.run("ingest", str(tmp_path / "root"))
+    assert ended.returncode == 0, ended.stderr
+    assert "loose.pdf" in ended.stderr
+    channels = [json.loads(line) for line in program.run("channels", "--json").stdout.splitlines()]
+    assert [channel["channel"] for channel in channels] == ["legal", "sales"]
+    assert all(channel["tenant"].startswith("lo_") for channel in channels)
+
+
+def test_a_file_that_cannot_be_read_is_named_and_the_rest_goes_on(program: Program, tmp_path: Path) -> None:
+    """Exit status 1, a sentence for the admin, and the good file answers."""
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "good.pdf").write_bytes(pdf("The quota is 12 crates."))
+    (tmp_path / "docs" / "page.pdf").write_bytes(b"<html>not a pdf</html>")
+    ended = program.run("ingest", str(tmp_path / "docs"), "--channel", "it")
+    assert ended.returncode == 1
+    assert "page.pdf" in ended.stderr
+    states = {d["file"]: (d["state"], bool(d["reason"])) for d in program.documents("it")}
+    assert states == {"good.pdf": ("live", False), "page.pdf": ("quarantined", True)}
+    assert program.ask("What is the quota?", "it")["state"] == "grounded"
+
+
+def test_a_batch_gives_one_line_for_each_line_in_order(ingested: Program, tmp_path: Path) -> None:
+    """Answered, unknown, malformed in every way, too long: as many out as in."""
+    questions = tmp_path / "questions.jsonl"
+    lines = [
+        '{"id": "a", "question": "When do backups run?", "channel": "it"}',
+        '{"id": "b", "question": "When do backups run?", "channel": "nowhere"}',
+        '{"id": "c", "question": ',
+        '{"id": 4, "question": "hello", "channel": "it"}',
+        '{"id": "d", "question": "half a pair: \\ud800", "channel": "it"}',
+        '{"id": "e", "question": "where?", "channel": "it\\ud800"}',
+        f'{{"id": {"9" * 5000}}}',
+        "",
+        '{"id": "f", "question": "' + "long " * 20_000 + '", "channel": "it"}',
+    ]
+    questions.write_text("\n".join(lines) + "\n")
+    ended = ingested.run("ask", "--questions", str(questions), "--json")
+    answers = [json.loads(line) for line in ended.stdout.splitlines()]
+    assert [(answer["id"], answer["state"]) for answer in answers] == [
+        ("a", "grounded"),
+        ("b", "not_found"),
+        (None, "failed"),
+        (4, "chat"),
+        ("d", "failed"),
+        ("e", "failed"),
+        (None, "failed"),
+        (None, "failed"),
+        ("f", "chat"),
+    ]
+    assert answers[1]["passages"] == []
+    assert ended.returncode == 1
+
+
+def test_a_thread_understands_what_leans_on_it(ingested: Program, tmp_path: Path) -> None:
+    """A follow-up is searched for as one would ask it alone, by command or batch, in its own thread."""
+    asked = ("--channel", "it", "--thread", "mine", "--json")
+    first = json.loads(ingested.run("ask", "When do backups run?", *asked).stdout)
+    assert (first["state"], first.get("standalone")) == ("grounded", None)
+    second = json.loads(ingested.run("ask", "who checks them?", *asked).stdout)
+    assert second["standalone"] == "who checks them (backups run)?"
+    assert "IT-04" in second["passages"][0]["file"]
+    shown = ingested.run("ask", "who checks them?", "--channel", "it", "--thread", "mine").stdout
+    assert shown.startswith("Understood as: who checks them (")
+    lines = [
+        {"id": 1, "question": "and on weekends?", "thread": "mine"},
+        {"id": 2, "question": "and on weekends?", "thread": "other"},
+        {"id": 3, "question": "and on weekends?"},
+        {"id": 4, "question": "How do I request remote work?", "thread": "other"},
+        {"id": 5, "question": "who approves it?", "thread": "other"},
+        {"id": 6, "question": "who approves it?", "thread": 7},
+    ]
+    many = tmp_path / "many.jsonl"
+    many.write_text("".join(f"{json.dumps({**line, 'channel': 'it'})}\n" for line in lines))
+    answers = [
+        json.loads(line)
+        for line in ingested.run("ask", "--questions", str(many), "--json").stdout.splitlines()
+    ]
+    assert "backups" in answers[0]["standalone"]
+    assert [answer.get("standalone") for answer in answers[1:4]] == [None] * 3
+    assert answers[4]["standalone"] == "who approves it (request remote work)?"
+    assert (answers[5]["state"], "thread" in answers[5]["text"]) == ("failed", True)
+
+
+def test_at_least_twenty_candidates_are_shown_when_there_are_so_many(
+    program: Program, tmp_path: Path
+) -> None:
+    """``passages`` holds the candidates in final order."""
+    (tmp_path / "many.pdf").write_bytes(
+        pdf(
+            *(
+                f"Rule {number}: the depot number {number} closes at {number % 12} o'clock."
+                for number in range(40)
+            )
+        )
+    )
+    assert program.run("ingest", str(tmp_path / "many.pdf"), "--channel", "it").returncode == 0
+    passages = program.ask("When does the depot close?", "it")["passages"]
+    assert len(passages) >= 20
+    scores = [passage["score"] for passage in passages]
+    assert scores == sorted(scores, reverse=True)
+    assert set(passages[0]) == {"file", "page", "last_page", "score", "bm25", "vector"}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("ask", "When do backups run?", "--channel", "nowhere"),
+        ("ask",),
+        ("documents", "--channel", "nowhere"),
+        ("ingest", "/nowhere", "--channel", "it"),
+        ("ingest", str(SAMPLES), "--channel", "a/b"),
+        ("ingest", str(SAMPLES), "--channel", "../x"),
+        ("ingest", str(SAMPLES), "--channel", ".hidden"),
+        ("ask", "half a pair: \udcff", "--channel", "it"),
+        ("frobnicate",),
+    ],
+)
+def test_wrong_usage_ends_with_status_2_and_a_sentence(program: Program, arguments: tuple[str, ...]) -> None:
+    """An unknown channel is wrong usage too; nothing is made."""
+    ended = program.run(*arguments)
+    assert ended.returncode == 2
+    assert ended.stdout == ""
+    assert "Traceback" not in ended.stderr
+    assert program.run("channels").stdout == ""
+
+
+def test_another_embedder_than_the_one_that_made_the_vectors_finds_by_words(
+    ingested: Program, tmp_path: Path
+) -> None:
+    """The same model under another tokenizer is another embedder: its vectors are compared with none."""
+    bundled = Path(sys.prefix) / "share" / "footnote"
+    (tmp_path / "model.onnx").symlink_to(bundled / "model.onnx")
+    tokenizer = (bundled / "tokenizer.json").read_text()
+    (tmp_path / "tokenizer.json").write_text(tokenizer + "\n")
+    ingested.environment["FOOTNOTE_EMBEDDER"] = str(tmp_path)
+    ended = ingested.run("ask", "When do backups run?", "--channel", "it", "--json")
+    answer = json.loads(ended.stdout)
+    assert (ended.returncode, answer["state"]) == (0, "grounded")
+    assert {passage["vector"] for passage in answer["passages"]} == {None}
+
+
+def test_an_unknown_setting_is_refused(program: Program) -> None:
+    """A mistyped variable is a sentence, not a silent default."""
+    program.environment["FOOTNOTE_PROT"] = "80"
+    ended = program.run("channels")
+    assert ended.returncode == 2
+    assert "FOOTNOTE_PROT" in ended.stderr
+
+
+def test_two_files_of_one_path_are_two_sources(program: Program, tmp_path: Path) -> None:
+    """A channel fed from two folders: each cited page is reachable under its own link."""
+    for folder, city in (("north", "Bern"), ("south", "Rome")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "manual.pdf").write_bytes(pdf(f"The {folder} office of the depot is in {city}."))
+        assert program.run("ingest", str(tmp_path / folder), "--channel", "it").returncode == 0
+    shown = program.run("ask", "Where is the office of the depot?", "--channel", "it").stdout
+    assert ("Bern" in shown, "Rome" in shown) == (True, True)
+    assert shown.count("/v/") == 2

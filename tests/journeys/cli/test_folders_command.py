@@ -1,0 +1,246 @@
+"""An admin's hands on the command line: folders, deletions and their undoing, dry runs, progress."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from harness.program import SAMPLES, Program
+from harness.waiting import until
+from samples.paper import pdf
+
+QUICKLY = {"FOOTNOTE_SCAN_SECONDS": "0.3", "FOOTNOTE_SETTLE_SECONDS": "1"}
+
+
+@pytest.fixture
+def brisk(program: Program) -> Program:
+    """The program with scans that tests need not wait for."""
+    program.environment |= QUICKLY
+    return program
+
+
+def lines(program: Program, *arguments: str) -> list[dict[str, Any]]:
+    """What a command prints as JSON lines."""
+    return [json.loads(line) for line in program.run(*arguments, "--json").stdout.splitlines()]
+
+
+async def until_so(is_so: Callable[[], bool]) -> None:
+    """Wait for what other processes do, asked beside the event loop."""
+    await until(partial(asyncio.to_thread, is_so))
+
+
+def states(program: Program) -> dict[str, str]:
+    """State of each file of the channel ``it``."""
+    return {one["file"]: one["state"] for one in program.documents("it")}
+
+
+def contents(home: Path) -> dict[str, bytes]:
+    """Every file below a home, byte by byte."""
+    return {str(path): path.read_bytes() for path in home.rglob("*") if path.is_file()}
+
+
+async def test_command_line_console_and_log_show_the_same_numbers(brisk: Program) -> None:
+    """When all is done, each of the three views says how many files and pages are on which rung."""
+    for sample in SAMPLES.glob("*.pdf"):
+        brisk.drop("it", sample)
+    brisk.drop("it", b"<html>not a pdf</html>", "page.pdf")
+    async with brisk.serving():
+        await brisk.until_live("it", 2, "full")
+        ended = await asyncio.to_thread(
+            brisk.run, "ingest", str(brisk.home / "inbox" / "it"), "--channel", "it", "--wait", "full"
+        )
+        said = "quick: 2 of 3 files, 4 of 4 pages; full: 2 of 3 files, 4 of 4 pages; 1 could not be read"
+        assert (ended.returncode, said in ended.stderr) == (1, True), ended.stderr
+        await until_so(lambda: said in brisk.log)
+        progress = await console_progress(brisk)
+    assert [(one["rung"], one["files"], one["pages"]) for one in progress["rungs"]] == [
+        ("quick", 2, 4),
+        ("full", 2, 4),
+    ]
+    assert (progress["files"], progress["pages"], progress["quarantined"], progress["waiting"]) == (
+        3,
+        4,
+        1,
+        0,
+    )
+
+
+async def console_progress(program: Program) -> dict[str, Any]:
+    """What the console's page is told."""
+    async with aiohttp.ClientSession() as session:
+        async with session.get(f"{program.url}/console/channels") as response:
+            (channel,) = (await response.json())["channels"]
+        async with session.get(f"{program.url}/console/channels/{channel['id']}") as response:
+            progress: dict[str, Any] = (await response.json())["progress"]
+    return progress
+
+
+async def test_an_admins_word_deletes_exactly_what_was_asked_about(brisk: Program) -> None:
+    """Two of three files vanish: nothing is deleted before the word, and no more than the two after it."""
+    places = [
+        brisk.drop("it", pdf(f"The {word} costs {number} crowns."), f"{word}.pdf")
+        for number, word in enumerate(("apple", "pear", "plum"), 1)
+    ]
+    async with brisk.serving():
+        await brisk.until_live("it", 3)
+        for place in places[:2]:
+            place.unlink()
+        await until_so(lambda: bool(lines(brisk, "folders")[0]["asked"]))
+        (folder,) = lines(brisk, "folders")
+        assert folder["asked"] == ["apple.pdf", "pear.pdf"]
+        number = str(folder["folder"])
+        unasked = await asyncio.to_thread(brisk.run, "folders", "approve", number)
+        assert (unasked.returncode, "--yes" in unasked.stderr) == (1, True)
+        assert set(states(brisk).values()) == {"live"}
+        listed = await asyncio.to_thread(brisk.run, "folders")
+        assert f"footnote folders approve {number}" in listed.stdout
+        allowed = await asyncio.to_thread(brisk.run, "folders", "approve", number, "--yes")
+        assert (allowed.returncode, "apple.pdf" in allowed.stderr) == (0, True), allowed.stderr
+        await until_so(lambda: "deleted" in states(brisk).values())
+        await until_so(lambda: not lines(brisk, "folders")[0]["problem"])
+    assert states(brisk) == {"apple.pdf": "deleted", "pear.pdf": "deleted", "plum.pdf": "live"}
+
+
+async def test_a_folder_that_was_removed_for_good_goes_with_a_word_and_is_forgotten(brisk: Program) -> None:
+    """Its documents answer until the word; what the word would do is shown; what is left can be restored."""
+    for word in ("apple", "pear"):
+        place = brisk.drop("it", pdf(f"The {word} costs 2 crowns."), f"{word}.pdf")
+    async with brisk.serving():
+        await brisk.until_live("it", 2)
+        shutil.rmtree(place.parent)
+        await until_so(lambda: bool(lines(brisk, "folders")[0]["asked"]))
+        (folder,) = lines(brisk, "folders")
+        assert "Its 2 documents go on answering" in folder["problem"]
+        allowed = await asyncio.to_thread(brisk.run, "folders", "approve", str(folder["folder"]), "--yes")
+        shown = ("apple.pdf", "pear.pdf", "The folder is missing")
+        assert (allowed.returncode, all(one in allowed.stderr for one in shown)) == (0, True), allowed.stderr
+        await until_so(lambda: set(states(brisk).values()) == {"deleted"})
+        await until_so(lambda: not lines(brisk, "folders")[0]["watched"])
+        ended = await asyncio.to_thread(brisk.run, "folders")
+        assert (ended.returncode, "2 deleted" in ended.stdout) == (0, True), ended.stdout
+
+
+async def test_what_was_deleted_is_saved_beside_the_folder_and_answers_again_when_put_back(
+    brisk: Program, tmp_path: Path
+) -> None:
+    """The saved file holds the very bytes; no watched folder is written into; dropping it back undoes."""
+    data = pdf("The apple costs 1 crown.")
+    place = brisk.drop("it", data, "apple.pdf")
+    brisk.drop("it", pdf("The pear costs 2 crowns."), "pear.pdf")
+    async with brisk.serving():
+        await brisk.until_live("it", 2)
+        place.unlink()
+        await until_so(lambda: states(brisk)["apple.pdf"] == "deleted")
+        (deleted,) = lines(brisk, "documents", "--channel", "it", "--deleted")
+        assert (deleted["file"], deleted["location"]) == ("apple.pdf", str(place.parent))
+        assert deleted["until"] > deleted["deleted_at"]
+        restore = ("restore", "apple.pdf", "--channel", "it", "--to")
+        assert brisk.run(*restore, str(place.parent / "deeper")).returncode == 2
+        assert list(place.parent.iterdir()) == [place.parent / "pear.pdf"]
+        saved = brisk.run(*restore, str(tmp_path / "saved"))
+        assert (saved.returncode, saved.stdout.strip()) == (0, str(tmp_path / "saved" / "apple.pdf"))
+        assert (tmp_path / "saved" / "apple.pdf").read_bytes() == data
+        assert brisk.run(*restore, str(tmp_path / "saved")).returncode == 2
+        place.write_bytes(data)
+        await until_so(lambda: states(brisk)["apple.pdf"] == "live")
+        assert lines(brisk, "documents", "--channel", "it", "--deleted") == []
+
+
+def test_nothing_of_an_unknown_name_can_be_restored(program: Program, tmp_path: Path) -> None:
+    """A file that was never deleted ends in a sentence, an unknown channel in status 2."""
+    assert program.run("ingest", str(SAMPLES), "--channel", "it").returncode == 0
+    missing = program.run("restore", "x.pdf", "--channel", "it", "--to", str(tmp_path))
+    assert (missing.returncode, "documents --deleted" in missing.stderr) == (1, True)
+    assert program.run("restore", "x.pdf", "--channel", "no", "--to", str(tmp_path)).returncode == 2
+
+
+def test_a_dry_run_makes_no_home(program: Program) -> None:
+    """What would be taken is said although nothing was ever ingested, and nothing is made."""
+    ended = program.run("ingest", str(SAMPLES), "--channel", "it", "--dry-run")
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.count("  new ") == 2
+    assert not program.home.exists()
+
+
+def test_a_dry_run_says_what_would_happen_and_changes_not_one_byte(program: Program, tmp_path: Path) -> None:
+    """New, replaced, renamed, vanished and unchanged files are told apart; the home stays as it is."""
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    for word in ("apple", "pear", "plum", "fig"):
+        (docs / f"{word}.pdf").write_bytes(pdf(f"The {word} costs 3 crowns."))
+    assert program.run("ingest", str(docs), "--channel", "it").returncode == 0
+    (docs / "apple.pdf").write_bytes(pdf("The apple costs 4 crowns."))
+    (docs / "pear.pdf").rename(docs / "pyrus.pdf")
+    (docs / "plum.pdf").unlink()
+    (docs / "kiwi.pdf").write_bytes(pdf("The kiwi costs 9 crowns."))
+    before = contents(program.home)
+    ended = program.run("ingest", str(docs), "--channel", "it", "--dry-run")
+    assert ended.returncode == 0, ended.stderr
+    assert [line.split(maxsplit=1) for line in ended.stdout.splitlines()[1:]] == [
+        ["new", "kiwi.pdf"],
+        ["replaced", "apple.pdf"],
+        ["renamed", "pear.pdf -> pyrus.pdf"],
+        ["kept", "plum.pdf"],
+        ["unchanged", "1"],
+    ]
+    assert contents(program.home) == before
+    assert program.run("ingest", str(tmp_path), "--dry-run").stdout.count("  new ") == 4
+    assert contents(program.home) == before
+
+
+def test_a_dry_run_tells_what_to_know_of_single_files(program: Program, tmp_path: Path) -> None:
+    """A hard link from elsewhere and two names that look the same are taken, with a remark each."""
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (tmp_path / "elsewhere.pdf").write_bytes(pdf("Written elsewhere."))
+    (docs / "linked.pdf").hardlink_to(tmp_path / "elsewhere.pdf")
+    for name in ("Leave.pdf", "leave.pdf"):
+        (docs / name).write_bytes(pdf(f"This is {name}."))
+    ended = program.run("ingest", str(docs), "--channel", "it", "--dry-run")
+    remarks = [line.split(maxsplit=1)[1] for line in ended.stdout.splitlines() if line.startswith("  remark")]
+    assert (ended.returncode, len(remarks)) == (0, 2), ended.stdout
+    assert sum("linked.pdf" in remark for remark in remarks) == 1
+    assert sum("look the same" in remark for remark in remarks) == 1
+
+
+def test_a_dry_run_refuses_what_ingest_refuses(program: Program, tmp_path: Path) -> None:
+    """A name that no channel can have, and a file that is no PDF by its name, end with status 2."""
+    (tmp_path / "a.txt").write_bytes(b"text")
+    for path, channel in ((SAMPLES, "a/b"), (tmp_path / "a.txt", "it")):
+        ended = program.run("ingest", str(path), "--channel", channel, "--dry-run")
+        assert (ended.returncode, ended.stdout) == (2, ""), ended.stderr
+
+
+def test_mistakes_of_the_folder_map_are_named_by_line(program: Program, tmp_path: Path) -> None:
+    """``--check`` and ``--dry-run`` end with status 2 and the line; put right, the file is foreseen."""
+    (tmp_path / "hr").mkdir()
+    (tmp_path / "hr" / "leave.pdf").write_bytes(pdf("Leave is 30 days."))
+    program.home.mkdir()
+    folder_map = program.home / "folders.toml"
+    folder_map.write_text(f'[[folder]]\nlocation = "{tmp_path}/hr"\nchanel = "hr"\n')
+    for option in ("--check", "--dry-run"):
+        ended = program.run("folders", option)
+        assert (ended.returncode, "folders.toml:3: chanel" in ended.stdout) == (2, True), ended
+    folder_map.write_text(f'[[folder]]\nlocation = "{tmp_path}/hr"\nchannel = "hr"\n')
+    before = contents(program.home)
+    assert program.run("folders", "--check").returncode == 0
+    assert "leave.pdf" in program.run("folders", "--dry-run").stdout
+    assert contents(program.home) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"), [(("approve",), 2), (("approve", "x"), 2), (("approve", "7"), 2), ((), 0)]
+)
+def test_folders_ends_with_a_status_that_scripts_can_use(
+    program: Program, arguments: tuple[str, ...], status: int
+) -> None:
+    """An unknown folder is wrong usage; no folders at all are no failure."""
+    ended = program.run("folders", *arguments)
+    assert (ended.returncode, "Traceback" in ended.stderr) == (status, False)

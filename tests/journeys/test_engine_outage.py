@@ -1,0 +1,102 @@
+"""An engine that is down is "failed, try again", never "not in your documents"."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from engines.weaviate import RealWeaviate
+from harness.program import Program
+from harness.waiting import until
+
+pytestmark = pytest.mark.engine("weaviate")
+
+QUESTION = "When do backups run?"
+
+
+async def ready_status(program: Program) -> int:
+    """What a load balancer sees."""
+    async with aiohttp.ClientSession() as session, session.get(f"{program.url}/readyz") as response:
+        return response.status
+
+
+async def until_ready(program: Program, status: int) -> None:
+    """Wait until ``/readyz`` says so."""
+
+    async def is_so() -> bool:
+        return await ready_status(program) == status
+
+    await until(is_so, log=lambda: program.log)
+
+
+async def ask(program: Program) -> dict[str, Any]:
+    """One answer, whatever its exit status."""
+    ended = await asyncio.to_thread(program.run, "ask", QUESTION, "--channel", "it", "--json")
+    answer: dict[str, Any] = json.loads(ended.stdout)
+    return answer
+
+
+async def test_a_server_at_a_url_is_used_and_its_silence_is_told_as_such(
+    program: Program, weaviate: RealWeaviate, sop: Path
+) -> None:
+    """It answers; while it is paused we are not ready and fail in bounded time; then it answers again."""
+    program.environment = {
+        "WEAVIATE_URL": weaviate.url,
+        "WEAVIATE_API_KEY": weaviate.api_key,
+        "FOOTNOTE_WEAVIATE_GRPC_PORT": str(weaviate.grpc_port),
+        "FOOTNOTE_INDEX_TIMEOUT": "2",
+    }
+    async with program.serving():
+        program.drop("it", sop)
+        await program.until_live("it", 1, "full")
+        assert (await ask(program))["state"] == "grounded"
+        weaviate.pause()
+        try:
+            await until_ready(program, 503)
+            assert (await ask(program))["state"] == "failed"
+        finally:
+            weaviate.resume()
+        await until_ready(program, 200)
+        assert (await ask(program))["state"] == "grounded"
+
+
+async def test_our_own_server_is_started_again_when_it_dies_under_us(program: Program, sop: Path) -> None:
+    """``kill -9`` of the child: the log says so, and soon everything answers again with its vectors."""
+    program.environment = {"WEAVIATE_URL": "embedded"}
+    async with program.serving():
+        program.drop("it", sop)
+        await program.until_live("it", 1, "full")
+        child = json.loads((program.home / "weaviate" / "server.json").read_text())["pid"]
+        os.kill(child, signal.SIGKILL)
+        await until_ready(program, 503)
+        await until_ready(program, 200)
+        answer = await ask(program)
+        assert answer["state"] == "grounded"
+        assert any(passage["vector"] is not None for passage in answer["passages"])
+    assert f"Weaviate (process {child}) ended under us" in program.log
+
+
+def test_a_server_that_is_not_there_is_a_sentence(program: Program) -> None:
+    """A command that ends says what does not answer, in JSON too; it never takes another index instead."""
+    program.environment = {"WEAVIATE_URL": "http://127.0.0.1:9", "FOOTNOTE_INDEX_TIMEOUT": "2"}
+    answered = program.run("ask", QUESTION, "--channel", "it", "--json")
+    assert (answered.returncode, json.loads(answered.stdout)["state"]) == (1, "failed")
+    ended = program.run("ask", QUESTION, "--channel", "it")
+    assert ended.returncode == 1
+    assert "http://127.0.0.1:9" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_a_home_does_not_change_its_index_unnoticed(program: Program, sop: Path) -> None:
+    """The other index knows nothing of these documents: it is refused, not believed."""
+    assert program.run("ingest", str(sop), "--channel", "it").returncode == 0
+    program.environment = {"WEAVIATE_URL": "embedded"}
+    ended = program.run("ask", QUESTION, "--channel", "it")
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert "set WEAVIATE_URL back" in ended.stderr

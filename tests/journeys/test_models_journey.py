@@ -1,0 +1,148 @@
+"""The whole program with a language model behind it: a real one, and one that is down."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from engines.llm import LanguageModel
+from engines.support.ports import free_port
+from fakes.core import WORDS
+from fakes.model_server import STREAM_HEAD, byte_server, completion, event, response
+from harness.program import Program
+from harness.terminal import on_terminal
+from samples.paper import pdf
+
+SENTENCE = "The quota of the depot is 12 crates a day."
+CLAIM = {"text": "12 crates a day.", "quotes": [{"passage": 1, "quote": "12 crates a day"}]}
+REPLY = json.dumps({"found": True, "claims": [CLAIM]})
+
+
+@pytest.fixture
+def ingested(program: Program, tmp_path: Path) -> Program:
+    """One page with one fact."""
+    (tmp_path / "quota.pdf").write_bytes(pdf(SENTENCE))
+    assert program.run("ingest", str(tmp_path / "quota.pdf"), "--channel", "depot").returncode == 0
+    return program
+
+
+def citations_of(answer: dict[str, Any]) -> set[str]:
+    """What an answer quotes."""
+    return {citation["quote"] for citation in answer["citations"]}
+
+
+@pytest.mark.engine("llm")
+def test_a_real_model_is_believed_only_as_far_as_its_quotes_are_found(
+    ingested: Program, language_model: LanguageModel
+) -> None:
+    """The model is tiny and may write anything: what is shown stands on the page, word for word."""
+    ingested.environment = {
+        "OPENAI_BASE_URL": language_model.url,
+        "OPENAI_API_KEY": language_model.key,
+        "OPENAI_MODEL": language_model.name,
+        "FOOTNOTE_MODEL_TOKENS": "120",
+    }
+    ended = ingested.run("ask", "What is the quota of the depot?", "--channel", "depot", "--json")
+    assert "model failed" not in ended.stderr
+    answer = json.loads(ended.stdout)
+    assert answer["state"] in {"grounded", "partial", "not_found"}
+    assert all(quote in SENTENCE for quote in citations_of(answer))
+
+
+async def test_a_second_model_answers_when_the_first_is_down(ingested: Program) -> None:
+    """At an address of its own; it writes the answer, and nobody notices."""
+    requests: list[bytes] = []
+
+    async def second(request: bytes, writer: asyncio.StreamWriter) -> None:
+        requests.append(request)
+        writer.write(response(completion(REPLY)))
+        await writer.drain()
+
+    async with byte_server(second) as url:
+        ingested.environment = {
+            "OPENAI_BASE_URL": f"http://127.0.0.1:{free_port()}/v1",
+            "FOOTNOTE_SECOND_MODEL": "spare",
+            "FOOTNOTE_SECOND_MODEL_URL": url,
+        }
+        answer = await asyncio.to_thread(ingested.ask, "What is the quota of the depot?", "depot")
+    assert (answer["state"], answer["text"]) == ("grounded", "12 crates a day. [1]")
+    assert [json.loads(request)["model"] for request in requests] == ["spare"]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"OPENAI_API_KEY": "k", "FOOTNOTE_SECOND_MODEL_URL": "http://127.0.0.1:1/v1"},
+        {"FOOTNOTE_SECOND_MODEL": "spare"},
+    ],
+)
+def test_half_a_second_model_is_named_by_its_setting(ingested: Program, settings: dict[str, str]) -> None:
+    """Without a name, or without a first model, the command says which setting to mend."""
+    ingested.environment = settings
+    ended = ingested.run("ask", "What is the quota of the depot?", "--channel", "depot")
+    assert ended.returncode != 0
+    assert "FOOTNOTE_SECOND_MODEL: " in ended.stderr
+
+
+async def test_a_person_at_a_terminal_reads_along(ingested: Program) -> None:
+    """The first sentence is there while the model has not written the second; nothing stands there twice."""
+    seen = asyncio.Event()
+
+    async def handle(request: bytes, writer: asyncio.StreamWriter) -> None:
+        claims = [{"text": text, "quotes": [{"passage": 1, "quote": SENTENCE}]} for text in ("12.", "A day.")]
+        first, second = (json.dumps(claim) for claim in claims)
+        writer.write(STREAM_HEAD + event('{"found": true, "claims": [' + first))
+        await writer.drain()
+        await seen.wait()
+        writer.write(event(f", {second}]}}") + event(finish="stop"))
+        await writer.drain()
+
+    async with byte_server(handle) as url:
+        ingested.environment = {"OPENAI_BASE_URL": url}
+        asked = ("ask", "What is the quota of the depot?", "--channel", "depot")
+        with on_terminal(ingested, *asked) as terminal:
+            await asyncio.to_thread(terminal.until, re.escape("12. [1]"))
+            assert "A day." not in terminal.shown
+            seen.set()
+            assert await asyncio.to_thread(terminal.end) == 0
+    assert terminal.shown.replace("\r", "").startswith("12. [1] A day. [1]\n\n[1] p. 1")
+    assert terminal.shown.count("12.") == 1
+
+
+def test_a_model_that_is_down_is_replaced_by_quotes_and_the_answer_says_so(ingested: Program) -> None:
+    """A sentence about it, then the quote with its source."""
+    ingested.environment = {"OPENAI_BASE_URL": f"http://127.0.0.1:{free_port()}/v1"}
+    answer = ingested.ask("What is the quota of the depot?", "depot")
+    assert answer["text"].startswith(WORDS.model_failed)
+    assert citations_of(answer) == {SENTENCE}
+
+
+def test_a_question_leaves_a_record_that_can_be_looked_at(ingested: Program) -> None:
+    """By id from the list: what was found, the exact prompt that the model did not answer, what was cited."""
+    ingested.environment = {"OPENAI_BASE_URL": f"http://127.0.0.1:{free_port()}/v1"}
+    ingested.ask("What is the quota of the depot?", "depot")
+    listed = json.loads(ingested.run("records", "--channel", "depot", "--json").stdout)
+    assert (listed["question"], listed["state"]) == ("What is the quota of the depot?", "grounded")
+    told = ingested.run("records", listed["id"], "--channel", "depot", "--json")
+    record = json.loads(told.stdout)
+    assert record["looks"][0]["candidates"][0]["fate"] == "read"
+    model, quotes = record["drafts"]
+    assert model["error"] == "ModelUnavailable"
+    assert SENTENCE in model["prompts"][0]["user"]
+    assert (quotes["author"], record["citations"][0]["quote"]) == ("quotes", SENTENCE)
+    assert SENTENCE in ingested.run("records", listed["id"], "--channel", "depot").stdout
+    missing = ingested.run("records", "nothing", "--channel", "depot")
+    assert (missing.returncode, missing.stdout) == (2, "")
+
+
+def test_who_wants_no_records_has_none(ingested: Program) -> None:
+    """The setting keeps words of questions and documents out of the database."""
+    ingested.environment = {"FOOTNOTE_RECORD_DAYS": "0"}
+    ingested.ask("What is the quota of the depot?", "depot")
+    listed = ingested.run("records", "--channel", "depot")
+    assert (listed.returncode, listed.stdout) == (0, "")
+    assert "No question of this channel" in listed.stderr

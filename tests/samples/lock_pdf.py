@@ -1,0 +1,13 @@
+"""Locks the PDF that comes in, as the arguments say: the name of a method, and a password."""
+
+from __future__ import annotations
+
+import sys
+
+from storage.pdf.child.lean import pymupdf
+
+if __name__ == "__main__":
+    method, password = sys.argv[1:]
+    document = pymupdf.open(stream=sys.stdin.buffer.read(), filetype="pdf")
+    how = {"encryption": getattr(pymupdf, f"PDF_ENCRYPT_{method}"), "user_pw": password}
+    sys.stdout.buffer.write(document.tobytes(**how, owner_pw=f"{password}-owner"))

@@ -1,0 +1,114 @@
+"""Channels come from verified keys and admins' words, and nothing else finds them."""
+
+import asyncio
+
+import pytest
+
+from storage.chat.channels import Channels
+from storage.errors import InvalidTenant, UnknownChannel
+from storage.models import ChannelKey, Platform, TenantName
+from storage.sql.database import Database
+
+SLACK = ChannelKey(Platform.SLACK, "T012AB", "C034CD")
+TEAMS = ChannelKey(Platform.TEAMS, "aad-tenant", "19:meeting@thread.v2;messageid=17")
+
+
+@pytest.fixture
+def channels(database: Database) -> Channels:
+    """The channels of a fresh database."""
+    return Channels(database)
+
+
+def local(name: str) -> ChannelKey:
+    return ChannelKey(Platform.LOCAL, "", name)
+
+
+async def test_one_key_is_one_channel(channels: Channels) -> None:
+    """Ensuring a key again, from many tasks at once, gives the channel that is there."""
+    made = await asyncio.gather(*(channels.ensure(SLACK) for _ in range(10)))
+    assert len(set(made)) == 1
+    assert made[0].tenant == "sl_T012AB_C034CD"
+    assert made[0].platform is Platform.SLACK
+
+
+async def test_a_chat_channel_is_called_by_its_newest_name(channels: Channels) -> None:
+    """Without a name it goes by its tenant; a name the platform tells stays until it tells another."""
+    assert (await channels.ensure(SLACK)).name == "sl_T012AB_C034CD"
+    assert (await channels.ensure(SLACK, "general")).name == "general"
+    assert (await channels.ensure(SLACK)).name == "general"
+    assert (await channels.ensure(SLACK, "everybody")).name == "everybody"
+
+
+async def test_a_local_channel_is_found_by_its_name(channels: Channels) -> None:
+    """A local channel is called what its key says."""
+    made = await channels.ensure(local("IT support"))
+    assert await channels.by_name("IT support") == made
+    assert made.name == "IT support"
+
+
+async def test_a_chat_channel_is_found_by_its_tenant_only(channels: Channels) -> None:
+    """A display name, which anybody in the chat can change, opens nothing."""
+    made = await channels.ensure(TEAMS, "Finance")
+    assert await channels.by_name(made.tenant) == made
+    with pytest.raises(UnknownChannel, match="Finance"):
+        await channels.by_name("Finance")
+
+
+async def test_an_unknown_name_makes_nothing(channels: Channels) -> None:
+    """Looking for a channel leaves no channel behind."""
+    with pytest.raises(UnknownChannel):
+        await channels.by_name("nobody")
+    with pytest.raises(UnknownChannel):
+        await channels.get(1)
+    assert await channels.all() == []
+
+
+async def test_a_folder_may_be_there_before_its_channel_speaks(channels: Channels) -> None:
+    """A channel made from its tenant name is the same one that a verified event finds later."""
+    tenant = TenantName("sl_T012AB_C034CD")
+    early = await channels.ensure_tenant(tenant)
+    named = await channels.ensure_tenant(tenant, "#hr-questions")
+    assert (named.id, named.name) == (early.id, "#hr-questions")
+    assert await channels.ensure_tenant(tenant) == named
+    spoken = await channels.ensure(SLACK, "general")
+    assert (spoken.id, spoken.tenant) == (early.id, early.tenant)
+
+
+async def test_an_admins_word_makes_the_channel_it_means(channels: Channels) -> None:
+    """A tenant name makes the chat channel that will speak later, any other word a local one."""
+    chat, plain = await channels.ensure_named("sl_T012AB_C034CD"), await channels.ensure_named("it")
+    assert (chat.platform, plain.platform) == (Platform.SLACK, Platform.LOCAL)
+    assert await channels.ensure_named("it") == await channels.by_name("it") == plain
+    assert (await channels.ensure(SLACK, "general")).id == chat.id
+
+
+async def test_names_and_keys_of_two_channels_never_meet(channels: Channels) -> None:
+    """A local channel cannot take a chat channel's tenant, and equal words on two platforms stay apart."""
+    chat = await channels.ensure(SLACK, "it")
+    teams = await channels.ensure(TEAMS, "it")
+    named_like_chat = await channels.ensure(local(chat.tenant))
+    assert len({chat.id, teams.id, named_like_chat.id}) == 3
+    assert (await channels.by_name(chat.tenant)).id == chat.id
+
+
+async def test_a_key_with_foreign_characters_is_refused(channels: Channels) -> None:
+    """An id that Slack never gives makes no channel."""
+    with pytest.raises(InvalidTenant):
+        await channels.ensure(ChannelKey(Platform.SLACK, "T1/../T2", "C1"))
+    assert await channels.all() == []
+
+
+async def test_channels_are_listed_by_platform(channels: Channels) -> None:
+    """All channels by name, or those of one platform."""
+    for key, name in ((SLACK, "b"), (TEAMS, "a"), (local("c"), None)):
+        await channels.ensure(key, name)
+    assert [channel.name for channel in await channels.all()] == ["a", "b", "c"]
+    assert [channel.name for channel in await channels.all(Platform.LOCAL)] == ["c"]
+
+
+async def test_raising_an_epoch_touches_one_channel(channels: Channels) -> None:
+    """Ending the links of one channel leaves those of the others alone."""
+    first, second = await channels.ensure(local("a")), await channels.ensure(local("b"))
+    await channels.raise_epoch(first.id)
+    assert (await channels.get(first.id)).epoch == 2
+    assert (await channels.get(second.id)).epoch == 1

@@ -1,0 +1,75 @@
+"""Citations outlive what they were made from, and their ids are never given again."""
+
+import pytest
+from sqlalchemy import delete
+from sqlalchemy.exc import IntegrityError
+
+from storage.chat.channels import Channels
+from storage.chat.citations import Citations
+from storage.models import Box, ChannelKey, Platform, Shown
+from storage.sql.database import Database
+from storage.sql.tables import BlobRow, CitationRow, DocumentRow, FolderRow, VersionRow
+
+QUOTE = "Backups run daily at 2:00 AM — “full” on Sundays."
+BOXES = [Box(0.1, 0.2, 0.9, 0.22), Box(0.1, 0.23, 0.4, 0.25)]
+
+
+@pytest.fixture
+def citations(database: Database) -> Citations:
+    """The citations of a fresh database."""
+    return Citations(database)
+
+
+@pytest.fixture
+async def version_id(database: Database) -> int:
+    """A version of a document in channel 1."""
+    channel = await Channels(database).ensure(ChannelKey(Platform.LOCAL, "", "it"))
+    version = VersionRow(number=1, sha256="ab")
+    async with database.transaction() as session:
+        folder = FolderRow(channel_id=channel.id, location="/inbox/it", watched=True)
+        session.add_all([folder, BlobRow(sha256="ab", size=1)])
+        await session.flush()
+        document = DocumentRow(channel_id=channel.id, folder_id=folder.id, file="a.pdf")
+        session.add(document)
+        await session.flush()
+        version.document_id = document.id
+        session.add(version)
+    return version.id
+
+
+async def test_a_citation_comes_back_as_it_was_shown(citations: Citations, version_id: int) -> None:
+    """Quote and boxes survive to the last character and digit."""
+    (kept,) = await citations.add(1, [Shown(version_id, 2, QUOTE, BOXES)])
+    assert await citations.get(kept.id) == kept
+    assert (kept.quote, kept.boxes, kept.page) == (QUOTE, tuple(BOXES), 2)
+
+
+async def test_what_is_shown_together_comes_back_in_its_order(citations: Citations, version_id: int) -> None:
+    """Shows that each record is that of its own place: [2] never opens the page of [3]."""
+    kept = await citations.add(1, [Shown(version_id, page, f"word {page}") for page in (7, 2, 9, 4)])
+    assert [(one.page, one.quote) for one in kept] == [(page, f"word {page}") for page in (7, 2, 9, 4)]
+    assert [await citations.get(one.id) for one in kept] == kept
+
+
+async def test_a_quote_that_was_not_located_has_no_boxes(citations: Citations, version_id: int) -> None:
+    """No boxes is a valid citation: it marks nothing rather than the wrong place."""
+    (kept,) = await citations.add(1, [Shown(version_id, 2, QUOTE)])
+    assert kept.boxes == ()
+
+
+async def test_an_id_is_never_given_again(citations: Citations, version_id: int, database: Database) -> None:
+    """An old link to an erased citation finds nothing, not the next person's citation."""
+    (erased,) = await citations.add(1, [Shown(version_id, 1, QUOTE)])
+    async with database.transaction() as session:
+        await session.execute(delete(CitationRow))
+    (following,) = await citations.add(1, [Shown(version_id, 1, QUOTE)])
+    assert following.id != erased.id
+    assert await citations.get(erased.id) is None
+
+
+async def test_a_citation_of_nothing_is_refused(citations: Citations, version_id: int) -> None:
+    """A citation needs a version and a channel that exist."""
+    with pytest.raises(IntegrityError):
+        await citations.add(1, [Shown(version_id + 1, 1, QUOTE)])
+    with pytest.raises(IntegrityError):
+        await citations.add(2, [Shown(version_id, 1, QUOTE)])

@@ -1,0 +1,236 @@
+"""Questions are kept before they are acknowledged, held by one worker, and answered once."""
+
+import asyncio
+import sys
+from asyncio.subprocess import PIPE
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import select, update
+
+from storage.chat.channels import Channels
+from storage.chat.inbox import Inbox
+from storage.clock import utc_now
+from storage.errors import DatabaseUnavailable, LeaseLost
+from storage.models import Channel, ChannelKey, InboxItem, Platform
+from storage.sql.database import Database
+from storage.sql.tables import InboxRow, OutboxRow
+
+SLACK = (Platform.SLACK,)
+MESSAGE = {"thread": "17.1", "text": "How many days?", "address": {"channel": "C1", "thread_ts": "17.1"}}
+
+
+@pytest.fixture
+def inbox(database: Database) -> Inbox:
+    """An empty inbox."""
+    return Inbox(database)
+
+
+@pytest.fixture
+async def channel(database: Database) -> Channel:
+    """A Slack channel."""
+    return await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C1ABC"))
+
+
+async def receive(inbox: Inbox, channel: Channel, event: str = "e1", message: str = "m1") -> bool:
+    return await inbox.receive(channel, event_key=event, message_key=message, **MESSAGE)
+
+
+async def claim(inbox: Inbox, owner: str = "a") -> InboxItem:
+    item = await inbox.claim(owner, 60, SLACK)
+    assert item is not None
+    return item
+
+
+async def expire_leases(database: Database) -> None:
+    async with database.transaction() as session:
+        await session.execute(update(InboxRow).values(lease_until=utc_now() - timedelta(seconds=1)))
+
+
+async def test_an_event_and_its_twin_are_kept_once(inbox: Inbox, channel: Channel) -> None:
+    """The same event again, and another event of the same message, are known; a new message is not."""
+    assert await receive(inbox, channel, "e1", "m1")
+    assert not await receive(inbox, channel, "e1", "m1")
+    assert not await receive(inbox, channel, "e2", "m1")
+    assert not await receive(inbox, channel, "e1", "m2")
+    assert await receive(inbox, channel, "e3", "m3")
+
+
+async def test_twenty_deliveries_at_once_are_kept_once(inbox: Inbox, channel: Channel) -> None:
+    """Deliveries that race each other leave one question."""
+    kept = await asyncio.gather(*(receive(inbox, channel, f"e{n}", "m1") for n in range(20)))
+    assert kept.count(True) == 1
+
+
+async def test_equal_keys_of_two_platforms_are_two_questions(
+    inbox: Inbox, channel: Channel, database: Database
+) -> None:
+    """Platforms number their events independently of each other."""
+    teams = await Channels(database).ensure(ChannelKey(Platform.TEAMS, "tenant", "19:x"))
+    assert await receive(inbox, channel)
+    assert await receive(inbox, teams)
+
+
+RECEIVING = """
+import asyncio, os, sys
+from storage.chat.channels import Channels
+from storage.sql.database import Database
+from storage.chat.inbox import Inbox
+from storage.models import ChannelKey, Platform
+
+async def main():
+    database = await Database.open(sys.argv[1])
+    channel = await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C1ABC"))
+    kept = await Inbox(database).receive(
+        channel, event_key="e1", message_key="m1", thread="", text="kept?", address={}
+    )
+    print(kept, flush=True)
+    os.kill(os.getpid(), 9)
+
+asyncio.run(main())
+"""
+
+
+async def test_a_received_question_survives_kill_9(inbox: Inbox, channel: Channel, database_url: str) -> None:
+    """A process killed the moment after it kept a question leaves it to the next one."""
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", RECEIVING, database_url, stdout=PIPE)
+    output, _ = await process.communicate()
+    assert (output, process.returncode) == (b"True\n", -9)
+    assert not await receive(inbox, channel)
+    assert (await claim(inbox)).text == "kept?"
+
+
+async def test_a_claim_carries_the_question_as_it_came(inbox: Inbox, channel: Channel) -> None:
+    """Oldest first, with all that a reply needs."""
+    await receive(inbox, channel, "e1", "m1")
+    await receive(inbox, channel, "e2", "m2")
+    first, second = await claim(inbox), await claim(inbox)
+    assert first.id < second.id
+    assert (first.text, first.thread, first.address) == tuple(
+        MESSAGE[name] for name in ("text", "thread", "address")
+    )
+    assert (first.channel_id, first.platform, first.attempts) == (channel.id, Platform.SLACK, 0)
+    assert (first.message, first.answer, first.is_posting) == (None, None, False)
+    assert await inbox.claim("a", 60, SLACK) is None
+
+
+async def test_twenty_workers_never_hold_one_question_twice(inbox: Inbox, channel: Channel) -> None:
+    """Claims that race each other each get a question of their own, or none."""
+    for number in range(10):
+        await receive(inbox, channel, f"e{number}", f"m{number}")
+    claims = await asyncio.gather(*(inbox.claim(f"w{n}", 60, SLACK) for n in range(20)))
+    held = [item.id for item in claims if item]
+    assert sorted(held) == sorted(set(held))
+    assert len(held) == 10
+
+
+async def test_questions_of_a_closed_door_wait(inbox: Inbox, channel: Channel) -> None:
+    """A question is only claimed by a worker that can reply on its platform."""
+    await receive(inbox, channel)
+    assert await inbox.claim("a", 60, (Platform.TEAMS,)) is None
+    assert await inbox.claim("a", 60, ()) is None
+    assert await inbox.claim("a", 60, SLACK) is not None
+
+
+async def test_a_worker_that_lost_its_lease_can_change_nothing(
+    inbox: Inbox, channel: Channel, database: Database
+) -> None:
+    """After another worker took over, every step of the first one is refused and leaves no trace."""
+    await receive(inbox, channel)
+    lost = await claim(inbox, "slow")
+    await inbox.mark_posting(lost)
+    await expire_leases(database)
+    held = await claim(inbox, "quick")
+    await inbox.mark_placed(held, {"ts": "1"})
+    for step in (
+        inbox.renew(lost, 60),
+        inbox.mark_posting(lost),
+        inbox.mark_placed(lost, {"ts": "2"}),
+        inbox.save_answer(lost, {"text": "late"}),
+        inbox.mark_delivered(lost),
+        inbox.release(lost),
+        inbox.put_off(lost, "late"),
+        inbox.give_up(lost, "late"),
+    ):
+        with pytest.raises(LeaseLost):
+            await step
+    await inbox.renew(held, 60)
+    async with database.snapshot() as session:
+        reply = (await session.scalars(select(OutboxRow))).one()
+        row = (await session.scalars(select(InboxRow))).one()
+    assert (reply.message, reply.answer, reply.state) == ({"ts": "1"}, None, "placed")
+    assert (row.lease_owner, row.state, row.reason) == ("quick", "waiting", None)
+
+
+async def test_the_next_worker_continues_where_the_last_one_stopped(
+    inbox: Inbox, channel: Channel, database: Database
+) -> None:
+    """Posting, placeholder and answer are handed over; each crash counts as an attempt."""
+    await receive(inbox, channel)
+    await inbox.mark_posting(await claim(inbox))
+    await expire_leases(database)
+    posting = await claim(inbox)
+    assert (posting.is_posting, posting.message, posting.attempts) == (True, None, 1)
+    await inbox.mark_placed(posting, {"ts": "1"})
+    await expire_leases(database)
+    placed = await claim(inbox)
+    assert (placed.is_posting, placed.message, placed.answer) == (False, {"ts": "1"}, None)
+    await inbox.save_answer(placed, {"text": "15 days"})
+    await expire_leases(database)
+    answered = await claim(inbox)
+    assert (answered.message, answered.answer, answered.attempts) == ({"ts": "1"}, {"text": "15 days"}, 3)
+    await inbox.mark_delivered(answered)
+    await expire_leases(database)
+    assert await inbox.claim("a", 60, SLACK) is None
+
+
+async def test_letting_go_is_free_and_putting_off_waits(inbox: Inbox, channel: Channel) -> None:
+    """A released question can be claimed at once; one that is put off only later."""
+    await receive(inbox, channel)
+    await inbox.release(await claim(inbox))
+    await inbox.put_off(await claim(inbox), "DeliveryError", at_least=0.4)
+    assert await inbox.claim("a", 60, SLACK) is None
+    await asyncio.sleep(2.1)
+    assert (await claim(inbox)).attempts == 0
+
+
+async def test_waiting_grows_and_only_own_faults_count(
+    inbox: Inbox, channel: Channel, database: Database
+) -> None:
+    """Engines may fail for as long as they like without using up a question's attempts."""
+    await receive(inbox, channel)
+    waits = []
+    for fault in (False, False, True, False):
+        await inbox.put_off(await claim(inbox), "why", is_own_fault=fault)
+        async with database.transaction() as session:
+            row = (await session.scalars(select(InboxRow))).one()
+            assert row.next_attempt_at is not None
+            waits.append((row.next_attempt_at - utc_now()).total_seconds())
+            row.next_attempt_at = None
+    assert 0.3 < waits[0] < waits[2] < 30
+    assert (await claim(inbox)).attempts == 1
+
+
+async def test_a_question_given_up_stays_for_the_admin(
+    inbox: Inbox, channel: Channel, database: Database
+) -> None:
+    """It is never claimed again, and its reason is kept."""
+    await receive(inbox, channel)
+    await inbox.give_up(await claim(inbox), "DeliveryError")
+    assert await inbox.claim("a", 60, SLACK) is None
+    async with database.snapshot() as session:
+        row = (await session.scalars(select(InboxRow))).one()
+    assert (row.state, row.reason) == ("failed", "DeliveryError")
+
+
+async def test_what_cannot_be_kept_is_not_acknowledged(database_url: str, database: Database) -> None:
+    """While another program holds what a question needs, receiving raises instead of returning."""
+    impatient = await Database.open(database_url, busy_seconds=0.1)
+    channel = await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C1ABC"))
+    await receive(Inbox(database), channel, "e0", "m0")
+    async with database.transaction() as session:
+        await session.execute(update(InboxRow).values(event_key="e1"))
+        with pytest.raises(DatabaseUnavailable, match="locked"):
+            await receive(Inbox(impatient), channel)
+    assert not await receive(Inbox(impatient), channel)
+    await impatient.aclose()

@@ -1,0 +1,157 @@
+"""What is told, once each, and how batches of it pass from waiting to told, on both databases."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from fakes.notice_shelf import LEASE, NoticeShelf, open_shelf
+from sqlalchemy import select
+
+from storage.chat.notification_events import record_failed, record_folder, record_live, record_refused
+from storage.clock import clock_ahead, utc_now
+from storage.errors import LeaseLost
+from storage.models import ChannelKey, Platform, Rung
+from storage.queues.planner import Generations
+from storage.queues.reading_queue import MAX_ATTEMPTS, ReadingQueue
+from storage.sql.database import Database
+from storage.sql.leases import Leases
+from storage.sql.tables import DocumentRow, FolderRow, PublicationRow, VersionRow
+
+GENERATIONS = Generations(quick="g1", full=None)
+
+
+@pytest.fixture
+async def shelf(database: Database) -> NoticeShelf:
+    """An empty folder of one channel."""
+    return await open_shelf(database, ChannelKey(Platform.LOCAL, "", "it"))
+
+
+async def test_a_version_that_answers_is_told_once_however_often_it_is_published(shelf: NoticeShelf) -> None:
+    """Shows that publishing the same version again, as a rename or a repair does, tells nothing new."""
+    version = await shelf.add("a.pdf")
+    assert await shelf.publish(version)
+    assert await shelf.publish(version)
+    (notice,) = await shelf.told()
+    assert (notice.kind, notice.version_id, notice.state) == ("live", version, "waiting")
+
+
+async def test_telling_what_was_told_leaves_the_first_notice_as_it_is(shelf: NoticeShelf) -> None:
+    """Shows that the key of a notice keeps a repeated step from telling it twice."""
+    version = await shelf.add("a.pdf")
+    await shelf.publish(version)
+    batch = await shelf.notices.claim(await shelf.notices.waiting(), LEASE)
+    await shelf.notices.finish(batch, "posted")
+    async with shelf.database.transaction() as session:
+        publication = await session.scalar(select(PublicationRow))
+        assert publication is not None
+        await record_live(session, publication)
+    assert [notice.state for notice in await shelf.told()] == ["posted"]
+
+
+async def test_a_new_version_is_told_and_the_one_it_replaced_is_not_shown_any_more(
+    shelf: NoticeShelf,
+) -> None:
+    """Shows that a batch holds only what is still true when it is read."""
+    first = await shelf.add("a.pdf")
+    await shelf.publish(first)
+    second = await shelf.add("a.pdf", document=await shelf.document_of(first))
+    await shelf.publish(second)
+    assert len(await shelf.told()) == 2
+    batch = await shelf.notices.claim(await shelf.notices.waiting(), LEASE)
+    total, live = (await shelf.notices.read(batch, 5))["live"]
+    assert (total, [notice.version_id for notice in live]) == (1, [second])
+    assert live[0].number > 1
+
+
+async def test_a_file_is_told_as_failed_when_its_last_try_failed(shelf: NoticeShelf) -> None:
+    """Shows that tries which may still end well tell nobody, and that the reason is told."""
+    version = await shelf.add("bad.pdf", state="waiting")
+    work = ReadingQueue(shelf.database, Leases(shelf.database, "worker", LEASE), GENERATIONS)
+    for attempt in range(MAX_ATTEMPTS):
+        assert not await shelf.told()
+        with clock_ahead(timedelta(minutes=attempt)):
+            claim = await work.claim(Rung.QUICK)
+            assert claim is not None
+            await work.fail(claim, "save a copy without a password")
+    (notice,) = await shelf.told()
+    assert (notice.kind, notice.version_id, notice.text) == (
+        "failed",
+        version,
+        "save a copy without a password",
+    )
+
+
+async def test_a_second_file_with_a_content_that_failed_is_told_too(shelf: NoticeShelf) -> None:
+    """Shows that each file of one content gets its own notice, and each only one."""
+    version = await shelf.add("one.pdf", state="failed")
+    async with shelf.database.transaction() as session:
+        sha256 = (await session.get_one(VersionRow, version)).sha256
+        twin = DocumentRow(channel_id=shelf.channel.id, folder_id=shelf.folder, file="two.pdf")
+        session.add(twin)
+        await session.flush()
+        session.add(VersionRow(document_id=twin.id, number=1, sha256=sha256))
+        await session.flush()
+        for _ in range(2):
+            await record_failed(session, {sha256})
+    assert len({notice.document_id for notice in await shelf.told()}) == len(await shelf.told()) == 2
+
+
+async def test_a_refused_file_is_told_once_per_reason(shelf: NoticeShelf) -> None:
+    """Shows that a scan which refuses the same file again says nothing, and another reason does."""
+    version = await shelf.add("big.pdf")
+    async with shelf.database.transaction() as session:
+        document = await session.get_one(
+            DocumentRow, (await session.get_one(VersionRow, version)).document_id
+        )
+        for reason in ("too large", "too large", "not a PDF"):
+            await record_refused(session, document, reason)
+    assert [notice.text for notice in await shelf.told()] == ["too large", "not a PDF"]
+
+
+async def test_a_folders_problem_and_its_end_are_told_and_the_last_word_counts(shelf: NoticeShelf) -> None:
+    """Shows that only changes are told, and that a batch shows each folder as it is now."""
+    for problem in ("it is empty", "it is empty", None, "it is gone"):
+        async with shelf.database.transaction() as session:
+            await record_folder(session, shelf.folder, problem)
+            (await session.get_one(FolderRow, shelf.folder)).problem = problem
+    assert [notice.text for notice in await shelf.told()] == ["it is empty", None, "it is gone"]
+    batch = await shelf.notices.claim(await shelf.notices.waiting(), LEASE)
+    total, folders = (await shelf.notices.read(batch, 5))["folder"]
+    assert (total, folders[0].text, folders[0].location) == (1, "it is gone", f"/srv/{shelf.channel.id}")
+
+
+async def test_what_one_process_has_claimed_no_other_one_tells(shelf: NoticeShelf) -> None:
+    """Shows that claimed notices do not wait, and that a batch taken over cannot be posted by its loser."""
+    await shelf.publish(await shelf.add("a.pdf"))
+    groups = await shelf.notices.waiting()
+    first = await shelf.notices.claim(groups, LEASE)
+    assert await shelf.notices.waiting() == []
+    with clock_ahead(timedelta(seconds=LEASE + 1)):
+        second = await shelf.notices.claim(await shelf.notices.waiting(), LEASE)
+        await shelf.notices.mark_posting(second, shelf.channel.id, LEASE)
+    with pytest.raises(LeaseLost):
+        await shelf.notices.mark_posting(first, shelf.channel.id, LEASE)
+
+
+async def test_a_batch_whose_poster_died_is_taken_over_once(shelf: NoticeShelf) -> None:
+    """Shows that a batch in posting is left alone while its lease runs, and then has one new owner."""
+    await shelf.publish(await shelf.add("a.pdf"))
+    batch = await shelf.notices.claim(await shelf.notices.waiting(), LEASE)
+    await shelf.notices.mark_posting(batch, shelf.channel.id, LEASE)
+    assert await shelf.notices.take_over(LEASE) is None
+    with clock_ahead(timedelta(seconds=LEASE + 1)):
+        taken = await shelf.notices.take_over(LEASE)
+        assert taken is not None
+        assert (taken.id, taken.told_in) == (batch, shelf.channel.id)
+        assert await shelf.notices.take_over(LEASE) is None
+
+
+async def test_what_nobody_could_be_told_for_too_long_stays_in_the_console(shelf: NoticeShelf) -> None:
+    """Shows that an expired notice waits no more and is still among the recent ones."""
+    await shelf.publish(await shelf.add("a.pdf"))
+    assert await shelf.notices.expire(utc_now() - timedelta(days=1)) == 0
+    assert await shelf.notices.expire(utc_now() + timedelta(seconds=1)) == 1
+    assert await shelf.notices.waiting() == []
+    (recent,) = await shelf.notices.recent(shelf.channel.id, 5)
+    assert recent.file == "a.pdf"

@@ -1,0 +1,182 @@
+"""Threads remember their own turns for a while, and no other thread's, on both databases."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import delete, func, select
+
+from storage.chat.channels import Channels
+from storage.chat.inbox import Inbox
+from storage.chat.thread_memory import MAX_TURNS, SESSION_GAP, ThreadMemory
+from storage.chat_models import NewTurn
+from storage.clock import clock_ahead, utc_now
+from storage.errors import LeaseLost
+from storage.models import Channel, ChannelKey, Platform
+from storage.sql.database import Database
+from storage.sql.tables import BlobRow, ChannelRow, DocumentRow, FolderRow, TurnRow, VersionRow
+
+DAYS = 30
+
+
+@pytest.fixture
+def memory(database: Database) -> ThreadMemory:
+    """An empty memory."""
+    return ThreadMemory(database, DAYS)
+
+
+@pytest.fixture
+async def channel(database: Database) -> Channel:
+    """A Slack channel."""
+    return await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C1ABC"))
+
+
+def turn(channel: Channel, number: int, **values: object) -> NewTurn:
+    """The turn that was asked so many minutes after the first one."""
+    made = NewTurn(
+        key=f"{channel.id}-{number}",
+        channel_id=channel.id,
+        thread="17.1",
+        question=f"Question {number}?",
+        standalone=f"Whole question {number}?",
+        answer=f"Answer {number}.",
+        versions=(),
+        asked_at=begin() + timedelta(minutes=number),
+    )
+    return replace(made, **values)  # type: ignore[arg-type]
+
+
+def begin() -> datetime:
+    return utc_now() - timedelta(hours=2)
+
+
+async def count_turns(database: Database) -> int:
+    async with database.snapshot() as session:
+        return await session.scalar(select(func.count()).select_from(TurnRow)) or 0
+
+
+async def test_a_thread_recalls_its_last_turns_newest_last(memory: ThreadMemory, channel: Channel) -> None:
+    """Only those that were asked before the question, whenever they were answered, and only a few."""
+    for number in (2, 0, 1, *range(3, 10)):
+        await memory.keep(turn(channel, number))
+    recalled = await memory.recall(channel.id, "17.1", begin() + timedelta(minutes=8, seconds=30))
+    assert [one.question for one in recalled] == [f"Question {n}?" for n in range(9 - MAX_TURNS, 9)]
+    assert (recalled[-1].standalone, recalled[-1].answer) == ("Whole question 8?", "Answer 8.")
+
+
+async def test_nothing_comes_from_another_thread_or_channel(
+    memory: ThreadMemory, channel: Channel, database: Database
+) -> None:
+    """The same thread name in another channel is another thread."""
+    other = await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C2ABC"))
+    await memory.keep(turn(channel, 0))
+    await memory.keep(turn(channel, 1, thread="18.1"))
+    await memory.keep(turn(channel, 2, thread=""))
+    await memory.keep(turn(other, 3))
+    now = begin() + timedelta(minutes=5)
+    for where, thread, expected in (
+        (channel, "17.1", ["Question 0?"]),
+        (channel, "18.1", ["Question 1?"]),
+        (channel, "", ["Question 2?"]),
+        (other, "17.1", ["Question 3?"]),
+        (other, "18.1", []),
+        (other, "", []),
+    ):
+        assert [one.question for one in await memory.recall(where.id, thread, now)] == expected
+
+
+async def test_a_running_conversation_ends_with_a_quiet_time(memory: ThreadMemory, channel: Channel) -> None:
+    """A thread that was opened goes on after any pause; what just runs on begins anew after half an hour."""
+    minutes = (0, 40, 60)
+    for number in minutes:
+        await memory.keep(turn(channel, number, thread=""))
+        await memory.keep(turn(channel, number, key=f"opened {number}"))
+    soon = begin() + timedelta(minutes=61)
+    assert [one.question for one in await memory.recall(channel.id, "", soon)] == [
+        "Question 40?",
+        "Question 60?",
+    ]
+    assert len(await memory.recall(channel.id, "17.1", soon)) == len(minutes)
+    late = begin() + timedelta(minutes=61) + SESSION_GAP
+    assert await memory.recall(channel.id, "", late) == ()
+    assert len(await memory.recall(channel.id, "17.1", late)) == len(minutes)
+
+
+async def test_a_question_is_remembered_once(
+    memory: ThreadMemory, channel: Channel, database: Database
+) -> None:
+    """A second answer to the same question changes nothing."""
+    await memory.keep(turn(channel, 0))
+    await memory.keep(turn(channel, 0, answer="Another answer."))
+    (recalled,) = await memory.recall(channel.id, "17.1", utc_now())
+    assert (recalled.answer, await count_turns(database)) == ("Answer 0.", 1)
+
+
+async def test_a_turn_knows_the_documents_that_were_cited(
+    memory: ThreadMemory, channel: Channel, database: Database
+) -> None:
+    """By whatever version of theirs; a version that is not known any more says nothing."""
+    document = uuid4()
+    async with database.transaction() as session:
+        session.add(BlobRow(sha256="a" * 64, size=1))
+        folder = FolderRow(channel_id=channel.id, location="/srv/it", watched=True)
+        session.add(folder)
+        await session.flush()
+        session.add(DocumentRow(id=document, channel_id=channel.id, folder_id=folder.id, file="a.pdf"))
+        await session.flush()
+        versions = [VersionRow(document_id=document, number=n, sha256="a" * 64) for n in (1, 2)]
+        session.add_all(versions)
+        await session.flush()
+        ids = [version.id for version in versions]
+    await memory.keep(turn(channel, 0, versions=(*ids, max(ids) + 1)))
+    (recalled,) = await memory.recall(channel.id, "17.1", utc_now())
+    assert recalled.documents == {document}
+
+
+async def test_what_was_kept_long_enough_is_neither_recalled_nor_kept(
+    memory: ThreadMemory, channel: Channel, database: Database
+) -> None:
+    """Nothing old is recalled even before it is erased; what is young stays."""
+    await memory.keep(turn(channel, 0))
+    with clock_ahead(timedelta(days=DAYS)):
+        await memory.keep(turn(channel, 1, asked_at=utc_now()))
+        recalled = await memory.recall(channel.id, "17.1", utc_now() + timedelta(seconds=1))
+        assert [one.question for one in recalled] == ["Question 1?"]
+        assert await count_turns(database) == 2
+        assert await memory.delete_expired() == 1
+        assert await memory.delete_expired() == 0
+    assert await count_turns(database) == 1
+
+
+async def test_memory_goes_with_its_channel(
+    memory: ThreadMemory, channel: Channel, database: Database
+) -> None:
+    """Whoever erases a channel erases what its threads remember."""
+    other = await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C2ABC"))
+    await memory.keep(turn(channel, 0))
+    await memory.keep(turn(other, 0))
+    async with database.transaction() as session:
+        await session.execute(delete(ChannelRow).where(ChannelRow.id == channel.id))  # type: ignore[arg-type]
+    assert await count_turns(database) == 1
+    assert await memory.recall(channel.id, "17.1", utc_now()) == ()
+
+
+async def test_a_turn_is_kept_in_the_step_that_keeps_its_answer(
+    memory: ThreadMemory, channel: Channel, database: Database
+) -> None:
+    """A worker that lost its question keeps neither; the one that has it keeps both."""
+    inbox = Inbox(database)
+    await inbox.receive(channel, event_key="e1", message_key="m1", thread="17.1", text="?", address={})
+    lost = await inbox.claim("slow", 0, (Platform.SLACK,))
+    assert lost is not None
+    await inbox.mark_posting(lost)
+    held = await inbox.claim("quick", 60, (Platform.SLACK,))
+    assert held is not None
+    with pytest.raises(LeaseLost):
+        await inbox.save_answer(lost, {"text": "late"}, turn(channel, 0))
+    assert await count_turns(database) == 0
+    await inbox.save_answer(held, {"text": "in time"}, turn(channel, 0))
+    assert await count_turns(database) == 1

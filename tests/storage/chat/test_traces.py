@@ -1,0 +1,106 @@
+"""Records of questions are kept under their channel for a while, once each, on both databases."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import delete, func, select
+
+from storage.chat.channels import Channels
+from storage.chat.traces import MAX_LISTED, QuestionRecords
+from storage.clock import clock_ahead, utc_now
+from storage.models import Channel, ChannelKey, Platform
+from storage.sql.database import Database
+from storage.sql.tables import ChannelRow, QuestionRecordRow
+
+DAYS = 30
+
+
+@pytest.fixture
+def records(database: Database) -> QuestionRecords:
+    """No records yet."""
+    return QuestionRecords(database, DAYS)
+
+
+@pytest.fixture
+async def channel(database: Database) -> Channel:
+    """A Slack channel."""
+    return await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C1ABC"))
+
+
+async def count(database: Database) -> int:
+    async with database.snapshot() as session:
+        return await session.scalar(select(func.count()).select_from(QuestionRecordRow)) or 0
+
+
+async def test_a_record_comes_back_as_it_was_kept(records: QuestionRecords, channel: Channel) -> None:
+    """By its channel and its question's id together."""
+    record = {"question": "Wann?", "looks": [{"score": 0.5, "vector": None}]}
+    await records.keep("17", channel.id, utc_now(), "grounded", record)
+    kept = await records.get(channel.id, "17")
+    assert kept is not None
+    assert (kept.key, kept.state, kept.record) == ("17", "grounded", record)
+    assert await records.get(channel.id, "18") is None
+    assert await records.get(channel.id + 1, "17") is None
+
+
+async def test_a_question_that_is_answered_again_has_its_last_record(
+    records: QuestionRecords, channel: Channel, database: Database
+) -> None:
+    """A crash between answer and delivery makes no second one."""
+    await records.keep("17", channel.id, utc_now(), "failed", {"answer": "a"})
+    await records.keep("17", channel.id, utc_now(), "grounded", {"answer": "b"})
+    (kept,) = await records.latest(channel.id)
+    assert (kept.state, kept.record) == ("grounded", {"answer": "b"})
+    assert await count(database) == 1
+
+
+async def test_the_last_records_of_a_channel_are_listed(
+    records: QuestionRecords, channel: Channel, database: Database
+) -> None:
+    """Newest first, only so many, and none of another channel."""
+    other = await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C2ABC"))
+    now = utc_now()
+    for number in range(MAX_LISTED + 1):
+        await records.keep(str(number), channel.id, now - timedelta(minutes=number), "chat", {})
+    await records.keep("x", other.id, now, "chat", {})
+    assert [one.key for one in await records.latest(channel.id)] == [str(n) for n in range(MAX_LISTED)]
+
+
+async def test_what_was_kept_long_enough_is_neither_shown_nor_kept(
+    records: QuestionRecords, channel: Channel, database: Database
+) -> None:
+    """Nothing old is shown even before it is erased; what is young stays."""
+    await records.keep("old", channel.id, utc_now(), "chat", {})
+    with clock_ahead(timedelta(days=DAYS, seconds=1)):
+        await records.keep("young", channel.id, utc_now(), "chat", {})
+        assert [one.key for one in await records.latest(channel.id)] == ["young"]
+        assert await records.get(channel.id, "old") is None
+        assert await count(database) == 2
+        assert await records.delete_expired() == 1
+        assert await records.delete_expired() == 0
+    assert await count(database) == 1
+
+
+async def test_records_go_with_their_channel(
+    records: QuestionRecords, channel: Channel, database: Database
+) -> None:
+    """Whoever erases a channel erases how its questions were answered."""
+    other = await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C2ABC"))
+    await records.keep("1", channel.id, utc_now(), "chat", {})
+    await records.keep("1", other.id, utc_now(), "chat", {})
+    async with database.transaction() as session:
+        await session.execute(delete(ChannelRow).where(ChannelRow.id == channel.id))  # type: ignore[arg-type]
+    assert await count(database) == 1
+
+
+async def test_no_days_keep_nothing_and_erase_what_is_there(
+    records: QuestionRecords, channel: Channel, database: Database
+) -> None:
+    """Who switches records off has none any more, not even those from before."""
+    await records.keep("1", channel.id, utc_now() - timedelta(seconds=1), "chat", {})
+    off = QuestionRecords(database, 0)
+    await off.keep("2", channel.id, utc_now(), "chat", {})
+    assert await off.delete_expired() == 1
+    assert await count(database) == 0

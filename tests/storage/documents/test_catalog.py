@@ -1,0 +1,397 @@
+"""The catalog says what answers right now, what is on its way, and what could not be read."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from uuid import UUID, uuid4
+
+import pytest
+from sqlalchemy import text, update
+from sqlmodel import SQLModel, col
+
+from storage.chat.channels import Channels
+from storage.clock import clock_ahead, utc_now
+from storage.documents.catalog import Catalog
+from storage.models import ChannelKey, DocumentStatus, Platform, Rung
+from storage.sql.database import Database
+from storage.sql.tables import BlobRow, DocumentRow, FolderRow, PublicationRow, ReadingRow, VersionRow
+
+
+class Shelf:
+    """Puts documents in any state into one channel."""
+
+    def __init__(self, database: Database, channel_id: int, folder_id: int) -> None:
+        self._database = database
+        self.channel_id = channel_id
+        self._folder_id = folder_id
+
+    async def add(self, *rows: SQLModel) -> None:
+        async with self._database.transaction() as session:
+            for row in rows:
+                session.add(row)
+                await session.flush()
+
+    async def set(self, row: SQLModel, **values: object) -> None:
+        table = type(row)
+        async with self._database.transaction() as session:
+            await session.execute(update(table).where(col(table.id) == row.id).values(**values))
+
+    async def document(self, file: str, **values: object) -> DocumentRow:
+        row = DocumentRow(channel_id=self.channel_id, folder_id=self._folder_id, file=file, **values)
+        await self.add(row)
+        return row
+
+    async def version(self, document: DocumentRow, number: int = 1) -> VersionRow:
+        sha256 = uuid4().hex * 2
+        row = VersionRow(document_id=document.id, number=number, sha256=sha256)
+        await self.add(BlobRow(sha256=sha256, size=1), row)
+        return row
+
+    async def reading(self, version: VersionRow, rung: Rung = Rung.QUICK, **values: object) -> ReadingRow:
+        fields = {"state": "done", "title": "The Title", "pages": 7, "chunks": 9, **values}
+        row = ReadingRow(sha256=version.sha256, generation=f"1-{rung}", rung=rung, **fields)
+        if row.state == "done":
+            row.done_at = utc_now()
+        await self.add(row)
+        return row
+
+    async def publication(
+        self, version: VersionRow, reading: ReadingRow, state: str = "live"
+    ) -> PublicationRow:
+        row = PublicationRow(
+            channel_id=self.channel_id, version_id=version.id, reading_id=reading.id, state=state
+        )
+        await self.add(row)
+        return row
+
+    async def live(self, file: str, rung: Rung = Rung.QUICK) -> tuple[DocumentRow, PublicationRow]:
+        document = await self.document(file)
+        version = await self.version(document)
+        return document, await self.publication(version, await self.reading(version, rung))
+
+
+@pytest.fixture
+def shelf_of(database: Database) -> Callable[[str], Awaitable[Shelf]]:
+    """Makes a local channel of some name with one folder."""
+
+    async def make(name: str) -> Shelf:
+        channel = await Channels(database).ensure(ChannelKey(Platform.LOCAL, "", name))
+        folder = FolderRow(channel_id=channel.id, location=f"/inbox/{name}", watched=True)
+        shelf = Shelf(database, channel.id, 0)
+        await shelf.add(folder)
+        return Shelf(database, channel.id, folder.id)
+
+    return make
+
+
+@pytest.fixture
+async def shelf(shelf_of: Callable[[str], Awaitable[Shelf]]) -> Shelf:
+    """The channel most tests look at."""
+    return await shelf_of("it")
+
+
+@pytest.fixture
+def catalog(database: Database) -> Catalog:
+    """The catalog of the same database."""
+    return Catalog(database)
+
+
+async def only_status(catalog: Catalog, shelf: Shelf) -> DocumentStatus:
+    (status,) = await catalog.documents(shelf.channel_id)
+    return status
+
+
+async def test_a_live_publication_carries_all_that_an_answer_needs(catalog: Catalog, shelf: Shelf) -> None:
+    """Document, version, reading, rung, file and title of a live publication come from one query."""
+    document, publication = await shelf.live("sops/SOP-IT-04.pdf")
+    live = (await catalog.live(shelf.channel_id, [publication.id, uuid4()]))[publication.id]
+    assert (live.document_id, live.version_id, live.reading_id) == (
+        document.id,
+        publication.version_id,
+        publication.reading_id,
+    )
+    assert (live.file, live.title, live.rung, live.pages, live.chunks) == (
+        "sops/SOP-IT-04.pdf",
+        "The Title",
+        Rung.QUICK,
+        7,
+        9,
+    )
+
+
+async def test_a_flip_shows_the_old_or_the_new_and_hides_the_other(
+    catalog: Catalog, shelf: Shelf, database: Database
+) -> None:
+    """Before the flip the pending one is hidden, after it the retired one, once removed neither is listed."""
+    document, old = await shelf.live("a.pdf")
+    version = await shelf.version(document, 2)
+    new = await shelf.publication(version, await shelf.reading(version), "pending")
+    both = {old.id, new.id}
+
+    async def seen() -> tuple[set[UUID], set[UUID]]:
+        live = await catalog.live(shelf.channel_id, both)
+        return set(live), set(await catalog.hidden(shelf.channel_id))
+
+    assert await seen() == ({old.id}, {new.id})
+    async with database.transaction() as session:
+        session.add(await session.merge(PublicationRow(**{**old.model_dump(), "state": "retired"})))
+        session.add(await session.merge(PublicationRow(**{**new.model_dump(), "state": "live"})))
+    assert await seen() == ({new.id}, {old.id})
+    await shelf.set(old, state="removed")
+    assert await seen() == ({new.id}, set())
+
+
+async def test_a_deleted_document_is_invisible_at_once(catalog: Catalog, shelf: Shelf) -> None:
+    """The moment its row says deleted, its publication is hidden, although nothing was cleaned yet."""
+    document, publication = await shelf.live("a.pdf")
+    assert await catalog.has_live(shelf.channel_id)
+    await shelf.set(document, state="deleted")
+    assert await catalog.live(shelf.channel_id, [publication.id]) == {}
+    assert await catalog.hidden(shelf.channel_id) == {publication.id}
+    assert not await catalog.has_live(shelf.channel_id)
+    assert (await only_status(catalog, shelf)).state == "deleted"
+
+
+async def test_two_channels_see_nothing_of_each_other(
+    catalog: Catalog, shelf_of: Callable[[str], Awaitable[Shelf]]
+) -> None:
+    """Asking for another channel's publication by its very id finds nothing, nor does any list."""
+    ours, theirs = await shelf_of("ours"), await shelf_of("theirs")
+    _, our_publication = await ours.live("ours.pdf")
+    _, their_publication = await theirs.live("theirs.pdf")
+    ids = [our_publication.id, their_publication.id]
+    assert set(await catalog.live(ours.channel_id, ids)) == {our_publication.id}
+    assert [status.file for status in await catalog.documents(ours.channel_id)] == ["ours.pdf"]
+    await theirs.set(their_publication, state="retired")
+    assert await catalog.hidden(ours.channel_id) == frozenset()
+    assert await catalog.has_live(ours.channel_id)
+    assert not await catalog.has_live(theirs.channel_id)
+    assert (await catalog.progress(ours.channel_id)).files == 1
+    assert (await catalog.progress()).files == 2
+
+
+async def test_a_document_climbs_from_waiting_to_live(catalog: Catalog, shelf: Shelf) -> None:
+    """Waiting; reading while a worker holds it and until it is published; live at quick; live at full."""
+    document = await shelf.document("a.pdf")
+    assert ((await only_status(catalog, shelf)).state, document.id) == ("waiting", document.id)
+    version = await shelf.version(document)
+    reading = await shelf.reading(version, state="waiting", title="", pages=0)
+    waiting = await only_status(catalog, shelf)
+    assert (waiting.state, waiting.rung, waiting.version) == ("waiting", None, version.sha256)
+    assert waiting.title == "a.pdf"
+    await shelf.set(reading, lease_until=utc_now() + timedelta(seconds=30))
+    assert (await only_status(catalog, shelf)).state == "reading"
+    await shelf.set(reading, lease_until=None, state="done", title="Handbook", pages=3)
+    made = await only_status(catalog, shelf)
+    assert (made.state, made.title, made.pages, made.rung) == ("reading", "Handbook", 3, None)
+    publication = await shelf.publication(version, reading)
+    live = await only_status(catalog, shelf)
+    assert (live.state, live.rung, live.reason) == ("live", Rung.QUICK, None)
+    await shelf.set(publication, state="retired")
+    await shelf.publication(version, await shelf.reading(version, Rung.FULL))
+    assert (await only_status(catalog, shelf)).rung is Rung.FULL
+
+
+async def test_a_lease_that_ran_out_is_waiting_again(catalog: Catalog, shelf: Shelf) -> None:
+    """A dead worker's document does not look as if somebody were reading it."""
+    version = await shelf.version(await shelf.document("a.pdf"))
+    await shelf.reading(version, state="waiting", lease_until=utc_now() + timedelta(seconds=30))
+    assert (await only_status(catalog, shelf)).state == "reading"
+    with clock_ahead(timedelta(seconds=31)):
+        assert (await only_status(catalog, shelf)).state == "waiting"
+
+
+async def test_waiting_says_what_it_waits_for(catalog: Catalog, shelf: Shelf) -> None:
+    """The sentence of a reading or a publication that is put off is shown."""
+    version = await shelf.version(await shelf.document("a.pdf"))
+    reading = await shelf.reading(version, state="waiting", reason="the disk is full")
+    assert (await only_status(catalog, shelf)).reason == "the disk is full"
+    await shelf.set(reading, state="done", reason=None)
+    publication = await shelf.publication(version, reading, "pending")
+    await shelf.set(publication, reason="the index is down")
+    status = await only_status(catalog, shelf)
+    assert (status.state, status.reason) == ("reading", "the index is down")
+
+
+async def test_an_unreadable_document_is_quarantined_with_its_sentence(
+    catalog: Catalog, shelf: Shelf
+) -> None:
+    """Whether its bytes could not be stored or its reading failed for good, the sentence is shown."""
+    await shelf.document("large.pdf", state="quarantined", reason="larger than 200 MB")
+    version = await shelf.version(await shelf.document("locked.pdf"))
+    await shelf.reading(version, state="failed", reason="needs a password", title="")
+    statuses = await catalog.documents(shelf.channel_id)
+    assert [(status.file, status.state, status.reason, status.rung) for status in statuses] == [
+        ("large.pdf", "quarantined", "larger than 200 MB", None),
+        ("locked.pdf", "quarantined", "needs a password", None),
+    ]
+    assert statuses[0].version == ""
+
+
+async def test_an_old_version_stays_live_while_a_newer_one_is_on_its_way(
+    catalog: Catalog, shelf: Shelf
+) -> None:
+    """State and version are those of what answers; the reason tells of the newer one, and if it failed."""
+    document, publication = await shelf.live("a.pdf")
+    newer = await shelf.version(document, 2)
+    reading = await shelf.reading(newer, state="waiting")
+    status = await only_status(catalog, shelf)
+    assert (status.state, status.rung, status.reason) == (
+        "live",
+        Rung.QUICK,
+        "a newer version is on its way",
+    )
+    assert status.version != newer.sha256
+    await shelf.set(reading, state="failed", reason="needs a password")
+    status = await only_status(catalog, shelf)
+    assert (status.state, status.reason) == (
+        "live",
+        "a newer version could not be read: needs a password",
+    )
+    assert list(await catalog.live(shelf.channel_id, [publication.id])) == [publication.id]
+
+
+async def test_a_failed_full_reading_leaves_the_quick_one_live(catalog: Catalog, shelf: Shelf) -> None:
+    """A document that answers by words is not quarantined when its vectors could not be made."""
+    document, publication = await shelf.live("a.pdf")
+    version = VersionRow(id=publication.version_id, document_id=document.id, number=1, sha256="")
+    version.sha256 = (await only_status(catalog, shelf)).version
+    await shelf.reading(version, Rung.FULL, state="failed", reason="no vectors")
+    status = await only_status(catalog, shelf)
+    assert (status.state, status.rung, status.reason) == ("live", Rung.QUICK, "no vectors")
+
+
+async def test_progress_counts_what_people_see(catalog: Catalog, shelf: Shelf) -> None:
+    """Files and pages by rung; quarantined apart; deleted ones not at all; nothing is zero everywhere."""
+    nothing = await catalog.progress(shelf.channel_id)
+    assert (nothing.files, nothing.waiting, nothing.quick.seconds_left) == (0, 0, 0.0)
+    await shelf.live("quick.pdf")
+    await shelf.live("full.pdf", Rung.FULL)
+    await shelf.document("waiting.pdf")
+    await shelf.document("bad.pdf", state="quarantined", reason="not a PDF")
+    deleted, _ = await shelf.live("deleted.pdf")
+    await shelf.set(deleted, state="deleted")
+    progress = await catalog.progress(shelf.channel_id)
+    assert (progress.files, progress.files_answering, progress.quarantined, progress.pages) == (4, 2, 1, 14)
+    assert [(one.files_done, one.files_failed, one.pages_done) for one in progress.rungs] == [
+        (2, 1, 14),
+        (1, 1, 7),
+    ]
+    assert progress.waiting == 1
+
+
+async def test_a_live_document_tells_what_of_it_could_not_be_read(catalog: Catalog, shelf: Shelf) -> None:
+    """Pages without text, unread pages and a repaired file are named although the document answers."""
+    document = await shelf.document("a.pdf")
+    version = await shelf.version(document)
+    details = {
+        "pages_without_text": [1, 3, 4, 5, 9],
+        "unread_pages": [9],
+        "ocr_pages": [10],
+        "is_repaired": True,
+    }
+    await shelf.reading(version, details={"pages_without_text": [1, 3, 4, 5, 9, 10], "pages_for_ocr": [10]})
+    await shelf.publication(version, await shelf.reading(version, Rung.FULL, details=details))
+    status = await only_status(catalog, shelf)
+    assert (status.state, status.reason) == (
+        "live",
+        "page 10 was read by OCR: compare numbers with the page; "
+        "page 9 could not be read; "
+        "pages 1, 3-5 hold no text: if they are scanned, run OCR over the file and drop it again; "
+        "the file is damaged and was read as far as it could be repaired",
+    )
+
+
+async def test_a_document_tells_what_is_wrong_with_its_folder(
+    catalog: Catalog, shelf: Shelf, database: Database
+) -> None:
+    """An outage concerns all documents of a folder, a question only those it asks about."""
+    vanished, _ = await shelf.live("a.pdf")
+    await shelf.live("b.pdf")
+    async with database.transaction() as session:
+        folder = await session.get_one(FolderRow, vanished.folder_id)
+        folder.problem, folder.asked = "1 of 2 files vanished.", [str(vanished.id)]
+    first, second = await catalog.documents(shelf.channel_id)
+    assert first.reason is not None
+    assert "waits for your word: footnote folders approve" in first.reason
+    assert second.reason is None
+    async with database.transaction() as session:
+        folder = await session.get_one(FolderRow, vanished.folder_id)
+        folder.problem, folder.asked = "The folder is missing.", None
+    reasons = {one.reason for one in await catalog.documents(shelf.channel_id)}
+    assert reasons == {"its folder cannot be trusted: The folder is missing."}
+
+
+async def test_a_document_that_is_read_anew_says_so(catalog: Catalog, shelf: Shelf) -> None:
+    """A new generation is visible while the old reading answers."""
+    document, publication = await shelf.live("a.pdf", Rung.FULL)
+    sha256 = (await only_status(catalog, shelf)).version
+    version = VersionRow(id=publication.version_id, document_id=document.id, number=1, sha256=sha256)
+    await shelf.add(ReadingRow(sha256=version.sha256, generation="2", rung="quick", state="waiting"))
+    status = await only_status(catalog, shelf)
+    assert (status.state, status.rung, status.reason) == (
+        "live",
+        Rung.FULL,
+        "it is being read anew, and answers meanwhile",
+    )
+
+
+async def test_a_source_knows_its_newest_reading_and_newer_versions(catalog: Catalog, shelf: Shelf) -> None:
+    """A link's version tells its file, its best reading, and whether a newer version answers by now."""
+    document, old = await shelf.live("a.pdf")
+    assert await catalog.source(9_999) is None
+    source = await catalog.source(old.version_id)
+    assert source is not None
+    assert (source.number, source.newest_number, source.is_deleted) == (1, 1, False)
+    assert source.reading_id == old.reading_id
+    newer = await shelf.version(document, 2)
+    unread = await catalog.source(newer.id)
+    assert unread is not None
+    assert (unread.reading_id, unread.title, unread.newest_number) == (None, "a.pdf", 1)
+    await shelf.publication(newer, await shelf.reading(newer))
+    await shelf.set(old, state="retired")
+    await shelf.set(document, state="deleted")
+    source = await catalog.source(old.version_id)
+    assert source is not None
+    assert (source.number, source.newest_number, source.is_deleted) == (1, 2, True)
+    assert (source.channel_id, source.file, source.pages) == (shelf.channel_id, "a.pdf", 7)
+
+
+async def count_rows(database: Database) -> None:
+    """What a PostgreSQL does by itself within a minute; SQLite was told when the tables were made."""
+    async with database.transaction() as session:
+        if session.get_bind().dialect.name == "postgresql":
+            await session.execute(text("ANALYZE"))
+
+
+async def test_ten_thousand_documents_are_counted_and_listed_in_seconds(
+    catalog: Catalog, shelf: Shelf, database: Database
+) -> None:
+    """Progress is asked for every second: in a large home every query must go by its index."""
+    documents = [
+        DocumentRow(channel_id=shelf.channel_id, folder_id=1, file=f"{number}.pdf")
+        for number in range(10_000)
+    ]
+    versions = [VersionRow(document_id=row.id, number=1, sha256=row.id.hex) for row in documents]
+    readings = [
+        ReadingRow(sha256=row.id.hex, generation="1", rung="quick", state="done") for row in documents
+    ]
+    async with database.transaction() as session:
+        session.add_all(documents)
+        session.add_all(BlobRow(sha256=row.id.hex, size=1) for row in documents)
+        await session.flush()
+        session.add_all([*versions, *readings])
+        await session.flush()
+        session.add_all(
+            PublicationRow(
+                channel_id=shelf.channel_id, version_id=version.id, reading_id=reading.id, state="live"
+            )
+            for version, reading in zip(versions[:5_000], readings, strict=False)
+        )
+    await count_rows(database)
+    async with asyncio.timeout(2):
+        assert await catalog.hidden(shelf.channel_id) == frozenset()
+        assert (await catalog.progress(shelf.channel_id)).quick.files_done == 5_000
+        assert (await catalog.progress()).files == 10_000
+    async with asyncio.timeout(3):
+        assert len(await catalog.documents(shelf.channel_id)) == 10_000

@@ -1,0 +1,205 @@
+"""How far everything has come: counted by the newest version, timed by the last seconds, never nonsense."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+
+from storage.chat.channels import Channels
+from storage.clock import clock_ahead, utc_now
+from storage.documents.progress import Progress, in_folder, measure_progress
+from storage.models import ChannelKey, Platform, Rung
+from storage.sql.database import Database
+from storage.sql.tables import BlobRow, DocumentRow, FolderRow, PublicationRow, ReadingRow, VersionRow
+
+
+class Library:
+    """A folder of documents in states that a test chooses."""
+
+    def __init__(self, database: Database, channel_id: int, folder_id: int) -> None:
+        self._now = utc_now()
+        self._database = database
+        self._channel_id = channel_id
+        self.folder_id = folder_id
+
+    async def document(self, file: str, **values: object) -> DocumentRow:
+        """A document without a version."""
+        row = DocumentRow(channel_id=self._channel_id, folder_id=self.folder_id, file=file, **values)
+        async with self._database.transaction() as session:
+            session.add(row)
+        return row
+
+    async def version(
+        self,
+        document: DocumentRow,
+        number: int = 1,
+        *,
+        live: Rung | None = None,
+        readings: dict[Rung, str] | None = None,
+        size: int = 1000,
+        pages: int = 10,
+        begun: int = 0,
+        seconds_ago: float = 3600,
+    ) -> None:
+        """A version with readings in these states, one of which may answer."""
+        sha256 = uuid4().hex * 2
+        done_at = self._now - timedelta(seconds=seconds_ago)
+        version = VersionRow(document_id=document.id, number=number, sha256=sha256)
+        made = {
+            rung: ReadingRow(sha256=sha256, generation=f"g-{rung}", rung=rung, state=state)
+            for rung, state in (readings or {}).items()
+        }
+        for row in made.values():
+            row.pages_begun = begun
+            if row.state == "done":
+                row.pages, row.done_at = pages, done_at
+        async with self._database.transaction() as session:
+            session.add(BlobRow(sha256=sha256, size=size))
+            await session.flush()
+            session.add_all([version, *made.values()])
+            await session.flush()
+            if live is not None:
+                shown = PublicationRow(
+                    channel_id=self._channel_id, version_id=version.id, reading_id=made[live].id, state="live"
+                )
+                session.add(shown)
+
+    async def read(self, file: str, **values: object) -> None:
+        """A document that answers by words."""
+        await self.version(
+            await self.document(file), live=Rung.QUICK, readings={Rung.QUICK: "done"}, **values
+        )
+
+    async def unread(self, file: str, size: int = 1000) -> None:
+        """A document that nobody has opened yet."""
+        await self.version(await self.document(file), readings={Rung.QUICK: "waiting"}, size=size)
+
+    async def progress(self, file: str | None = None) -> Progress:
+        """How far it has come, as of the moment that all its times are counted from."""
+        with clock_ahead(self._now - utc_now()):
+            async with self._database.snapshot() as session:
+                return await measure_progress(session, [in_folder(self.folder_id, file)])
+
+
+@pytest.fixture
+async def library(database: Database) -> Library:
+    """An empty one."""
+    channel = await Channels(database).ensure(ChannelKey(Platform.LOCAL, "", "it"))
+    async with database.transaction() as session:
+        folder = FolderRow(channel_id=channel.id, location="/it", watched=True)
+        session.add(folder)
+    return Library(database, channel.id, folder.id)
+
+
+async def test_no_time_is_promised_before_anything_was_read(library: Library) -> None:
+    """Shows that "nothing known" is not shown as "done", nor as a speed of nought."""
+    await library.unread("a.pdf")
+    progress = await library.progress()
+    assert (progress.quick.pages_per_second, progress.quick.seconds_left) == (None, None)
+    assert (progress.waiting, progress.has_reached(Rung.FULL)) == (1, False)
+
+
+async def test_files_that_are_still_arriving_are_counted_and_promise_nothing(library: Library) -> None:
+    """Shows that a file nobody looked into yet keeps an ingestion from looking finished."""
+    progress = (await library.progress()).with_arriving(2)
+    assert (progress.files, progress.waiting, progress.quick.seconds_left) == (2, 2, None)
+
+
+async def test_the_time_left_of_unread_files_follows_their_bytes(library: Library) -> None:
+    """Shows that pages which nobody can know yet are foreseen from the size of their files."""
+    for number in range(5):
+        await library.read(f"{number}.pdf", size=1000, pages=10, seconds_ago=10 - number)
+    await library.unread("large.pdf", size=40_000)
+    quick = (await library.progress()).quick
+    assert quick.pages_per_second == pytest.approx(4, rel=0.1)
+    assert quick.seconds_left == pytest.approx(100, rel=0.1)
+
+
+async def test_the_speed_is_that_of_the_last_seconds(library: Library) -> None:
+    """Shows that what was read an hour ago says nothing of today's speed."""
+    for number in range(5):
+        await library.read(f"{number}.pdf", seconds_ago=3600 + number)
+    await library.unread("new.pdf")
+    assert (await library.progress()).quick.pages_per_second is None
+
+
+async def test_two_files_at_one_moment_are_no_speed(library: Library) -> None:
+    """Shows that a start is not announced with thousands of pages a second."""
+    await library.read("a.pdf", seconds_ago=0.02)
+    await library.read("b.pdf", seconds_ago=0.01)
+    await library.unread("c.pdf")
+    assert (await library.progress()).quick.pages_per_second is None
+
+
+async def test_nothing_is_left_and_nothing_is_fast_when_all_is_done(library: Library) -> None:
+    """Shows that the end is the same for everybody who asks, however late."""
+    for number in range(3):
+        await library.read(f"{number}.pdf", seconds_ago=5 - number)
+    progress = await library.progress()
+    assert (progress.quick.pages_per_second, progress.quick.seconds_left) == (None, 0.0)
+    assert (progress.quick.pages_done, progress.pages) == (30, 30)
+
+
+async def test_a_replaced_file_answers_and_waits_at_the_same_time(library: Library) -> None:
+    """Shows that a newer version is work to do while the old one goes on answering."""
+    document = await library.document("a.pdf")
+    await library.version(document, live=Rung.FULL, readings={Rung.QUICK: "done", Rung.FULL: "done"})
+    await library.version(document, 2, readings={Rung.QUICK: "waiting"})
+    progress = await library.progress()
+    assert (progress.files_answering, progress.quick.files_done, progress.waiting) == (1, 0, 1)
+
+
+async def test_a_replaced_file_that_cannot_be_read_is_named_though_the_old_one_answers(
+    library: Library,
+) -> None:
+    """Shows that a failure is counted once, and that nobody waits for it."""
+    document = await library.document("a.pdf")
+    await library.version(document, live=Rung.QUICK, readings={Rung.QUICK: "done"})
+    await library.version(document, 2, readings={Rung.QUICK: "failed"})
+    await library.document("b.pdf", state="quarantined", reason="It is not a PDF.")
+    progress = await library.progress()
+    assert (progress.files_answering, progress.quarantined, progress.waiting) == (1, 2, 0)
+    assert progress.has_reached(Rung.FULL)
+
+
+async def test_vectors_that_cannot_be_made_do_not_keep_the_full_rung_open(library: Library) -> None:
+    """Shows that a file whose vectors failed is finished as far as it goes."""
+    document = await library.document("a.pdf")
+    await library.version(document, live=Rung.QUICK, readings={Rung.QUICK: "done", Rung.FULL: "failed"})
+    progress = await library.progress()
+    assert [one.files_failed for one in progress.rungs] == [0, 1]
+    assert progress.has_reached(Rung.FULL)
+
+
+async def test_a_live_document_that_is_read_anew_is_work_again(library: Library) -> None:
+    """Shows that a new generation's readings are visible as progress while the old ones answer."""
+    document = await library.document("a.pdf")
+    await library.version(document, live=Rung.FULL, readings={Rung.QUICK: "done", Rung.FULL: "done"})
+    assert (await library.progress()).has_reached(Rung.FULL)
+    await library.version(document, 2, live=Rung.FULL, readings={Rung.QUICK: "waiting", Rung.FULL: "done"})
+    progress = await library.progress()
+    assert (progress.files_answering, progress.quick.files_done, progress.rungs[1].files_done) == (
+        1,
+        0,
+        0,
+    )
+
+
+async def test_a_long_reading_shows_the_pages_that_are_done(library: Library) -> None:
+    """Shows that a book of thousands of pages moves before its last page."""
+    readings = {Rung.QUICK: "done", Rung.FULL: "waiting"}
+    document = await library.document("book.pdf")
+    await library.version(document, live=Rung.QUICK, readings=readings, pages=5000, begun=1200)
+    await library.read("leaflet.pdf", pages=4)
+    full = (await library.progress()).rungs[1]
+    assert (full.files_done, full.pages_done) == (0, 1200)
+
+
+async def test_one_file_of_a_folder_has_a_progress_of_its_own(library: Library) -> None:
+    """Shows that ingesting one file does not speak of its neighbours."""
+    await library.read("a.pdf")
+    await library.unread("b.pdf")
+    assert (await library.progress("a.pdf")).files == 1
+    assert (await library.progress()).files == 2

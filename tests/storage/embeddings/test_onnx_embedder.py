@@ -1,0 +1,116 @@
+"""The bundled encoder and the token counter, as `make install` brings them."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fakes.tiny_embedder import write_embedder
+from hypothesis import given
+from hypothesis import strategies as st
+
+from storage.embeddings.onnx_embedder import BundledEmbedder
+from storage.errors import EngineStartError
+from storage.text.token_counts import bundled, count_tokens
+
+
+@pytest.fixture(scope="module")
+def embedder() -> Iterator[BundledEmbedder]:
+    """The bundled embedder, loaded once."""
+    embedder = BundledEmbedder.load()
+    yield embedder
+    embedder.close()
+
+
+def test_meaning_decides_which_texts_are_near(embedder: BundledEmbedder) -> None:
+    """A paraphrase is nearer than another subject, and every vector has length one."""
+    vectors = embedder.embed(
+        ["How do I get a new password?", "Resetting your login credentials", "The cat sleeps on the mat"]
+    )
+    assert vectors.shape == (3, embedder.dimensions) == (3, 384)
+    assert vectors.dtype == np.float32
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+    assert vectors[0] @ vectors[1] > 0.4 > vectors[0] @ vectors[2]
+
+
+def test_the_window_is_256_and_nothing_is_cut_or_padded_before(embedder: BundledEmbedder) -> None:
+    """As shipped the tokenizer cuts at 128: a word after that still counts, one after 256 does not."""
+    words = "backup " * 200
+    assert embedder.count("backup") == 3
+    assert embedder.count(words) == 202 < embedder.window == 256
+    early, late = embedder.embed([words, words + "volcano"])
+    assert not np.allclose(early, late)
+    full, beyond = embedder.embed(["backup " * 254 + "a", "backup " * 254 + "volcano"])
+    assert np.allclose(full, beyond)
+
+
+async def test_awaiting_gives_the_same_vectors_in_the_same_order(embedder: BundledEmbedder) -> None:
+    """Threads change nothing about the result, and no text gives no vector."""
+    texts = [f"Step {number} of the procedure" * (1 + number % 3) for number in range(12)]
+    assert np.allclose(await embedder.aembed(texts), embedder.embed(texts))
+    assert (await embedder.aembed([])).shape == (0, 384)
+
+
+async def test_a_question_does_not_wait_for_documents(embedder: BundledEmbedder) -> None:
+    """While many long texts are embedded, a question comes back long before they are done."""
+    documents = asyncio.create_task(embedder.aembed([f"{number} " + "backup " * 250 for number in range(60)]))
+    await asyncio.sleep(0.05)
+    started = time.monotonic()
+    await embedder.aembed([f"When do backups run at {started}?"])
+    asked = time.monotonic() - started
+    assert not documents.done()
+    await documents
+    assert asked < (time.monotonic() - started) / 4
+
+
+def test_an_embedder_is_named_by_its_content(embedder: BundledEmbedder, tmp_path: Path) -> None:
+    """The same files elsewhere are the same embedder; a changed tokenizer is another."""
+    for name in ("model.onnx", "tokenizer.json"):
+        (tmp_path / name).write_bytes(bundled(name).read_bytes())
+    copy = BundledEmbedder.load(tmp_path, threads=1)
+    copy.close()
+    (tmp_path / "tokenizer.json").write_bytes(bundled("tokenizer.json").read_bytes() + b"\n")
+    changed = BundledEmbedder.load(tmp_path)
+    changed.close()
+    assert copy.id == embedder.id != changed.id
+
+
+def test_a_model_of_ones_own_gets_the_inputs_it_takes(tmp_path: Path) -> None:
+    """Shows that a multilingual model, exported without token types, is used as it comes."""
+    embedder = BundledEmbedder.load(
+        write_embedder(tmp_path, ["vacation Urlaub vacances", "backup Sicherung"])
+    )
+    english, german, french, other = embedder.embed(["vacation", "Urlaub", "les vacances", "Sicherung"])
+    embedder.close()
+    assert min(english @ german, english @ french) > 0.9
+    assert english @ other < 0.1
+
+
+def test_a_missing_or_broken_model_gives_a_sentence(tmp_path: Path) -> None:
+    """Neither a stack trace nor a download: the message says what is wrong."""
+    with pytest.raises(EngineStartError, match=r"model\.onnx cannot be read"):
+        BundledEmbedder.load(tmp_path)
+    (tmp_path / "model.onnx").write_bytes(b"no model")
+    (tmp_path / "tokenizer.json").write_bytes(b"{}")
+    with pytest.raises(EngineStartError, match="cannot be loaded"):
+        BundledEmbedder.load(tmp_path)
+    with pytest.raises(EngineStartError, match="make install"):
+        bundled("no such file")
+
+
+def test_tokens_are_counted_as_cl100k_base_does() -> None:
+    """Known counts of that vocabulary, by a process that never downloads it."""
+    assert count_tokens("") == 0
+    assert count_tokens("--- Page 12 ---") == 5
+    assert count_tokens("tiktoken is great!") == 6
+
+
+@given(st.text(max_size=50))
+def test_any_text_can_be_counted(text: str) -> None:
+    """Marks of models inside a document are plain text, and never raise."""
+    assert count_tokens(text + "<|endoftext|>") > 1
+    assert count_tokens(text) <= len(text.encode()) + 1

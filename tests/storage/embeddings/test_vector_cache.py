@@ -1,0 +1,123 @@
+"""Vectors are kept by space and text: none is made twice, and none for ever."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sqlalchemy import func, select
+
+from storage.clock import clock_ahead
+from storage.embeddings.base import Vectors
+from storage.embeddings.vector_cache import VectorCache
+from storage.errors import EmbedderUnavailable
+from storage.sql.database import Database
+from storage.sql.tables import CachedVectorRow
+
+
+class Counting:
+    """An embedder that remembers what it was asked; its vectors tell its space and the text's length."""
+
+    def __init__(self, space: str = "counting_1", dimensions: int = 3) -> None:
+        self.id = self.space = space
+        self.dimensions = dimensions
+        self.window, self.batch = 256, 16
+        self.tokenizer: Path | None = None
+        self.asked: list[str] = []
+        self.fails = False
+
+    def count(self, text: str) -> int:
+        return len(text.split())
+
+    async def aembed(self, texts: Sequence[str]) -> Vectors:
+        if self.fails:
+            raise EmbedderUnavailable("down")
+        self.asked += texts
+        made = [[len(text), len(self.space), *[1.0] * (self.dimensions - 2)] for text in texts]
+        return np.array(made, dtype=np.float32)
+
+    async def aclose(self) -> None:
+        pass
+
+
+async def count_rows(database: Database) -> int:
+    """Vectors that are kept."""
+    async with database.snapshot() as session:
+        return (await session.execute(select(func.count()).select_from(CachedVectorRow))).scalar_one()
+
+
+async def test_a_text_is_embedded_once_whatever_asks_for_it(database: Database) -> None:
+    """Shows that repeated texts cost nothing, in one call, over calls and over processes."""
+    embedder = Counting()
+    first = await VectorCache(database).embed(embedder, ["a", "bb", "a"])
+    np.testing.assert_array_equal(first, [[1, 10, 1], [2, 10, 1], [1, 10, 1]])
+    again = await VectorCache(database).embed(embedder, ["bb", "ccc", "a"])
+    np.testing.assert_array_equal(again, [[2, 10, 1], [3, 10, 1], [1, 10, 1]])
+    assert embedder.asked == ["a", "bb", "ccc"]
+    assert again.dtype == np.float32
+
+
+async def test_a_text_has_a_vector_of_its_own_in_every_space(database: Database) -> None:
+    """Shows that two embedders never get each other's vectors."""
+    cache, one, other = VectorCache(database), Counting("one"), Counting("another", 4)
+    await cache.embed(one, ["a"])
+    np.testing.assert_array_equal(await cache.embed(other, ["a"]), [[1, 7, 1, 1]])
+    assert (one.asked, other.asked) == (["a"], ["a"])
+
+
+async def test_a_kept_vector_of_another_length_is_made_again(database: Database) -> None:
+    """Shows that what is kept is checked: a model that was swapped under its name does no harm."""
+    cache = VectorCache(database)
+    await cache.embed(Counting("same", 3), ["a"])
+    longer = Counting("same", 5)
+    assert (await cache.embed(longer, ["a"])).shape == (1, 5)
+    assert (await cache.embed(longer, ["a"])).shape == (1, 5)
+    assert longer.asked == ["a"]
+
+
+async def test_what_is_kept_needs_no_embedder(database: Database) -> None:
+    """Shows that a full reading goes on with what is kept while the endpoint is down, and fails at the first
+    new text."""
+    cache, embedder = VectorCache(database), Counting()
+    await cache.embed(embedder, ["a", "bb"])
+    embedder.fails = True
+    assert (await cache.embed(embedder, ["bb", "a"])).shape == (2, 3)
+    with pytest.raises(EmbedderUnavailable):
+        await cache.embed(embedder, ["a", "new"])
+
+
+async def test_only_what_nobody_used_for_a_month_is_erased(database: Database) -> None:
+    """Shows that a use keeps a vector for another 30 days, and that the others go."""
+    cache, embedder = VectorCache(database), Counting()
+    await cache.embed(embedder, ["used", "unused"])
+    with clock_ahead(timedelta(days=20)):
+        await cache.embed(embedder, ["used"])
+        assert await cache.prune() == 0
+    with clock_ahead(timedelta(days=31)):
+        assert await cache.prune() == 1
+        await cache.embed(embedder, ["used"])
+    assert embedder.asked == ["used", "unused"]
+    assert await count_rows(database) == 1
+
+
+async def test_sentences_take_a_byte_a_number_and_a_day(database: Database) -> None:
+    """Shows that they are kept apart from chunks, short, and for no longer than a reading may take."""
+    cache, chunks, embedder = VectorCache(database, of_sentences=True), VectorCache(database), Counting()
+    made = await cache.embed(embedder, ["a", "a", "bb"])
+    again = await VectorCache(database, of_sentences=True).embed(embedder, ["bb", "a"])
+    assert embedder.asked == ["a", "bb"]
+    np.testing.assert_allclose(again[1], made[0] / np.linalg.norm(made[0]), atol=0.01)
+    await chunks.embed(embedder, ["a"])
+    assert embedder.asked == ["a", "bb", "a"]
+    async with database.snapshot() as session:
+        sizes = {row.space: len(row.vector) for row in await session.scalars(select(CachedVectorRow))}
+    assert sizes == {"counting_1/sentences": 3, "counting_1": 12}
+    with clock_ahead(timedelta(hours=20)):
+        await cache.embed(embedder, ["a"])
+        assert await cache.prune() == 0
+    with clock_ahead(timedelta(hours=30)):
+        assert await cache.prune() == 2
+    assert await count_rows(database) == 1

@@ -1,0 +1,86 @@
+"""Blobs become visible whole and durable, or not at all."""
+
+import hashlib
+import os
+from pathlib import Path
+
+import pytest
+
+from storage.errors import BlobsUnavailable
+from storage.files.blobs import Blobs
+
+CONTENT = b"%PDF-1.7 the bytes of a document"
+SHA256 = hashlib.sha256(CONTENT).hexdigest()
+
+
+@pytest.fixture
+def blobs(tmp_path: Path) -> Blobs:
+    """An empty blob store."""
+    return Blobs(tmp_path / "blobs")
+
+
+def write_temporary(blobs: Blobs, content: bytes = CONTENT) -> Path:
+    temporary = blobs.new_temporary()
+    temporary.write_bytes(content)
+    return temporary
+
+
+def test_an_adopted_file_lies_under_its_hash(blobs: Blobs) -> None:
+    """Adopting moves the file: the blob is there, read-only, and the temporary file is gone."""
+    temporary = write_temporary(blobs)
+    place = blobs.adopt(temporary, SHA256)
+    assert place == blobs.path(SHA256)
+    assert place.read_bytes() == CONTENT
+    assert place.stat().st_mode & 0o777 == 0o400
+    assert not temporary.exists()
+
+
+def test_the_same_content_is_kept_once(blobs: Blobs) -> None:
+    """A second adoption keeps the blob that is there, inode and all, and leaves nothing behind."""
+    inode = blobs.adopt(write_temporary(blobs), SHA256).stat().st_ino
+    temporary = write_temporary(blobs)
+    assert blobs.adopt(temporary, SHA256).stat().st_ino == inode
+    assert not temporary.exists()
+
+
+def test_temporary_files_are_on_the_file_system_of_the_blobs(blobs: Blobs, tmp_path: Path) -> None:
+    """A rename between file systems would not be atomic; two temporaries never share a name."""
+    first, second = blobs.new_temporary(), blobs.new_temporary()
+    assert first != second
+    assert first.parent.stat().st_dev == tmp_path.stat().st_dev
+
+
+def test_only_a_sha256_names_a_blob(blobs: Blobs) -> None:
+    """No text can lead out of the store."""
+    for name in ("../../etc/passwd", SHA256.upper(), SHA256[:-1], SHA256 + "\n", ""):
+        with pytest.raises(ValueError, match="sha256"):
+            blobs.path(name)
+
+
+def test_removing_twice_is_removing(blobs: Blobs) -> None:
+    """Removing a blob is idempotent."""
+    blobs.adopt(write_temporary(blobs), SHA256)
+    blobs.remove(SHA256)
+    blobs.remove(SHA256)
+    assert not blobs.path(SHA256).exists()
+
+
+def test_sweeping_takes_only_old_temporary_files(blobs: Blobs) -> None:
+    """What a killed process left behind goes; what is being written, and every blob, stays."""
+    blob = blobs.adopt(write_temporary(blobs), SHA256)
+    old, young = write_temporary(blobs), write_temporary(blobs)
+    for file in (old, blob):
+        os.utime(file, (1_000_000, 1_000_000))
+    assert blobs.sweep() == 1
+    assert (old.exists(), young.exists(), blob.exists()) == (False, True, True)
+
+
+def test_a_store_that_cannot_write_is_an_outage(blobs: Blobs, tmp_path: Path) -> None:
+    """A fault of the disk is the infrastructure's, never the document's, and loses no temporary file."""
+    temporary = write_temporary(blobs)
+    (tmp_path / "blobs" / SHA256[:2]).write_text("a file where the folder should be")
+    with pytest.raises(BlobsUnavailable):
+        blobs.adopt(temporary, SHA256)
+    assert temporary.read_bytes() == CONTENT
+    with pytest.raises(BlobsUnavailable):
+        Blobs(temporary / "inside a file")

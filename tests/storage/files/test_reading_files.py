@@ -1,0 +1,257 @@
+"""Readings in files: whole or not at all, one line at a time, gone when removed."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import numpy as np
+import pytest
+
+from storage.errors import BlobsUnavailable, LostReading
+from storage.files.reading_files import SHARED, ReadingFiles
+from storage.models import Box, Chunk, Figure, FigureKind, Page, PlacedWord
+from storage.queues.reading_repair import RepairingReadings
+from storage.sql.database import Database
+from storage.sql.tables import BlobRow, ReadingRow
+from storage.text.word_boxes import main_page, rectangles
+
+WORDS = (
+    PlacedWord(0, 5, 1, 0, Box(0.1, 0.8, 0.2, 0.82)),
+    PlacedWord(6, 10, 1, 0, Box(0.21, 0.79, 0.3, 0.82)),
+    PlacedWord(11, 17, 1, 1, Box(0.1, 0.84, 0.25, 0.86)),
+    PlacedWord(18, 27, 2, 0, Box(0.1, 0.1, 0.4, 0.12)),
+)
+PAGES = [Page(1, "iv", 595.0, 842.0, "First page", WORDS[:3]), Page(2, "", 842.0, 595.0, "Zürich 😀", ())]
+FIGURES = [
+    Figure(
+        1, Box(0.1, 0.2, 0.9, 0.5), FigureKind.BAR, True, 0, ("A",), "Figure 1", "See it.", "12 kg", "Bars"
+    ),
+    Figure(2, Box(0, 0, 1, 1), FigureKind.UNKNOWN, False, None, (), "", "", "Zürich"),
+]
+CHUNKS = [Chunk(number, f"Chunk {number} ü", 4, ("A", "B"), WORDS, ((0, 1), (18, 2))) for number in range(3)]
+
+VECTORS = np.eye(5, 4, dtype=np.float32)
+"""Of the chunks, and behind them of the figures."""
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> ReadingFiles:
+    """An empty store of readings."""
+    return ReadingFiles(tmp_path)
+
+
+@pytest.fixture
+async def kept(files: ReadingFiles) -> UUID:
+    """A reading of two pages, three chunks and two figures with vectors."""
+    reading = uuid4()
+    await files.write(reading, PAGES, CHUNKS, VECTORS, FIGURES)
+    return reading
+
+
+async def test_what_was_written_is_read_back(files: ReadingFiles, kept: UUID) -> None:
+    """Pages, chunks, maps and vectors come back equal, alone and together, from memory and from disk."""
+    for reader in (files, files, ReadingFiles(files.root)):
+        assert await reader.chunks(kept) == CHUNKS
+        assert await reader.chunks_at([(kept, number) for number in range(3)]) == CHUNKS
+        assert [await reader.page(kept, number) for number in (1, 2)] == PAGES
+        vectors = await reader.vectors(kept)
+        assert vectors is not None
+        assert np.array_equal(vectors, VECTORS)
+        assert await reader.figures(kept) == FIGURES
+        assert [await reader.figure(kept, number) for number in range(2)] == FIGURES
+    assert files.figures_here(kept, 1, 2) == FIGURES[1:]
+
+
+async def test_a_reading_from_before_has_no_figures_and_is_whole(files: ReadingFiles) -> None:
+    """Shows a home that was read by an earlier release: nothing of it is missing, nor made up."""
+    reading = uuid4()
+    await files.write(reading, PAGES, CHUNKS, np.eye(3, 4, dtype=np.float32))
+    assert not list(files.root.rglob("figures.*"))
+    assert await files.is_whole(reading, pages=2, chunks=3, has_vectors=True)
+    assert files.figures_here(reading, 0, 0) == []
+    with pytest.raises(LostReading):
+        await files.figures(reading)
+
+
+async def test_one_chunk_is_read_without_the_others(files: ReadingFiles, kept: UUID) -> None:
+    """A chunk comes whole even when the line before it is rubbish."""
+    path = files._folder(kept) / "chunks.lines"
+    first = path.read_bytes().index(b"\n")
+    path.write_bytes(b"x" * first + path.read_bytes()[first:])
+    assert await files.chunks_at([(kept, 1)]) == CHUNKS[1:2]
+    with pytest.raises(LostReading):
+        await files.chunks_at([(kept, 0)])
+
+
+async def test_numbers_beyond_the_end_are_refused(files: ReadingFiles, kept: UUID) -> None:
+    """No neighbour is given instead."""
+    for number in (-1, 3, 10**9):
+        with pytest.raises(LookupError):
+            await files.chunks_at([(kept, number)])
+    with pytest.raises(LookupError):
+        await files.page(kept, 0)
+
+
+async def test_a_reading_without_vectors_has_none(files: ReadingFiles) -> None:
+    """The quick rung keeps no vectors, and an empty document no chunks."""
+    reading = uuid4()
+    await files.write(reading, PAGES, [], None)
+    assert await files.vectors(reading) is None
+    assert await files.chunks(reading) == []
+
+
+async def test_writing_again_replaces_and_removing_forgets(files: ReadingFiles, kept: UUID) -> None:
+    """A repeated step leaves one reading, and nothing of it stays in memory or on disk once removed."""
+    await files.chunks_at([(kept, 0)])
+    await files.write(kept, PAGES, CHUNKS[1:], None)
+    assert await files.chunks_at([(kept, 0)]) == CHUNKS[1:2]
+    assert await files.vectors(kept) is None
+    await files.remove(kept)
+    await files.remove(kept)
+    assert not [path for path in files.root.rglob("*") if path.is_file()]
+    with pytest.raises(BlobsUnavailable):
+        await files.chunks_at([(kept, 0)])
+    with pytest.raises(BlobsUnavailable):
+        await files.vectors(kept)
+
+
+async def test_a_write_that_fails_leaves_nothing(files: ReadingFiles) -> None:
+    """What could not be written whole is not there at all."""
+    reading = uuid4()
+    with pytest.raises(TypeError):
+        await files.write(reading, PAGES, [Chunk(0, {1}, 1, (), (), ())], None)  # type: ignore[arg-type]
+    assert not [path for path in files.root.rglob("*") if path.is_file()]
+
+
+@pytest.mark.parametrize("name", [*SHARED, "figures.lines", "figures.index", "vectors.npy"])
+@pytest.mark.parametrize("bytes_left", [None, 0, -1])
+async def test_a_reading_that_lost_a_file_or_a_byte_is_not_whole(
+    files: ReadingFiles, kept: UUID, name: str, bytes_left: int | None
+) -> None:
+    """Every file counts, and its last byte; nothing needs to be read through for that."""
+    assert await files.is_whole(kept, pages=2, chunks=3, figures=2, has_vectors=True)
+    path = files._folder(kept) / name
+    left = b"" if bytes_left is None else path.read_bytes()[:bytes_left]
+    path.unlink()
+    if bytes_left is not None:
+        path.write_bytes(left)
+    assert not await files.is_whole(kept, pages=2, chunks=3, figures=2, has_vectors=True)
+
+
+async def test_lines_that_are_missing_at_the_end_are_a_loss(files: ReadingFiles, kept: UUID) -> None:
+    """A file that breaks off between two lines gives no shorter document."""
+    path = files._folder(kept) / "chunks.lines"
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
+    with pytest.raises(LostReading):
+        await files.chunks(kept)
+
+
+@pytest.mark.parametrize(
+    "name", ["pages.lines", "chunks.lines", "chunks.index", "figures.lines", "figures.index", "vectors.npy"]
+)
+async def test_a_changed_bit_is_never_taken_for_content(files: ReadingFiles, kept: UUID, name: str) -> None:
+    """Whichever bit of a file the disk changed: what is read is what was written, or nothing."""
+    path = files._folder(kept) / name
+    sound = path.read_bytes()
+    for bit in range(0, 8 * len(sound), 3):
+        path.write_bytes(_flipped(sound, bit))
+        await files.is_whole(kept, pages=2, chunks=3, figures=2, has_vectors=True)
+        await _read_everything(ReadingFiles(files.root), kept)
+
+
+def _flipped(data: bytes, bit: int) -> bytes:
+    changed = bytearray(data)
+    changed[bit // 8] ^= 1 << bit % 8
+    return bytes(changed)
+
+
+async def _read_everything(files: ReadingFiles, kept: UUID) -> None:
+    """Each of these comes as it was written, or as a loss."""
+    reads: list[tuple[Awaitable[Any], Any]] = [
+        (files.chunks(kept), CHUNKS),
+        (files.pages(kept), PAGES),
+        (files.chunks_at([(kept, 1)]), CHUNKS[1:2]),
+        (files.page(kept, 2), PAGES[1]),
+        (files.figures(kept), FIGURES),
+        (files.figure(kept, 1), FIGURES[1]),
+        (_vector_bytes(files, kept), VECTORS.tobytes()),
+    ]
+    for read, written in reads:
+        with suppress(LostReading):
+            assert await read == written
+
+
+async def _vector_bytes(files: ReadingFiles, kept: UUID) -> bytes:
+    vectors = await files.vectors(kept)
+    assert vectors is not None
+    assert (vectors.shape, vectors.dtype) == (VECTORS.shape, np.float32)
+    return vectors.tobytes()
+
+
+async def test_a_damaged_reading_that_is_asked_for_is_made_again(
+    files: ReadingFiles, kept: UUID, database: Database
+) -> None:
+    """The question fails, and every reading that is lost waits for ``serve``; each is told once."""
+    other = uuid4()
+    await files.write(other, PAGES, CHUNKS, None)
+    await _know(database, kept, other)
+    for one in (kept, other):
+        path = files._folder(one) / "chunks.lines"
+        path.write_bytes(path.read_bytes().replace(b"Chunk 1", b"Chonk 1"))
+    readings = RepairingReadings(files, database)
+    for _ in range(2):
+        assert await readings.chunks_at([(kept, 0), (kept, 2)]) == [CHUNKS[0], CHUNKS[2]]
+        with pytest.raises(LostReading):
+            await readings.chunks_at([(kept, 0), (kept, 1), (other, 1)])
+    async with database.snapshot() as session:
+        rows = [await session.get_one(ReadingRow, one) for one in (kept, other)]
+        assert [(row.state, row.attempts) for row in rows] == 2 * [("waiting", 0)]
+
+
+async def _know(database: Database, *readings: UUID) -> None:
+    async with database.transaction() as session:
+        session.add(BlobRow(sha256="ab", size=1))
+        await session.flush()
+        for number, one in enumerate(readings):
+            session.add(ReadingRow(id=one, sha256="ab", generation=str(number), rung="quick", state="done"))
+
+
+def test_a_range_covers_one_box_a_line_on_each_page() -> None:
+    """Words of a line share a box, lines and pages do not, and a word that is only touched counts."""
+    assert rectangles(WORDS, 3, 20) == {
+        1: [Box(0.1, 0.79, 0.3, 0.82), Box(0.1, 0.84, 0.25, 0.86)],
+        2: [Box(0.1, 0.1, 0.4, 0.12)],
+    }
+    assert rectangles(WORDS, 5, 6) == {}
+
+
+def test_the_main_page_holds_most_of_the_range() -> None:
+    """Characters decide; of two equal pages the earlier one is meant; no word is no page."""
+    assert main_page(WORDS, 0, 27) == 1
+    assert main_page(WORDS, 13, 27) == 2
+    assert main_page(WORDS, 14, 21) == 1
+    with pytest.raises(ValueError, match="no word"):
+        main_page(WORDS, 5, 6)
+
+
+async def test_a_full_reading_shares_what_it_has_in_common(files: ReadingFiles, kept: UUID) -> None:
+    """Shows the same pages and chunks under both ids, vectors and figures of its own, each removed alone."""
+    full, vectors = uuid4(), np.full((5, 4), 0.5, dtype=np.float32)
+    await files.write_vectors(full, kept, vectors, FIGURES[:1])
+    await files.remove(kept)
+    assert await files.chunks(full) == CHUNKS
+    assert await files.pages(full) == PAGES
+    assert await files.figures(full) == FIGURES[:1]
+    assert await files.texts(full) == [chunk.text for chunk in CHUNKS]
+    assert np.array_equal(await files.vectors(full), vectors)
+
+
+async def test_vectors_are_not_kept_without_the_reading_they_belong_to(files: ReadingFiles) -> None:
+    """Shows that a quick reading whose files are gone is said to be lost, and that nothing stays behind."""
+    with pytest.raises(LostReading):
+        await files.write_vectors(uuid4(), uuid4(), np.eye(3, 4, dtype=np.float32))
+    assert not [path for path in files.root.rglob("*") if path.is_file()]

@@ -1,0 +1,97 @@
+"""Leases on watched places: one process scans, nobody waits for a dead one, no clock keeps a place."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from storage.chat.channels import Channels
+from storage.clock import clock_ahead
+from storage.folders.folder_leases import FolderLeases
+from storage.folders.folders import Folders
+from storage.sql.database import Database
+
+PLACE = "/srv/library"
+
+
+class Clock:
+    """Seconds that pass when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+async def place(database: Database) -> str:
+    """A place that feeds two channels."""
+    channels = Channels(database)
+    for name in ("a", "b"):
+        channel = await channels.ensure_named(name)
+        await Folders(database).ensure(channel.id, PLACE, watched=True, origin="map")
+    return PLACE
+
+
+async def test_a_place_belongs_to_one_process_until_it_is_given_back(database: Database, place: str) -> None:
+    """Shows that all folders of a place go together."""
+    first, second = FolderLeases(database, "first", 30), FolderLeases(database, "second", 30)
+    assert await first.take(place)
+    assert first.holds(place)
+    assert not await second.take(place)
+    assert not second.holds(place)
+    await first.release()
+    assert await second.take(place)
+    assert not first.holds(place)
+
+
+async def test_a_holder_stops_trusting_its_lease_before_others_may_take_it(
+    database: Database, place: str
+) -> None:
+    """Shows that a process that was frozen scans nothing before it has asked again."""
+    clock = Clock()
+    first, second = FolderLeases(database, "first", 30, clock=clock), FolderLeases(database, "second", 30)
+    assert await first.take(place)
+    clock.now += 21
+    assert not first.holds(place)
+    assert not await second.take(place)
+    await first.renew()
+    assert first.holds(place)
+
+
+async def test_a_lease_that_ran_out_is_taken_over_and_not_renewed(database: Database, place: str) -> None:
+    """Shows that the old holder notices at its next renewal."""
+    first, second = FolderLeases(database, "first", 30), FolderLeases(database, "second", 30)
+    assert await first.take(place)
+    with clock_ahead(timedelta(seconds=31)):
+        assert await second.take(place)
+        await first.renew()
+    assert not first.holds(place)
+    assert second.holds(place)
+
+
+async def test_nobody_waits_for_a_process_that_is_surely_dead(database: Database, place: str) -> None:
+    """Shows that a restart after a kill goes on at once."""
+    killed = FolderLeases(database, "killed", 30)
+    assert await killed.take(place)
+    assert await FolderLeases(database, "next", 30, is_dead=lambda owner: owner == "killed").take(place)
+
+
+async def test_a_clock_that_ran_ahead_keeps_no_place(database: Database, place: str) -> None:
+    """Shows that a lease until tomorrow is not believed."""
+    with clock_ahead(timedelta(days=1)):
+        assert await FolderLeases(database, "ahead", 30).take(place)
+    assert await FolderLeases(database, "right", 30).take(place)
+
+
+async def test_a_folder_that_is_attached_later_joins_the_lease(database: Database, place: str) -> None:
+    """Shows that one more channel of a place needs no second scanner."""
+    first = FolderLeases(database, "first", 30)
+    assert await first.take(place)
+    channel = await Channels(database).ensure_named("c")
+    await Folders(database).ensure(channel.id, place, watched=True, origin="map")
+    await first.renew()
+    assert first.holds(place)
+    assert not await FolderLeases(database, "second", 30).take(place)

@@ -1,0 +1,150 @@
+"""Which passwords serve which contents, and where a reference leads."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from sqlalchemy import select
+from sqlmodel import col
+
+from storage.chat.channels import Channels
+from storage.folders.folders import Folders
+from storage.folders.passwords import FolderPasswords, resolve_reference
+from storage.models import ChannelKey, Platform
+from storage.pdf.passwords import Passwords
+from storage.settings import fault_of
+from storage.sql.database import Database
+from storage.sql.tables import BlobRow, DocumentRow, VersionRow
+
+ALL = select(col(BlobRow.sha256))
+
+
+class House:
+    """Folders with contents, in one channel."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.folders = Folders(database)
+
+    async def folder(self, location: str, *references: str) -> int:
+        """A mapped folder with these references; what it had before is forgotten."""
+        channel = await Channels(self.database).ensure(ChannelKey(Platform.LOCAL, "", "hr"))
+        made = await self.folders.ensure(
+            channel.id, location, watched=True, origin="map", passwords=references
+        )
+        return made.id
+
+    async def put(self, folder: int, sha256: str) -> None:
+        """One more document with this content."""
+        async with self.database.transaction() as session:
+            document = DocumentRow(channel_id=1, folder_id=folder, file=f"{sha256}.pdf")
+            session.add_all([document, await session.get(BlobRow, sha256) or BlobRow(sha256=sha256, size=1)])
+            await session.flush()
+            session.add(VersionRow(document_id=document.id, number=1, sha256=sha256))
+
+
+@pytest.fixture
+def house(database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> House:
+    """No folder yet; the working folder and the environment are the test's own."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("one", "two", "three"):
+        monkeypatch.setenv(f"PDF_{name.upper()}", name)
+    return House(database)
+
+
+def plain(passwords: Passwords) -> list[str]:
+    """The passwords themselves."""
+    return [one.get_secret_value() for one in passwords.found]
+
+
+async def test_a_folder_serves_the_contents_that_lie_in_it(house: House) -> None:
+    """Shows two folders, a content that lies in both, one nobody knows, and one that was deleted."""
+    first = await house.folder("/srv/a", "env:PDF_ONE", "env:PDF_TWO")
+    second = await house.folder("/srv/b", "env:PDF_THREE", "env:PDF_TWO", "env:PDF_FOUR")
+    for folder, contents in ((first, "ac"), (second, "bc"), (await house.folder("/srv/c"), "d")):
+        for sha256 in contents:
+            await house.put(folder, sha256)
+    keyring = FolderPasswords(house.database)
+    assert plain(await keyring.passwords_of("a")) == ["one", "two"]
+    assert plain(await keyring.passwords_of("b")) == ["three", "two"]
+    assert plain(await keyring.passwords_of("c")) == ["one", "two", "three"]
+    assert [(await keyring.passwords_of(one)).missing for one in "abcdx"] == [0, 1, 1, 0, 0]
+    assert plain(await keyring.passwords_of("d")) == plain(await keyring.passwords_of("x")) == []
+    await house.folders.unmap([second])
+    assert plain(await keyring.passwords_of("b")) == []
+    assert plain(await keyring.passwords_of("c")) == ["one", "two"]
+
+
+async def test_what_serves_all_folders_comes_last(house: House) -> None:
+    """Shows the list of the settings, for folders with a list of their own and without."""
+    await house.put(await house.folder("/srv/a", "env:PDF_ONE"), "a")
+    await house.put(await house.folder("/srv/b"), "b")
+    keyring = FolderPasswords(house.database, ("env:PDF_TWO", "env:PDF_ONE"))
+    assert plain(await keyring.passwords_of("a")) == ["one", "two"]
+    assert plain(await keyring.passwords_of("b")) == ["two", "one"]
+
+
+async def test_only_a_password_that_was_not_wrong_is_news(house: House, tmp_path: Path) -> None:
+    """Shows a list that is new, tried, longer, shorter and as before, and a file that says another secret."""
+    secret = tmp_path / "secret"
+    secret.write_text("four")
+    await house.put(await house.folder("/srv/a"), "a")
+    keyring = FolderPasswords(house.database)
+    assert await keyring.openable(ALL) == []
+    await house.folder("/srv/a", f"file:{secret}")
+    assert await keyring.openable(ALL) == ["a"]
+    keyring.note_wrong("a", await keyring.passwords_of("a"))
+    assert await keyring.openable(ALL) == []
+    await house.folder("/srv/a", f"file:{secret}", "env:PDF_ONE")
+    both = await keyring.passwords_of("a")
+    assert await keyring.openable(ALL) == ["a"]
+    keyring.note_wrong("a", both)
+    await house.folder("/srv/a", "env:PDF_ONE")
+    assert await keyring.openable(ALL) == []
+    await house.folder("/srv/a", f"file:{secret}")
+    assert await keyring.openable(ALL) == []
+    secret.write_text("five")
+    assert await keyring.openable(ALL) == ["a"]
+
+
+async def test_a_reference_is_followed_anew_each_time(
+    house: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Shows the environment before ``.env``, and of a file the first line without blanks or mark."""
+    (tmp_path / ".env").write_text("PDF_ONE=other\nPDF_DOTENV='from a file'\n")
+    secret = tmp_path / "secret"
+    found = {"env:PDF_ONE": "one", "env:PDF_DOTENV": "from a file", f"file:{secret}": "Schlüssel"}
+    secret.write_bytes("\ufeff  Schlüssel \r\nanother line\n".encode())
+    looked = {one: resolve_reference(one) for one in found}
+    assert {one: value.get_secret_value() for one, value in looked.items() if value} == found
+    monkeypatch.delenv("PDF_ONE")
+    assert (value := resolve_reference("env:PDF_ONE"))
+    assert value.get_secret_value() == "other"
+
+
+def test_what_leads_to_no_password_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shows what is missing, empty, no text or no file; a pipe that nobody writes to keeps nobody waiting."""
+    monkeypatch.setenv("PDF_EMPTY", "")
+    monkeypatch.setitem(os.environb, b"PDF_BYTES", b"\xff\xfe")
+    os.mkfifo(tmp_path / "pipe")
+    for name, data in (("empty", b"\nsecond"), ("bytes", b"\xff"), ("nul", b"a\0b")):
+        (tmp_path / name).write_bytes(data)
+    names = ("missing", "empty", "bytes", "nul", "pipe", "")
+    assert [resolve_reference(f"file:{tmp_path}/{name}") for name in names] == [None] * len(names)
+    assert [resolve_reference(f"env:PDF_{name}") for name in ("NOT_THERE", "EMPTY", "BYTES")] == [None] * 3
+    assert resolve_reference("file:/dev/zero") is None
+
+
+@pytest.mark.parametrize(
+    "reference",
+    ["hush", "", "env:", "env:MY-PDF", "env:1", "ENV:PDF", "file:secret", "file:~/s", "file:/a\0b"],
+)
+def test_what_is_no_reference_is_refused_without_being_repeated(reference: str) -> None:
+    """Shows that the sentence says how to write one."""
+    fault = fault_of(reference)
+    assert fault
+    assert "env:NAME" in fault
+    assert "file:/absolute/path" in fault
+    assert "hush" not in fault

@@ -1,0 +1,72 @@
+"""Several processes on one embedded tenant: what one writes, another finds."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from uuid import UUID, uuid4
+
+from samples.indexes import SPACE, axis, chunk, new_tenant
+
+from storage.index.base import Filters
+from storage.index.embedded.index import EmbeddedIndex
+
+OTHER = """
+import asyncio, sys
+from pathlib import Path
+from uuid import UUID
+from storage.index.base import IndexedChunk
+from storage.index.embedded.index import EmbeddedIndex
+from storage.models import TenantName
+
+async def main(folder, tenant, publication, work):
+    index, tenant, publication = EmbeddedIndex(Path(folder)), TenantName(tenant), UUID(publication)
+    if work == "remove":
+        await index.remove(tenant, publication, 0)
+    else:
+        for place in range(50):
+            vector, space = [0.0, 1.0] + [0.0] * 6, "onnx_0123456789abcdef"
+            one = IndexedChunk(publication, place, "tape", "t", 1, 1, (), (), vector, space)
+            await index.write(tenant, [one])
+    await index.aclose()
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+async def in_another_process(folder: Path, tenant: str, publication: UUID, work: str) -> None:
+    """Write or remove a publication of 50 chunks there."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", OTHER, str(folder), tenant, str(publication), work
+    )
+    assert await process.wait() == 0
+
+
+async def test_two_processes_write_at_once_and_both_are_whole(tmp_path: Path) -> None:
+    """Shows that concurrent writers wait for each other and that vectors from elsewhere are found."""
+    index, tenant, ours, theirs = EmbeddedIndex(tmp_path), new_tenant(), uuid4(), uuid4()
+    await index.ensure_tenant(tenant)
+    other = asyncio.create_task(in_another_process(tmp_path, tenant, theirs, "write"))
+    for place in range(200):
+        await index.write(tenant, [chunk(ours, place, "disk", vector=axis(0))])
+        await index.find_by_vector(tenant, SPACE, axis(1), Filters(), 500)
+    await other
+    assert await index.publications(tenant) == {ours: 200, theirs: 50}
+    hits = await index.find_by_vector(tenant, SPACE, axis(1), Filters(), 500)
+    assert [hit.publication for hit in hits[:50]] == [theirs] * 50
+    assert len(hits) == 250
+    assert len(await index.find_by_words(tenant, ["tape"], Filters(), 500)) == 50
+    await index.aclose()
+
+
+async def test_what_another_process_removes_leaves_our_matrix(tmp_path: Path) -> None:
+    """Shows that a matrix in memory is not believed when the file has moved on."""
+    index, tenant, kept, gone = EmbeddedIndex(tmp_path), new_tenant(), uuid4(), uuid4()
+    await index.ensure_tenant(tenant)
+    await index.write(tenant, [chunk(one, 0, "disk", vector=axis(0)) for one in (kept, gone)])
+    assert len(await index.find_by_vector(tenant, SPACE, axis(0), Filters(), 5)) == 2
+    await in_another_process(tmp_path, tenant, gone, "remove")
+    hits = await index.find_by_vector(tenant, SPACE, axis(0), Filters(), 5)
+    assert [hit.publication for hit in hits] == [kept]
+    await index.aclose()

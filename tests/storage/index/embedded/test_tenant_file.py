@@ -1,0 +1,139 @@
+"""A tenant's file whose bytes were changed or lost is told from a sound one, and never answers."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from uuid import UUID, uuid4
+
+import pytest
+from samples.indexes import SPACE, axis, chunk, new_tenant
+
+from storage.errors import IndexUnavailable, UnknownTenant
+from storage.index.base import Filters, IndexedChunk
+from storage.index.embedded.index import EmbeddedIndex
+from storage.models import TenantName
+
+ALL = Filters()
+WORDS = [f"lantern{number}" for number in range(60)]
+
+
+async def filled(folder: Path) -> tuple[TenantName, UUID]:
+    """A tenant that is closed, with one publication of sixty chunks."""
+    tenant, publication, index = new_tenant(), uuid4(), EmbeddedIndex(folder)
+    await index.ensure_tenant(tenant)
+    await index.write(tenant, [_chunk(publication, number) for number in range(len(WORDS))])
+    await index.aclose()
+    return tenant, publication
+
+
+def _chunk(publication: UUID, number: int) -> IndexedChunk:
+    text = f"{WORDS[number]} and marzipan " * 20
+    return chunk(publication, number, text, vector=axis(number % 8))
+
+
+def cut(file: Path) -> None:
+    """Half of it is gone."""
+    with file.open("r+b") as opened:
+        opened.truncate(file.stat().st_size // 2)
+
+
+def empty(file: Path) -> None:
+    """Nothing is left of it."""
+    file.write_bytes(b"")
+
+
+def overwrite(file: Path) -> None:
+    """It is something else."""
+    file.write_bytes(b"no database" * 1000)
+
+
+def flip_text(file: Path) -> None:
+    """One letter is another one wherever a chunk's text stands: no page is broken."""
+    file.write_bytes(file.read_bytes().replace(b"lantern7 and", b"lantern8 and"))
+
+
+DAMAGE = [cut, empty, overwrite, flip_text]
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+async def test_a_damaged_file_refuses_questions_until_it_is_restored(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, damage: Callable[[Path], None]
+) -> None:
+    """Shows that no question of a damaged tenant is answered from it, nor from the half-filled new file."""
+    tenant, publication = await filled(tmp_path)
+    damage(tmp_path / f"{tenant}.sqlite3")
+    index = EmbeddedIndex(tmp_path)
+    with caplog.at_level(logging.ERROR), pytest.raises(IndexUnavailable):
+        await index.find_by_words(tenant, ["lantern7", "marzipan"], ALL, 60)
+    assert [record.message.split()[:2] for record in caplog.records] == [
+        [f"tenant={tenant}", "outcome=damaged:"]
+    ]
+    assert await index.damaged() == {tenant}
+    with pytest.raises(UnknownTenant):
+        await index.publications(tenant)
+    await index.ensure_tenant(tenant)
+    await index.write(tenant, [_chunk(publication, number) for number in range(len(WORDS))])
+    with pytest.raises(IndexUnavailable):
+        await index.find_by_words(tenant, ["lantern7"], ALL, 5)
+    with pytest.raises(IndexUnavailable):
+        await index.document_frequencies(tenant, ["lantern7"])
+    await index.restore(tenant)
+    assert [hit.ordinal for hit in await index.find_by_words(tenant, ["lantern7"], ALL, 5)] == [7]
+    assert await index.damaged() == set()
+    await index.aclose()
+
+
+async def test_any_flipped_bytes_are_refused_or_found_by_reading_through(tmp_path: Path) -> None:
+    """Shows that wherever bytes of a file are flipped, what lies there is served as written or not at all."""
+    tenant, publication = await filled(tmp_path / "sound")
+    sound = (tmp_path / "sound" / f"{tenant}.sqlite3").read_bytes()
+    index = EmbeddedIndex(tmp_path / "index")
+    file = tmp_path / "index" / f"{tenant}.sqlite3"
+    expected = {number: _chunk(publication, number).text for number in range(len(WORDS))}
+    noticed = 0
+    for place in range(50, len(sound) - 64, len(sound) // 60):
+        await index.drop_tenant(tenant)
+        file.parent.mkdir(exist_ok=True)
+        file.write_bytes(
+            sound[:place] + bytes(255 - one for one in sound[place : place + 64]) + sound[place + 64 :]
+        )
+        try:
+            await index.examine(tenant)
+            hits = await index.find_by_vector(tenant, SPACE, axis(0), ALL, 60)
+            assert {hit.ordinal: hit.text for hit in hits} == expected
+            assert len(await index.find_by_words(tenant, ["marzipan"], ALL, 60)) == len(WORDS)
+        except IndexUnavailable:
+            noticed += 1
+            assert await index.damaged() == {tenant}
+    assert noticed > 30
+    await index.aclose()
+
+
+async def test_damage_while_running_stays_in_its_tenant(tmp_path: Path) -> None:
+    """Shows that another tenant answers on, and that the damaged one is noticed at its next question."""
+    index = EmbeddedIndex(tmp_path)
+    (one, _), (other, _) = await filled(tmp_path), await filled(tmp_path)
+    for tenant in (one, other):
+        assert await index.find_by_words(tenant, ["lantern7"], ALL, 5)
+    flip_text(tmp_path / f"{one}.sqlite3")
+    with pytest.raises(IndexUnavailable):
+        await index.find_by_words(one, ["lantern7", "marzipan"], ALL, 60)
+    assert await index.damaged() == {one}
+    assert [hit.ordinal for hit in await index.find_by_words(other, ["lantern7"], ALL, 5)] == [7]
+    await index.aclose()
+
+
+async def test_a_new_file_takes_nothing_from_the_journal_of_an_old_one(tmp_path: Path) -> None:
+    """Shows that a stale journal of a file that is gone does not reach the one that takes its place."""
+    tenant, _ = await filled(tmp_path)
+    file = tmp_path / f"{tenant}.sqlite3"
+    shutil.copy(file, file.with_name(f"{file.name}-wal"))
+    file.unlink()
+    index = EmbeddedIndex(tmp_path)
+    await index.ensure_tenant(tenant)
+    assert await index.publications(tenant) == {}
+    assert await index.damaged() == set()
+    await index.aclose()

@@ -1,0 +1,42 @@
+"""Counts of terms that one process remembers while others write, and the repeated terms that BM25 counts."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from samples.indexes import chunk, new_tenant
+
+from storage.index.base import Filters
+from storage.index.embedded.index import EmbeddedIndex
+
+
+async def test_what_another_process_wrote_or_removed_is_counted_at_once(tmp_path: Path) -> None:
+    """Shows that remembered counts hold for the very state of the file they were taken of."""
+    tenant, first, second = new_tenant(), uuid4(), uuid4()
+    async with aclosing(EmbeddedIndex(tmp_path)) as one, aclosing(EmbeddedIndex(tmp_path)) as another:
+        await one.ensure_tenant(tenant)
+        await one.write(tenant, [chunk(first, 0, "backup"), chunk(first, 1, "lunch")])
+        assert await one.document_frequencies(tenant, ["backup"]) == (2, {"backup": 1})
+        await another.write(tenant, [chunk(second, 0, "backup tape")])
+        assert await one.document_frequencies(tenant, ["tape", "backup"]) == (3, {"tape": 1, "backup": 2})
+        await another.remove(tenant, first, 2)
+        assert await one.document_frequencies(tenant, ["backup", "lunch"]) == (1, {"backup": 1, "lunch": 0})
+        await another.drop_tenant(tenant)
+        await another.ensure_tenant(tenant)
+        assert await one.document_frequencies(tenant, ["backup"]) == (0, {"backup": 0})
+
+
+async def test_a_term_counts_as_often_as_it_stands_there(tmp_path: Path) -> None:
+    """Shows that neighbours of the same word, and words within words, are told apart."""
+    tenant, publication = new_tenant(), uuid4()
+    texts = ["tape tape tape rest", "tape rest lamp other", "tapered lamp rest other"]
+    async with aclosing(EmbeddedIndex(tmp_path)) as index:
+        await index.ensure_tenant(tenant)
+        await index.write(tenant, [chunk(publication, place, text) for place, text in enumerate(texts)])
+        hits = await index.find_by_words(tenant, ["tape"], Filters(), 5)
+    assert [hit.ordinal for hit in hits] == [0, 1]
+    scores = [hit.score for hit in hits]
+    assert scores[0] / scores[1] == pytest.approx((3 / (3 + 1.2)) / (1 / (1 + 1.2)), rel=1e-6)

@@ -1,0 +1,96 @@
+"""Text from characters, for any page that hypothesis can think of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from storage.pdf.child.page_text import PageText, PageTransform, read_page
+from storage.text.word_boxes import SCALE
+
+CHARACTERS = st.characters(codec=None) | st.sampled_from(
+    "ab-\xad\u2011 \ufb01\u00a0\u0301\uf0b7\ud800\x00\u202e"
+)
+
+
+class WhitePaper:
+    """A page without ink."""
+
+    def is_white(self, box: tuple[float, float, float, float]) -> bool:
+        return True
+
+    def is_scan(self) -> bool:
+        return False
+
+
+@st.composite
+def spans(draw: st.DrawFn) -> dict[str, Any]:
+    """One span as MuPDF gives it, with a box per character, some without width."""
+    text = draw(st.text(CHARACTERS, max_size=12))
+    left, top = draw(st.floats(-50, 700)), draw(st.floats(-50, 900))
+    chars = []
+    for char in text:
+        width = draw(st.sampled_from([0, 4, 7]))
+        chars.append({"c": char, "bbox": (left, top, left + width, top + 10)})
+        left += width
+    return {
+        "chars": chars,
+        "size": draw(st.sampled_from([0.5, 10, 12.04])),
+        "alpha": draw(st.sampled_from([0, 255])),
+        "color": draw(st.sampled_from([0, 0xFFFFFF])),
+        "flags": draw(st.sampled_from([0, 16])),
+        "font": "Times",
+        "bbox": (left, top, left + 9, top + 10),
+    }
+
+
+LINES = st.builds(
+    lambda parts, way: {"spans": parts, "dir": way},
+    st.lists(spans(), max_size=3),
+    st.sampled_from([(1, 0), (0, 1), (-1, 0)]),
+)
+PAGES = st.builds(
+    lambda blocks: {"blocks": [{"lines": lines} for lines in blocks]},
+    st.lists(st.lists(LINES, max_size=3), max_size=3),
+)
+
+
+def read(raw: dict[str, Any]) -> PageText:
+    return read_page(raw, 1, PageTransform(SCALE / 600, 0, 0, SCALE / 800, 0, 0), WhitePaper(), set())
+
+
+@given(PAGES)
+def test_every_word_stands_where_its_offsets_say(raw: dict[str, Any]) -> None:
+    """Words follow each other, hold no white space, cover the whole text and have boxes on the page."""
+    page = read(raw)
+    position = 0
+    for start, end, _, line, box in page.words:
+        assert not page.text[position:start].strip()
+        assert page.text[start:end]
+        assert not any(char.isspace() for char in page.text[start:end])
+        assert page.lines[line * 8] <= start < end <= page.lines[line * 8 + 1]
+        assert all(0 <= side <= 1 for side in box)
+        assert box[0] <= box[2]
+        assert box[1] <= box[3]
+        position = end
+    assert position == len(page.text)
+
+
+@given(PAGES)
+def test_no_text_can_break_what_keeps_or_shows_it(raw: dict[str, Any]) -> None:
+    """No NUL, no half of a surrogate pair and no turn of direction: every text is encodable."""
+    text = read(raw).text
+    text.encode()
+    assert not set(text) & {"\x00", "\u202e", "\u200b", "\ufb01"}
+
+
+@given(PAGES)
+def test_hidden_text_never_comes_through(raw: dict[str, Any]) -> None:
+    """What is tiny, transparent or white on white leaves no word behind."""
+    for block in raw["blocks"]:
+        for line in block["lines"]:
+            for span in line["spans"]:
+                span["alpha"] = 0
+    assert read(raw).text == ""

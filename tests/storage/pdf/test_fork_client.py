@@ -1,0 +1,39 @@
+"""How long a parent program lives."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from storage.pdf import protocol
+from storage.pdf.fork_client import ForkServerPool
+
+JOB = {"do": "render", "page": 1, "dpi": 72, "memory": 400 * 1024 * 1024, "seconds": 5}
+
+
+async def test_a_program_starts_at_its_first_job_and_is_closed_when_idle(pdfs: Path) -> None:
+    """It costs memory only while it has work, and the next job starts another."""
+    program = ForkServerPool("text", idle_seconds=0.05)
+    assert program.pid is None
+    with (pdfs / "plain.pdf").open("rb") as source:
+        drawn = protocol.picture(await program.run(JOB, source.fileno()))
+        first = program.pid
+        for _ in range(500):
+            if program.pid is None:
+                break
+            await asyncio.sleep(0.02)
+        assert first is not None
+        assert program.pid is None
+        source.seek(0)
+        assert protocol.picture(await program.run(JOB, source.fileno())) == drawn
+    await program.aclose()
+    assert program.pid is None
+
+
+async def test_a_program_that_is_never_idle_for_long_is_kept(pdfs: Path) -> None:
+    """A job under way is not cut off by the rest that another began."""
+    program = ForkServerPool("text", idle_seconds=0.01)
+    with (pdfs / "plain.pdf").open("rb") as one, (pdfs / "plain.pdf").open("rb") as two:
+        drawn = await asyncio.gather(program.run(JOB, one.fileno()), program.run(JOB, two.fileno()))
+    await program.aclose()
+    assert drawn[0] == drawn[1]

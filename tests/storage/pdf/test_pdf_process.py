@@ -1,0 +1,156 @@
+"""What the limited child reads: text, places, titles, and what it leaves out."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from storage.pdf.child.page_text import sane_title
+from storage.pdf.pdf_process import PdfProcess
+from storage.text.word_boxes import rectangles
+
+
+async def test_boxes_hold_the_ink_however_a_page_is_turned_and_cropped(
+    process: PdfProcess, pdfs: Path
+) -> None:
+    """The word's box contains the ink that a renderer puts there, and little more."""
+    read = await process.read(pdfs / "turned.pdf")
+    for page, ink in zip(read.pages, json.loads((pdfs / "ink.json").read_text()), strict=True):
+        (box,) = rectangles(page.words, 0, len(page.text))[page.number]
+        assert page.text == "ABSOLUTELY"
+        assert box.x0 - 0.004 <= ink[0] < ink[2] <= box.x1 + 0.004
+        assert box.y0 - 0.004 <= ink[1] < ink[3] <= box.y1 + 0.004
+        across, down = box.x1 - box.x0, box.y1 - box.y0
+        assert min(across, down) < 2.5 * min(ink[2] - ink[0], ink[3] - ink[1])
+        assert max(across, down) < 1.1 * max(ink[2] - ink[0], ink[3] - ink[1])
+
+
+async def test_each_word_is_where_the_map_says(process: PdfProcess, pdfs: Path) -> None:
+    """Slicing a page's text by its words gives its words, and the lines cover them all."""
+    read = await process.read(pdfs / "plain.pdf")
+    for page, lines in zip(read.pages, read.lines, strict=True):
+        assert [page.text[word.start : word.end] for word in page.words] == page.text.split()
+        for word in page.words:
+            line = lines[word.line]
+            assert line.start <= word.start < word.end <= line.end
+            assert word.page == page.number
+
+
+async def test_text_comes_with_sizes_weights_ligatures_and_rows(process: PdfProcess, pdfs: Path) -> None:
+    """Headings keep their size, labels their weight, and cells of one row stay in one line."""
+    read = await process.read(pdfs / "plain.pdf")
+    page, lines = read.pages[1], read.lines[1]
+    texts = [page.text[line.start : line.end] for line in lines]
+    assert texts == [
+        "Backups on page 2",
+        "Backups run daily at 2:00 AM. The office staff files the affidavit.",
+        "Employee only  $45.00",
+    ]
+    assert [line.size for line in lines] == [20, 11, 11]
+    assert (page.number, page.width, page.height, page.label) == (2, 595, 842, "")
+    assert read.title == "Backup plan 2024"
+    assert not read.is_repaired
+
+
+async def test_what_nobody_can_see_is_left_out_and_counted(process: PdfProcess, pdfs: Path) -> None:
+    """Invisible, transparent, white, tiny and off-page words are hidden; white ones on dark are not."""
+    read = await process.read(pdfs / "hidden.pdf")
+    assert read.pages[0].text.split() == ["visible", "words", "white", "heading"]
+    assert read.hidden_words == 10
+
+
+async def test_words_beside_the_crop_box_or_under_a_clip_are_left_out_and_counted(
+    process: PdfProcess, pdfs: Path
+) -> None:
+    """What a turned and cropped page does not show is no text of it, and neither is what a clip cuts away."""
+    read = await process.read(pdfs / "outside.pdf")
+    assert [page.text for page in read.pages] == ["visible words"] * 4
+    assert read.hidden_words == 4 * (3 + 2)
+
+
+async def test_scripts_launches_and_attached_files_are_neither_run_nor_read(
+    process: PdfProcess, pdfs: Path
+) -> None:
+    """A file that wants to act is read and drawn like any other, without a word of what it carries."""
+    started = time.monotonic()
+    read = await process.read(pdfs / "active.pdf")
+    assert read.pages[0].text == "visible words"
+    assert len(read.pages) == 1
+    assert (await process.render(pdfs / "active.pdf", 1, 72)).media_type == "image/png"
+    assert time.monotonic() - started < 4
+
+
+async def test_the_layer_that_ocr_laid_under_a_scan_is_kept(process: PdfProcess, pdfs: Path) -> None:
+    """Unseen text over a picture of the whole page is that page's text."""
+    read = await process.read(pdfs / "scan.pdf")
+    assert read.pages[0].text == "scanned words"
+    assert read.hidden_words == 0
+
+
+async def test_words_cut_at_a_line_end_are_joined_and_codes_keep_their_hyphens(
+    process: PdfProcess, pdfs: Path
+) -> None:
+    """Only a hyphen between parts of a word goes, not that of a code, a lone letter or a known compound."""
+    page = (await process.read(pdfs / "hyphens.pdf")).pages[0]
+    text = "A follow-up visit needs documentation. See SOP-IT-04 and each follow-up in 2019-2020."
+    text += " Important: X-rays."
+    assert page.text == text
+    start = text.index("documentation")
+    parts = [page.text[word.start : word.end] for word in page.words if start <= word.start < start + 13]
+    assert parts == ["docu", "mentation."]
+
+
+async def test_printed_page_numbers_come_along(process: PdfProcess, pdfs: Path) -> None:
+    """A label is what the file prints on the page; a file without labels has none."""
+    read = await process.read(pdfs / "labels.pdf")
+    assert [page.label for page in read.pages] == ["iv", "A-3", "A-4"]
+
+
+async def test_one_bad_page_does_not_cost_the_others(process: PdfProcess, pdfs: Path) -> None:
+    """The page that cannot be read is named and empty; the rest is read."""
+    read = await process.read(pdfs / "bad_page.pdf")
+    assert read.unread_pages == (2,)
+    assert [page.text for page in read.pages] == ["good", ""]
+    assert read.is_repaired
+
+
+async def test_a_page_is_drawn_as_it_is_shown(process: PdfProcess, pdfs: Path) -> None:
+    """The picture has the size of the turned and cropped page at the asked resolution."""
+    drawn = await process.render(pdfs / "turned.pdf", 4, 144)
+    assert (drawn.width, drawn.height) == (1100, 800)
+    assert drawn.media_type == "image/png"
+    assert drawn.data.startswith(b"\x89PNG")
+
+
+async def test_a_picture_is_never_longer_than_the_cap(process: PdfProcess, pdfs: Path) -> None:
+    """No resolution that somebody asks for makes a giant."""
+    drawn = await process.render(pdfs / "plain.pdf", 1, 100_000)
+    assert max(drawn.width, drawn.height) <= 3000
+
+
+@pytest.mark.parametrize(
+    "junk",
+    [
+        None,
+        "",
+        "\x00\x00",
+        "untitled",
+        "Microsoft Word - plan.docx",
+        "report.PDF",
+        "Document1",
+        "12/2020",
+        "PowerPoint Presentation",
+    ],
+)
+def test_a_title_that_no_person_wrote_is_none(junk: str | None) -> None:
+    """Leftovers of the program that made the file are not shown as a title."""
+    assert sane_title(junk) == ""
+
+
+def test_a_title_loses_its_control_characters() -> None:
+    """NULs, line ends and long tails never reach the database."""
+    assert sane_title("Backup\x00 and\r\nrecovery\x00\x00") == "Backup and recovery"
+    assert len(sane_title("long " * 100)) <= 200

@@ -1,0 +1,186 @@
+"""What the PDF process cannot do, and that nothing of it outlives its owner."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from storage.errors import ReaderKilled
+from storage.pdf.fork_client import ForkServerClient, ForkServerEnded
+from storage.pdf.pdf_process import PdfProcess
+from storage.settings import StorageSettings
+
+HERE = Path(__file__).parent
+T = TypeVar("T")
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    """A loopback port at which somebody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
+
+
+@pytest.fixture
+def probe(port: int, tmp_path: Path) -> Callable[..., dict[str, object]]:
+    """Runs the probe that tries to take back what was given up."""
+    secret = tmp_path / "secret"
+    secret.write_text("token")
+
+    def run(*how: str) -> dict[str, object]:
+        command = [sys.executable, str(HERE / "probe_isolation.py"), str(port), str(secret), *how]
+        return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+    return run
+
+
+def test_network_and_files_are_gone_for_good(probe: Callable[..., dict[str, object]]) -> None:
+    """What worked before fails after, by whichever means this machine allows, and root is gone too."""
+    told = probe()
+    assert told["before"] == ["connected", "token"]
+    connected, read = told["after"]
+    assert connected in {"OSError", "PermissionError", "ConnectionRefusedError"}
+    assert told["state"]["network"] in {"namespace", "filter"}
+    assert (read == "token") is (told["state"]["files"] == "readable")
+    assert not told["root"]
+
+
+def test_the_filter_alone_refuses_sockets(probe: Callable[..., dict[str, object]]) -> None:
+    """In a container that allows no namespaces the kernel still refuses every socket."""
+    told = probe("filter")
+    assert told["state"] == {"network": "filter"}
+    assert told["after"][0] == "PermissionError"
+
+
+async def test_the_process_has_no_secret_and_one_thread(monkeypatch: pytest.MonkeyPatch, pdfs: Path) -> None:
+    """None of our environment reaches the program that opens strangers' files."""
+    monkeypatch.setenv("SLACK_BOT_TOKEN", "xoxb-canary")
+    process = PdfProcess(StorageSettings())
+    await process.start()
+    try:
+        own = Path(f"/proc/{process.pid}")
+        assert "Threads:\t1\n" in (own / "status").read_text()
+        if os.access(own / "environ", os.R_OK) and os.geteuid() == 0:
+            environment = (own / "environ").read_bytes()
+            assert b"xoxb-canary" not in environment
+            assert {name.split(b"=")[0] for name in environment.split(b"\0") if name} == {
+                b"PATH", b"LANG", b"OPENBLAS_NUM_THREADS", b"OMP_NUM_THREADS", b"ORT_DISABLE_TELEMETRY",
+            }  # fmt: skip
+    finally:
+        await process.aclose()
+
+
+async def test_a_child_cannot_outlive_a_killed_parent_and_the_next_file_is_read(
+    process: PdfProcess, pdfs: Path
+) -> None:
+    """Killed in the middle of a file, the parent is started again and the file is tried once more."""
+    reading = asyncio.create_task(process.read(pdfs / "forms.pdf"))
+    first = process.pid
+    child = await _child_of(first)
+    os.kill(first, signal.SIGKILL)
+    await _gone(child)
+    with pytest.raises(ReaderKilled, match=r"than \d+ s"):
+        await reading
+    assert process.pid != first
+    assert (await process.read(pdfs / "plain.pdf")).pages
+
+
+async def test_a_reading_that_nobody_waits_for_is_stopped(process: PdfProcess, pdfs: Path) -> None:
+    """Cancelling ends the child at once, not at its time limit."""
+    reading = asyncio.create_task(process.read(pdfs / "forms.pdf"))
+    child = await _child_of(process.pid)
+    reading.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await reading
+    await _gone(child)
+
+
+async def test_nothing_outlives_an_owner_that_is_killed(pdfs: Path) -> None:
+    """``kill -9`` of the service takes the parent program and its children along."""
+    command = [sys.executable, str(HERE / "own_and_hang.py"), str(pdfs / "forms.pdf")]
+    owner = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE)
+    parent = int(await owner.stdout.readline())
+    child = await _child_of(parent)
+    owner.kill()
+    await owner.communicate()
+    await _gone(parent)
+    await _gone(child)
+
+
+async def test_closing_ends_the_program_and_starting_twice_starts_one(pdfs: Path) -> None:
+    """One program however often it is asked for, and none after closing."""
+    process = PdfProcess(StorageSettings())
+    await asyncio.gather(process.start(), process.start())
+    pid = process.pid
+    await process.start()
+    assert process.pid == pid
+    await process.aclose()
+    await _gone(pid)
+
+
+async def test_a_job_for_a_program_that_just_ended_leaves_no_file_open(pdfs: Path) -> None:
+    """Neither end of the result's pipe stays behind when the job cannot be sent."""
+    parent = await ForkServerClient.start("text")
+    with (pdfs / "plain.pdf").open("rb") as source:
+        os.kill(parent.pid, signal.SIGKILL)
+        while _is_running(parent.pid):  # without a turn for the loop, which would notice
+            time.sleep(0.01)  # noqa: ASYNC251
+        before = os.listdir("/proc/self/fd")
+        with pytest.raises(ForkServerEnded):
+            await parent.run({"do": "read", "seconds": 5}, source.fileno())
+        after = os.listdir("/proc/self/fd")
+    await parent.aclose()
+    assert len(after) == len(before)
+
+
+async def test_a_page_is_drawn_while_files_are_read(process: PdfProcess, pdfs: Path) -> None:
+    """The viewer does not wait behind readings that fill every reader."""
+    readings = [asyncio.create_task(process.read(pdfs / "forms.pdf")) for _ in range(2)]
+    await _child_of(process.pid)
+    started = time.monotonic()
+    await process.render(pdfs / "plain.pdf", 1, 72)
+    assert time.monotonic() - started < 3
+    for reading in readings:
+        reading.cancel()
+    await asyncio.gather(*readings, return_exceptions=True)
+
+
+async def _child_of(parent: int | None) -> int:
+    """The first child of a program, once it has one."""
+    return int((await _until(lambda: _children(parent)))[0])
+
+
+async def _gone(pid: int | None) -> None:
+    """Until a process is no more, or only waits to be counted."""
+    await _until(lambda: not _is_running(pid))
+
+
+async def _until(look: Callable[[], T]) -> T:
+    """What ``look`` sees, once it sees something; the kernel rings no bell for these."""
+    for _ in range(1000):
+        if seen := look():
+            return seen
+        await asyncio.sleep(0.02)
+    raise TimeoutError("it did not happen")
+
+
+def _children(parent: int | None) -> list[str]:
+    return Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+
+
+def _is_running(pid: int | None) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False

@@ -1,0 +1,220 @@
+"""Transactions that wait together become durable together, and none is harmed by its neighbours."""
+
+import asyncio
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from functools import partial
+from pathlib import Path
+
+import pytest
+from samples.databases import keep, names_in
+from sqlalchemy import Connection, Engine, event, text
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import create_async_engine
+
+from storage.errors import DatabaseUnavailable
+from storage.sql.database import Database
+from storage.sql.group_commit import GroupCommit, connect
+from storage.sql.tables import FactRow, FolderRow
+
+
+@pytest.fixture
+def database_url(sqlite_url: str) -> str:
+    """SQLite only: PostgreSQL groups its commits by itself."""
+    return sqlite_url
+
+
+@contextmanager
+def counted_commits() -> Iterator[list[Connection]]:
+    """The commits of all engines, as they happen."""
+    seen: list[Connection] = []
+
+    def note(connection: Connection) -> None:
+        seen.append(connection)
+
+    event.listen(Engine, "commit", note)
+    try:
+        yield seen
+    finally:
+        event.remove(Engine, "commit", note)
+
+
+async def test_writers_that_wait_together_share_a_commit(database: Database) -> None:
+    """Shows that thirty-two writers need a few commits, not thirty-two."""
+    with counted_commits() as commits:
+        await asyncio.gather(*(keep(database, str(number)) for number in range(32)))
+    assert len(await names_in(database)) == 32
+    assert 1 <= len(commits) < 16
+
+
+async def test_a_lone_writer_waits_for_nobody(database: Database) -> None:
+    """Shows that without company every transaction is a commit of its own."""
+    with counted_commits() as commits:
+        for number in range(3):
+            await keep(database, str(number))
+    assert len(commits) == 3
+
+
+async def test_a_writer_that_takes_longer_than_others_wait_is_committed_all_the_same(sqlite_url: str) -> None:
+    """Shows that nobody waits for ever for the commit of a group, whatever the slowest of them takes."""
+    file = Path(sqlite_url.removeprefix("sqlite:///"))
+    file.parent.mkdir()
+    engine = create_async_engine(f"sqlite+aiosqlite:///{file}", async_creator=partial(connect, file, 10))
+    event.listen(engine.sync_engine, "begin", lambda begun: begun.exec_driver_sql("BEGIN IMMEDIATE"))
+    writer = GroupCommit(engine, timeout_seconds=0.01)
+    async with asyncio.timeout(20), writer.transaction() as session:
+        await session.execute(text("CREATE TABLE slow (id)"))
+        with pytest.raises(DatabaseUnavailable):
+            async with writer.transaction():
+                pytest.fail("two writers at once")
+    await writer.aclose()
+    with closing(sqlite3.connect(file)) as other:
+        assert other.execute("SELECT name FROM sqlite_master").fetchall() == [("slow",)]
+
+
+async def test_what_is_acknowledged_is_committed(database: Database, database_url: str) -> None:
+    """Shows that a row is there for every other program at the moment its writer goes on."""
+
+    async def write(number: int) -> int:
+        await keep(database, str(number))
+        with sqlite3.connect(database_url.removeprefix("sqlite:///")) as other:
+            (found,) = other.execute("SELECT count(*) FROM fact WHERE name = ?", [str(number)]).fetchone()
+        other.close()
+        return int(found)
+
+    assert await asyncio.gather(*(write(number) for number in range(40))) == [1] * 40
+
+
+async def test_a_body_that_fails_takes_back_its_own_rows_only(database: Database) -> None:
+    """Shows that every third writer's fault leaves the others of its group untouched."""
+
+    async def write(number: int) -> None:
+        async with database.transaction() as session:
+            session.add(FactRow(name=str(number), value=""))
+            await session.flush()
+            if number % 3 == 0:
+                raise ZeroDivisionError
+
+    ended = await asyncio.gather(*(write(number) for number in range(12)), return_exceptions=True)
+    assert [isinstance(one, ZeroDivisionError) for one in ended] == [n % 3 == 0 for n in range(12)]
+    assert await names_in(database) == {str(number) for number in range(12) if number % 3}
+
+
+async def test_a_row_that_cannot_be_is_its_writers_fault_alone(database: Database) -> None:
+    """Shows that a broken constraint reaches the one who broke it, as what it is."""
+    await keep(database, "taken")
+    ended = await asyncio.gather(
+        keep(database, "a"), keep(database, "taken"), keep(database, "b"), return_exceptions=True
+    )
+    assert [type(one) for one in ended] == [type(None), IntegrityError, type(None)]
+    assert await names_in(database) == {"taken", "a", "b"}
+
+
+async def test_cancelled_neighbours_change_nothing_for_the_others(database: Database) -> None:
+    """Shows that wherever in its transaction a task is cancelled, the rest of its group is kept whole."""
+
+    async def write_pair(name: str) -> None:
+        async with database.transaction() as session:
+            session.add(FactRow(name=f"{name}a", value=""))
+            await session.flush()
+            await asyncio.sleep(0)
+            session.add(FactRow(name=f"{name}b", value=""))
+
+    for number in range(80):
+        victim = asyncio.create_task(write_pair(f"victim {number} "))
+        others = [asyncio.create_task(write_pair(f"{number}-{n} ")) for n in range(3)]
+        await asyncio.sleep(number * 0.0001)
+        victim.cancel()
+        await asyncio.gather(victim, return_exceptions=True)
+        await asyncio.gather(*others)
+    names = await names_in(database)
+    assert {f"{number}-{n} {half}" for number in range(80) for n in range(3) for half in "ab"} <= names
+    assert {name[:-1] for name in names if name[-1] == "a"} == {
+        name[:-1] for name in names if name[-1] == "b"
+    }
+
+
+async def test_a_writer_that_is_cancelled_while_it_waits_leaves_no_group_open(database: Database) -> None:
+    """Shows that the commit does not depend on whoever was expected to come last."""
+    entered, go_on = asyncio.Event(), asyncio.Event()
+
+    async def write_slowly() -> None:
+        async with database.transaction() as session:
+            session.add(FactRow(name="slow", value=""))
+            entered.set()
+            await go_on.wait()
+
+    slow = asyncio.create_task(write_slowly())
+    await entered.wait()
+    waiting = [asyncio.create_task(keep(database, str(number))) for number in range(5)]
+    await asyncio.sleep(0)
+    for task in waiting:
+        task.cancel()
+    go_on.set()
+    await asyncio.wait_for(slow, 30)
+    await asyncio.gather(*waiting, return_exceptions=True)
+    assert await names_in(database) == {"slow"}
+
+
+async def test_a_timeout_inside_a_transaction_is_a_timeout(database: Database) -> None:
+    """Shows that a cancellation which a statement kept waiting is still the timeout's own."""
+
+    async def write_for_ever() -> None:
+        async with asyncio.timeout(0.05), database.transaction() as session:
+            while True:
+                await session.execute(text("SELECT 1"))
+                await asyncio.sleep(0)
+
+    with pytest.raises(TimeoutError):
+        await write_for_ever()
+    await keep(database, "next")
+    assert await names_in(database) == {"next"}
+
+
+async def test_a_full_disk_is_everybodys_who_was_not_committed(database: Database) -> None:
+    """Shows that a fault which makes SQLite drop the group is told to all of it; the next group is new."""
+
+    async def write(name: str, limit: int | None = None) -> None:
+        async with database.transaction() as session:
+            if limit:
+                await session.execute(text(f"PRAGMA max_page_count = {limit}"))
+            session.add(FactRow(name=name, value="x" * 500_000 if limit == 1 else ""))
+
+    ended = await asyncio.gather(write("before"), write("large", 1), write("after"), return_exceptions=True)
+    assert [type(one) for one in ended[:2]] == [DatabaseUnavailable] * 2
+    assert "full" in str(ended[0])
+    assert await names_in(database) == ({"after"} if ended[2] is None else set())
+    await write("healed", 1_000_000)
+    assert "healed" in await names_in(database)
+
+
+async def test_a_commit_that_fails_fails_all_of_its_group(database: Database) -> None:
+    """Shows that nobody is told of success when the engine refuses the commit itself."""
+
+    async def write_orphan() -> None:
+        async with database.transaction() as session:
+            await session.execute(text("PRAGMA defer_foreign_keys = ON"))
+            session.add(FolderRow(channel_id=404, location="/nowhere", watched=False))
+
+    ended = await asyncio.gather(
+        keep(database, "a"), write_orphan(), keep(database, "b"), return_exceptions=True
+    )
+    assert [type(one) for one in ended] == [IntegrityError] * 3
+    assert await names_in(database) == set()
+    await keep(database, "next")
+    assert await names_in(database) == {"next"}
+
+
+async def test_closing_commits_what_is_under_way(database_url: str) -> None:
+    """Shows that a transaction which ended before the database was closed is kept."""
+    database = await Database.open(database_url)
+    writers = [asyncio.create_task(keep(database, str(number))) for number in range(10)]
+    await asyncio.sleep(0)
+    await database.aclose()
+    await asyncio.gather(*writers, return_exceptions=True)
+    again = await Database.open(database_url)
+    done = {str(number) for number, one in enumerate(writers) if one.exception() is None}
+    assert await names_in(again) >= done
+    await again.aclose()
+    await database.aclose()

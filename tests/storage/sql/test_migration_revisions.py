@@ -1,0 +1,40 @@
+"""A database's revision, told without Alembic: what it says is what Alembic says."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from contextlib import aclosing
+from pathlib import Path
+
+from alembic.script import ScriptDirectory
+from sqlalchemy import create_engine, text
+
+from storage.sql.database import Database
+from storage.sql.migrations.revisions import VERSIONS, is_current, newest_revision
+
+
+def test_the_newest_file_is_the_head() -> None:
+    """Shows that no revision is left out because of its file's name."""
+    assert ScriptDirectory(VERSIONS.parent).get_current_head() == newest_revision()
+
+
+async def test_a_database_is_current_once_it_was_opened(tmp_path: Path) -> None:
+    """And neither before, nor with a revision of another release."""
+    engine = create_engine(f"sqlite:///{tmp_path / 'footnote.db'}")
+    with engine.connect() as connection:
+        assert not is_current(connection)
+    async with aclosing(await Database.open(str(engine.url))):
+        pass
+    with engine.begin() as connection:
+        assert is_current(connection)
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+        assert not is_current(connection)
+    engine.dispose()
+
+
+def test_a_side_process_loads_no_database() -> None:
+    """Shows that cutting text does not pay for what only the service needs."""
+    told = "import sys, ingestion.compute_program; print('sqlalchemy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"

@@ -1,0 +1,170 @@
+"""A home of the first release, filled, is brought up to date on both engines and loses nothing."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import (
+    Connection,
+    Engine,
+    TableClause,
+    column,
+    create_engine,
+    insert,
+    make_url,
+    select,
+    table,
+    text,
+)
+from sqlmodel import SQLModel, col
+
+import storage.sql.migrations
+from storage.chat.citations import Citations
+from storage.models import Shown
+from storage.sql.database import Database
+from storage.sql.tables import DocumentRow, FolderRow, ReadingRow
+
+AT = datetime(2026, 1, 5, 9, tzinfo=UTC)
+LEASED = {"fence": 2, "attempts": 1}
+KEPT, GONE = UUID(int=10), UUID(int=11)
+QUICK, FULL, CLOSED, BROKEN = UUID(int=20), UUID(int=21), UUID(int=22), UUID(int=23)
+LOCKED = "the PDF opens only with a password; save a copy without one"
+ASKED = {"platform": "slack", "channel_id": 1, "thread": "t", "text": "When?", "address": {"channel": "C1"}}
+PUBLISHED = {"channel_id": 1, "version_id": 1, **LEASED, "created_at": AT, "live_at": AT}
+READ = {
+    "sha256": "a" * 64,
+    "title": "Backup",
+    "pages": 2,
+    "chunks": 3,
+    "reason": None,
+    **LEASED,
+    "created_at": AT,
+    "done_at": AT,
+}
+
+HOME: dict[str, list[dict[str, Any]]] = {
+    "channel": [
+        {"id": 1, "tenant": f"lo_{52 * 'a'}", "platform": "local", "name": "it", "epoch": 3, "created_at": AT}
+    ],
+    "fact": [{"name": "embedder", "value": "onnx-0123456789abcdef"}],
+    "folder": [
+        {"id": 1, "channel_id": 1, "location": "/srv/inbox/it", "watched": True, "created_at": AT},
+        {"id": 2, "channel_id": 1, "location": "/srv/once", "watched": False, "created_at": AT},
+    ],
+    "blob": [{"sha256": sha256, "size": 7, "created_at": AT} for sha256 in ("a" * 64, "b" * 64)],
+    "document": [
+        {"id": KEPT, "channel_id": 1, "folder_id": 1, "file": "a.pdf", "state": "present",
+         "look": {"size": 7},         "deleted_at": None, "created_at": AT},
+        {"id": GONE, "channel_id": 1, "folder_id": 1, "file": "b.pdf", "state": "deleted", "look": None,
+         "deleted_at": AT, "created_at": AT},
+    ],
+    "version": [
+        {"id": 1, "document_id": KEPT, "number": 1, "sha256": "a" * 64, "created_at": AT},
+        {"id": 2, "document_id": GONE, "number": 1, "sha256": "b" * 64, "created_at": AT},
+    ],
+    "reading": [
+        {"id": QUICK, "generation": "g1", "rung": "quick", "state": "done", **READ},
+        {"id": FULL, "generation": "g1+onnx-0123456789abcdef", "rung": "full", "state": "done", **READ},
+        {"id": CLOSED, "generation": "g2", "rung": "quick", "state": "failed", **READ, "reason": LOCKED},
+        {"id": BROKEN, "generation": "g3", "rung": "quick", "state": "failed", **READ, "reason": "broken"},
+    ],
+    "publication": [
+        {"id": UUID(int=30), "reading_id": QUICK, "state": "retired", **PUBLISHED},
+        {"id": UUID(int=31), "reading_id": FULL, "state": "live", **PUBLISHED},
+    ],
+    "citation": [
+        {"id": number, "channel_id": 1, "version_id": 1, "page": 2, "quote": "nightly", "created_at": AT,
+         "boxes": [[0.1, 0.2, 0.3, 0.4]]}
+        for number in (1, 2**31 - 1)
+    ],
+    "inbox": [
+        {"id": 1, "event_key": "e1", "message_key": "m1", "state": "waiting", **ASKED, **LEASED,
+         "created_at": AT}
+    ],
+    "outbox": [
+        {"inbox_id": 1, "state": "placed", "message": {"ts": "1.2"}, "answer": None, "created_at": AT}
+    ],
+}  # fmt: skip
+"""Rows of every table of the first release, in the order in which they may be written."""
+
+
+def engine_of(database_url: str) -> Engine:
+    """An engine without our own settings, as any program has it."""
+    url = make_url(database_url)
+    return create_engine(
+        url.set(drivername="postgresql+psycopg") if url.get_backend_name() != "sqlite" else url
+    )
+
+
+def old_table(name: str) -> TableClause:
+    """A table with the columns that ``HOME`` knows, and none of today's defaults."""
+    today = SQLModel.metadata.tables[name].c
+    return table(name, *(column(one, today[one].type) for one in HOME[name][0]))
+
+
+def fill_old_home(connection: Connection) -> None:
+    """Make the tables of the first release and write ``HOME`` into them."""
+    config = Config(attributes={"connection": connection})
+    config.set_main_option("script_location", str(Path(storage.sql.migrations.__file__).parent))
+    command.upgrade(config, "0001")
+    for name, rows in HOME.items():
+        connection.execute(insert(old_table(name)), rows)
+
+
+def read_home(connection: Connection) -> dict[str, list[dict[str, Any]]]:
+    """What the tables now hold in the columns that ``HOME`` knows."""
+    found = {name: connection.execute(select(old_table(name))).mappings().all() for name in HOME}
+    return {name: sorted(map(dict, rows), key=str) for name, rows in found.items()}
+
+
+@pytest.fixture
+def old_home_url(database_url: str) -> str:
+    """A filled home of the first release, on each engine in turn."""
+    url = make_url(database_url)
+    if url.get_backend_name() == "sqlite" and url.database:
+        Path(url.database).parent.mkdir()
+    engine = engine_of(database_url)
+    with engine.begin() as connection:
+        fill_old_home(connection)
+    engine.dispose()
+    return database_url
+
+
+async def test_a_filled_home_is_upgraded_without_a_loss(old_home_url: str) -> None:
+    """Shows that every row stays as it was, with what the new columns say of it."""
+    async with aclosing(await Database.open(old_home_url)) as database:
+        engine = engine_of(old_home_url)
+        with engine.connect() as connection:
+            assert read_home(connection) == {name: sorted(rows, key=str) for name, rows in HOME.items()}
+            if connection.dialect.name == "sqlite":
+                assert connection.execute(text("PRAGMA foreign_key_check")).all() == []
+        engine.dispose()
+        async with database.snapshot() as session:
+            origins = await session.scalars(select(col(FolderRow.origin)).order_by(col(FolderRow.id)))
+            assert list(origins) == ["inbox", "hand"]
+            readings = list(await session.scalars(select(ReadingRow).order_by(col(ReadingRow.id))))
+            assert [(row.id, row.space, row.again, row.locked) for row in readings] == [
+                (QUICK, None, False, False),
+                (FULL, "onnx_0123456789abcdef", False, False),
+                (CLOSED, None, False, True),
+                (BROKEN, None, False, False),
+            ]
+            assert {row.figures for row in readings} == {0}
+
+
+async def test_an_upgraded_home_takes_what_the_old_one_could_not(old_home_url: str) -> None:
+    """Shows that a deleted document's name is free, and that ids of new citations are wide enough."""
+    async with aclosing(await Database.open(old_home_url)) as database:
+        async with database.transaction() as session:
+            session.add(DocumentRow(channel_id=1, folder_id=1, file="b.pdf"))
+        citations = Citations(database)
+        kept = await citations.add(1, 4 * [Shown(1, 1, "nightly")])
+        assert max(one.id for one in kept) > 2**31
+        assert [await citations.get(one.id) for one in kept] == kept

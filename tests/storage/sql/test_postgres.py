@@ -1,0 +1,210 @@
+"""PostgreSQL as we use it: row locks beside one advisory lock, and an outage that heals."""
+
+import asyncio
+
+import pytest
+from engines.postgres import PASSWORD, RealPostgres
+from samples.databases import keep, names_in
+from sqlalchemy import text
+
+from storage.chat.channels import Channels
+from storage.chat.inbox import Inbox
+from storage.errors import DatabaseUnavailable
+from storage.models import ChannelKey, Platform
+from storage.sql.database import Database
+from storage.sql.tables import FactRow
+
+pytestmark = pytest.mark.engine("postgres")
+
+
+@pytest.fixture
+def database_url(postgres_url: str) -> str:
+    """PostgreSQL only."""
+    return postgres_url
+
+
+async def write(database: Database, name: str, value: str) -> None:
+    """Change a row under its lock."""
+    async with database.transaction(exclusive=False) as session:
+        fact = await session.get_one(FactRow, name, with_for_update=True)
+        fact.value = value
+
+
+async def test_steps_that_lock_rows_run_beside_each_other(database: Database) -> None:
+    """Shows that two of them are open at the same time, and neither waits for one that is alone."""
+    await keep(database, "a")
+    await keep(database, "b")
+    async with database.transaction(), database.transaction(exclusive=False) as session:
+        await session.get_one(FactRow, "a", with_for_update=True)
+        await asyncio.wait_for(write(database, "b", "changed"), 30)
+    async with database.snapshot() as session:
+        assert (await session.get_one(FactRow, "b")).value == "changed"
+
+
+async def test_a_transaction_is_alone_from_its_first_line(database: Database, database_url: str) -> None:
+    """Shows that before any statement of its own runs, another process has to wait, and gives up in time."""
+    impatient = await Database.open(database_url, busy_seconds=0.2)
+    async with database.transaction():
+        with pytest.raises(DatabaseUnavailable, match="locked"):
+            await keep(impatient, "late")
+        await keep(impatient, "beside", exclusive=False)
+    await keep(impatient, "later")
+    assert await names_in(database) == {"beside", "later"}
+    await impatient.aclose()
+
+
+async def test_many_that_wait_to_be_alone_leave_connections_to_the_others(database: Database) -> None:
+    """Shows that a queue longer than the pool does not hold up a step that needs only its row."""
+    async with database.transaction():
+        waiting = [asyncio.create_task(keep(database, str(number))) for number in range(40)]
+        await asyncio.sleep(0)
+        await asyncio.wait_for(keep(database, "beside", exclusive=False), 30)
+    await asyncio.gather(*waiting)
+    assert len(await names_in(database)) == 41
+
+
+async def test_two_that_wait_for_each_other_are_parted(database: Database) -> None:
+    """Shows that a deadlock costs one of the two its transaction, as an outage that a retry heals."""
+    await keep(database, "a")
+    await keep(database, "b")
+    both_hold = asyncio.Barrier(2)
+
+    async def cross(first: str, second: str) -> None:
+        async with database.transaction(exclusive=False) as session:
+            await session.get_one(FactRow, first, with_for_update=True)
+            await both_hold.wait()
+            await session.get_one(FactRow, second, with_for_update=True)
+
+    ended = await asyncio.gather(cross("a", "b"), cross("b", "a"), return_exceptions=True)
+    assert sorted(type(one).__name__ for one in ended) == ["DatabaseUnavailable", "NoneType"]
+    assert "in the way" in str(next(one for one in ended if one))
+
+
+async def test_a_server_that_is_killed_is_an_outage_that_heals(
+    database: Database, postgres: RealPostgres
+) -> None:
+    """Shows that after kill -9 and a new start the same connections' owner goes on, with all it had kept."""
+    await keep(database, "before")
+
+    async def write_through_a_kill() -> None:
+        async with database.transaction() as session:
+            session.add(FactRow(name="half", value=""))
+            await session.flush()
+            postgres.kill()
+
+    try:
+        with pytest.raises(DatabaseUnavailable):
+            await write_through_a_kill()
+        with pytest.raises(DatabaseUnavailable, match="does not answer"):
+            await names_in(database)
+        with pytest.raises(DatabaseUnavailable, match="does not answer"):
+            await keep(database, "during", exclusive=False)
+    finally:
+        postgres.start()
+    await keep(database, "after")
+    assert await names_in(database) == {"before", "after"}
+
+
+async def test_a_server_that_is_restarted_between_two_steps_is_not_noticed(
+    database: Database, postgres: RealPostgres
+) -> None:
+    """Shows that connections which a restart closed are replaced before they are used."""
+    await keep(database, "before")
+    assert await names_in(database) == {"before"}
+    try:
+        postgres.stop()
+    finally:
+        postgres.start()
+    await keep(database, "after")
+    assert await names_in(database) == {"before", "after"}
+
+
+async def test_a_question_that_arrives_while_the_server_is_down_is_not_acknowledged(
+    database: Database, postgres: RealPostgres
+) -> None:
+    """Shows that receiving raises instead of returning, and keeps the question the next time."""
+    channel = await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C1ABC"))
+
+    async def receive() -> bool:
+        question = {"event_key": "e1", "message_key": "m1", "thread": "", "text": "?", "address": {}}
+        return await Inbox(database).receive(channel, **question)
+
+    try:
+        postgres.stop()
+        with pytest.raises(DatabaseUnavailable):
+            await receive()
+    finally:
+        postgres.start()
+    assert await receive()
+    assert not await receive()
+
+
+@pytest.mark.parametrize(
+    ("state", "sentence"),
+    [
+        ("53100", "disk"),
+        ("53200", "memory"),
+        ("57P01", "starting or stopping"),
+        ("40001", "in the way"),
+        ("58030", "disk"),
+        ("XX001", "backup"),
+    ],
+)
+async def test_what_the_server_says_of_its_troubles_becomes_a_sentence(
+    database: Database, state: str, sentence: str
+) -> None:
+    """Shows that each class of faults which are nobody's mistake is an outage with its cause."""
+    raised = f"DO $$ BEGIN RAISE EXCEPTION 'trouble' USING ERRCODE = '{state}'; END $$"
+    with pytest.raises(DatabaseUnavailable, match=sentence):
+        async with database.transaction() as session:
+            await session.execute(text(raised))
+    await keep(database, "next")
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ((f":{PASSWORD}@", ":wrong-word@"), "name or password"),
+        (("@/home_", "@/gone_"), "not there"),
+        (("footnote-pg-", "footnote-gone-"), "does not answer"),
+    ],
+)
+async def test_a_url_that_leads_nowhere_says_what_to_check(
+    postgres_url: str, change: tuple[str, str], sentence: str
+) -> None:
+    """Shows that a wrong password, database or address is told, without any word of the URL."""
+    url = postgres_url.replace(*change)
+    assert url != postgres_url
+    with pytest.raises(DatabaseUnavailable, match=sentence) as caught:
+        await Database.open(url)
+    assert PASSWORD not in str(caught.value)
+    assert "wrong-word" not in str(caught.value)
+
+
+async def test_a_server_that_takes_no_more_connections_says_so(
+    postgres: RealPostgres, postgres_url: str
+) -> None:
+    """Shows that a limit of connections is told from a server that is down."""
+    name = f"clerk_{postgres_url.partition('@/home_')[2][:8]}"
+    postgres.say(f"CREATE ROLE {name} LOGIN PASSWORD '{PASSWORD}' CONNECTION LIMIT 0")
+    with pytest.raises(DatabaseUnavailable, match="max_connections"):
+        await Database.open(postgres_url.replace("//footnote:", f"//{name}:"))
+    postgres.say(f"DROP ROLE {name}")
+
+
+async def test_a_server_that_takes_no_writes_says_so(postgres: RealPostgres, postgres_url: str) -> None:
+    """Shows that a standby in the primary's place is named."""
+    database = await Database.open(postgres_url)
+    await database.aclose()
+    name = postgres_url.partition("@/")[2].partition("?")[0]
+    postgres.say(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+    with pytest.raises(DatabaseUnavailable, match="primary"):
+        await keep(database, "late")
+    await database.aclose()
+
+
+async def test_a_worker_that_falls_silent_does_not_hold_the_lock_for_ever(database: Database) -> None:
+    """Shows that the server ends a transaction in which nothing happens."""
+    async with database.snapshot() as session:
+        waits = (await session.execute(text("SHOW idle_in_transaction_session_timeout"))).scalar_one()
+    assert waits == "1min"

@@ -1,0 +1,142 @@
+"""SQLite as we use it: durable, one writer from the first line, its faults named, its planner informed."""
+
+import re
+import sqlite3
+from pathlib import Path
+
+import pytest
+from samples.databases import keep, names_in
+from sqlalchemy import create_engine, text
+from sqlmodel import SQLModel
+
+from storage.errors import DatabaseUnavailable
+from storage.mounts import is_network_share, may_hang
+from storage.sql.database import Database
+from storage.sql.migrations.shape import SHAPE
+from storage.sql.tables import FactRow
+
+
+@pytest.fixture
+def database_url(sqlite_url: str) -> str:
+    """SQLite only."""
+    return sqlite_url
+
+
+def file_of(url: str) -> Path:
+    return Path(url.removeprefix("sqlite:///"))
+
+
+def schema_of(file: Path) -> list[list[str]]:
+    """All definitions of a database as their sorted words: neither layout nor order of columns counts."""
+    with sqlite3.connect(file) as connection:
+        rows = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
+    connection.close()
+    return sorted(
+        sorted(re.findall(r"\w+", sql)) for (sql,) in rows if not re.search("alembic_version|sqlite_", sql)
+    )
+
+
+async def test_the_migrations_make_exactly_the_tables_of_the_code(
+    database: Database, database_url: str, tmp_path: Path
+) -> None:
+    """A migrated database and one made from the metadata have the same definitions."""
+    engine = create_engine(f"sqlite:///{tmp_path}/made.db")
+    SQLModel.metadata.create_all(engine)
+    engine.dispose()
+    assert schema_of(file_of(database_url)) == schema_of(tmp_path / "made.db")
+
+
+async def test_the_planner_is_told_of_indexes_that_exist(database: Database) -> None:
+    """Statistics written by hand name real indexes, one number per column and one for the rows."""
+    async with database.snapshot() as session:
+        for table, indexes in SHAPE.items():
+            for index, rows in indexes.items():
+                columns = (await session.execute(text(f"PRAGMA index_info({index})"))).all()
+                assert len(columns) == len(rows.split()) - 1, (table, index)
+
+
+async def test_every_connection_is_durable_and_checks_its_keys(database: Database) -> None:
+    """WAL, full synchronisation and foreign keys hold for writers and readers."""
+    for opened in (database.transaction(), database.snapshot()):
+        async with opened as session:
+            values = [
+                (await session.execute(text(f"PRAGMA {name}"))).scalar_one()
+                for name in ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
+            ]
+            assert values == ["wal", 2, 1, 10_000]
+
+
+async def test_a_transaction_is_alone_from_its_first_line(database: Database, database_url: str) -> None:
+    """Before any statement of its own runs, no other program can write any more."""
+    other = sqlite3.connect(file_of(database_url), isolation_level=None, timeout=0)
+    async with database.transaction():
+        with pytest.raises(sqlite3.OperationalError, match="locked"):
+            other.execute("BEGIN IMMEDIATE")
+    other.execute("BEGIN IMMEDIATE")
+    other.close()
+
+
+async def test_a_lock_that_is_not_let_go_is_an_outage(database: Database, database_url: str) -> None:
+    """Another program holding the write lock ends in DatabaseUnavailable; reading goes on."""
+    impatient = await Database.open(database_url, busy_seconds=0.2)
+    other = sqlite3.connect(file_of(database_url), isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(DatabaseUnavailable, match="locked"):
+        await keep(impatient, "late")
+    assert len(await names_in(impatient)) == 0
+    other.close()
+    await impatient.aclose()
+
+
+async def test_a_full_disk_is_an_outage_and_heals(database: Database) -> None:
+    """When the file cannot grow, the write is taken back; when it can again, it succeeds."""
+
+    async def write(limit: int) -> None:
+        async with database.transaction() as session:
+            await session.execute(text(f"PRAGMA max_page_count = {limit}"))
+            session.add(FactRow(name="large", value="x" * 500_000))
+
+    with pytest.raises(DatabaseUnavailable, match="full"):
+        await write(1)
+    assert len(await names_in(database)) == 0
+    await write(1_000_000)
+    assert len(await names_in(database)) == 1
+
+
+async def test_a_file_that_is_no_database_is_named(database_url: str) -> None:
+    """Foreign bytes in the database's place are reported as damage, not overwritten."""
+    file_of(database_url).parent.mkdir()
+    file_of(database_url).write_bytes(b"not a database at all, but long enough to be read as a header" * 40)
+    with pytest.raises(DatabaseUnavailable, match="not a database"):
+        await Database.open(database_url)
+
+
+async def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    """A file where the home should be is an outage with the path in its sentence."""
+    (tmp_path / "home").write_text("in the way")
+    with pytest.raises(DatabaseUnavailable, match="home"):
+        await Database.open(f"sqlite:///{tmp_path}/home/footnote.db")
+
+
+def test_what_another_program_serves_may_hang_as_a_network_share_does() -> None:
+    """Shows that mounts of programs are watched with patience, and layers over local disks are not."""
+    table = "".join(
+        f"{number} 1 0:{number} / /mnt/{kind} rw - {kind} x rw\n"
+        for number, kind in enumerate(
+            ("nfs4", "fuse.bindfs", "fuse", "9p", "fuse.fuse-overlayfs", "fuseblk"), 40
+        )
+    )
+    hanging = [line.split()[4] for line in table.splitlines() if may_hang(Path(line.split()[4]) / "a", table)]
+    assert hanging == ["/mnt/nfs4", "/mnt/fuse.bindfs", "/mnt/fuse", "/mnt/9p"]
+
+
+def test_network_shares_are_told_from_local_disks() -> None:
+    """The longest mount point decides, blanks in it included."""
+    table = (
+        "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n"
+        "40 22 0:50 / /mnt/the\\040share rw shared:1 - cifs //server/x rw\n"
+        "41 22 0:51 / /mnt/nfs rw - nfs4 server:/x rw\n"
+        "42 41 8:2 / /mnt/nfs/local rw - xfs /dev/sdb1 rw\n"
+    )
+    paths = ["/srv/db", "/mnt/the share/a/b.pdf", "/mnt/nfs/a", "/mnt/nfs/local/a", "/mnt/nfsx"]
+    assert [is_network_share(Path(path), table) for path in paths] == [False, True, True, False, False]

@@ -1,0 +1,58 @@
+"""A home's facts do not change unnoticed."""
+
+import pytest
+
+from storage.errors import ChangedIndex
+from storage.models import TenantName
+from storage.sql.database import Database
+from storage.sql.tables import FactRow
+from storage.stores import first_space, require_same_index
+
+
+async def test_the_embedder_of_the_first_release_names_the_first_space(database: Database) -> None:
+    """Shows that vectors without a space are known to be those of the embedder the home was held to."""
+    assert await first_space(database) is None
+    async with database.transaction() as session:
+        session.add(FactRow(name="embedder", value="onnx-0123456789abcdef"))
+    assert await first_space(database) == "onnx_0123456789abcdef"
+
+
+class SomeIndex:
+    """An index of which only its name and its tenants matter."""
+
+    def __init__(self, identity: str, *tenants: str) -> None:
+        self.identity = identity
+        self._tenants = {TenantName(name) for name in tenants}
+
+    async def tenants(self) -> set[TenantName]:
+        """Those it was made with."""
+        return self._tenants
+
+
+OURS, OTHERS = SomeIndex("first"), "lo_" + 52 * "b"
+
+
+@pytest.mark.parametrize(
+    ("index", "address"),
+    [
+        (SomeIndex("second", OTHERS), "http://127.0.0.1:8080"),
+        (SomeIndex("second"), "http://127.0.0.1:9090"),
+    ],
+)
+async def test_another_index_is_refused_with_what_to_do(
+    database: Database, index: SomeIndex, address: str
+) -> None:
+    """An index that never heard of the home's documents would find nothing and say so of them."""
+    await require_same_index(database, OURS, "http://127.0.0.1:8080")
+    with pytest.raises(ChangedIndex, match="set WEAVIATE_URL back"):
+        await require_same_index(database, index, address)
+    await require_same_index(database, OURS, "http://127.0.0.1:8080")
+
+
+async def test_an_index_that_was_emptied_where_it_stands_is_filled_again(database: Database) -> None:
+    """Shows that the loss of an index's disk costs time only, and that the new one is then the home's."""
+    await require_same_index(database, OURS, "http://127.0.0.1:8080")
+    await require_same_index(database, SomeIndex("second"), "http://127.0.0.1:8080")
+    await require_same_index(database, SomeIndex("second", OTHERS), "http://127.0.0.1:8080")
+    with pytest.raises(ChangedIndex):
+        await require_same_index(database, SomeIndex("third", OTHERS), "http://127.0.0.1:8080")

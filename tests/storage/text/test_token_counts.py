@@ -1,0 +1,45 @@
+"""The counter of word pieces against the tokenizer itself."""
+
+from __future__ import annotations
+
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tokenizers import Tokenizer
+
+from storage.text.token_counts import TOKENIZER, PieceCounter, bundled, open_tokenizer
+
+ODD = "\u0301\u0327\u200b\ufeff\t\n\x0b\x0c\x1c\x85\u00a0\u2003\u2028\u3000ßΣςİ世界。，①½ﬁ🙂-'., abcXYZ"
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    """The tokenizer as the encoder uses it."""
+    return open_tokenizer(bundled(TOKENIZER).read_bytes())
+
+
+@given(st.lists(st.one_of(st.text(ODD), st.text(), st.sampled_from(["[SEP]", "[MASK]"]))))
+def test_words_counted_one_by_one_make_the_same_sum_as_the_whole_text(
+    tokenizer: Tokenizer, parts: list[str]
+) -> None:
+    """Shows that remembering words changes no count, whatever the text holds."""
+    text = "".join(parts)
+    assert PieceCounter(bundled(TOKENIZER))(text) == len(tokenizer.encode(text).ids)
+
+
+def test_a_real_text_and_an_endless_word_are_counted_exactly(tokenizer: Tokenizer) -> None:
+    """Shows the same for prose, and for a word too long to be remembered."""
+    prose = (Path(__file__).parents[3] / "LICENSE").read_text()
+    for text in (prose, "x" * 10_000, ""):
+        assert PieceCounter(bundled(TOKENIZER))(text) == len(tokenizer.encode(text).ids)
+
+
+def test_a_counter_can_be_sent_to_another_process() -> None:
+    """Shows that another process counts as this one does."""
+    counter = PieceCounter(bundled(TOKENIZER))
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as elsewhere:
+        assert elsewhere.submit(counter, "Remote work requests").result() == counter("Remote work requests")

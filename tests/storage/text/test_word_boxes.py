@@ -1,0 +1,46 @@
+"""Which words a span of a text touches is found by halving, and is what reading all of them would find."""
+
+from __future__ import annotations
+
+from itertools import groupby, pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from storage.models import Box, PlacedWord
+from storage.text.word_boxes import WordMap, main_page, rectangles
+
+BOX = Box(0.1, 0.2, 0.3, 0.4)
+
+
+@st.composite
+def word_maps(draw: st.DrawFn) -> WordMap:
+    """Words in order, some side by side and some apart, over lines and pages."""
+    edges = sorted(draw(st.sets(st.integers(0, 60), min_size=2, max_size=24)))
+    spans = [span for span in pairwise(edges) if draw(st.booleans())]
+    return WordMap.of(
+        PlacedWord(start, end, 1 + start // 25, start // 8, BOX._replace(x0=start / 100, x1=end / 100))
+        for start, end in spans
+    )
+
+
+@given(word_maps(), st.integers(-1, 62), st.integers(-1, 62))
+def test_the_words_of_a_span_are_those_that_it_touches(words: WordMap, start: int, end: int) -> None:
+    """Shows pages, lines and edges of every span, empty and turned round ones among them."""
+    touched = [word for word in words if word.start < end and word.end > start]
+    lines = groupby(touched, key=lambda word: (word.page, word.line))
+    sides = [
+        (page, [word.box for word in line]) for (page, _), line in ((key, list(own)) for key, own in lines)
+    ]
+    found = rectangles(words, start, end)
+    assert [(page, box.x0, box.x1) for page in found for box in found[page]] == [
+        (page, min(box.x0 for box in boxes), max(box.x1 for box in boxes)) for page, boxes in sides
+    ]
+    if touched:
+        assert main_page(words, start, end) in {word.page for word in touched}
+
+
+@given(word_maps(), st.slices(30))
+def test_a_part_of_a_word_map_is_that_part_of_its_words(words: WordMap, part: slice) -> None:
+    """Shows runs, steps and counting from the end."""
+    assert list(words[part]) == list(words)[part]
