@@ -29,6 +29,12 @@ SDK errors are translated into these where the SDK is used. Messages say what to
 shown to an admin, never to a person in a chat (those read ``bot/core/replies/``).
 """
 
+from pathlib import Path
+from traceback import walk_tb
+
+_ROOT = Path(__file__).parents[1]
+_PACKAGES = {"bot", "ingestion", "storage"}
+
 
 class StorageError(Exception):
     """Base of every error this package raises."""
@@ -123,3 +129,20 @@ class TooLarge(DocumentError):
 
 class ReaderKilled(DocumentError):
     """The limited child was stopped at a limit, or crashed."""
+
+
+def raised_at(error: BaseException) -> str:
+    """Type and place of an error, for logs: ``ValueError at bot/core/answering.py:12``.
+
+    Never its message, which may quote a question or a document. The place is the innermost line of the
+    product; where none took part, the innermost of all. Of a group of errors, the first one counts.
+    """
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    places = [(Path(frame.f_code.co_filename), line) for frame, line in walk_tb(error.__traceback__)]
+    ours = [(file.relative_to(_ROOT), line) for file, line in places if file.is_relative_to(_ROOT)]
+    product = [(file, line) for file, line in ours if file.parts[0] in _PACKAGES]
+    if not (known := product or places):
+        return type(error).__name__
+    file, line = known[-1]
+    return f"{type(error).__name__} at {file if product else file.name}:{line}"

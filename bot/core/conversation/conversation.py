@@ -46,7 +46,7 @@ from bot.core.ports import (
 )
 from bot.core.understanding.language import language_of
 from bot.core.wording import reply_words
-from storage.errors import DatabaseUnavailable, InfrastructureError, LeaseLost
+from storage.errors import DatabaseUnavailable, InfrastructureError, LeaseLost, raised_at
 from storage.models import Box, InboxItem, Platform
 
 Json = dict[str, Any]
@@ -189,7 +189,7 @@ class Conversation:
         try:
             return await self._inbox.claim(self._owner, self._lease_seconds, tuple(self._messengers))
         except Exception as error:  # whatever it is, the next look may do better
-            _log.warning("no question can be taken up: %s", _place_of(error))
+            _log.warning("no question can be taken up: %s", raised_at(error))
             return None
 
     def _start(self, item: InboxItem) -> None:
@@ -267,7 +267,7 @@ class Conversation:
 
     async def _put_off(self, item: InboxItem, error: Exception) -> None:
         """Try again later; a question is to blame only when no engine and no platform is."""
-        _log.warning("question=%d channel=%d put off: %s", item.id, item.channel_id, _place_of(error))
+        _log.warning("question=%d channel=%d put off: %s", item.id, item.channel_id, raised_at(error))
         reason = type(error).__name__
         with contextlib.suppress(LeaseLost, DatabaseUnavailable):
             if self._is_undeliverable(item, error):
@@ -323,13 +323,3 @@ class Conversation:
 def _language(item: InboxItem) -> Language:
     """What a question is in, as far as its own words show it."""
     return language_of(item.text) or Language.ENGLISH
-
-
-def _place_of(error: BaseException) -> str:
-    """Which error it is and where it was raised: never its text, which may quote a question."""
-    traceback = error.__traceback__
-    while traceback is not None and traceback.tb_next is not None:
-        traceback = traceback.tb_next
-    if traceback is None:
-        return type(error).__name__
-    return f"{type(error).__name__} at {traceback.tb_frame.f_code.co_qualname}:{traceback.tb_lineno}"

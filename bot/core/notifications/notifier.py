@@ -25,6 +25,7 @@ from bot.core.notifications.receipts import ReceiptBuilder
 from bot.core.ports import Announcer, ChannelDirectoryPort, NoticesPort
 from storage.chat_models import NoticeBatch, NoticeGroup
 from storage.clock import utc_now
+from storage.errors import raised_at
 from storage.models import Channel, Platform
 
 
@@ -114,7 +115,7 @@ class Notifier:
             try:
                 await self.tick()
             except Exception as error:  # the loop serves all channels: no one's fault may end it
-                _log.warning("announcements have to wait: %s", type(error).__name__)
+                _log.warning("announcements have to wait: %s", raised_at(error))
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._stopping.wait(), self._pace.poll)
 
