@@ -13,7 +13,7 @@ _ROOT = Path(__file__).parents[2]
 _PACKAGES = ("bot", "ingestion", "storage")
 _CHECKOUT = ("deploy", "docs", "tests")
 _BESIDE = ("pyproject.toml", "requirements*.txt", "README.md", "LICENSE", "CHANGELOG.md", "Makefile")
-_KINDS = {".py", ".html", ".css", ".js", ".svg", ".md", ".mako", ".txt", ".sh"}
+_KINDS = {".py", ".html", ".css", ".js", ".svg", ".md", ".mako", ".toml", ".txt", ".sh"}
 
 
 def pack_source() -> bytes:

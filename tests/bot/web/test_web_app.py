@@ -89,8 +89,8 @@ async def test_the_running_source_is_offered(client: TestClient) -> None:
     response = await client.get("/source.tar.gz")
     with tarfile.open(fileobj=io.BytesIO(await response.read())) as archive:
         names = archive.getnames()
-    assert "footnote/bot/web/app.py" in names
-    assert "footnote/storage/tables.py" in names
+    assert {"footnote/bot/web/app.py", "footnote/bot/core/replies/de.toml"} <= set(names)
+    assert "footnote/storage/sql/tables.py" in names
     assert not [name for name in names if name.endswith((".env", ".pyc", ".db", ".toml.bak"))]
     assert all(name.startswith("footnote/") and ".." not in name for name in names)
 
