@@ -112,16 +112,10 @@ def _lines(preview: Preview) -> Iterable[str]:
     yield from _named(
         "refused", [f"{file}: it is larger than FOOTNOTE_MAX_FILE_MB" for file in preview.refused]
     )
-    yield from _named(_fate(preview), preview.vanished)
+    yield from _named("deleted" if preview.is_watched else "kept", preview.vanished)
+    yield from _named("asked", preview.asked)
     yield from _named("remark", preview.remarks)
     yield f"{'unchanged':<10} {preview.unchanged}"
-
-
-def _fate(preview: Preview) -> str:
-    """What becomes of the vanished files."""
-    if not preview.is_watched:
-        return "kept"
-    return "asked" if preview.is_asking else "deleted"
 
 
 def _named(word: str, files: Iterable[str]) -> Iterable[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Set
 from uuid import UUID
 
 from ingestion.sources.base import Scan
@@ -14,6 +14,21 @@ from storage.folders.folders import DeletionApproval, Folders
 AWAY_SECONDS = 30.0
 """How long a disappearance that still goes on is watched before it is judged as far as it got."""
 _log = logging.getLogger(__name__)
+
+
+def needs_approval(lost: int, of_folder: int, of_channel: int, share: float, *, before: int = 0) -> bool:
+    """Whether an admin is asked: all documents of a folder are gone, or more than the channel's share.
+
+    Only documents that ever answered count, and only those about which nobody was asked yet.
+
+    Args:
+        lost: how many vanished from the folder.
+        of_folder: how many it had.
+        of_channel: how many all folders of its channel had.
+        share: how much of the channel may go without a word.
+        before: how many went without a word a moment ago, while the folder goes on losing files.
+    """
+    return lost > 0 and (lost == of_folder or lost + before > share * of_channel)
 
 
 class DeletionPolicy:
@@ -34,7 +49,7 @@ class DeletionPolicy:
             known: what the folder should hold.
             folders: where deletions and questions are written down.
             ask_from_share: an admin is asked when more than this share of the channel's documents
-                vanished, or all documents of the folder.
+                vanished, or all documents of the folder; ``needs_approval`` says which count.
             clock: seconds that never jump.
             away_seconds: how long a file must be away: some programs save by taking the old one away first.
         """
@@ -47,7 +62,7 @@ class DeletionPolicy:
         """File -> when it was first missed."""
         self._since = 0.0
         self._let_go = 0
-        """Documents that went without a word while their folder goes on losing files."""
+        """Documents that had answered and went without a word while their folder goes on losing files."""
         self.asked: frozenset[UUID] | None = None
         """Documents whose deletion waits for a word; None before the first judgement."""
 
@@ -82,10 +97,13 @@ class DeletionPolicy:
         gone = {
             one: file for one, file in away.items() if file in twice and not self._may_come(file, arriving)
         }
-        asked = await self._questionable(gone, question) | (question.asked & (away.keys() - gone.keys()))
+        answered = await self._folders.answered(self._known.folder.channel_id) if gone else frozenset()
+        asked = self._questionable(gone, question, answered)
+        asked |= question.asked & (away.keys() - gone.keys())
         allowed = {one: file for one, file in gone.items() if one not in asked}
         await self._delete(allowed, question.approved - away.keys())
-        self._let_go = self._let_go + len(allowed.keys() - question.approved) if is_growing else 0
+        unasked = (allowed.keys() & answered) - question.approved
+        self._let_go = self._let_go + len(unasked) if is_growing else 0
         self.asked = asked
         return self._sentence(len(asked)) if asked else None
 
@@ -126,17 +144,17 @@ class DeletionPolicy:
         file_stat = self._known.documents[file].stat
         return file_stat is not None and file_stat.size in arriving
 
-    async def _questionable(self, gone: Mapping[UUID, str], question: DeletionApproval) -> frozenset[UUID]:
-        """Those of the gone that need a word: all that have none yet, or else what was asked before."""
-        open_ones = frozenset(gone.keys() - question.approved)
-        if not open_ones:
-            return open_ones
-        allowed = len(gone) - len(open_ones)
-        is_all = len(open_ones) == len(self._known.documents) - allowed
-        there = await self._folders.count(self._known.folder.channel_id) + self._let_go
-        if is_all or len(open_ones) + self._let_go > self._share * there:
-            return open_ones
-        return open_ones & question.asked
+    def _questionable(
+        self, gone: Mapping[UUID, str], question: DeletionApproval, answered: Set[UUID]
+    ) -> frozenset[UUID]:
+        """Those of the gone that need a word: what was asked before; more if too much went since."""
+        unapproved = gone.keys() - question.approved
+        waiting = unapproved & question.asked & answered
+        lost = (unapproved & answered) - waiting
+        of_folder = (self._documents().keys() & answered) - waiting - (gone.keys() & question.approved)
+        of_channel = len(answered - waiting) + self._let_go
+        asks = needs_approval(len(lost), len(of_folder), of_channel, self._share, before=self._let_go)
+        return frozenset(lost | waiting if asks else waiting)
 
     async def _delete(self, gone: Mapping[UUID, str], settled: Collection[UUID]) -> None:
         if not gone and not settled:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass, replace
 from pathlib import Path
+from uuid import UUID
 
 from ingestion.folder_map.folder_map import FolderMapEntry, read_map
 from ingestion.sources import FileStat, Scan, ScannedFile, open_source
 from ingestion.sources.local import first_level
+from ingestion.watch.deletions import needs_approval
 from ingestion.watch.known_files import KnownFile
 from storage.chat.channels import is_folder_name, named_tenant
 from storage.folders.folder_status import FolderStatus
@@ -32,10 +34,10 @@ class Preview:
     refused: tuple[str, ...] = ()
     """Files that are larger than the limit."""
     vanished: tuple[str, ...] = ()
-    """Files that are there no more."""
+    """Files that are there no more, and whose documents would be deleted if the folder is watched."""
+    asked: tuple[str, ...] = ()
+    """Files that are there no more, about which an admin is asked before anything is deleted."""
     unchanged: int = 0
-    is_asking: bool = False
-    """An admin would be asked before the vanished ones are deleted."""
     remarks: tuple[str, ...] = ()
     """What an admin should know of single files that are there, a sentence each."""
     is_watched: bool = False
@@ -107,20 +109,22 @@ class Previewer:
         scan = await asyncio.to_thread(_scan_location, entry.location, only)
         tenant = str(named_tenant(entry.channel))
         here = [one for one in await self._folders.status() if one.channel == tenant]
-        known = await self._known(here, entry.location)
-        return self._compare(entry, scan, known, here, is_watched=is_watched, sees_all=only is None)
-
-    async def _known(self, here: list[FolderStatus], location: str) -> dict[str, KnownFile]:
-        folder = next((one for one in here if one.location == location), None)
+        folder = next((one for one in here if one.location == entry.location), None)
         rows = await self._folders.documents(folder.id) if folder else {}
-        return {file: KnownFile.of(row) for file, row in rows.items()}
+        known = {file: KnownFile.of(row) for file, row in rows.items()}
+        preview = self._compare(entry, scan, known, is_watched=is_watched, sees_all=only is None)
+        if folder is None or not is_watched:
+            return preview
+        answered = await self._folders.answered(folder.channel_id)
+        asked = _asked(preview, known, folder, answered, entry.ask_from_share or self._ask_from_share)
+        vanished = tuple(file for file in preview.vanished if file not in asked)
+        return replace(preview, vanished=vanished, asked=tuple(sorted(asked)))
 
     def _compare(
         self,
         entry: FolderMapEntry,
         scan: Scan,
         known: Mapping[str, KnownFile],
-        here: list[FolderStatus],
         *,
         is_watched: bool,
         sees_all: bool,
@@ -131,8 +135,6 @@ class Previewer:
         refused = {seen.file for seen in changed if seen.stat.size > self._max_bytes}
         missing = known.keys() - scan.files.keys() if sees_all and scan.problem is None else set()
         renamed = dict(_renames(missing, [seen for seen in changed if seen.file not in known], known))
-        vanished = sorted(missing - renamed.keys())
-        most = (entry.ask_from_share or self._ask_from_share) * sum(one.documents for one in here)
         return Preview(
             entry.location,
             entry.channel,
@@ -141,9 +143,8 @@ class Previewer:
             replaced=tuple(sorted(s.file for s in changed if s.file in known and s.file not in refused)),
             renamed=tuple(sorted(renamed.items())),
             refused=tuple(sorted(refused)),
-            vanished=tuple(vanished),
+            vanished=tuple(sorted(missing - renamed.keys())),
             unchanged=len(scan.files) - len(changed),
-            is_asking=bool(vanished) and (len(vanished) > most or len(vanished) == len(known)),
             remarks=scan.remarks,
             is_watched=is_watched,
         )
@@ -155,6 +156,22 @@ def _scan_location(location: str, only: str | None) -> Scan:
         return source.scan() if only is None else source.scan_file(only)
     finally:
         source.close()
+
+
+def _asked(
+    preview: Preview,
+    known: Mapping[str, KnownFile],
+    folder: FolderStatus,
+    answered: Set[UUID],
+    share: float,
+) -> set[str]:
+    """Vanished files about which an admin was asked already, or would be."""
+    vanished = {known[file].document: file for file in preview.vanished}
+    waiting = {document for document, _ in folder.asked} & vanished.keys() & answered
+    lost = (vanished.keys() & answered) - waiting
+    of_folder = ({one.document for one in known.values()} & answered) - waiting
+    is_too_much = needs_approval(len(lost), len(of_folder), len(answered - waiting), share)
+    return {vanished[document] for document in (lost | waiting if is_too_much else waiting)}
 
 
 def _names(changed: list[ScannedFile], known: Mapping[str, KnownFile], *, but: set[str]) -> tuple[str, ...]:

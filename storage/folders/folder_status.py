@@ -22,6 +22,7 @@ class FolderStatus:
     """A folder as an admin sees it."""
 
     id: int
+    channel_id: int
     channel: str
     """The channel's tenant name."""
     channel_name: str
@@ -116,6 +117,7 @@ def _status(
 ) -> FolderStatus:
     return FolderStatus(
         id=folder.id,
+        channel_id=channel.id,
         channel=channel.tenant,
         channel_name=channel.name,
         location=folder.location,

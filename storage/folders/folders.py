@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import func, select, text, update
+from sqlalchemy import select, text, update
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
@@ -170,12 +170,17 @@ class Folders:
                 }
         return known
 
-    async def count(self, channel_id: int) -> int:
-        """Documents of a channel that are not deleted, in all its folders."""
-        query = select(func.count()).select_from(DocumentRow)
-        query = query.where(col(DocumentRow.channel_id) == channel_id, text(IS_PRESENT))
+    async def answered(self, channel_id: int) -> frozenset[UUID]:
+        """Documents of a channel, in all its folders, that answer or once did and are not deleted."""
+        query = (
+            select(col(DocumentRow.id))
+            .join(VersionRow, col(VersionRow.document_id) == DocumentRow.id)
+            .join(PublicationRow, col(PublicationRow.version_id) == VersionRow.id)
+            .where(col(DocumentRow.channel_id) == channel_id, text(f"document.{IS_PRESENT}"))
+            .where(col(PublicationRow.live_at).is_not(None))
+        )
         async with self._database.snapshot() as session:
-            return await session.scalar(query) or 0
+            return frozenset(await session.scalars(query))
 
     async def report(
         self, folder_id: int, problem: str | None, asked: Collection[UUID] | None = None

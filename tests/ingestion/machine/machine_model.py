@@ -194,17 +194,19 @@ class Model:
         for document in gone:
             assert files[document] not in place.visible, "a file that is there was deleted"
             assert files[document] in life.missed.get(folder.id, ()), "a file was deleted at its first miss"
-        unasked = gone - folder.approved
-        if not unasked:
-            return
-        assert not unasked & folder.asked, "what was asked about was deleted without a word"
-        known = {**after[folder.id].documents, **{files[one]: one for one in gone}}
-        missing = self._missing(life, folder, place, known)
+        assert not (gone - folder.approved) & folder.asked, "what was asked about was deleted without a word"
         in_channel = [one for one in after.values() if one.channel_id == folder.channel_id]
-        count = sum(len(one.documents) for one in in_channel) + len(gone)
-        missing = (missing | gone) - folder.approved
+        settled = folder.approved | folder.asked
+        if not (gone & after[folder.id].answered) - settled:
+            return  # nobody ever had an answer from what went
+        known = {**after[folder.id].documents, **{files[one]: one for one in gone}}
+        answered = frozenset().union(*(one.answered for one in in_channel))
+        present = {document for one in in_channel for document in one.documents.values()} | gone
+        missing = ((self._missing(life, folder, place, known) | gone) & answered) - settled
+        count = len((present & answered) - folder.asked)
         assert len(missing) <= SHARE * count, f"{len(missing)} of {count} documents were deleted unasked"
-        assert len(missing) < len(set(known.values()) - folder.approved), "a whole folder was deleted unasked"
+        rest = (set(known.values()) & answered) - settled
+        assert len(missing) < len(rest), "a whole folder was deleted unasked"
 
     def _missing(self, life: Life, folder: Folder, place: Place, known: Mapping[str, UUID]) -> set[UUID]:
         """What two complete looks missed, but for what an arriving file may be the new name of."""

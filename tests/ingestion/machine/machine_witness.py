@@ -50,6 +50,8 @@ class Folder:
     asked: frozenset[UUID]
     approved: frozenset[UUID]
     documents: dict[str, UUID]
+    answered: frozenset[UUID]
+    """Those documents, deleted ones too, that answer or ever did."""
 
 
 class Witness:
@@ -82,6 +84,8 @@ class Witness:
         async with self._home.database.snapshot() as session:
             rows = list(await session.scalars(select(FolderRow)))
             documents = list(await session.scalars(select(DocumentRow)))
+            ever = select(VersionRow.document_id).join(PublicationRow)
+            answered = set(await session.scalars(ever.where(PublicationRow.live_at.is_not(None))))
         inside: defaultdict[int, dict[str, UUID]] = defaultdict(dict)
         for one in documents:
             if one.state != "deleted":
@@ -95,6 +99,7 @@ class Witness:
                 frozenset(map(UUID, row.asked or ())),
                 frozenset(map(UUID, row.approved or ())),
                 inside[row.id],
+                frozenset(one.id for one in documents if one.folder_id == row.id and one.id in answered),
             )
             for row in rows
         }

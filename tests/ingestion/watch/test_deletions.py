@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from harness.ingestion_home import Home
@@ -16,11 +17,20 @@ from ingestion.watch.deletions import AWAY_SECONDS, DeletionPolicy
 from ingestion.watch.intake import Intake
 from ingestion.watch.known_files import KnownFolder
 from ingestion.watch.watched_folder import PlaceWatch, WatchedFolder
+from storage.clock import utc_now
 from storage.documents.arrivals import Arrivals
 from storage.documents.identity import Arrival
 from storage.folders.folder_leases import FolderLeases
 from storage.folders.folders import Folder, Folders
-from storage.sql.tables import DocumentRow, FolderRow, NoticeRow, ReadingRow
+from storage.sql.tables import (
+    BlobRow,
+    DocumentRow,
+    FolderRow,
+    NoticeRow,
+    PublicationRow,
+    ReadingRow,
+    VersionRow,
+)
 
 
 async def watched(home: Home, files: int = 4, folder: str = "hr") -> Folders:
@@ -227,15 +237,31 @@ def scan_of(*files: str) -> Scan:
 
 @pytest.fixture
 async def folder(home: Home) -> Folder:
-    """A folder of ten documents, known to SQL alone."""
+    """A folder of ten documents that answer, known to SQL alone."""
     channel = await home.channel("hr")
     made = await Folders(home.database).ensure(channel.id, "/srv/hr", watched=True, origin="map")
-    async with home.database.transaction() as session:
-        session.add_all(
-            DocumentRow(channel_id=channel.id, folder_id=made.id, file=f"{number}.pdf", look=None)
-            for number in range(10)
-        )
+    await know(home, made, [f"{number}.pdf" for number in range(10)], answer=True)
     return made
+
+
+async def know(home: Home, folder: Folder, files: list[str], *, answer: bool) -> None:
+    """Give a folder documents that SQL alone knows, whose readings answer or failed."""
+    ids = {"channel_id": folder.channel_id}
+    async with home.database.transaction() as session:
+        for file in files:
+            document = DocumentRow(**ids, folder_id=folder.id, file=file, look=None)
+            sha256 = uuid4().hex * 2
+            reading = ReadingRow(sha256=sha256, generation="g", rung="quick", state="failed")
+            session.add_all((document, BlobRow(sha256=sha256, size=1)))
+            await session.flush()
+            version = VersionRow(document_id=document.id, number=1, sha256=sha256)
+            session.add_all((version, reading))
+            await session.flush()
+            if answer:
+                reading.state = "done"
+                shown = PublicationRow(**ids, version_id=version.id, reading_id=reading.id, state="live")
+                shown.live_at = utc_now()
+                session.add(shown)
 
 
 async def judge(vanishing: DeletionPolicy, known: KnownFolder, *files: int) -> str | None:
@@ -287,6 +313,46 @@ async def test_a_document_that_moved_meanwhile_is_not_deleted(home: Home, folder
     known = await folders.documents(folder.id)
     gone = {known["0.pdf"].id: "0.pdf", known["1.pdf"].id: "other.pdf"}
     assert await folders.delete(folder.id, gone) == [known["0.pdf"].id]
+
+
+async def deleted_files(home: Home) -> set[str]:
+    """The files of all documents that are deleted."""
+    return {row.file for row in await home.rows(DocumentRow) if row.state == "deleted"}
+
+
+async def look(policy: DeletionPolicy, known: KnownFolder, folders: Folders, *files: str) -> str | None:
+    """Two complete looks that saw these files, the second one written down."""
+    for _ in range(2):
+        await known.load()
+        problem = await policy.judge(scan_of(*files), ())
+    await folders.report(known.folder.id, problem, policy.asked)
+    return problem
+
+
+async def test_files_that_never_answered_go_without_a_word(home: Home) -> None:
+    """Shows that five unreadable files of eight are deleted at once, for nobody loses an answer."""
+    folders, channel = Folders(home.database), await home.channel("hr")
+    made = await folders.ensure(channel.id, "/srv/hr", watched=True, origin="map")
+    read, unread = ["a.pdf", "b.pdf", "c.pdf"], [f"bad-{number}.pdf" for number in range(5)]
+    await know(home, made, read, answer=True)
+    await know(home, made, unread, answer=False)
+    known = KnownFolder(made, folders)
+    policy = DeletionPolicy(known, folders, 0.5, away_seconds=0)
+    assert await look(policy, known, folders, *read) is None
+    assert await deleted_files(home) == set(unread)
+    assert "2 of 3" in (await look(policy, known, folders, "a.pdf") or "")
+
+
+async def test_a_question_holds_back_only_its_own_files(home: Home, folder: Folder) -> None:
+    """Shows that one file goes by itself while six others wait for a word, and a further great loss asks."""
+    folders = Folders(home.database)
+    known = KnownFolder(folder, folders)
+    policy = DeletionPolicy(known, folders, 0.5, away_seconds=0)
+    assert "6 of 10" in (await look(policy, known, folders, *(f"{one}.pdf" for one in range(6, 10))) or "")
+    assert "6 of 9" in (await look(policy, known, folders, "6.pdf", "7.pdf", "8.pdf") or "")
+    assert await deleted_files(home) == {"9.pdf"}
+    assert "8 of 9" in (await look(policy, known, folders, "6.pdf") or "")
+    assert await deleted_files(home) == {"9.pdf"}
 
 
 async def test_a_slow_loss_without_end_is_asked_about_before_more_than_the_share_is_gone(
