@@ -8,11 +8,11 @@ from __future__ import annotations
 import asyncio
 import mimetypes
 import os
-from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 from uuid import uuid4
+from weakref import WeakValueDictionary
 
 
 class DrawnPage(Protocol):
@@ -55,7 +55,8 @@ class PageImages:
         self._folder = folder
         self._renderer = renderer
         self._limit = limit_bytes
-        self._drawing: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        # A lock lives as long as somebody holds it or waits for it: a waiter that leaves takes none along.
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def image(self, sha256: str, blob: Path, page: int, dpi: int) -> PageImage:
         """The picture of one page of a content that lies at ``blob``.
@@ -65,12 +66,9 @@ class PageImages:
             storage.errors.InfrastructureError: the drawing child could not be started.
         """
         name = f"{sha256}-{page}-{dpi}"
-        try:
-            async with self._drawing[name]:
-                cached = await asyncio.to_thread(self._cached, name)
-                return cached or await self._draw(name, blob, page, dpi)
-        finally:
-            self._drawing.pop(name, None)
+        async with self._locks.setdefault(name, asyncio.Lock()):
+            cached = await asyncio.to_thread(self._cached, name)
+            return cached or await self._draw(name, blob, page, dpi)
 
     async def _draw(self, name: str, blob: Path, page: int, dpi: int) -> PageImage:
         drawing = await self._renderer.render(blob, page, dpi)

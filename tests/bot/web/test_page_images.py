@@ -1,0 +1,69 @@
+"""Pictures of pages: each is drawn once, whoever waits for it and whoever goes away meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from bot.web.page_images import PageImage, PageImages
+from storage.errors import DocumentError
+
+PICTURE = PageImage(b"a picture", "image/png")
+
+
+class GatedRenderer:
+    """Draws when the gate opens; counts how many drawings began and how many went on at once."""
+
+    def __init__(self, failures: int = 0) -> None:
+        self.gate = asyncio.Event()
+        self.began = asyncio.Event()
+        self.drawn = self.busy = self.busiest = 0
+        self._failures = failures
+
+    async def render(self, path: Path, page: int, dpi: int) -> PageImage:
+        """The picture, or the failures that come first."""
+        self.drawn += 1
+        self.busy += 1
+        self.busiest = max(self.busiest, self.busy)
+        self.began.set()
+        try:
+            await self.gate.wait()
+        finally:
+            self.busy -= 1
+        if self.drawn <= self._failures:
+            raise DocumentError("this page cannot be drawn")
+        return PICTURE
+
+
+async def test_whoever_stops_waiting_makes_no_second_drawing(tmp_path: Path) -> None:
+    """Shows that a closed browser tab does not open the way for the next one beside the first."""
+    renderer = GatedRenderer()
+    images = PageImages(tmp_path, renderer, limit_bytes=1000)
+
+    def ask() -> asyncio.Task[PageImage]:
+        return asyncio.create_task(images.image("f00d", tmp_path / "blob", 1, 132))
+
+    first = ask()
+    await renderer.began.wait()
+    leaving = ask()
+    await asyncio.sleep(0)
+    leaving.cancel()
+    await asyncio.wait([leaving])
+    late = ask()
+    for _ in range(5):
+        await asyncio.sleep(0)
+    renderer.gate.set()
+    assert await asyncio.gather(first, late) == [PICTURE, PICTURE]
+    assert renderer.drawn == 1
+
+
+async def test_after_a_failure_those_who_waited_try_one_after_the_other(tmp_path: Path) -> None:
+    """Shows that a page that failed once is drawn again, never twice at the same time."""
+    renderer = GatedRenderer(failures=1)
+    renderer.gate.set()
+    images = PageImages(tmp_path, renderer, limit_bytes=1000)
+    asked = [images.image("f00d", tmp_path / "blob", 1, 132) for _ in range(4)]
+    failed, *others = await asyncio.gather(*asked, return_exceptions=True)
+    assert isinstance(failed, DocumentError)
+    assert others == [PICTURE] * 3
+    assert (renderer.drawn, renderer.busiest) == (2, 1)
