@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import aiohttp
@@ -24,7 +24,10 @@ MAX_WAIT_SECONDS = 20.0
 """Longest wait that a rate limit may impose on us; beyond it the outbox comes back later."""
 PLACEHOLDER = "footnote_reply"
 ANNOUNCEMENT = "footnote_announcement"
-PAGES_SEARCHED = 5
+PAGE_SIZE = 200
+"""Messages that Slack gives at once; it advises against more."""
+MAX_CLOCK_SKEW = timedelta(minutes=5)
+"""By how much our clock may run ahead of the one that stamps Slack's messages."""
 CLOSED = {"not_in_channel", "channel_not_found", "is_archived", "restricted_action", "no_permission"}
 """Refusals that no repetition turns into a message."""
 PLAIN: Json = {"parse": "none", "link_names": False, "unfurl_links": False, "unfurl_media": False}
@@ -55,17 +58,14 @@ class SlackMessenger:
         return {"channel": reply["channel"], "ts": reply["ts"]}
 
     async def find_placeholder(self, address: Json) -> Json | None:
-        """Look through what was posted since the question for a message that names it."""
-        where = {"channel": address["channel"], "include_all_metadata": True, "limit": 200}
+        """Look through all that was posted since the question for a message that names it."""
+        where = {"channel": address["channel"], "oldest": address["ts"]}
         if address["thread"]:
             read, where["ts"] = self.client.conversations_replies, address["thread"]
         else:
             read = self.client.conversations_history
-        reply = await _call(read, oldest=address["ts"], **where)
-        for message in reply["messages"]:
-            if (message.get("metadata") or {}).get("event_payload") == _metadata(address)["event_payload"]:
-                return {"channel": address["channel"], "ts": message["ts"]}
-        return None
+        ts = await _find(read, _metadata(address), **where)
+        return {"channel": address["channel"], "ts": ts} if ts else None
 
     async def show(self, address: Json, message: Json, text: str) -> None:
         """Write the beginning of an answer over the placeholder."""
@@ -99,29 +99,45 @@ class SlackMessenger:
             channel=place["channel"],
             text=rendered.text,
             blocks=list(rendered.blocks),
-            metadata={"event_type": ANNOUNCEMENT, "event_payload": {"announcement": announcement.id}},
+            metadata=_announcement_metadata(announcement.id),
             **PLAIN,
         )
 
     async def has_announced(self, place: Json, announcement: str, since: datetime) -> bool:
-        """Look through what was posted since for a message that names it."""
-        where = {"channel": place["channel"], "include_all_metadata": True, "limit": 200}
-        cursor = ""
-        for _ in range(PAGES_SEARCHED):
-            reply = await _call(
-                self.client.conversations_history, oldest=str(since.timestamp()), cursor=cursor, **where
-            )
-            payloads = [(message.get("metadata") or {}).get("event_payload") for message in reply["messages"]]
-            if {"announcement": announcement} in payloads:
-                return True
-            cursor = (reply.get("response_metadata") or {}).get("next_cursor") or ""
-            if not cursor:
-                break
-        return False
+        """Look through all that was posted since for a message that names it."""
+        oldest = (since - MAX_CLOCK_SKEW).timestamp()
+        found = await _find(
+            self.client.conversations_history,
+            _announcement_metadata(announcement),
+            channel=place["channel"],
+            oldest=f"{oldest:.6f}",
+        )
+        return found is not None
 
 
 def _metadata(address: Json) -> Json:
     return {"event_type": PLACEHOLDER, "event_payload": {"message_key": address["key"]}}
+
+
+def _announcement_metadata(announcement: str) -> Json:
+    return {"event_type": ANNOUNCEMENT, "event_payload": {"announcement": announcement}}
+
+
+async def _find(read: Callable[..., Awaitable[Any]], metadata: Json, **where: Any) -> str | None:
+    """The ts of the message with this metadata, read page by page to the last one; None when there is none.
+
+    Raises:
+        DeliveryError: Slack did not let us read all of it: nobody knows.
+    """
+    cursor: str | None = None
+    while True:
+        reply = await _call(read, include_all_metadata=True, limit=PAGE_SIZE, cursor=cursor, **where)
+        for message in reply["messages"]:
+            if metadata.items() <= (message.get("metadata") or {}).items():
+                return str(message["ts"])
+        cursor = (reply.get("response_metadata") or {}).get("next_cursor")
+        if not cursor:
+            return None
 
 
 async def _call(method: Callable[..., Awaitable[Any]], tries: int = MAX_TRIES, **arguments: Any) -> Any:

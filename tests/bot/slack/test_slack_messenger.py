@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -25,7 +25,7 @@ ANSWER = Answer(AnswerState.GROUNDED, "Daily [1].")
 ANNOUNCED = Announcement(
     "b1", "1 PDF is new here.", (AnnouncementEntry("a.pdf: 2 pages", (), ("When do backups run?",)),)
 )
-SINCE = datetime(2026, 1, 5, tzinfo=UTC)
+SINCE = datetime(1970, 1, 1, 0, 5, tzinfo=UTC)
 
 
 @dataclass
@@ -37,6 +37,8 @@ class WebApi:
     """What to answer instead of the truth; None cuts the connection after the work was done."""
     calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     posted: list[dict[str, Any]] = field(default_factory=list)
+    now: float = 18.0
+    """Where the stamps of messages begin."""
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Answer with a fault, or do what the method says."""
@@ -54,9 +56,26 @@ class WebApi:
 
     def _do(self, method: str, arguments: dict[str, Any]) -> dict[str, Any]:
         if method == "chat.postMessage":
-            self.posted.append(arguments | {"ts": f"18.{len(self.posted)}"})
+            self.posted.append(arguments | {"ts": str(self.now + len(self.posted) / 10)})
             return {"channel": arguments["channel"], "ts": self.posted[-1]["ts"]}
-        return {"messages": [_as_read(message) for message in self.posted]}
+        if method == "chat.update":
+            return {}
+        return self._page(arguments, newest_first=method == "conversations.history")
+
+    def _page(self, arguments: dict[str, Any], *, newest_first: bool) -> dict[str, Any]:
+        """As Slack gives what is newer than ``oldest``: so many at once, and where the others begin."""
+        read = [_as_read(one) for one in self.posted if float(one["ts"]) > float(arguments["oldest"])]
+        start = int(arguments.get("cursor") or 0)
+        end = start + min(int(arguments["limit"]), 200)
+        messages = (read[::-1] if newest_first else read)[start:end]
+        return {
+            "messages": messages,
+            "response_metadata": {"next_cursor": str(end) if end < len(read) else ""},
+        }
+
+    def chat(self, count: int) -> None:
+        """Other people write so many messages."""
+        self.posted += [{"ts": f"{19 + place}.0"} for place in range(count)]
 
 
 def _as_read(message: dict[str, Any]) -> dict[str, Any]:
@@ -142,6 +161,18 @@ async def test_the_placeholder_of_another_question_is_not_ours(
     assert await messenger.find_placeholder(ADDRESS) is None
 
 
+@pytest.mark.parametrize("address", [ADDRESS, DIRECT], ids=["thread", "direct message"])
+async def test_a_placeholder_is_found_among_any_number_of_messages(
+    api: WebApi, messenger: SlackMessenger, address: dict[str, Any]
+) -> None:
+    """Shows that what hundreds wrote before and after it makes no second placeholder."""
+    api.chat(250)
+    api.now = 400.0
+    placed = await messenger.place(address, Language.ENGLISH)
+    api.posted += [{"ts": f"{500 + place}.0"} for place in range(450)]
+    assert await messenger.find_placeholder(address) == placed
+
+
 async def test_a_short_rate_limit_is_waited_for(api: WebApi, messenger: SlackMessenger) -> None:
     """Slack says it did nothing: asking again posts once."""
     api.faults = [slow_down("0")]
@@ -213,6 +244,16 @@ async def test_an_announcement_of_unclear_outcome_is_found_again_and_another_one
     assert len(api.posted) == 1
     assert await messenger.has_announced({"channel": "C1"}, "b1", SINCE)
     assert not await messenger.has_announced({"channel": "C1"}, "b2", SINCE)
+
+
+async def test_an_announcement_is_found_in_a_busy_channel_and_under_a_clock_that_is_ahead(
+    api: WebApi, messenger: SlackMessenger
+) -> None:
+    """Shows that neither 1,300 newer messages nor four minutes between two clocks make a second one."""
+    api.now = (SINCE - timedelta(minutes=4)).timestamp()
+    await messenger.announce({"channel": "C1"}, ANNOUNCED)
+    api.posted += [{"ts": f"{1000 + place}.0"} for place in range(1300)]
+    assert await messenger.has_announced({"channel": "C1"}, "b1", SINCE)
 
 
 @pytest.mark.parametrize("error", ["not_in_channel", "channel_not_found", "is_archived"])
