@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from aiohttp import web
 
@@ -22,12 +24,12 @@ from bot.core.notifications.receipts import ReceiptBuilder
 from bot.core.notifications.suggested_questions import SuggestedQuestions
 from bot.core.ports import Announcer, Messenger
 from bot.server_socket import ServerSocket
-from bot.settings import BotSettings, Settings
+from bot.settings import BotSettings, Settings, is_loopback_host
 from bot.web.app import build_web, make_runner
 from bot.web.page_images import PageRenderer
+from bot.web.readiness import Check, Readiness
 from ingestion.folder_map.folder_map import MAP_NAME
 from storage.chat.inbox import Inbox
-from storage.errors import IndexUnavailable
 from storage.index.base import Index
 from storage.models import Platform, TenantName
 from storage.stores import Stores, open_embedder, open_index, open_pdf_process
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
 DRAIN_SECONDS = 10.0
 LEASE_SECONDS = 20.0
 """After this time a question of a process that died is answered by another one, or by the next start."""
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +92,8 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         )
         await platforms.start()
         await stack.enter_async_context(_open_notifier(settings.bot, stores, answering, links, platforms))
+        if warning := unreachable_links(settings.bot, links.public_url, platforms.names):
+            _log.warning(warning)
         yield Service(stores, greeting(settings, server_socket.url, platforms.names))
 
 
@@ -118,6 +124,11 @@ class ChatPlatforms:
     def names(self) -> list[str]:
         """The platforms, as people call them."""
         return [name for name, adapter in (("Slack", self.slack), ("Teams", self.teams)) if adapter]
+
+    @property
+    def checks(self) -> dict[str, Check]:
+        """What tells whether events come in; what Teams and Slack send over HTTP comes in where we listen."""
+        return {"slack": self.slack.is_ready} if self.slack else {}
 
     def add_routes(self, app: web.Application) -> None:
         """Take the platforms' requests."""
@@ -216,13 +227,7 @@ async def _open_web(
     server_socket: ServerSocket,
     index: Index,
 ) -> AsyncIterator[None]:
-    async def ready() -> bool:
-        try:
-            await index.ping()
-        except IndexUnavailable:
-            return False
-        return True
-
+    readiness = Readiness(_checks(stores, index) | platforms.checks)
     app = build_web(
         answering=answering,
         stores=stores,
@@ -231,7 +236,7 @@ async def _open_web(
         settings=settings.bot,
         images_folder=settings.home / "images",
         inbox=settings.inbox,
-        ready=ready,
+        readiness=readiness,
     )
     platforms.add_routes(app)
     runner = make_runner(app)
@@ -241,6 +246,25 @@ async def _open_web(
         yield
     finally:
         await runner.cleanup()
+        await readiness.aclose()
+
+
+def _checks(stores: Stores, index: Index) -> dict[str, Check]:
+    """What every answer needs, by the names that ``/readyz`` says."""
+
+    async def sql() -> bool:
+        await stores.database.ping()
+        return True
+
+    async def index_answers() -> bool:
+        await index.ping()
+        return True
+
+    async def blobs() -> bool:
+        await asyncio.to_thread(stores.blobs.ping)
+        return True
+
+    return {"sql": sql, "index": index_answers, "blobs": blobs}
 
 
 def _folders(inbox: Path) -> list[str]:
@@ -259,6 +283,19 @@ def greeting(settings: Settings, url: str, chats: Sequence[str]) -> tuple[str, s
         f"Ask        {' and '.join([url, *chats])}",
         f"Drop PDFs  {settings.inbox / place}/",
         f"Engines    {'; '.join(_engines(settings))}",
+    )
+
+
+def unreachable_links(settings: BotSettings, public_url: str, chats: Sequence[str]) -> str | None:
+    """What to say when chats get links that open on this very machine only; None when all is well.
+
+    The Agents Playground runs on this machine: its links are as they should be.
+    """
+    if not chats or settings.teams_development or not is_loopback_host(urlsplit(public_url).hostname):
+        return None
+    return (
+        f"every source button in {' and '.join(chats)} leads to {public_url}, which opens on this machine "
+        "only: set FOOTNOTE_PUBLIC_URL to the address under which people's browsers reach it"
     )
 
 

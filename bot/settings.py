@@ -8,8 +8,9 @@ from __future__ import annotations
 import ipaddress
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr
+from pydantic import Field, SecretStr, field_validator
 
 from ingestion.settings import IngestionSettings
 from ingestion.sources.shares.settings import ShareSettings
@@ -215,6 +216,22 @@ class BotSettings(FootnoteSettings):
         False,
         description="Take Teams messages without tokens, from loopback only: for the Agents Playground.",
     )
+
+    @field_validator("public_url")
+    @classmethod
+    def _refuse_half_a_url(cls, value: str | None) -> str | None:
+        """Refuse what makes no links; the message repeats nothing, because a URL may hold a password."""
+        try:
+            parts = urlsplit(value or "https://unset")
+            is_whole = parts.scheme in ("http", "https") and parts.hostname and (parts.port or 1)
+        except ValueError:
+            is_whole = False
+        if not is_whole or parts.username is not None or parts.query or parts.fragment:
+            raise ValueError(
+                "write the whole address that people's browsers open, with http:// or https:// and a host, "
+                "as in https://footnote.example.com"
+            )
+        return value
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from bot.settings import BotSettings
 from bot.slack.events import read_event
 from bot.slack.messenger import SlackMessenger, web_client
 from bot.slack.signature import read_signed_body
-from storage.errors import SettingsError
+from storage.errors import SettingsError, raised_at
 
 Receive = Callable[[IncomingMessage], Awaitable[bool]]
 """Commits a message for good; False when it was known already."""
@@ -91,7 +91,8 @@ class SlackAdapter:
         await self._check_token()
         if app_token := _plain(self._settings.slack_app_token):
             self._socket = self._open_socket(app_token)
-            self._connecting = asyncio.create_task(self._socket.connect())
+            # It tries again after every failure; until it succeeds, ``is_ready`` says no.
+            self._connecting = asyncio.create_task(self._socket.connect(), name="slack-socket")
 
     async def stop(self) -> None:
         """Take no more events; what was committed stays."""
@@ -106,7 +107,7 @@ class SlackAdapter:
         return AsyncSocketModeHandler(self._app, app_token, web_client=client).client
 
     async def is_ready(self) -> bool:
-        """Whether events can come in."""
+        """Whether events can come in: over HTTP always, over a socket while it is connected."""
         return self._socket is None or await self._socket.is_connected()
 
     async def _check_token(self) -> None:
@@ -162,7 +163,7 @@ async def _authorize_by_envelope(enterprise_id: str | None, team_id: str | None)
 
 async def _ask_again(error: Exception) -> BoltResponse:
     """Anything that failed before the commit: Slack sends the event again."""
-    log.error("an event could not be kept: %s", type(error).__name__)
+    log.error("an event could not be kept: %s", raised_at(error))
     return BoltResponse(status=503)
 
 

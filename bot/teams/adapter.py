@@ -15,7 +15,7 @@ from bot.teams.activities import read_activity, tenant_of
 from bot.teams.connector import AppCredentials, Connector, is_local, is_microsofts
 from bot.teams.messenger import TeamsMessenger
 from bot.teams.token_verifier import KeysUnavailable, SigningKeys, TokenRefused, TokenVerifier
-from storage.errors import SettingsError
+from storage.errors import SettingsError, raised_at
 
 Receive = Callable[[IncomingMessage], Awaitable[bool]]
 """Commits a message for good; False when it was known already."""
@@ -120,7 +120,7 @@ class TeamsAdapter:
         try:
             await self._receive(message)
         except Exception as error:  # the platform's edge: Teams sends again, whatever went wrong
-            log.error("a message could not be kept: %s", type(error).__name__)
+            log.error("a message could not be kept: %s", raised_at(error))
             raise web.HTTPServiceUnavailable from None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -15,6 +15,7 @@ from bot.web.console import Console
 from bot.web.console_folders import FolderPanel
 from bot.web.middleware import add_headers, answer_failures, log_access
 from bot.web.page_images import PageImages, PageRenderer
+from bot.web.readiness import Readiness
 from bot.web.source_archive import SourceArchive
 from bot.web.templates import Assets, Templates
 from bot.web.viewer import Viewer
@@ -33,7 +34,7 @@ def build_web(
     settings: BotSettings,
     images_folder: Path,
     inbox: Path,
-    ready: Callable[[], Awaitable[bool]],
+    readiness: Readiness,
     extra_routes: Iterable[web.AbstractRouteDef] = (),
 ) -> web.Application:
     """The whole web side as one application.
@@ -42,7 +43,7 @@ def build_web(
         stores: what links are checked against and pages are shown from.
         images_folder: where drawn pages are kept.
         inbox: the watched folder whose subfolders are the local channels.
-        ready: tells whether the service can answer questions right now.
+        readiness: whether the service can answer questions right now.
         extra_routes: routes beside ours.
     """
     assets = Assets()
@@ -50,7 +51,7 @@ def build_web(
     images = PageImages(images_folder, renderer, settings.page_images_mb * 1024 * 1024)
     app = web.Application(middlewares=[log_access, answer_failures(pages)], client_max_size=BODY_BYTES)
     app.on_response_prepare.append(add_headers(links.public_url))
-    app.add_routes(_common_routes(assets, ready))
+    app.add_routes(_common_routes(assets, readiness))
     app.add_routes(Viewer(links, stores, images, pages).routes())
     if _serves_console(settings, links.public_url):
         console = Console(
@@ -79,13 +80,14 @@ def _serves_console(settings: BotSettings, public_url: str) -> bool:
     return is_loopback_host(urlsplit(public_url).hostname)
 
 
-def _common_routes(assets: Assets, ready: Callable[[], Awaitable[bool]]) -> list[web.RouteDef]:
+def _common_routes(assets: Assets, readiness: Readiness) -> list[web.RouteDef]:
     async def tell_alive(request: web.Request) -> web.Response:
         return web.json_response({"alive": True})
 
     async def tell_ready(request: web.Request) -> web.Response:
-        is_ready = await ready()
-        return web.json_response({"ready": is_ready}, status=200 if is_ready else 503)
+        not_ready = await readiness.not_ready()
+        said = {"ready": not not_ready, "not_ready": not_ready}
+        return web.json_response(said, status=503 if not_ready else 200)
 
     return [
         web.get("/healthz", tell_alive, name="healthz"),

@@ -85,6 +85,19 @@ class Blobs:
             _synchronise(place.parent)
         return place
 
+    def ping(self) -> None:
+        """Return when a file can be written.
+
+        Raises:
+            BlobsUnavailable: the folder is gone or read-only, or the disk is full.
+        """
+        trial = self.new_temporary()
+        with _translated_errors():
+            try:
+                trial.write_bytes(bytes(4096))
+            finally:
+                trial.unlink(missing_ok=True)
+
     def path(self, sha256: str) -> Path:
         """Where a blob lies, or would lie.
 

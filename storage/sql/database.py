@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Self
 
-from sqlalchemy import URL, make_url
+from sqlalchemy import URL, make_url, select
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -85,6 +85,15 @@ class Database:
         with self._translated_errors():
             async with self._dialect.snapshot() as session:
                 yield session
+
+    async def ping(self) -> None:
+        """Return when a transaction can begin; nothing is written.
+
+        Raises:
+            DatabaseUnavailable: none can.
+        """
+        async with self.transaction(exclusive=False) as session:
+            await session.execute(select(1))
 
     async def aclose(self) -> None:
         """Let go of the file or the server."""

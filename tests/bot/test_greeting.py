@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
+import pytest
 from pydantic import SecretStr
 
-from bot.app import greeting
+from bot.app import greeting, unreachable_links
 from bot.settings import BotSettings, Settings
 from ingestion.settings import IngestionSettings
 from storage.settings import StorageSettings
@@ -48,3 +49,20 @@ def test_engines_on_servers_are_named_without_their_passwords(tmp_path: Path) ->
         "index: Weaviate (our child process); SQL: PostgreSQL; embeddings: text-embedding-3-small;" in engines
     )
     assert "cast-iron" not in engines
+
+
+@pytest.mark.parametrize("public_url", ["http://127.0.0.1:8765", "http://localhost:8080", "http://[::1]:1"])
+def test_chats_whose_links_lead_nowhere_are_told_loudly(public_url: str) -> None:
+    """Shows that Slack with links to this very machine is warned of, with the setting that mends it."""
+    warning = unreachable_links(BotSettings(), public_url, ["Slack", "Teams"])
+    assert warning
+    assert f"Slack and Teams leads to {public_url}" in warning
+    assert "FOOTNOTE_PUBLIC_URL" in warning
+
+
+def test_nobody_is_warned_whose_links_can_be_opened() -> None:
+    """Shows silence without a chat, with a host of its own, and for the Playground on this machine."""
+    local = "http://127.0.0.1:8765"
+    assert unreachable_links(BotSettings(), local, []) is None
+    assert unreachable_links(BotSettings(), "https://footnote.example.com", ["Slack"]) is None
+    assert unreachable_links(BotSettings(teams_development=True), local, ["Teams"]) is None

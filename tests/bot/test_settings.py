@@ -122,6 +122,40 @@ def test_a_value_out_of_bounds_is_refused_with_its_variable(monkeypatch: pytest.
         load(BotSettings)
 
 
+@pytest.mark.parametrize(
+    "written",
+    [
+        "localhost:8080",
+        "footnote.example.com",
+        "//footnote.example.com",
+        "https://",
+        "https:footnote",
+        "ftp://footnote.example.com",
+        "https://footnote.example.com:port",
+        "https://admin:marmalade@footnote.example.com",
+        "https://footnote.example.com/?a=b",
+        "https://[footnote",
+    ],
+)
+def test_half_a_public_url_is_refused_with_an_example(written: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shows that no link is ever made from what no browser could open, and that no password is repeated."""
+    monkeypatch.setenv("FOOTNOTE_PUBLIC_URL", written)
+    with pytest.raises(
+        SettingsError, match=r"FOOTNOTE_PUBLIC_URL: .*https://footnote\.example\.com"
+    ) as caught:
+        load(BotSettings)
+    assert "marmalade" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "written", ["http://localhost:8080", "https://docs.example.com/footnote/", "http://[::1]:8765"]
+)
+def test_a_whole_public_url_is_taken(written: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shows that a port, a path and an address of its own are fine."""
+    monkeypatch.setenv("FOOTNOTE_PUBLIC_URL", written)
+    assert load(BotSettings).public_url == written
+
+
 def test_a_home_file_that_is_not_toml_is_told_by_its_path(empty_place: Path) -> None:
     """Shows that a broken footnote.toml ends in a sentence, not a traceback."""
     (empty_place / ".footnote").mkdir()

@@ -14,6 +14,8 @@ from playwright.async_api import Page
 
 from bot.settings import BotSettings
 from bot.web.app import build_web, make_runner
+from bot.web.readiness import Readiness
+from storage.errors import IndexUnavailable
 from storage.pdf.pdf_process import PdfProcess
 from storage.settings import StorageSettings
 from storage.sql.database import Database
@@ -43,11 +45,15 @@ async def visit(house: House) -> AsyncIterator[Visit]:
     async with AsyncExitStack() as stack:
 
         async def start(
-            *, ready: bool = True, extra_routes: Sequence[web.RouteDef] = (), **settings: object
+            *, not_ready: Sequence[str] = (), extra_routes: Sequence[web.RouteDef] = (), **settings: object
         ) -> TestClient:
-            async def is_ready() -> bool:
-                return ready
+            async def works() -> bool:
+                return True
 
+            async def fails() -> bool:
+                raise IndexUnavailable("http://admin:cast-iron@weaviate:8080 does not answer")
+
+            checks = {name: fails if name in not_ready else works for name in ("sql", "index", "slack")}
             app = build_web(
                 answering=house.answering,
                 stores=house.stores,
@@ -56,7 +62,7 @@ async def visit(house: House) -> AsyncIterator[Visit]:
                 settings=BotSettings(**settings),
                 images_folder=house.home / "page_images",
                 inbox=house.home / "inbox",
-                ready=is_ready,
+                readiness=Readiness(checks),
                 extra_routes=extra_routes,
             )
             return await stack.enter_async_context(TestClient(Served(app)))

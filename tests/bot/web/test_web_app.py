@@ -20,10 +20,11 @@ from bot.web.security import inline
 
 
 async def test_health_says_alive_and_ready(visit: Visit) -> None:
-    """Alive whenever it answers; ready only when the service is."""
-    ready, busy = await visit(), await visit(ready=False)
+    """Alive whenever it answers; ready only when every part is, and else by the name of each that is not."""
+    ready, busy = await visit(), await visit(not_ready=["index", "slack"])
     assert [(await ready.get(path)).status for path in ("/healthz", "/readyz")] == [200, 200]
     assert [(await busy.get(path)).status for path in ("/healthz", "/readyz")] == [200, 503]
+    assert await (await busy.get("/readyz")).json() == {"ready": False, "not_ready": ["index", "slack"]}
 
 
 async def test_the_log_never_holds_a_token(

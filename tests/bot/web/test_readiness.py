@@ -1,0 +1,97 @@
+"""Readiness: each part that answering needs is asked, in bounded time, and named when it does not work."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import shutil
+from contextlib import aclosing
+from pathlib import Path
+
+import pytest
+from fakes.web_house import House
+
+from bot.app import ChatPlatforms
+from bot.settings import BotSettings
+from bot.web.readiness import Readiness
+from storage.errors import BlobsUnavailable, DatabaseUnavailable
+from storage.files.blobs import Blobs
+from storage.sql.database import Database
+
+
+async def works() -> bool:
+    """A part that is well."""
+    return True
+
+
+async def test_parts_that_fail_say_no_or_are_late_are_named(caplog: pytest.LogCaptureFixture) -> None:
+    """Shows every way not to be ready, and that the log has the change once, without an error's text."""
+    asked = 0
+
+    async def hangs() -> bool:
+        nonlocal asked
+        asked += 1
+        await asyncio.Event().wait()
+        return True
+
+    async def fails() -> bool:
+        raise OSError("marmalade")
+
+    async def says_no() -> bool:
+        return False
+
+    checks = {"sql": works, "index": fails, "blobs": hangs, "slack": says_no}
+    with caplog.at_level(logging.INFO):
+        async with aclosing(Readiness(checks, seconds=0.01)) as readiness:
+            for _ in range(3):
+                assert await readiness.not_ready() == ["index", "blobs", "slack"]
+    assert asked == 1
+    assert caplog.text.count("not ready: blobs, index, slack") == 1
+    assert "marmalade" not in caplog.text
+
+
+async def test_a_part_that_comes_back_is_ready_again() -> None:
+    """Shows that nothing is remembered against it."""
+    is_well = False
+
+    async def check() -> bool:
+        return is_well
+
+    async with aclosing(Readiness({"slack": check})) as readiness:
+        assert await readiness.not_ready() == ["slack"]
+        is_well = True
+        assert await readiness.not_ready() == []
+
+
+async def test_a_slack_whose_socket_is_not_connected_is_not_ready(house: House) -> None:
+    """Shows that a service which no question can reach is named so, and only where Slack is configured."""
+    nowhere = BotSettings(
+        slack_bot_token="xoxb-test", slack_app_token="xapp-test", slack_api_url="http://127.0.0.1:9/api/"
+    )
+    platforms = ChatPlatforms(nowhere, house.stores, house.answering)
+    await platforms.start()
+    async with aclosing(Readiness(platforms.checks)) as readiness:
+        assert await readiness.not_ready() == ["slack"]
+    await platforms.stop()
+    assert ChatPlatforms(BotSettings(), house.stores, house.answering).checks == {}
+
+
+async def test_a_locked_database_is_not_ready(tmp_path: Path) -> None:
+    """Shows that a database that takes no event is noticed, not only one that is gone."""
+    url = f"sqlite:///{tmp_path}/footnote.db"
+    async with aclosing(await Database.open(url)) as holder:
+        async with aclosing(await Database.open(url, busy_seconds=0.05)) as database:
+            await database.ping()
+            async with holder.transaction():
+                with pytest.raises(DatabaseUnavailable):
+                    await database.ping()
+
+
+def test_blobs_that_cannot_be_written_are_not_ready(tmp_path: Path) -> None:
+    """Shows that a folder that went away is noticed, and that asking leaves nothing behind."""
+    blobs = Blobs(tmp_path / "blobs")
+    blobs.ping()
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+    shutil.rmtree(tmp_path / "blobs")
+    with pytest.raises(BlobsUnavailable):
+        blobs.ping()
