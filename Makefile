@@ -2,16 +2,18 @@
 
 PYTHON ?= python3
 PORT ?= 8765
-JOBS ?= 4
+JOBS ?= 5
+SEED ?= $(shell date +%s)
 VENV := .venv
 BIN := $(VENV)/bin
 PACKAGES := bot ingestion storage
 SOURCES := $(PACKAGES) tests deploy
+IN_CI := $(if $(REQUIRE_ENGINES),--require-engines)
 EVENLY := nice -n 19
 # What the program does behind everything else would wait for all other tests; at the last place nobody is behind anybody.
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test soak soak-hostile bench-ingest bench-ask bench-read eval weaviate lint format types lock clean
+.PHONY: help install demo test test-all soak soak-hostile bench-ingest bench-ask bench-read eval weaviate lint format types lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -23,10 +25,16 @@ demo: install ## try it: [DOCS=folder] [WEAVIATE_URL=embedded|http://...] [PORT=
 	@$(if $(filter embedded,$(WEAVIATE_URL)),deploy/weaviate.sh >/dev/null)
 	@exec $(BIN)/python deploy/demo.py --docs "$(or $(DOCS),deploy/samples)" --port "$(PORT)" --weaviate "$(WEAVIATE_URL)"
 
-test: $(VENV)/.developing ## run every check and test; fetches the engines it needs
+test: $(VENV)/.developing ## run every check and the tests, or some: TESTS="folder -k words"
+	@$(BIN)/python tests/fetch.py
+	@$(if $(TESTS),,$(MAKE) --no-print-directory lint types)
+	@$(EVENLY) tests/isolated.sh $(BIN)/pytest $(if $(TESTS),,-n $(JOBS) --durations=15) $(IN_CI) $(TESTS)
+
+test-all: $(VENV)/.developing ## also random kills, hostile files, many examples, by chance: [SEED=number]
+	@echo "SEED=$(SEED)"
 	@$(BIN)/python tests/fetch.py
 	@$(MAKE) --no-print-directory lint types
-	@$(EVENLY) tests/isolated.sh $(BIN)/pytest -n $(JOBS) $(if $(REQUIRE_ENGINES),--require-engines) $(TESTS)
+	@$(EVENLY) tests/isolated.sh $(BIN)/pytest -n $(JOBS) --durations=15 --all --seed $(SEED) $(IN_CI)
 
 soak: $(VENV)/.developing ## kill it [KILLS=2000] times on every engine; Ctrl-C, and it goes on next time
 	@$(BIN)/python tests/fetch.py

@@ -1,4 +1,4 @@
-"""Tests that need a real engine say so by a marker; here it is decided whether they can run.
+"""Which tests run: ``long`` ones only with ``--all``, and those of a real engine only where it can run.
 
 An engine that is missing never passes in silence: its tests are skipped and listed at the end with
 the command that would run them, and under ``--require-engines`` they fail.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
+from collections.abc import Generator
 from functools import cache
 from pathlib import Path
 
@@ -20,8 +21,8 @@ from xdist.scheduler import LoadFileScheduling
 
 pytest_plugins = [f"engines.{name}" for name in MODULES]
 
-hypothesis.settings.register_profile("untimed", deadline=None)
-hypothesis.settings.load_profile("untimed")
+hypothesis.settings.register_profile("same", deadline=None, derandomize=True, max_examples=50)
+hypothesis.settings.register_profile("many", deadline=None, database=None, max_examples=1000, print_blob=True)
 
 NOT_RUN = "not run without"
 LONGEST = "soak"
@@ -29,15 +30,34 @@ LONGEST = "soak"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add ``--require-engines``."""
+    """Add the options of ``make test`` and ``make test-all``."""
     parser.addoption(
         "--require-engines", action="store_true", help="fail the tests of an engine that cannot run here"
     )
+    parser.addoption("--all", action="store_true", help="also the long tests, and many examples by chance")
+    parser.addoption("--seed", type=int, default=1, help="decides all that happens by chance under --all")
+    parser.addoption("--cpu-budget", type=float, help="fail a run that takes more seconds of CPU time")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_configure(config: pytest.Config) -> None:
+    """The same examples in every run, or many that the seed chooses."""
+    hypothesis.settings.load_profile("many" if config.option.all else "same")
+    if config.option.all:
+        config.option.hypothesis_seed = str(config.option.seed)
+
+
+@pytest.fixture(scope="session")
+def seed(pytestconfig: pytest.Config) -> int:
+    """The run's seed."""
+    return int(pytestconfig.option.seed)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Begin with what takes longest, so that nothing else waits for it at the end."""
     items.sort(key=lambda item: LONGEST not in item.path.parts)
+    if not config.option.all and (long := [item for item in items if item.get_closest_marker("long")]):
+        config.hook.pytest_deselected(items=long)
+        items[:] = [item for item in items if item not in long]
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -78,6 +98,19 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     """Name a failed test at once: the summary of a long run that is stopped never comes."""
     if report.failed and "PYTEST_XDIST_WORKER" not in os.environ:
         print(f"\nfailed: {report.nodeid}", file=sys.__stderr__, flush=True)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> Generator[None]:
+    """Say what the run took of the processors, and fail it when that is more than it may."""
+    yield
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        return
+    took, budget = sum(os.times()[:4]), session.config.option.cpu_budget
+    print(f"CPU time: {took / 60:.1f} minutes, seed {session.config.option.seed}", flush=True)
+    if budget is not None and took > budget:
+        print(f"that is more than the budget of {budget / 60:.1f} minutes: see the slowest tests above")
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

@@ -17,6 +17,7 @@ import socket
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import bot.cli
@@ -39,7 +40,6 @@ def serve(path: str) -> None:
         importlib.import_module(module)
     count_tokens("loads the vocabulary")
     gc.freeze()  # or each program would copy all of this to look through it for cycles
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those who wait
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(path)
     listener.listen(64)
@@ -51,11 +51,19 @@ def serve(path: str) -> None:
             _run_and_tell(connection)
             os._exit(0)
         connection.close()
+        _reap()
+    _reap()
+
+
+def _reap() -> None:
+    """Bury those who have waited for their program: its CPU time is counted then."""
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
 
 
 def _run_and_tell(connection: socket.socket) -> None:
     """Start the program of one connection; tell its number, and later how it ended, a line each."""
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     told, files, _, _ = socket.recv_fds(connection, 1 << 20, 3)
     job = json.loads(told)
     started = os.fork()

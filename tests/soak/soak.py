@@ -47,7 +47,9 @@ class Soak:
     async def _run_pair(self, pair: Pair, turns: asyncio.Semaphore) -> None:
         while (number := self._done.get(pair.name, 0)) < self._rounds:
             async with turns:
-                await kill_often(pair, FOLDER, seed=number + 1, kills=SLICE, tell=self._take)
+                await kill_often(
+                    pair, FOLDER, seed=number + 1, aims=pair.aims(number + 1, SLICE), tell=self._take
+                )
             self._done[pair.name] = number + 1
             self._save()
             print(f"{self.table.total().kills} kills, {self.table.total().faults} faults", flush=True)
@@ -109,7 +111,7 @@ async def repeat(pair: Pair, seed: int, kills: int) -> list[str]:
         print(table, *faults, sep="\n")
         found.extend(faults)
 
-    await kill_often(pair, FOLDER / "again", seed=seed, kills=kills, tell=tell)
+    await kill_often(pair, FOLDER / "again", seed=seed, aims=pair.aims(seed, kills), tell=tell)
     return found
 
 

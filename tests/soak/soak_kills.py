@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from checks.evidence import keep_evidence
@@ -20,13 +20,14 @@ async def kill_often(
     folder: Path,
     *,
     seed: int,
-    kills: int,
+    aims: Sequence[str],
     tell: Callable[[Table, list[str]], None],
     evidence: Path = EVIDENCE,
 ) -> None:
-    """Kill ``kills`` times in one fresh home, and tell the table and what was wrong.
+    """Kill at each of ``aims`` in one fresh home, and tell the table and what was wrong.
 
-    Of a round with faults, what explains them stays in a folder of its name in ``evidence``.
+    Of a round with faults, or one that broke off, what explains it stays in a folder of its name in
+    ``evidence``.
 
     Raises:
         AssertionError: a process ended by itself; its log is kept.
@@ -34,7 +35,11 @@ async def kill_often(
     home = folder / f"{pair.name.replace('/', '-')} {seed}"
     shutil.rmtree(home, ignore_errors=True)
     async with open_round(pair, home, seed) as one:
-        await one.run(kills)
+        try:
+            await one.run(aims)
+        except Exception:
+            await keep_evidence(one.audit, evidence / home.name)
+            raise
         table = Table()
         one.count(pair.name, table)
         if faults := [*one.audit.faults, *one.witness.faults]:

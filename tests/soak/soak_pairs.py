@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from checks.targets import targets
 from engines.postgres import RealPostgres
 from engines.weaviate import RealWeaviate
 from fakes.tiny_embedder import write_embedder
@@ -36,6 +37,10 @@ class Pair:
     name: str
     weaviate: RealWeaviate | None
     postgres: RealPostgres | None
+
+    def aims(self, seed: int, kills: int) -> list[str]:
+        """Where so many kills of a round fall."""
+        return targets(seed, kills, has_server=self.weaviate is not None)
 
     def place(self, home: Path) -> Place:
         """A fresh home on these engines."""

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import random
 import time
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -15,8 +15,9 @@ from typing import Any
 
 from checks.audit import Audit
 from checks.tally import Table, Tally
-from checks.targets import GHOST, RANDOM, TAKES, TIDIES, targets
+from checks.targets import GHOST, LATE, RANDOM, TAKES, TIDIES
 from checks.witness import Witness
+from harness.waiting import until
 from soak_killer import Killer
 from soak_meddling import has_blob, lose_blob, resurrect
 from soak_pairs import Pair, Place
@@ -62,19 +63,33 @@ class Round:
         self._missed: list[str] = []
         self._slim = self.world.seed * 5 % 10
 
-    async def run(self, kills: int) -> None:
-        """Kill so often, and once more for what was missed; then let all come to rest, and compare."""
+    async def run(self, aims: Sequence[str]) -> None:
+        """Kill at each, and once more at what was missed; then let all come to rest, and compare."""
         self.world.fill()
         async with _background(self.witness.watch()):
-            for target in targets(self.world.seed, kills, has_server=self.place.weaviate is not None):
+            if aims[0] in LATE:
+                await self._publish_all()
+            for target in aims:
                 await self._kill_once(target)
             for _ in range(MOST_MAKE_UPS):
                 if self._missed:
                     await self._kill_once(self._missed.pop(0))
             await self._come_to_rest()
         await self.audit.compare()
-        self.witness.conclude(kills)
+        self.witness.conclude(len(aims))
         self.audit.tally.gaps += len(self.witness.faults)
+
+    async def _publish_all(self) -> None:
+        """One life makes every paper answer, and is killed when it has nothing left to do."""
+        life = await Life.begin(self.place.environment)
+
+        async def all_answer() -> bool:
+            with suppress(UnknownChannel):
+                return await self.audit.all_answer()
+            return False
+
+        await until(all_answer)
+        await life.kill()
 
     async def _kill_once(self, target: str) -> None:
         """Aim and strike; a miss counts as at random, and is made up for in place of one, or at last."""

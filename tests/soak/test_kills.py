@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 from checks.tally import Table
+from checks.targets import RANDOM, SERVER
 from soak_kills import REPORT, kill_often
 from soak_pairs import PAIRS, Pair
 
@@ -16,6 +17,23 @@ from storage.crash_points import POINTS
 KILLS, ROUNDS = 25, 2
 """On each of the four pairs: 200 kills in all. In one round of them a file that is being read whenever the
 program dies would rightly be left alone after ten deaths."""
+EACH_POINT = [
+    pytest.param("embedded/SQLite", POINTS[:7], id="taking in"),
+    pytest.param("embedded/SQLite", POINTS[7:14], id="publishing"),
+    pytest.param("embedded/SQLite", (*POINTS[16:], *POINTS[14:16]), id="taking away"),
+    pytest.param(
+        "embedded/PostgreSQL",
+        ("after-delete", "after-purge", "after-store", "after-claim", "after-flip"),
+        id="PostgreSQL",
+        marks=pytest.mark.engine("postgres"),
+    ),
+    pytest.param(
+        "Weaviate/PostgreSQL",
+        (SERVER, "after-batch", "before-seal", "after-seal", "after-removal"),
+        id="Weaviate",
+        marks=[pytest.mark.engine("weaviate"), pytest.mark.engine("postgres")],
+    ),
+]
 
 
 def _marks(name: str) -> list[pytest.MarkDecorator]:
@@ -23,10 +41,8 @@ def _marks(name: str) -> list[pytest.MarkDecorator]:
     return [pytest.mark.engine(engines[part]) for part in name.split("/") if part in engines]
 
 
-@pytest.fixture(params=[pytest.param(name, marks=_marks(name)) for name in PAIRS])
-def pair(request: pytest.FixtureRequest) -> Pair:
+def _pair(request: pytest.FixtureRequest, name: str) -> Pair:
     """An index and a database, with real servers."""
-    name = request.param
     return Pair(
         name,
         request.getfixturevalue("weaviate") if name.startswith("Weaviate") else None,
@@ -34,22 +50,48 @@ def pair(request: pytest.FixtureRequest) -> Pair:
     )
 
 
-@pytest.mark.timeout(2400)
-async def test_fifty_kills_cost_nothing_but_time(
-    pair: Pair, tmp_path: Path, record_property: Callable[[str, object], None]
+@pytest.mark.parametrize(("name", "aims"), EACH_POINT)
+async def test_a_kill_at_each_crash_point_costs_nothing_but_time(
+    name: str, aims: Sequence[str], tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     """Shows that no file is lost, no chunk doubled or left over, and the old version answers throughout."""
-    table, faults = Table(), []
+    told: list[tuple[Table, list[str]]] = []
+    await kill_often(
+        _pair(request, name), tmp_path, seed=1, aims=aims, tell=lambda *found: told.append(found)
+    )
+    ((table, faults),) = told
+    assert not faults, "\n".join(faults)
+    assert set(aims) - {row["point"] for row in table.rows()} == set(), "nobody died there"
+
+
+def test_the_short_table_passes_each_crash_point() -> None:
+    """Shows that a new point is killed at in every run."""
+    assert {point for one in EACH_POINT for point in one.values[1]} == {*POINTS, SERVER}
+
+
+@pytest.mark.long
+@pytest.mark.timeout(2400)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=_marks(name)) for name in PAIRS])
+async def test_fifty_kills_cost_nothing_but_time(
+    name: str,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+    seed: int,
+    record_property: Callable[[str, object], None],
+) -> None:
+    """Shows the same at places that the seed chooses, at random, of the index's server and of ghosts."""
+    pair, table, faults = _pair(request, name), Table(), []
 
     def tell(found: Table, what: list[str]) -> None:
         nonlocal table
         table = Table([*table.rows(), *found.rows()])
         faults.extend(what)
 
-    for seed in range(1, ROUNDS + 1):
-        await kill_often(pair, tmp_path, seed=seed + PAIRS.index(pair.name), kills=KILLS, tell=tell)
+    for number in range(seed * ROUNDS, (seed + 1) * ROUNDS):
+        one = number + PAIRS.index(name)
+        await kill_often(pair, tmp_path, seed=one, aims=pair.aims(one, KILLS), tell=tell)
     record_property("table", str(table))
-    _write(pair.name, table)
+    _write(name, table)
     assert not faults, "\n".join(faults)
     assert table.total().kills >= KILLS * ROUNDS
     assert set(POINTS) - {row["point"] for row in table.rows()} == set(), "nobody died there"
@@ -65,7 +107,7 @@ async def test_an_index_that_loses_chunks_is_found_out(
         Pair(PAIRS[0], None, None),
         tmp_path,
         seed=1,
-        kills=2,
+        aims=(RANDOM, POINTS[0]),
         tell=lambda table, _: tables.append(table),
         evidence=tmp_path / "faults",
     )
