@@ -87,7 +87,7 @@ class NoticeShelf:
 
 
 def _reading(sha256: str, state: str) -> ReadingRow:
-    return ReadingRow(sha256=sha256, generation="g1", rung="quick", state=state, pages=2, chunks=1)
+    return ReadingRow(sha256=sha256, generation="g1", rung="quick", state=state, pages=2, chunks=3)
 
 
 async def open_shelf(database: Database, key: ChannelKey) -> NoticeShelf:

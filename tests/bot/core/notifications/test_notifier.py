@@ -32,6 +32,7 @@ IT = ChannelKey(Platform.SLACK, "T1", "C0IT")
 HR = ChannelKey(Platform.SLACK, "T1", "C0HR")
 ADMINS = ChannelKey(Platform.SLACK, "T1", "C0ADMINS")
 TEXT = "Backups run daily at 2:00 AM. The tapes are kept for 30 days. Restores are tested every quarter."
+HEADINGS = ("When do backups run?", "Backup tapes", "Restore tests")
 HURRIED = NotificationTiming(quiet=0, hold=0)
 
 
@@ -79,11 +80,11 @@ class Oracle:
 
 
 class OneText:
-    """Every chunk of every reading is the same text."""
+    """Every chunk of every reading is the same text, each under a heading of its own."""
 
     async def chunks_at(self, places: Sequence[tuple[UUID, int]]) -> list[Chunk]:
         words = place_words(TEXT, [(0, 1)])
-        return [Chunk(ordinal, TEXT, 20, (), words, ((0, 1),)) for _, ordinal in places]
+        return [Chunk(ordinal, TEXT, 20, (HEADINGS[ordinal],), words, ((0, 1),)) for _, ordinal in places]
 
 
 @dataclass
