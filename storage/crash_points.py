@@ -1,22 +1,12 @@
-"""Named places at which a process can be told to die, as if somebody had pulled the plug.
+"""Named places on the journey of a PDF at which tests end the process, as if somebody had pulled the plug.
 
-The journey of a PDF passes all of them. ``FOOTNOTE_CRASH_AT=after-seal`` ends the process by SIGKILL
-the first time it gets there, ``after-seal:3`` the third time; ``~after-seal`` halts it there by SIGSTOP,
-as a machine that hangs and comes back to work that others do by then. Without it a point costs one addition.
+The program itself only passes them: without an observer, which tests alone install, a point does nothing.
 """
 
 from __future__ import annotations
 
-import os
-import signal
-from collections import Counter
 from collections.abc import Callable
-from functools import partial
 from typing import Literal, get_args
-
-from storage.errors import SettingsError
-
-VARIABLE = "FOOTNOTE_CRASH_AT"
 
 Point = Literal[
     "before-copy",  # a settled file is about to be copied out of its folder
@@ -43,36 +33,15 @@ Point = Literal[
 ]
 POINTS: tuple[str, ...] = get_args(Point)
 
-passed: Counter[str] = Counter()
-"""How often this process came to each point."""
-
-_last: dict[str, tuple[int, Callable[[], object]]] = {}
-"""The pass at a point that will be the last thing this process does, and what it does to itself there."""
+_observers: list[Callable[[str], None]] = []
 
 
-def arm(where: str, end: Callable[[], object] | None = None) -> None:
-    """Die at ``name`` or ``name:nth``, counted from now on, or halt there after a ``~``; '' disarms.
-
-    ``end``, if given, is called there instead: for a test that ends a life without its process.
-
-    Raises:
-        SettingsError: there is no such point, or the number is none.
-    """
-    name, _, number = where.removeprefix("~").partition(":")
-    if where and (name not in POINTS or not (number or "1").isdecimal()):
-        raise SettingsError(
-            f"{VARIABLE} takes [~]name or [~]name:nth, with one of these names: {', '.join(POINTS)}"
-        )
-    _last.clear()
-    blow = signal.SIGSTOP if where[:1] == "~" else signal.SIGKILL
-    _last[name] = passed[name] + int(number or 1), end or partial(os.kill, os.getpid(), blow)
+def install(observer: Callable[[str], None]) -> None:
+    """Call ``observer`` with the name of every point that this process passes from now on."""
+    _observers.append(observer)
 
 
 def reach(point: Point) -> None:
-    """Die here if that was asked for: no handler runs, nothing is flushed, no lease is given back."""
-    passed[point] += 1
-    if point in _last and passed[point] == _last[point][0]:
-        _last[point][1]()
-
-
-arm(os.environ.get(VARIABLE, ""))
+    """Pass a point."""
+    for observer in _observers:
+        observer(point)

@@ -22,7 +22,6 @@ from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 from pydantic_settings.sources import InitSettingsSource, PydanticBaseSettingsSource
 
-from storage.crash_points import VARIABLE as CRASH_AT
 from storage.errors import SettingsError
 
 _FORM = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*|file:/[^\0]+")
@@ -134,7 +133,7 @@ def refuse_unknown(rooms: Iterable[type[FootnoteSettings]]) -> None:
     Raises:
         SettingsError: a ``FOOTNOTE_`` variable, or a key of ``footnote.toml``, that no room knows.
     """
-    known = {variable for room in rooms for variable in room.variables()} | {"FOOTNOTE_HOME", CRASH_AT}
+    known = {variable for room in rooms for variable in room.variables()} | {"FOOTNOTE_HOME"}
     given = [name for name in (*os.environ, *read_dotenv()) if name.startswith(PREFIX)]
     unknown = sorted({name for name in (*given, *read_toml()) if name not in known})
     if unknown:

@@ -17,7 +17,7 @@ LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
 SETTING = re.compile(r"\b(FOOTNOTE_[A-Z0-9_]+)\b")
 COMMAND = re.compile(r"(?:^|[`/])footnote ([a-z]+)((?: [a-z]+| --[a-z-]+| [A-Z\"][^ `]*)*)", re.MULTILINE)
 MADE_AT_RUN_TIME = {"folders.toml", "footnote.toml", "glossary.toml", "link_keys.json", "state.json"}
-NO_SETTINGS = {"FOOTNOTE_HOME", "FOOTNOTE_CRASH_AT", "FOOTNOTE_"}
+NO_SETTINGS = {"FOOTNOTE_HOME", "FOOTNOTE_"}
 LISTED = (ROOT / "deploy" / "env.example").read_text(encoding="utf-8")
 OURS = [
     path.relative_to(ROOT)

@@ -10,16 +10,28 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from harness.crash_points import VARIABLE, arm, passed
 from harness.ingestion_home import Home
 from samples.paper import pdf
 
-from storage.crash_points import POINTS, VARIABLE, arm, passed
+from storage.crash_points import POINTS
 from storage.errors import SettingsError
 from storage.index.base import IndexedChunk
 from storage.models import Rung
+from storage.settings import StorageSettings, refuse_unknown
 from storage.sql.tables import PublicationRow
 
 RELIABILITY = Path(__file__).parents[2] / "docs" / "reliability.md"
+ARMED = (
+    "from harness.crash_points import arm_from_environment\n"
+    "from storage.crash_points import reach\n"
+    "arm_from_environment()\n"
+)
+
+
+def environment(where: str) -> dict[str, str]:
+    """Of a program that dies at a point, and finds the tests' modules."""
+    return {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1]), VARIABLE: where}
 
 
 async def test_every_point_is_passed_by_adding_replacing_renaming_and_deleting(home: Home) -> None:
@@ -52,14 +64,13 @@ async def test_every_point_is_passed_by_adding_replacing_renaming_and_deleting(h
 def test_a_process_dies_at_its_point_as_by_kill_minus_nine(where: str) -> None:
     """Shows that no handler and no ``finally`` runs, and that the n-th pass can be meant."""
     program = (
-        "from storage.crash_points import reach\n"
-        "try:\n    for number in range(1, 5):\n"
+        f"{ARMED}try:\n    for number in range(1, 5):\n"
         "        print(number, flush=True)\n        reach('after-seal')\n"
         "finally:\n    print('cleaned up', flush=True)"
     )
     done = subprocess.run(
         [sys.executable, "-c", program],
-        env={**os.environ, VARIABLE: where},
+        env=environment(where),
         capture_output=True,
         text=True,
         check=False,
@@ -70,10 +81,10 @@ def test_a_process_dies_at_its_point_as_by_kill_minus_nine(where: str) -> None:
 
 def test_a_process_halts_at_its_point_and_goes_on_when_it_is_woken() -> None:
     """Shows that a machine which hangs can be played as well as one that dies."""
-    program = "from storage.crash_points import reach\nreach('after-seal')\nprint('awake')"
+    program = f"{ARMED}reach('after-seal')\nprint('awake')"
     halted = subprocess.Popen(
         [sys.executable, "-c", program],
-        env={**os.environ, VARIABLE: "~after-seal"},
+        env=environment("~after-seal"),
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -86,8 +97,24 @@ def test_a_process_halts_at_its_point_and_goes_on_when_it_is_woken() -> None:
 @pytest.mark.parametrize("where", ["after-lunch", "~after-lunch", "after-seal:soon", "after-seal:-1"])
 def test_a_point_that_does_not_exist_is_refused(where: str) -> None:
     """Shows that a misspelt name is an error, not a run in which nothing dies."""
-    with pytest.raises(SettingsError, match="after-adopt"):
+    with pytest.raises(ValueError, match="after-adopt"):
         arm(where)
+
+
+def test_the_program_refuses_the_variable_that_tests_kill_it_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shows that nothing in the environment makes the product end itself: it knows no such setting."""
+    program = "from storage.crash_points import reach\nreach('after-seal')\nprint('alive')"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=environment("after-seal"),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "alive\n")
+    monkeypatch.setenv(VARIABLE, "after-seal")
+    with pytest.raises(SettingsError, match=VARIABLE):
+        refuse_unknown([StorageSettings])
 
 
 def test_every_point_is_explained() -> None:

@@ -12,9 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from engines.support.ports import free_port
+from harness.crash_points import VARIABLE
 from harness.forks import Fork
-
-from storage.crash_points import VARIABLE
 
 KEPT = ("PATH", "HOME", "LANG", "XDG_CACHE_HOME", "SOAK_SABOTAGE")
 LAST_LINES = 40

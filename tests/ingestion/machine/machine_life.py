@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
+from harness.crash_points import arm
 from harness.lasting_pool import lasting_side
 from machine_faults import FailingEmbedder, FailingReader
 from machine_folders import Wish
@@ -15,7 +16,6 @@ from ingestion.app import Ingestion
 from ingestion.errors import IngestionError
 from ingestion.jobs.worker import Worker
 from ingestion.settings import IngestionSettings
-from storage.crash_points import arm
 from storage.errors import StorageError
 from storage.folders.passwords import FolderPasswords
 
