@@ -1,7 +1,4 @@
-"""One life of the preloaded parent program, as its owner sees it.
-
-One kind's parent program, as long as anybody needs it: started, started again, and closed when idle.
-"""
+"""Clients of the fork servers: one running program, and the pool that starts, restarts and closes it."""
 
 from __future__ import annotations
 
@@ -13,10 +10,13 @@ import os
 import signal
 import socket
 import sys
+from collections import deque
 from io import FileIO
 from typing import Any
 
 from storage.errors import EngineStartError, ReaderKilled
+
+_log = logging.getLogger(__name__)
 
 START_SECONDS = 60
 TIMEOUT_FACTOR = 3
@@ -51,6 +51,8 @@ class ForkServerClient:
         self._numbers = itertools.count(1)
         self._ends: dict[int, asyncio.Future[int]] = {}
         self._ready: asyncio.Future[dict[str, str]] = asyncio.get_running_loop().create_future()
+        self._unsent: deque[tuple[bytes, list[int]]] = deque()
+        """Messages for which the socket has no room yet, with duplicates of their files."""
         self.is_alive = True
         self.latest_peak = 0
         """Most bytes of memory that the child which ended last has held; 0 before the first."""
@@ -120,10 +122,25 @@ class ForkServerClient:
         return data
 
     def _send(self, message: dict[str, Any], *files: int) -> None:
-        try:
-            socket.send_fds(self._control, [json.dumps(message).encode()], files)
-        except OSError as error:
-            raise ForkServerEnded("the PDF process has ended; it is started again") from error
+        """Send a message, now or as soon as the parent program has read enough of those before it."""
+        self._unsent.append((json.dumps(message).encode(), [os.dup(file) for file in files]))
+        self._send_waiting()
+
+    def _send_waiting(self) -> None:
+        loop = asyncio.get_running_loop()
+        while self._unsent:
+            message, files = self._unsent[0]
+            try:
+                socket.send_fds(self._control, [message], files)
+            except BlockingIOError:  # the program is busy, not gone: jobs come faster than it forks
+                loop.add_writer(self._control, self._send_waiting)
+                return
+            except OSError:
+                self._end()
+                return
+            self._unsent.popleft()
+            _close(files)
+        loop.remove_writer(self._control)
 
     def _forget(self, number: int) -> None:
         """Stop the child if it still runs: its result is not wanted any more."""
@@ -136,6 +153,8 @@ class ForkServerClient:
     def _on_message(self) -> None:
         try:
             message = self._control.recv(4096)
+        except BlockingIOError:
+            return
         except OSError:
             message = b""
         if not message:
@@ -151,7 +170,11 @@ class ForkServerClient:
 
     def _end(self) -> None:
         self.is_alive = False
-        asyncio.get_running_loop().remove_reader(self._control)
+        loop = asyncio.get_running_loop()
+        loop.remove_reader(self._control)
+        loop.remove_writer(self._control)
+        while self._unsent:  # nobody would ever end the pipes that these wait for
+            _close(self._unsent.popleft()[1])
         futures: list[asyncio.Future[Any]] = [self._ready, *self._ends.values()]
         for waiting in futures:
             if not waiting.done():
@@ -172,6 +195,11 @@ class ForkServerClient:
         if self._process.returncode is None:
             self._process.kill()
         await self._process.communicate()
+
+
+def _close(files: list[int]) -> None:
+    for file in files:
+        os.close(file)
 
 
 async def _drain(written: FileIO) -> bytes:
@@ -204,9 +232,6 @@ def _refuse(status: int, seconds: int) -> None:
     if ended_by == signal.SIGXCPU:
         raise ReaderKilled(f"the file took more than {seconds} s of computing; split it or export it again")
     raise ReaderKilled("the reader crashed on this file; export the PDF again")
-
-
-_log = logging.getLogger(__name__)
 
 
 class ForkServerPool:

@@ -1,14 +1,19 @@
-"""How long a parent program lives."""
+"""How long a parent program lives, and what keeps it alive."""
 
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 from pathlib import Path
 
+from storage.errors import ReaderKilled
 from storage.pdf import protocol
 from storage.pdf.fork_client import ForkServerPool
 
 JOB = {"do": "render", "page": 1, "dpi": 72, "memory": 400 * 1024 * 1024, "seconds": 5}
+STARVED = {**JOB, "memory": 1}
+"""Its child ends at once, with an error or with a sentence that says why."""
 
 
 async def test_a_program_starts_at_its_first_job_and_is_closed_when_idle(pdfs: Path) -> None:
@@ -37,3 +42,21 @@ async def test_a_program_that_is_never_idle_for_long_is_kept(pdfs: Path) -> None
         drawn = await asyncio.gather(program.run(JOB, one.fileno()), program.run(JOB, two.fileno()))
     await program.aclose()
     assert drawn[0] == drawn[1]
+
+
+async def test_jobs_that_come_faster_than_they_are_taken_wait_for_the_program(pdfs: Path) -> None:
+    """Shows that a full socket is no death: every job comes to its end, by the program that was busy."""
+    program = ForkServerPool("text")
+    await program.start()
+    first = program.pid
+    assert first is not None
+    with (pdfs / "plain.pdf").open("rb") as source:
+        os.kill(first, signal.SIGSTOP)
+        jobs = [asyncio.create_task(program.run(STARVED, source.fileno())) for _ in range(320)]
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        os.kill(first, signal.SIGCONT)
+        ends = await asyncio.gather(*jobs, return_exceptions=True)
+    assert {type(end) for end in ends} <= {bytes, ReaderKilled}
+    assert program.pid == first
+    await program.aclose()
