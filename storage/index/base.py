@@ -1,7 +1,7 @@
 """What every index engine does, whichever it is.
 
 An engine keeps chunks per tenant and finds them by words and by vectors, which lie in spaces, one per
-embedder: those of two spaces are never compared. It does not decide what may be shown: ``live.py``
+embedder: those of two spaces are never compared. It does not decide what may be shown: ``live_index.py``
 checks every hit against the live set in SQL. Every call takes the tenant first and ends in time.
 """
 
@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Coroutine, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 from uuid import UUID
 
 from storage.errors import IncompletePublication
 from storage.models import TenantName
 
+T = TypeVar("T")
 Vector = Sequence[float]
 PendingVector = asyncio.Future[Vector]
 """Perhaps still in the making."""
@@ -97,6 +98,20 @@ def require_complete(publication: UUID, *, chunks: tuple[int, int], vectors: tup
             f"publication {publication}: "
             f"{chunks[0]} of {chunks[1]} chunks, {vectors[0]} of {vectors[1]} vectors"
         )
+
+
+async def gather_or_cancel(*calls: Coroutine[Any, Any, T]) -> list[T]:
+    """What the calls return, in their order; when one fails the others are ended first, and its error raised.
+
+    Of several that fail at once, the first error is raised.
+    """
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(call) for call in calls]
+    except BaseExceptionGroup as errors:
+        first = errors.exceptions[0]
+        raise first from first.__cause__
+    return [task.result() for task in tasks]
 
 
 class Index(Protocol):

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 from uuid import UUID
 
 from storage.errors import IndexUnavailable, UnknownTenant
-from storage.index.base import Filters, Hit, Index, PendingVector
+from storage.index.base import Filters, Hit, Index, PendingVector, gather_or_cancel
 from storage.models import Channel, LivePublication
 
 MAX_HIDDEN = 1000
@@ -25,6 +25,8 @@ GHOST_AFTER = 3
 from live to hidden at most once, and is removed only after a grace longer than any question."""
 MAX_LIMIT = 10_000
 MAX_ROUNDS = 30
+FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.005, 0.1
+"""Pauses between search attempts while publications change: none at first, then each twice as long."""
 
 
 class LivePublicationLookup(Protocol):
@@ -95,11 +97,18 @@ class _Round:
 class LiveIndex:
     """An index seen through the live set, by an embedder's questions."""
 
-    def __init__(self, index: Index, live_set: LivePublicationLookup, space: str) -> None:
-        """``space`` is where the vectors of all questions lie."""
+    def __init__(
+        self,
+        index: Index,
+        live_set: LivePublicationLookup,
+        space: str,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        """``space`` is where the vectors of all questions lie; ``sleep`` waits for some seconds."""
         self._index = index
         self._live_set = live_set
         self._space = space
+        self._sleep = sleep
 
     async def find(
         self,
@@ -139,12 +148,15 @@ class LiveIndex:
 
     async def _find(self, asked: _IndexQuery) -> SearchHits:
         falls: Counter[UUID] = Counter()
-        wanted = asked.limit
+        wanted, pause = asked.limit, 0.0
         for _ in range(MAX_ROUNDS):
             result = await self._ask(asked, wanted)
             fallen = result.fallen()
             falls.update(fallen)
             if any(falls[one] < GHOST_AFTER for one in fallen):
+                if pause:
+                    await self._sleep(pause)
+                pause = min(2 * pause or FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS)
                 continue
             if not result.is_short(wanted, asked.limit) or wanted >= MAX_LIMIT:
                 return result.found(asked.limit, self._space)
@@ -156,7 +168,7 @@ class LiveIndex:
         hidden = await self._live_set.hidden(asked.channel.id)
         filters = Filters(asked.groups, hidden if len(hidden) <= MAX_HIDDEN else frozenset())
         tenant = asked.channel.tenant
-        words, vectors = await asyncio.gather(
+        words, vectors = await gather_or_cancel(
             self._index.find_by_words(tenant, asked.terms, filters, limit),
             self._by_vector(asked, filters, limit),
         )

@@ -3,14 +3,14 @@
 Our terms are its words, our vectors its vectors. An acknowledged write may lose its vectors when the
 server is killed, so a publication is sealed and counted before anybody sees it.
 
-Remembered answers to "how many chunks hold this term": Weaviate has to count them one by one.
-
-Counts the vectors of a publication by searching: the object count does not notice one that was lost.
+A count of a term is remembered while its tenant hardly grows: Weaviate has to count chunks one by one. The
+vectors of a publication are counted by searching: the object count does not notice one that was lost.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import Awaitable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
@@ -25,7 +25,15 @@ from weaviate.collections import CollectionAsync
 from weaviate.collections.classes.filters import FilterReturn
 
 from storage.errors import IndexUnavailable, UnknownTenant
-from storage.index.base import Filters, Hit, IndexedChunk, Vector, object_id, require_complete
+from storage.index.base import (
+    Filters,
+    Hit,
+    IndexedChunk,
+    Vector,
+    gather_or_cancel,
+    object_id,
+    require_complete,
+)
 from storage.index.weaviate.collection import (
     COLLECTION,
     SHOWN,
@@ -43,6 +51,10 @@ from storage.index.weaviate.collection import (
 from storage.models import TenantName
 
 CACHE_SIZE = 50_000
+MAX_COUNTED_TERMS = 128
+"""Terms that one question has counted; a question of ordinary length has a tenth of them."""
+COUNT_CONCURRENCY = 8
+"""Counts that one question asks for at the same time."""
 DRIFT = 0.02
 """Share by which a tenant may grow or shrink before its counts are taken again; idf hardly moves."""
 
@@ -50,19 +62,25 @@ DRIFT = 0.02
 class TermCounts:
     """Chunks per term and tenant, each with the size of the tenant when it was counted."""
 
-    def __init__(self) -> None:
-        self._counts: dict[tuple[TenantName, str], tuple[int, int]] = {}
+    def __init__(self, size: int = CACHE_SIZE) -> None:
+        """Keep the ``size`` counts that were asked for last."""
+        self._size = size
+        self._counts: OrderedDict[tuple[TenantName, str], tuple[int, int]] = OrderedDict()
 
     def fresh(self, tenant: TenantName, terms: Collection[str], chunks: int) -> dict[str, int]:
         """The counts that still hold for a tenant that now has ``chunks`` chunks."""
-        kept = {term: self._counts.get((tenant, term)) for term in terms}
-        return {term: one[1] for term, one in kept.items() if one and abs(one[0] - chunks) <= DRIFT * chunks}
+        kept = {term: self._counts[tenant, term] for term in terms if (tenant, term) in self._counts}
+        for term in kept:
+            self._counts.move_to_end((tenant, term))
+        return {term: count for term, (size, count) in kept.items() if abs(size - chunks) <= DRIFT * chunks}
 
     def keep(self, tenant: TenantName, chunks: int, counted: Mapping[str, int]) -> None:
         """Remember what was counted when the tenant held ``chunks`` chunks."""
-        if len(self._counts) > CACHE_SIZE:
-            self._counts.clear()
-        self._counts.update({(tenant, term): (chunks, count) for term, count in counted.items()})
+        for term, count in counted.items():
+            self._counts[tenant, term] = (chunks, count)
+            self._counts.move_to_end((tenant, term))
+        while len(self._counts) > self._size:
+            self._counts.popitem(last=False)
 
 
 COUNT_BATCH_SIZE = 2000
@@ -138,12 +156,14 @@ class WeaviateIndex:
         self.is_ours_alone = False
         """Set for a server of our own, which no other home writes to."""
         self.outages = 0
-        """How often the server was away: down, late, or started again."""
+        """How often the server was away: a ping failed, or it started again. A late query is none."""
         self._client = client
         self._timeout = timeout
         self._collection: Shard = client.collections.use(COLLECTION)
         self._spaces = VectorSpaces(self._collection, first_space)
         self._counts = TermCounts()
+        self._doubt: asyncio.Task[None] | None = None
+        """The ping that a failed call asked for."""
         self._with_tenant = lru_cache(SHARD_CACHE_SIZE)(self._collection.with_tenant)
 
     @classmethod
@@ -291,11 +311,21 @@ class WeaviateIndex:
     async def document_frequencies(
         self, tenant: TenantName, terms: Collection[str]
     ) -> tuple[int, dict[str, int]]:
-        """(number of chunks in the tenant, chunks per term); counts may lag by a fiftieth."""
+        """(number of chunks in the tenant, chunks per term); counts may lag by a fiftieth.
+
+        Of very many terms only the first ``MAX_COUNTED_TERMS`` unknown ones are counted; the rest is left
+        out, and counted by the questions that follow.
+        """
         chunks = await self._count(tenant)
         known = self._counts.fresh(tenant, terms, chunks)
-        missing = [term for term in dict.fromkeys(terms) if term not in known]
-        found = await asyncio.gather(*(self._count(tenant, has_term(term)) for term in missing))
+        missing = [term for term in dict.fromkeys(terms) if term not in known][:MAX_COUNTED_TERMS]
+        slots = asyncio.Semaphore(COUNT_CONCURRENCY)
+
+        async def count(term: str) -> int:
+            async with slots:
+                return await self._count(tenant, has_term(term))
+
+        found = await gather_or_cancel(*map(count, missing))
         counted = dict(zip(missing, found, strict=True))
         self._counts.keep(tenant, chunks, counted)
         return chunks, known | counted
@@ -304,12 +334,14 @@ class WeaviateIndex:
         """Remove a publication by filter, 10,000 a time, and then by every id: a crash leaves ghosts
         that no filter finds."""
         shard = self._shard(tenant)
+
+        async def delete(ordinal: int) -> None:
+            await self._call(shard.data.delete_by_id(object_id(tenant, publication, ordinal)))
+
         while (await self._call(shard.data.delete_many(where=of_publication(publication)))).successful:
             pass
         for start in range(0, chunks, DELETE_CONCURRENCY):
-            ordinals = range(start, min(start + DELETE_CONCURRENCY, chunks))
-            ids = [object_id(tenant, publication, ordinal) for ordinal in ordinals]
-            await asyncio.gather(*(self._call(shard.data.delete_by_id(one)) for one in ids))
+            await gather_or_cancel(*map(delete, range(start, min(start + DELETE_CONCURRENCY, chunks))))
 
     async def publications(self, tenant: TenantName) -> dict[UUID, int]:
         """All publications the tenant holds; read through, because grouping stops at 100."""
@@ -343,13 +375,20 @@ class WeaviateIndex:
         """Nothing was damaged."""
 
     async def ping(self) -> None:
-        """Return when the server answers on both of its ports."""
-        await self._call(self._client.get_meta())
-        with suppress(UnknownTenant):
-            await self._count(_NOBODY)
+        """Return when the server answers on both of its ports; when it does not, that is an outage."""
+        try:
+            await self._once(self._client.get_meta())
+            with suppress(UnknownTenant):
+                await self._once(self._shard(_NOBODY).aggregate.over_all(total_count=True))
+        except IndexUnavailable:
+            self.note_outage()
+            raise
 
     async def aclose(self) -> None:
         """Close the connections."""
+        if self._doubt:
+            self._doubt.cancel()
+            await asyncio.wait([self._doubt])
         await self._client.close()
 
     def _shard(self, tenant: TenantName) -> Shard:
@@ -360,12 +399,21 @@ class WeaviateIndex:
         self.outages += 1
 
     async def _call(self, call: Awaitable[T]) -> T:
+        """One call; when it fails, a ping beside it finds out whether the server is away or only late."""
         try:
-            async with deadline(self._timeout):
-                return await call
+            return await self._once(call)
         except IndexUnavailable:
-            self.note_outage()
+            if self._doubt is None or self._doubt.done():
+                self._doubt = asyncio.create_task(self._ping_quietly(), name="ping after a failed call")
             raise
+
+    async def _ping_quietly(self) -> None:
+        with suppress(IndexUnavailable):
+            await self.ping()
+
+    async def _once(self, call: Awaitable[T]) -> T:
+        async with deadline(self._timeout):
+            return await call
 
 
 def _checked(tenant: TenantName) -> TenantName:

@@ -87,7 +87,7 @@ async def test_a_killed_weaviate_is_unavailable_and_comes_back_with_what_was_wri
         await all_calls_are_refused_in_time(index, tenant)
     finally:
         weaviate.start()
-    assert index.outages >= len(CALLS)
+    assert index.outages > 0
     await until_up(index)
     assert len(await index.find_by_words(tenant, ["backup"], Filters(), 5)) == 1
     await index.aclose()

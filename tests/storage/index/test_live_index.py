@@ -7,12 +7,13 @@ from collections.abc import Collection
 from uuid import UUID, uuid4
 
 import pytest
+from fakes.faulty_index import FaultyIndex
 from harness.waiting import ready
 from samples.indexes import SPACE, axis, chunk, new_tenant
 
 from storage.errors import IndexUnavailable
 from storage.index import live_index as live_module
-from storage.index.base import Index
+from storage.index.base import Hit, Index
 from storage.index.live_index import LiveIndex, SearchHits
 from storage.models import Channel, LivePublication, Platform, Rung, TenantName
 
@@ -173,8 +174,46 @@ class Restless(Publications):
 async def test_a_channel_that_never_rests_ends_in_an_error_not_in_a_loop(
     index: Index, channel: Channel
 ) -> None:
-    """Shows that asking again is bounded."""
+    """Shows that asking again is bounded, and waits longer each time."""
     for _ in range(live_module.MAX_ROUNDS):
         await index.write(channel.tenant, [chunk(uuid4(), 0, "backup")])
+    pauses: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+
     with pytest.raises(IndexUnavailable):
-        await LiveIndex(index, Restless(), SPACE).find(channel, ["backup"], None, limit=1)
+        await LiveIndex(index, Restless(), SPACE, sleep).find(channel, ["backup"], None, limit=1)
+    assert len(pauses) == live_module.MAX_ROUNDS - 1
+    assert pauses == sorted(pauses)
+    assert pauses[-1] == live_module.MAX_PAUSE_SECONDS
+
+
+class HalfFailing(FaultyIndex):
+    """A real index whose words are refused while its vectors are still looked for."""
+
+    is_cancelled = False
+
+    async def find_by_words(self, *_: object) -> list[Hit]:
+        """Refuse."""
+        await asyncio.sleep(0)
+        raise IndexUnavailable("the index does not answer")
+
+    async def find_by_vector(self, *_: object) -> list[Hit]:
+        """Go on for ever."""
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            self.is_cancelled = True
+            raise
+        return []
+
+
+async def test_the_search_by_vector_ends_when_the_search_by_words_has_failed(
+    index: Index, channel: Channel
+) -> None:
+    """Shows that a failure is raised as itself, and that nothing of its question goes on behind it."""
+    failing = HalfFailing(index)
+    with pytest.raises(IndexUnavailable, match="does not answer"):
+        await LiveIndex(failing, Publications(), SPACE).find(channel, ["backup"], ready(axis(0)), limit=1)
+    assert failing.is_cancelled

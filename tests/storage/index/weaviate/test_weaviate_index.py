@@ -1,0 +1,111 @@
+"""What the index asks of a Weaviate server, and what it makes of one that is late."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from samples.indexes import new_tenant
+
+from storage.errors import IndexUnavailable
+from storage.index.weaviate.index import COUNT_CONCURRENCY, MAX_COUNTED_TERMS, TermCounts, WeaviateIndex
+
+
+class Server:
+    """A client whose server counts one chunk for every term; it answers late, or not at all, on demand."""
+
+    def __init__(self) -> None:
+        self.is_late = False
+        self.is_away = False
+        self.counts = 0
+        """Of terms, so far."""
+        self.concurrency = 0
+        self.max_concurrency = 0
+
+    @property
+    def collections(self) -> Any:
+        """One collection, with the same shard for every tenant."""
+        shard = SimpleNamespace(aggregate=SimpleNamespace(over_all=self._count))
+        return SimpleNamespace(use=lambda _: SimpleNamespace(with_tenant=lambda _: shard))
+
+    async def get_meta(self) -> None:
+        """Answer a ping."""
+        if self.is_away:
+            await asyncio.Event().wait()
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+    async def _count(self, *, total_count: bool, filters: object = None) -> Any:
+        if self.is_away or (self.is_late and filters is not None):
+            await asyncio.Event().wait()
+        if filters is not None:
+            self.counts += 1
+            self.concurrency += 1
+            self.max_concurrency = max(self.max_concurrency, self.concurrency)
+            await asyncio.sleep(0)
+            self.concurrency -= 1
+        return SimpleNamespace(total_count=int(total_count))
+
+
+def index_on(server: Server) -> WeaviateIndex:
+    """The index of this server, with a short deadline."""
+    client: Any = server
+    return WeaviateIndex(client, "it", 0.05, None)
+
+
+async def test_a_late_query_is_no_outage_and_a_failed_ping_is_one() -> None:
+    """Shows that a server which is too slow for one call, and answers the ping, was not away."""
+    server = Server()
+    index, tenant = index_on(server), new_tenant()
+    server.is_late = True
+    for _ in range(3):
+        with pytest.raises(IndexUnavailable):
+            await index.document_frequencies(tenant, ["marzipan"])
+    await index.ping()
+    await asyncio.sleep(0)
+    assert index.outages == 0
+    server.is_away = True
+    with pytest.raises(IndexUnavailable):
+        await index.ping()
+    assert index.outages == 1
+    await index.aclose()
+
+
+async def test_a_failed_call_has_the_server_pinged_at_once() -> None:
+    """Shows that an outage which ends before the next regular ping is noticed all the same."""
+    server = Server()
+    index = index_on(server)
+    server.is_away = True
+    with pytest.raises(IndexUnavailable):
+        await index.document_frequencies(new_tenant(), ["marzipan"])
+    async with asyncio.timeout(30):
+        while not index.outages:
+            await asyncio.sleep(0.01)
+    await index.aclose()
+
+
+async def test_a_question_of_a_thousand_words_has_few_terms_counted_and_few_at_once() -> None:
+    """Shows that neither the number of counts nor their concurrency follows the length of a question."""
+    server = Server()
+    index, tenant = index_on(server), new_tenant()
+    terms = [f"term{number}" for number in range(1000)]
+    chunks, counted = await index.document_frequencies(tenant, terms)
+    assert chunks == 1
+    assert list(counted) == terms[:MAX_COUNTED_TERMS]
+    assert server.counts == MAX_COUNTED_TERMS
+    assert server.max_concurrency == COUNT_CONCURRENCY
+    _, counted = await index.document_frequencies(tenant, terms)
+    assert len(counted) == 2 * MAX_COUNTED_TERMS
+    await index.aclose()
+
+
+def test_the_counts_asked_for_last_stay_when_there_are_too_many() -> None:
+    """Shows that a full cache forgets what was not asked for longest, and nothing else."""
+    counts, tenant = TermCounts(size=3), new_tenant()
+    counts.keep(tenant, 100, {"one": 1, "two": 2, "three": 3})
+    assert counts.fresh(tenant, ["one"], 100) == {"one": 1}
+    counts.keep(tenant, 100, {"four": 4})
+    assert counts.fresh(tenant, ["one", "two", "three", "four"], 100) == {"one": 1, "three": 3, "four": 4}
