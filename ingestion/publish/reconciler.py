@@ -4,10 +4,8 @@ SQL is the truth: what it calls live and the index lacks is published anew, what
 beyond it is removed; what the disk lost is copied or read again, what it holds beyond SQL is swept.
 A tenant whose file was damaged answers again once all that is live there was published anew.
 
-Counts publications again after the index was away, and publishes anew what lost a part.
-
-A server that is killed can lose vectors it had acknowledged. What it wrote last is counted at once;
-``reconciling.py`` counts the chunks of all.
+A server that is killed can lose vectors it had acknowledged: after an outage the verifier counts chunks and
+vectors of the publications that went live last, the reconciler the chunks of all.
 """
 
 from __future__ import annotations
@@ -35,31 +33,42 @@ RECENT = 200
 """Publications counted again, those that went live last."""
 MAX_INTERVAL_SECONDS = 3600.0
 """They are counted this often in any case: another machine's server may be away unseen."""
+REST_SECONDS = 30.0
+"""Shortest time between two runs of counting."""
+HOUR = timedelta(hours=1)
+GHOSTS = 200
+"""Ordinals removed beyond the number counted: a crash leaves some that no filter finds."""
 
 _log = logging.getLogger(__name__)
 
 
 class Verifier:
-    """Compares what answers with what the index holds; every look but a due one costs a ping."""
+    """Compares what answers with what the index holds; every tick but a due one costs a ping."""
 
     def __init__(self, work: PublicationQueue, index: Index) -> None:
         self._work = work
         self._index = index
         self._outages = 0
-        self._due_at = steady_seconds()
+        self._due_at = self._rests_until = steady_seconds()
 
     async def tick(self) -> None:
-        """Verify at the first look, after each outage, and when the last time is long ago.
+        """Verify at the first tick, after each outage, and when the last time is long ago.
+
+        Between two runs it rests for as long as the last one took, and for ``REST_SECONDS`` at least: an
+        index that is slow does not get the more work for it.
 
         Raises:
-            InfrastructureError: the index is away, or the database does not work; the next look goes on.
+            InfrastructureError: the index is away, or the database does not work; a later tick begins again.
         """
         await self._index.ping()
-        outages = self._index.outages
-        if outages == self._outages and steady_seconds() < self._due_at:
+        outages, now = self._index.outages, steady_seconds()
+        if now < self._rests_until or (outages == self._outages and now < self._due_at):
             return
-        for publication in await self._work.newest_live(RECENT):
-            await self.verify(publication)
+        try:
+            for publication in await self._work.newest_live(RECENT):
+                await self.verify(publication)
+        finally:
+            self._rests_until = steady_seconds() + max(REST_SECONDS, steady_seconds() - now)
         self._outages, self._due_at = outages, steady_seconds() + MAX_INTERVAL_SECONDS
 
     async def verify(self, one: ExpectedPublication) -> bool:
@@ -77,11 +86,6 @@ class Verifier:
                 _log.warning("publication=%s outcome=incomplete: it is published again", one.id)
                 return True
         return False
-
-
-HOUR = timedelta(hours=1)
-GHOSTS = 200
-"""Ordinals removed beyond the number counted: a crash leaves some that no filter finds."""
 
 
 @dataclass(slots=True)
@@ -163,11 +167,12 @@ class Reconciler:
     @asynccontextmanager
     async def _lease_kept(self) -> AsyncIterator[None]:
         """Nobody else begins while we are at it; should we die, somebody does once the lease is over."""
-        heart = asyncio.create_task(self._keep_lease())
+        heartbeat = asyncio.create_task(self._keep_lease())
         try:
             yield
         finally:
-            heart.cancel()
+            heartbeat.cancel()
+            await asyncio.wait([heartbeat])  # or a last renewal may come after the lease was given back
 
     async def _keep_lease(self) -> None:
         while True:

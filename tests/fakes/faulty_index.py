@@ -17,6 +17,8 @@ class FaultyIndex:
     def __init__(self, real: Index) -> None:
         self._real = real
         self.is_down = False
+        self.is_late = False
+        """What is sealed ends in a timeout; a ping is answered."""
         self.fails_while_writing = 0
         """Writes that still end without anybody knowing what was kept."""
         self.loses = 0
@@ -39,7 +41,9 @@ class FaultyIndex:
     async def seal(
         self, tenant: TenantName, publication: UUID, *, chunks: int, vectors: int, space: str | None = None
     ) -> None:
-        """Seal, or find that something is missing."""
+        """Seal, or find that something is missing, or answer too late."""
+        if self.is_late:
+            raise IndexUnavailable("the index did not answer in time")
         if self.loses:
             self.loses -= 1
             raise IncompletePublication("3 of 4 chunks")

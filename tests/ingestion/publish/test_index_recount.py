@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
@@ -15,7 +16,8 @@ from fakes.faulty_index import FaultyIndex
 from harness.ingestion_home import Home, open_home
 from samples.paper import pdf
 
-from ingestion.publish.reconciler import Verifier
+from ingestion.publish.reconciler import REST_SECONDS, Verifier
+from storage.clock import time_passed
 from storage.embeddings.onnx_embedder import BundledEmbedder
 from storage.errors import IndexUnavailable
 from storage.index.base import Filters, IndexedChunk, object_id
@@ -179,10 +181,30 @@ async def test_recent_publications_are_counted_at_the_first_look_and_after_each_
     await serving.stop()
     home.index.sealed.clear()
     verifying = verifier(home)
-    for outages, counted in ((0, 1), (0, 1), (1, 2), (1, 2)):
+    for passed, (outages, counted) in enumerate(((0, 1), (0, 1), (1, 2), (1, 2)), start=1):
         home.index.outages = outages
-        await verifying.tick()
+        with time_passed(timedelta(seconds=REST_SECONDS * passed)):
+            await verifying.tick()
         assert home.index.sealed == [live.id] * counted
+
+
+async def test_counting_rests_between_two_runs_even_when_the_first_one_failed(home: Home) -> None:
+    """Shows that an index which is late while it is counted is not counted again at the next tick."""
+    serving = await home.serve(stop_at="quick")
+    home.drop("hr/leave.pdf", LEAVE)
+    live = await home.until_found("hr", "marzipan", "leave.pdf")
+    await serving.stop()
+    home.index.sealed.clear()
+    home.index.is_late = True
+    verifying = verifier(home)
+    with pytest.raises(IndexUnavailable):
+        await verifying.tick()
+    home.index.is_late = False
+    await verifying.tick()
+    assert home.index.sealed == []
+    with time_passed(timedelta(seconds=REST_SECONDS)):
+        await verifying.tick()
+    assert home.index.sealed == [live.id]
 
 
 async def test_a_loss_is_published_anew_once_however_often_it_is_seen(home: Home) -> None:
