@@ -2,16 +2,12 @@
 
 Our terms are its words, our vectors its vectors. An acknowledged write may lose its vectors when the
 server is killed, so a publication is sealed and counted before anybody sees it.
-
-A count of a term is remembered while its tenant hardly grows: Weaviate has to count chunks one by one. The
-vectors of a publication are counted by searching: the object count does not notice one that was lost.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
-from collections.abc import Awaitable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -21,7 +17,6 @@ from weaviate import WeaviateAsyncClient
 from weaviate.classes.data import DataObject
 from weaviate.classes.query import MetadataQuery
 from weaviate.classes.tenants import Tenant
-from weaviate.collections import CollectionAsync
 from weaviate.collections.classes.filters import FilterReturn
 
 from storage.errors import IndexUnavailable, UnknownTenant
@@ -48,88 +43,13 @@ from storage.index.weaviate.collection import (
     of_publication,
     translated,
 )
+from storage.index.weaviate.counts import Shard, TermCounts, count_vectors, windows_of
 from storage.models import TenantName
 
-CACHE_SIZE = 50_000
 MAX_COUNTED_TERMS = 128
 """Terms that one question has counted; a question of ordinary length has a tenth of them."""
 COUNT_CONCURRENCY = 8
 """Counts that one question asks for at the same time."""
-DRIFT = 0.02
-"""Share by which a tenant may grow or shrink before its counts are taken again; idf hardly moves."""
-
-
-class TermCounts:
-    """Chunks per term and tenant, each with the size of the tenant when it was counted."""
-
-    def __init__(self, size: int = CACHE_SIZE) -> None:
-        """Keep the ``size`` counts that were asked for last."""
-        self._size = size
-        self._counts: OrderedDict[tuple[TenantName, str], tuple[int, int]] = OrderedDict()
-
-    def fresh(self, tenant: TenantName, terms: Collection[str], chunks: int) -> dict[str, int]:
-        """The counts that still hold for a tenant that now has ``chunks`` chunks."""
-        kept = {term: self._counts[tenant, term] for term in terms if (tenant, term) in self._counts}
-        for term in kept:
-            self._counts.move_to_end((tenant, term))
-        return {term: count for term, (size, count) in kept.items() if abs(size - chunks) <= DRIFT * chunks}
-
-    def keep(self, tenant: TenantName, chunks: int, counted: Mapping[str, int]) -> None:
-        """Remember what was counted when the tenant held ``chunks`` chunks."""
-        for term, count in counted.items():
-            self._counts[tenant, term] = (chunks, count)
-            self._counts.move_to_end((tenant, term))
-        while len(self._counts) > self._size:
-            self._counts.popitem(last=False)
-
-
-COUNT_BATCH_SIZE = 2000
-"""Chunks counted by one query: a server returns 10,000 hits at most."""
-PROBE_BATCH_SIZE = 100
-SPARE = 5
-"""Hits asked for beyond the number expected, so that too many show as well."""
-
-Shard = CollectionAsync[Any, Any]
-
-
-def windows_of(chunks: int) -> list[range]:
-    """The ordinals of a publication in pieces that can be counted; one piece at least."""
-    return [range(start, start + COUNT_BATCH_SIZE) for start in range(0, max(chunks, 1), COUNT_BATCH_SIZE)]
-
-
-async def count_vectors(shard: Shard, publication: UUID, window: range, name: str) -> int:
-    """How many of these chunks are found by their named vector."""
-    probe = await _any_vector(shard, publication, window, name)
-    if probe is None:
-        return 0
-    found = await shard.query.near_vector(
-        probe,
-        target_vector=name,
-        filters=of_publication(publication, window),
-        limit=len(window) + SPARE,
-        return_properties=[],
-    )
-    return len(found.objects)
-
-
-async def _any_vector(shard: Shard, publication: UUID, window: range, name: str) -> list[float] | None:
-    """A vector to search with: any of them finds all of them."""
-    for start in range(0, len(window), PROBE_BATCH_SIZE):
-        page = await shard.query.fetch_objects(
-            filters=of_publication(publication, window),
-            limit=PROBE_BATCH_SIZE,
-            offset=start,
-            include_vector=[name],
-            return_properties=[],
-        )
-        for found in page.objects:
-            if name in found.vector:
-                return [float(value) for value in found.vector[name]]  # type: ignore[arg-type] # one vector, not many
-        if len(page.objects) < PROBE_BATCH_SIZE:
-            break
-    return None
-
-
 WRITE_BATCH_SIZE = 500
 READ_BATCH_SIZE = 1000
 DELETE_CONCURRENCY = 16

@@ -10,7 +10,8 @@ import pytest
 from samples.indexes import new_tenant
 
 from storage.errors import IndexUnavailable
-from storage.index.weaviate.index import COUNT_CONCURRENCY, MAX_COUNTED_TERMS, TermCounts, WeaviateIndex
+from storage.index.weaviate.counts import TermCounts
+from storage.index.weaviate.index import COUNT_CONCURRENCY, MAX_COUNTED_TERMS, WeaviateIndex
 
 
 class Server:
