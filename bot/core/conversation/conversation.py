@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -201,7 +201,7 @@ class Conversation:
     async def _process(self, item: InboxItem) -> None:
         """One try at one question: whatever happens, it is done, put off or let go of."""
         try:
-            with self._lease_kept(item):
+            async with self._lease_kept(item):
                 await self._reply(item)
         except LeaseLost:
             _log.warning("question=%d was taken over by another worker", item.id)
@@ -289,14 +289,15 @@ class Conversation:
         with contextlib.suppress(LeaseLost, DatabaseUnavailable):
             await self._inbox.release(item)
 
-    @contextlib.contextmanager
-    def _lease_kept(self, item: InboxItem) -> Iterator[None]:
-        """Keep renewing the lease meanwhile."""
+    @contextlib.asynccontextmanager
+    async def _lease_kept(self, item: InboxItem) -> AsyncIterator[None]:
+        """Keep renewing the lease meanwhile; afterwards no renewal is on its way any more."""
         renewing = asyncio.create_task(self._renew(item, asyncio.current_task()))
         try:
             yield
         finally:
             renewing.cancel()
+            await asyncio.wait([renewing])
 
     async def _renew(self, item: InboxItem, work: asyncio.Task[Any] | None) -> None:
         """Renew the lease three times in its life; once it is lost, end the work."""
@@ -307,8 +308,8 @@ class Conversation:
             except LeaseLost:
                 work.cancel()
                 return
-            except DatabaseUnavailable as error:
-                _log.warning("question=%d lease not renewed: %s", item.id, error)
+            except Exception as error:  # the next renewal may do better, and the lease is not lost yet
+                _log.warning("question=%d lease not renewed: %s", item.id, raised_at(error))
 
     @contextlib.asynccontextmanager
     async def _delivery_deadline(self) -> AsyncIterator[None]:

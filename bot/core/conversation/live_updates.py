@@ -1,4 +1,4 @@
-"""Shows a growing text where a placeholder stands: a decoration, which gives way to everything else."""
+"""Shows an answer while it is written, in place of the placeholder; a failure here never fails the answer."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
-from bot.core.errors import DeliveryError, DeliveryUnclear
+from bot.core.errors import DeliveryUnclear
 from bot.core.ports import AnswerListener
-from storage.errors import InfrastructureError, LeaseLost
+from storage.errors import raised_at
 
 UPDATE_SECONDS = 1.2
 """Seconds between two texts: Slack takes 50 updates a minute."""
@@ -60,8 +60,8 @@ class _LiveText:
                 await self._send(self._text)
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._is_over.wait(), self._pace)
-        except (DeliveryError, InfrastructureError, LeaseLost) as error:
-            log.info("the answer is not shown while it is written: %s", type(error).__name__)
+        except Exception as error:  # whatever it is, it must not cost an answer that is complete
+            log.info("the answer is not shown while it is written: %s", raised_at(error))
             if isinstance(error, DeliveryUnclear):
                 await asyncio.sleep(UNCONFIRMED_SECONDS)
 

@@ -526,6 +526,47 @@ async def test_a_long_answer_keeps_its_lease(world: World) -> None:
     assert world.chat.replies() == ["Question e1? Yes [1]."]
 
 
+async def test_a_lease_is_renewed_again_after_an_unforeseen_error(world: World) -> None:
+    """Shows that a renewal that fails in an unforeseen way does not end the renewals after it."""
+    world.answers.gate.clear()
+    world.inbox.plan("renew", "before", ValueError("unforeseen"))
+    async with world.running(lease_seconds=0.6) as worker:
+        await worker.receive(message())
+        await asyncio.sleep(1.5)
+        world.answers.gate.set()
+        await world.until("done")
+    assert len(world.answers.asked) == 1
+    assert world.chat.replies() == ["Question e1? Yes [1]."]
+
+
+async def test_a_question_is_let_go_of_after_its_last_renewal(world: World) -> None:
+    """Shows that no renewal is still on its way to the database when its question is released."""
+    steps: list[str] = []
+    renewing = asyncio.Event()
+
+    class SlowRenewal(Fallible):
+        async def renew(self, *_: Any) -> None:
+            renewing.set()
+            try:
+                await asyncio.sleep(60)
+            finally:
+                for _ in range(20):  # a transaction ends in its own time
+                    await asyncio.sleep(0)
+                steps.append("renewed")
+
+        async def release(self, *arguments: Any) -> None:
+            steps.append("released")
+            await Fallible.__getattr__(self, "release")(*arguments)
+
+    world.inbox = SlowRenewal(Inbox(world.database))
+    world.answers.gate.clear()
+    async with world.running(lease_seconds=0.3) as worker:
+        await worker.receive(message())
+        await asyncio.wait_for(renewing.wait(), 10)
+        await worker.drain(0)
+    assert steps == ["renewed", "released"]
+
+
 async def test_questions_of_a_closed_door_wait_for_it(world: World) -> None:
     """A question from a platform that is switched off today is answered once its door is open again."""
     teams = Chat()

@@ -72,10 +72,16 @@ async def test_an_end_by_cancellation_waits_for_it_too() -> None:
 
 
 @pytest.mark.parametrize(
-    "error", [DeliveryError("slow down", retry_after=30), LeaseLost("gone"), DatabaseUnavailable("gone")]
+    "error",
+    [
+        DeliveryError("slow down", retry_after=30),
+        LeaseLost("gone"),
+        DatabaseUnavailable("gone"),
+        ValueError("nobody foresaw it"),
+    ],
 )
 async def test_the_first_failure_ends_it_and_harms_nobody(error: Exception) -> None:
-    """A platform that asks for a pause gets it, and so does a question that is no longer ours."""
+    """Shows that no error of an update, foreseen or not, reaches the answer, and that none follows it."""
     place = Place(error)
     async with live_updates(place.write, 0.01) as listener:
         for text in "abc":
