@@ -21,7 +21,7 @@ from bot.core.citations.signed_links import KeyRing, Links
 from bot.core.generation.abstention import EvidenceGate
 from bot.core.generation.answer_writer import AnswerWriter
 from bot.core.generation.extractive import ExtractiveAnswerer
-from bot.core.ports import ChannelSearchPort, QuestionEmbedder, Retriever, SentenceVectorReader
+from bot.core.ports import Retriever
 from bot.core.retrieval.hybrid_retriever import HybridRetriever
 from bot.core.retrieval.query_expansion import MultiQuery, MultiQueryMode, QueryExpansionRetriever
 from bot.core.retrieval.ranking import Ranking
@@ -67,9 +67,9 @@ def embedding_key(settings: Settings) -> str | None:
 async def open_retriever(
     settings: BotSettings,
     stores: Stores,
-    search: ChannelSearchPort,
-    embedder: QuestionEmbedder,
-    kept: SentenceVectorReader,
+    search: LiveIndex,
+    embedder: QueryEmbedder,
+    kept: SentenceVectorStore,
 ) -> AsyncIterator[Retriever]:
     """The search of one home; models and connections are closed at the end.
 
@@ -123,7 +123,7 @@ def _open_multi_query(settings: BotSettings, stack: AsyncExitStack) -> MultiQuer
 
 
 async def _open_reranker(
-    settings: BotSettings, kept: SentenceVectorReader, stack: AsyncExitStack
+    settings: BotSettings, kept: SentenceVectorStore, stack: AsyncExitStack
 ) -> Reranker | None:
     if settings.reranker == "none":
         return None

@@ -16,16 +16,9 @@ from bot.core.generation.answer_writer import AnswerWriter
 from bot.core.generation.figures import FigureSelector
 from bot.core.model_calls import collected_calls
 from bot.core.models import Answer, AnswerState, Language, Milliseconds, Question, Retrieval
-from bot.core.ports import (
-    AnswerListener,
-    ChannelDocuments,
-    ChunkReaderPort,
-    FigureReader,
-    QueryRewriter,
-    Retriever,
-)
+from bot.core.ports import AnswerListener, Retriever
 from bot.core.retrieval.evidence import Expansion, gather_evidence
-from bot.core.rewriting.query_rewriting import FollowUps
+from bot.core.rewriting.query_rewriting import FollowUps, ModelRewriter
 from bot.core.trace import SearchTrace, Trace
 from bot.core.trace_writer import TraceWriter
 from bot.core.understanding.figure_requests import wants_figure
@@ -33,7 +26,9 @@ from bot.core.understanding.language import ReplyLanguages
 from bot.core.understanding.metadata_filters import MetadataFilters
 from bot.core.understanding.smalltalk import reply_to
 from bot.core.wording import reply_words
+from storage.documents.catalog import Catalog
 from storage.errors import InfrastructureError
+from storage.queues.reading_repair import RepairingReadings
 
 log = logging.getLogger(__name__)
 
@@ -46,11 +41,11 @@ class Answering:
         *,
         retriever: Retriever,
         writing: AnswerWriter,
-        rewriter: QueryRewriter | None = None,
+        rewriter: ModelRewriter | None = None,
         gate: EvidenceGate,
-        chunks: ChunkReaderPort,
-        figures: FigureReader,
-        documents: ChannelDocuments,
+        chunks: RepairingReadings,
+        figures: RepairingReadings,
+        documents: Catalog,
         citations: CitationService,
         passages_read: int = 8,
         evidence_tokens: int = 6000,

@@ -6,10 +6,9 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator
-from datetime import datetime
-from typing import Any, Protocol
 
 from bot.core.trace import QuestionRecord
+from storage.chat.traces import QuestionRecords
 from storage.errors import StorageError
 
 MAX_QUEUED = 200
@@ -20,23 +19,10 @@ DRAIN_SECONDS = 5.0
 log = logging.getLogger(__name__)
 
 
-class TraceStore(Protocol):
-    """Keeps records for a while."""
-
-    async def keep(
-        self, key: str, channel_id: int, asked_at: datetime, state: str, record: dict[str, Any]
-    ) -> None:
-        """Keep a record; a question that is answered again has its last one only.
-
-        Raises:
-            storage.errors.DatabaseUnavailable: nothing can be kept just now.
-        """
-
-
 class TraceWriter:
     """Takes records and has them kept one after the other."""
 
-    def __init__(self, store: TraceStore) -> None:
+    def __init__(self, store: QuestionRecords) -> None:
         self._store = store
         self._waiting: asyncio.Queue[QuestionRecord] = asyncio.Queue(MAX_QUEUED)
 
@@ -70,7 +56,7 @@ class TraceWriter:
 
 
 @contextlib.asynccontextmanager
-async def writing_traces(store: TraceStore) -> AsyncIterator[TraceWriter]:
+async def writing_traces(store: QuestionRecords) -> AsyncIterator[TraceWriter]:
     """A recorder that works until the context ends, and then a little longer for what still waits."""
     trace_writer = TraceWriter(store)
     running = asyncio.create_task(trace_writer.run(), name="recording")

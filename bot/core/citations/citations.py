@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bot.core.citations.signed_links import Links
 from bot.core.models import AnswerFigure, Citation, LocatedQuote, NearestPage, Passage
-from bot.core.ports import CitationStorePort, LinkIssuer
 from bot.core.retrieval import document_names
 from bot.core.verification.quotes import cells
 from bot.core.wording import ReplyWords
+from storage.chat.citations import Citations
 from storage.models import Channel, CitationRecord, LivePublication, Shown
 from storage.models import Figure as KnownFigure
 
@@ -16,7 +17,7 @@ from storage.models import Figure as KnownFigure
 class CitationService:
     """Stores what is shown and signs the links to it."""
 
-    def __init__(self, store: CitationStorePort, links: LinkIssuer) -> None:
+    def __init__(self, store: Citations, links: Links) -> None:
         self._store = store
         self._links = links
 

@@ -37,15 +37,12 @@ from bot.core.models import (
     Question,
     UnreadFile,
 )
-from bot.core.ports import (
-    ChannelDirectoryPort,
-    Messenger,
-    QuestionAnswering,
-    QuestionInboxPort,
-    ThreadMemoryPort,
-)
+from bot.core.ports import Messenger, QuestionAnswering
 from bot.core.understanding.language import language_of
 from bot.core.wording import reply_words
+from storage.chat.channels import Channels
+from storage.chat.inbox import Inbox
+from storage.chat.thread_memory import ThreadMemory
 from storage.errors import DatabaseUnavailable, InfrastructureError, LeaseLost, raised_at
 from storage.models import Box, InboxItem, Platform
 
@@ -95,10 +92,10 @@ class Conversation:
 
     def __init__(
         self,
-        inbox: QuestionInboxPort,
-        channels: ChannelDirectoryPort,
+        inbox: Inbox,
+        channels: Channels,
         answering: QuestionAnswering,
-        memory: ThreadMemoryPort,
+        memory: ThreadMemory,
         messengers: Mapping[Platform, Messenger],
         *,
         concurrency: int = 4,

@@ -13,7 +13,8 @@ from dataclasses import replace
 
 from bot.core.models import Answer, AnswerState, Question
 from bot.core.plaintext import mend, shorten
-from bot.core.ports import Expiring, ThreadMemoryPort
+from bot.core.ports import Expiring
+from storage.chat.thread_memory import ThreadMemory
 from storage.chat_models import NewTurn
 from storage.errors import DatabaseUnavailable
 
@@ -54,7 +55,7 @@ QUESTION, ANSWER = 500, 800
 class Threads:
     """Threads of doors where somebody waits for the answer; chats keep a turn together with its answer."""
 
-    def __init__(self, memory: ThreadMemoryPort) -> None:
+    def __init__(self, memory: ThreadMemory) -> None:
         self._memory = memory
 
     async def recall(self, question: Question, thread: str | None) -> Question:

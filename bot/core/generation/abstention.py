@@ -22,9 +22,9 @@ from bot.core.models import (
     Question,
     UnreadFile,
 )
-from bot.core.ports import ChannelDocuments
 from bot.core.understanding.question_terms import QuestionTerms
 from bot.core.wording import ReplyWords, reply_words
+from storage.documents.catalog import Catalog
 from storage.models import Channel, DocumentStatus, Platform
 
 COVERAGE = 0.3
@@ -64,7 +64,7 @@ class EvidenceGate:
 class Abstention:
     """Writes the answer for a question that the channel's documents do not answer."""
 
-    def __init__(self, documents: ChannelDocuments, citations: CitationService) -> None:
+    def __init__(self, documents: Catalog, citations: CitationService) -> None:
         self._documents = documents
         self._citations = citations
 

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.core.errors import ModelError, ModelReplyUnusable
+from bot.core.generation.extractive import ExtractiveAnswerer
 from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, LocatedQuote
-from bot.core.ports import AnswerListener, Generator, QuoteAnswerer
+from bot.core.ports import AnswerListener, Generator
 from bot.core.verification.claims import VerifiedClaim, VerifiedDraft, number_quotes, verify
 from bot.core.wording import ReplyWords, reply_words
 
@@ -45,7 +46,7 @@ class Attempt:
 class AnswerWriter:
     """Tries one author after the other; quotes never fail."""
 
-    def __init__(self, quoting: QuoteAnswerer, models: Sequence[Generator] = ()) -> None:
+    def __init__(self, quoting: ExtractiveAnswerer, models: Sequence[Generator] = ()) -> None:
         """``models``: asked in this order, the next only when nothing could be made of the one before."""
         self._quoting = quoting
         self._models = models

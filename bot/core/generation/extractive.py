@@ -21,12 +21,13 @@ from uuid import UUID
 import numpy as np
 
 from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, Quote
-from bot.core.ports import QuestionEmbedder, SentenceVectorReader
 from bot.core.retrieval.diversification import spans_documents
 from bot.core.retrieval.sentence_vectors import SentenceVectors
 from bot.core.understanding.answer_types import required_answers
 from bot.core.understanding.question_terms import QuestionTerms
 from bot.core.verification.quotes import page_at, reduce_text
+from storage.embeddings.base import QueryEmbedder
+from storage.queues.reading_repair import SentenceVectorStore
 from storage.text.analyzer import analyze
 from storage.text.sentences import Quotable, quotables
 
@@ -137,7 +138,7 @@ class ExtractiveAnswerer:
     """Quotes the best units of the evidence."""
 
     def __init__(
-        self, embedder: QuestionEmbedder, kept: SentenceVectorReader | None = None, *, most_made: int = 12
+        self, embedder: QueryEmbedder, kept: SentenceVectorStore | None = None, *, most_made: int = 12
     ) -> None:
         """Nothing is embedded yet.
 

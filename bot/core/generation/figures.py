@@ -23,7 +23,6 @@ from bot.core.models import (
     Quote,
     Retrieval,
 )
-from bot.core.ports import ChunkReaderPort, FigureReader
 from bot.core.retrieval.document_names import document_labels, name_shares
 from bot.core.understanding.figure_requests import FigureQuestion, figure_question, speaks_of
 from bot.core.understanding.question_terms import QuestionTerms
@@ -31,6 +30,7 @@ from bot.core.verification.claims import verify
 from bot.core.wording import ReplyWords, reply_words
 from storage.models import Channel
 from storage.models import Figure as KnownFigure
+from storage.queues.reading_repair import RepairingReadings
 from storage.text.analyzer import analyze
 
 MAX_FIGURES_SHOWN = 3
@@ -64,7 +64,9 @@ class _FigureMatch:
 class FigureSelector:
     """Finds the figures that belong to an answer."""
 
-    def __init__(self, figures: FigureReader, chunks: ChunkReaderPort, citations: CitationService) -> None:
+    def __init__(
+        self, figures: RepairingReadings, chunks: RepairingReadings, citations: CitationService
+    ) -> None:
         self._figures = figures
         self._chunks = chunks
         self._citations = citations

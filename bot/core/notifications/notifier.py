@@ -22,7 +22,9 @@ from typing import Any
 from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
 from bot.core.models import Announcement
 from bot.core.notifications.receipts import ReceiptBuilder
-from bot.core.ports import Announcer, ChannelDirectoryPort, NoticesPort
+from bot.core.ports import Announcer
+from storage.chat.channels import Channels
+from storage.chat.notifications import Notices
 from storage.chat_models import NoticeBatch, NoticeGroup
 from storage.clock import utc_now
 from storage.errors import raised_at
@@ -91,8 +93,8 @@ class Notifier:
 
     def __init__(
         self,
-        notices: NoticesPort,
-        channels: ChannelDirectoryPort,
+        notices: Notices,
+        channels: Channels,
         receipt_builder: ReceiptBuilder,
         *,
         routes: Routes,

@@ -21,8 +21,9 @@ from bot.core.models import Announcement, AnnouncementEntry, CitedPage, Language
 from bot.core.notifications import notification_wording
 from bot.core.notifications.suggested_questions import SuggestedQuestions
 from bot.core.plaintext import shorten
-from bot.core.ports import ChannelDirectoryPort, NoticesPort
 from bot.core.wording import reply_words
+from storage.chat.channels import Channels
+from storage.chat.notifications import Notices
 from storage.chat_models import Notice
 from storage.errors import InfrastructureError
 from storage.models import Channel
@@ -161,8 +162,8 @@ class ReceiptBuilder:
 
     def __init__(
         self,
-        notices: NoticesPort,
-        channels: ChannelDirectoryPort,
+        notices: Notices,
+        channels: Channels,
         suggested_questions: SuggestedQuestions,
         citations: CitationService,
         *,

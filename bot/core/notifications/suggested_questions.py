@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 
 from bot.core.models import AnswerState, Language, Question
 from bot.core.notifications import notification_wording
-from bot.core.ports import QuestionAnswering, ReceiptChunks
+from bot.core.ports import QuestionAnswering
 from bot.core.understanding.language import language_of
 from bot.core.wording import reply_words
 from storage.chat_models import Notice
 from storage.clock import utc_now
 from storage.models import Channel, Chunk
+from storage.queues.reading_repair import RepairingReadings
 
 MAX_QUESTION_CHARS = 140
 """Characters of a question."""
@@ -111,7 +112,7 @@ MAX_CHUNKS_READ = 12
 class SuggestedQuestions:
     """Asks candidates in the document's own channel, as a person would."""
 
-    def __init__(self, answering: QuestionAnswering, chunks: ReceiptChunks) -> None:
+    def __init__(self, answering: QuestionAnswering, chunks: RepairingReadings) -> None:
         self._answering = answering
         self._chunks = chunks
 

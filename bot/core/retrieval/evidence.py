@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bot.core.models import Evidence, Passage
-from bot.core.ports import ChunkReaderPort
 from storage.models import Chunk
+from storage.queues.reading_repair import RepairingReadings
 from storage.text.analyzer import HeldTerms, index_terms
 from storage.text.token_counts import count_tokens
 
@@ -29,7 +29,7 @@ MAX_TABLE_CHUNKS = 4
 class Expansion:
     """What stands around the passages of one question, as long as a budget lasts."""
 
-    def __init__(self, evidence: Sequence[Evidence], chunks: ChunkReaderPort, tokens: int) -> None:
+    def __init__(self, evidence: Sequence[Evidence], chunks: RepairingReadings, tokens: int) -> None:
         """``tokens`` (cl100k_base): what may be added to ``evidence``."""
         self._expanded = list(evidence)
         self._places = {_place(item.passage, item.passage.ordinal) for item in evidence}
@@ -96,7 +96,7 @@ def _share_a_table(text: str, other: str, step: int) -> bool:
 
 
 async def gather_evidence(
-    passages: Sequence[Passage], chunks: ChunkReaderPort, *, most: int, tokens: int
+    passages: Sequence[Passage], chunks: RepairingReadings, *, most: int, tokens: int
 ) -> list[Evidence]:
     """The first ``most`` passages that fit into ``tokens`` (cl100k_base), numbered from 1.
 

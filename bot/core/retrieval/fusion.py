@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from bot.core.models import Passage
-from bot.core.ports import SearchHitsPort
 from storage.index.base import Hit
+from storage.index.live_index import SearchHits
 from storage.text.analyzer import HeldTerms
 
 _Key = tuple[str, int]
 
 
-def fuse(found: SearchHitsPort, words_weight: float) -> list[Passage]:
+def fuse(found: SearchHits, words_weight: float) -> list[Passage]:
     """Every hit once, scored 0-1 by its min-max normalised legs, best first.
 
     When one leg found nothing at all (only words are live yet, or no word occurs) the other counts
@@ -68,7 +68,7 @@ def _normalised(hits: Mapping[_Key, Hit]) -> dict[_Key, float]:
 
 
 def _passage(
-    hit: Hit, found: SearchHitsPort, *, score: float, bm25: float | None, vector: float | None
+    hit: Hit, found: SearchHits, *, score: float, bm25: float | None, vector: float | None
 ) -> Passage:
     return Passage(
         publication=found.publications[hit.publication],

@@ -7,47 +7,34 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
 from itertools import chain
-from uuid import UUID
 
 from bot.core.models import AnalyzedQuestion, FoundFigure, Question, Rejected, Retrieval
-from bot.core.ports import ChannelSearchPort, QuestionEmbedder, SearchHitsPort
 from bot.core.retrieval.fusion import cut
 from bot.core.retrieval.ranking import USUAL, Ranking
 from bot.core.understanding.exact_terms import holds_exactly, rare_words
 from bot.core.understanding.figure_requests import figure_question
 from bot.core.understanding.question_terms import weighted_terms
 from bot.core.understanding.synonyms import embedded_text, searched_terms
+from storage.embeddings.base import QueryEmbedder
 from storage.index.base import FIGURE_FACET, Hit, PendingVector, document_facet
-from storage.models import LivePublication
+from storage.index.live_index import LiveIndex, SearchHits
 from storage.text.analyzer import analyze
 
 
-@dataclass(frozen=True, slots=True)
-class ChunkHits:
-    """What a search found but for the figures."""
-
-    words: Sequence[Hit]
-    vectors: Sequence[Hit]
-    publications: Mapping[UUID, LivePublication]
-    words_only: frozenset[UUID]
-    not_live: int
-
-
-def chunks_of(found: SearchHitsPort, limit: int) -> ChunkHits:
+def chunks_of(found: SearchHits, limit: int) -> SearchHits:
     """The best ``limit`` chunks of each leg."""
     words, vectors = (
         [hit for hit in leg if not _is_figure(hit, found)][:limit] for leg in (found.words, found.vectors)
     )
     shown = {hit.publication for hit in chain(words, vectors)}
     publications = {id_: one for id_, one in found.publications.items() if id_ in shown}
-    return ChunkHits(words, vectors, publications, frozenset(shown & set(found.words_only)), found.not_live)
+    return SearchHits(words, vectors, publications, frozenset(shown & set(found.words_only)), found.not_live)
 
 
-def is_short(found: SearchHitsPort, asked: int, limit: int) -> bool:
+def is_short(found: SearchHits, asked: int, limit: int) -> bool:
     """Whether figures took places of a leg that chunks should have had.
 
     Args:
@@ -61,7 +48,7 @@ def is_short(found: SearchHitsPort, asked: int, limit: int) -> bool:
     )
 
 
-def figures_of(found: SearchHitsPort) -> tuple[FoundFigure, ...]:
+def figures_of(found: SearchHits) -> tuple[FoundFigure, ...]:
     """Every figure once, the most like the question first; those found by words alone come last."""
     words, vectors = (
         {(hit.publication, hit.ordinal): hit.score for hit in leg if _is_figure(hit, found)}
@@ -75,7 +62,7 @@ def figures_of(found: SearchHitsPort) -> tuple[FoundFigure, ...]:
     return tuple(sorted(figures, key=lambda one: (-(one.vector or 0.0), -(one.bm25 or 0.0))))
 
 
-def _is_figure(hit: Hit, found: SearchHitsPort) -> bool:
+def _is_figure(hit: Hit, found: SearchHits) -> bool:
     return hit.ordinal >= found.publications[hit.publication].chunks
 
 
@@ -91,8 +78,8 @@ class HybridRetriever:
 
     def __init__(
         self,
-        search: ChannelSearchPort,
-        embedder: QuestionEmbedder,
+        search: LiveIndex,
+        embedder: QueryEmbedder,
         ranking: Ranking = USUAL,
         *,
         candidates: int = 24,
@@ -144,7 +131,7 @@ class HybridRetriever:
 
     async def _find(
         self, question: Question, terms: Sequence[str], vector: PendingVector
-    ) -> tuple[ChunkHits, tuple[FoundFigure, ...]]:
+    ) -> tuple[SearchHits, tuple[FoundFigure, ...]]:
         """Chunks of both legs, as many as if there were no figures; and the figures.
 
         A question that speaks of a figure has them searched by themselves.

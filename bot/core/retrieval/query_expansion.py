@@ -20,21 +20,13 @@ from bot.core.retrieval.diversification import with_duplicates
 from bot.core.retrieval.fusion import rank_order
 from bot.core.understanding.question_terms import FUNCTION_TERMS
 from bot.core.understanding.synonyms import find_synonyms
-from storage.chat_models import GlossaryEntry
-from storage.models import Channel
+from storage.chat.glossary import GlossaryFile
 from storage.text.analyzer import analyze
 
 log = logging.getLogger(__name__)
 
 _WORD = re.compile(r"\S+")
 _Key = tuple[str, int]
-
-
-class GlossaryPort(Protocol):
-    """Knows what people call things."""
-
-    async def entries(self, channel: Channel) -> Sequence[GlossaryEntry]:
-        """The glossary of a channel as it is now; it never fails."""
 
 
 class MultiQuery(Protocol):
@@ -63,7 +55,7 @@ class QueryExpansionRetriever:
     def __init__(
         self,
         retriever: Retriever,
-        glossaries: GlossaryPort,
+        glossaries: GlossaryFile,
         multi_query: MultiQuery | None = None,
         *,
         rewords: MultiQueryMode = MultiQueryMode.NEVER,

@@ -16,13 +16,13 @@ from datetime import date
 from uuid import UUID
 
 from bot.core.models import AnalyzedQuestion, Passage, Rejected
-from bot.core.ports import SearchHitsPort
 from bot.core.retrieval.diversification import diversify, spans_documents, with_duplicates
 from bot.core.retrieval.document_names import named_documents
 from bot.core.retrieval.fusion import fuse, rank_order
 from bot.core.retrieval.recency import Recency, outdated
 from bot.core.understanding.exact_terms import identified_documents
 from bot.core.understanding.question_terms import QuestionTerms
+from storage.index.live_index import SearchHits
 
 
 def document_shares(terms: Collection[str], passages: Iterable[Passage]) -> dict[UUID, float]:
@@ -73,7 +73,7 @@ class Ranking:
     recency: Recency = field(default_factory=Recency)
 
     def order(
-        self, question: AnalyzedQuestion, rare: Sequence[str], found: SearchHitsPort, today: date
+        self, question: AnalyzedQuestion, rare: Sequence[str], found: SearchHits, today: date
     ) -> Ranked:
         """Every passage once, best first; near-identical ones as their best copy alone.
 

@@ -24,17 +24,19 @@ import numpy as np
 
 from bot.core.errors import RerankerError
 from bot.core.models import AnalyzedQuestion, Passage, Question, Retrieval
-from bot.core.ports import FloatArray, Retriever, SentenceVectorReader
+from bot.core.ports import Retriever
 from bot.core.retrieval.diversification import spans_documents
 from bot.core.retrieval.fusion import rank_order
 from bot.core.retrieval.sentence_vectors import chunk_place
+from storage.embeddings.base import Vectors
 from storage.errors import InfrastructureError
+from storage.queues.reading_repair import SentenceVectorStore
 
 
 class SentenceReranker:
     """Judges a passage by its sentence nearest to the question."""
 
-    def __init__(self, kept: SentenceVectorReader) -> None:
+    def __init__(self, kept: SentenceVectorStore) -> None:
         """``kept``: the vectors that reading made."""
         self._kept = kept
 
@@ -56,7 +58,7 @@ class SentenceReranker:
         return [nearest.get(place, usual) for place in range(len(passages))]
 
 
-def _nearest(asked: FloatArray, kept: Sequence[Mapping[tuple[int, int], FloatArray]]) -> dict[int, float]:
+def _nearest(asked: Vectors, kept: Sequence[Mapping[tuple[int, int], Vectors]]) -> dict[int, float]:
     """Place of a passage -> its highest cosine; of those that have vectors."""
     known = {place: vectors for place, vectors in enumerate(kept) if vectors}
     if not known:

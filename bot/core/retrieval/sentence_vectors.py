@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from bot.core.models import Passage
-from bot.core.ports import FloatArray, QuestionEmbedder, SentenceVectorReader
+from storage.embeddings.base import QueryEmbedder, Vectors
+from storage.queues.reading_repair import SentenceVectorStore
 from storage.text.sentences import Quotable
 
 VectorUnit = tuple[Passage, Quotable]
@@ -16,12 +17,12 @@ VectorUnit = tuple[Passage, Quotable]
 class SentenceVectors:
     """Looks vectors up, and has the missing ones made in one go."""
 
-    def __init__(self, embedder: QuestionEmbedder, kept: SentenceVectorReader | None) -> None:
+    def __init__(self, embedder: QueryEmbedder, kept: SentenceVectorStore | None) -> None:
         """``kept``: what reading made; None: nothing."""
         self._embedder = embedder
         self._kept = kept
 
-    async def of(self, units: Sequence[VectorUnit], *, most_made: int) -> tuple[list[FloatArray | None], int]:
+    async def of(self, units: Sequence[VectorUnit], *, most_made: int) -> tuple[list[Vectors | None], int]:
         """(the L2-normalised vector of each unit, None beyond ``most_made`` new ones; tokens embedded).
 
         Raises:
@@ -35,7 +36,7 @@ class SentenceVectors:
             found[place] = vector
         return found, sum(map(self._embedder.count, texts))
 
-    async def _find_kept(self, units: Sequence[VectorUnit]) -> list[FloatArray | None]:
+    async def _find_kept(self, units: Sequence[VectorUnit]) -> list[Vectors | None]:
         """The kept vector of each unit; each chunk is asked for once."""
         if self._kept is None:
             return [None] * len(units)

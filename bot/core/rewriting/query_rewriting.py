@@ -15,12 +15,13 @@ from bot.core.errors import ModelError, ModelReplyUnusable
 from bot.core.model_calls import Prompt, auxiliary_call
 from bot.core.models import Question
 from bot.core.plaintext import shorten
-from bot.core.ports import ChannelDocuments, QueryRewriter, TextModel
+from bot.core.ports import Generator
 from bot.core.rewriting.follow_up_detection import FollowUp, FollowUpKind, read_follow_up
 from bot.core.rewriting.rule_rewriter import names_of, rewrite_standalone
 from bot.core.understanding.exact_terms import exact_words
 from bot.core.verification.facts import unsupported
 from storage.chat_models import Turn
+from storage.documents.catalog import Catalog
 from storage.text.analyzer import analyze, fold
 
 log = logging.getLogger(__name__)
@@ -29,7 +30,7 @@ log = logging.getLogger(__name__)
 class FollowUps:
     """Words the follow-up questions of all channels: by a model where there is one, else by rules."""
 
-    def __init__(self, documents: ChannelDocuments, rewriter: QueryRewriter | None) -> None:
+    def __init__(self, documents: Catalog, rewriter: ModelRewriter | None) -> None:
         self._documents = documents
         self._rewriter = rewriter
 
@@ -88,7 +89,7 @@ _SPELLED = frozenset(
 class ModelRewriter:
     """Words follow-up questions by one short call to a language model."""
 
-    def __init__(self, model: TextModel) -> None:
+    def __init__(self, model: Generator) -> None:
         self._model = model
         self._instructions = files("bot.core").joinpath("prompts", "rewrite.md").read_text(encoding="utf-8")
 

@@ -13,7 +13,7 @@ import re
 from collections import Counter
 
 from bot.core.models import Language, Question
-from bot.core.ports import ChannelDocuments
+from storage.documents.catalog import Catalog
 from storage.errors import InfrastructureError
 from storage.models import Channel, DocumentStatus
 from storage.text.analyzer import fold
@@ -213,7 +213,7 @@ _BY_CODE = {language.value: language for language in Language}
 class ReplyLanguages:
     """Knows what people speak: by their questions, else by their documents."""
 
-    def __init__(self, documents: ChannelDocuments) -> None:
+    def __init__(self, documents: Catalog) -> None:
         self._documents = documents
 
     async def choose(self, question: Question) -> Language:

@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 from uuid import UUID
 
 from bot.core.models import Question
-from bot.core.ports import ChannelDocuments
+from storage.documents.catalog import Catalog
 from storage.models import DocumentStatus
 from storage.text.analyzer import analyze, fold
 
@@ -32,7 +32,7 @@ _PLACE = re.compile(
 class MetadataFilters:
     """Narrows a question to the documents that a person asked in."""
 
-    def __init__(self, documents: ChannelDocuments) -> None:
+    def __init__(self, documents: Catalog) -> None:
         self._documents = documents
 
     async def narrow(self, question: Question) -> Question:
