@@ -1,4 +1,4 @@
-"""What the pages name is there: files, settings and commands, so that no page outlives what it tells of."""
+"""What the pages name is there: files, settings and commands, so that no page outlives what it describes."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ FILE = re.compile(r"`([\w./-]+\.(?:py|md|sh|toml|txt|json|example))`")
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
 SETTING = re.compile(r"\b(FOOTNOTE_[A-Z0-9_]+)\b")
 COMMAND = re.compile(r"(?:^|[`/])footnote ([a-z]+)((?: [a-z]+| --[a-z-]+| [A-Z\"][^ `]*)*)", re.MULTILINE)
+MAKE = re.compile(r"(?:^ *|`)make ([a-z-]+)", re.MULTILINE)
+TARGET = re.compile(r"^([a-z-]+):", re.MULTILINE)
 MADE_AT_RUN_TIME = {"folders.toml", "footnote.toml", "glossary.toml", "link_keys.json", "state.json"}
 NO_SETTINGS = {"FOOTNOTE_HOME", "FOOTNOTE_"}
 LISTED = (ROOT / "deploy" / "env.example").read_text(encoding="utf-8")
@@ -41,7 +43,7 @@ def commands(parser: ArgumentParser) -> dict[str, ArgumentParser]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_file_that_a_page_names_is_there(page: Path) -> None:
-    """Shows that a renamed or removed module is not told of any more."""
+    """Shows that no page names a module that was renamed or removed."""
     names = set(FILE.findall(page.read_text(encoding="utf-8")))
     made = {name for name in names if Path(name).name in MADE_AT_RUN_TIME}
     assert sorted(name for name in names - made if not is_there(name)) == []
@@ -74,9 +76,17 @@ def test_every_command_that_a_page_gives_is_understood(page: Path) -> None:
     assert unknown == []
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_target_that_a_page_gives_is_in_the_makefile(page: Path) -> None:
+    """Shows that nobody is told to make what cannot be made."""
+    targets = set(TARGET.findall((ROOT / "Makefile").read_text(encoding="utf-8")))
+    assert sorted(set(MAKE.findall(page.read_text(encoding="utf-8"))) - targets) == []
+
+
 def test_the_patterns_find_what_they_look_for() -> None:
     """Shows that the checks above could fail."""
     assert FILE.findall("`ingestion/gone.py` and `x.y`") == ["ingestion/gone.py"]
     assert not is_there("ingestion/gone.py")
     assert LINK.findall("[a](docs/a.md#b) [c](https://d.e)") == ["docs/a.md"]
+    assert MAKE.findall("`make nothing TESTS=x`\nmake test") == ["nothing", "test"]
     assert COMMAND.findall("`footnote folders --chekc`")[0] == ("folders", " --chekc")
