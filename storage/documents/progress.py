@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from sqlalchemy import (
@@ -30,6 +30,7 @@ from sqlmodel import col
 
 from storage.clock import utc_now
 from storage.models import Rung
+from storage.queues.reading_queue import BEGUN_AT, BEGUN_FROM
 from storage.sql.tables import BlobRow, DocumentRow, PublicationRow, ReadingRow, VersionRow
 
 WINDOWS = {Rung.QUICK: timedelta(seconds=20), Rung.FULL: timedelta(seconds=120)}
@@ -102,7 +103,7 @@ class Progress:
 
 
 class _Speed(NamedTuple):
-    """What one rung achieved within its window; 0 when too little was done to say."""
+    """What one rung achieves within its window; 0 when too little was done to say."""
 
     pages: float = 0.0
     """Pages per second."""
@@ -154,8 +155,7 @@ async def _full(session: AsyncSession, scope: ColumnElement[bool], counts: Row[A
     """What is left is told in pages, once the quick rung knows all of them."""
     left = counts.files - counts.full - counts.stuck
     speed = await _speed(session, Rung.FULL, scope) if left else _Speed()
-    pages = 0 if counts.unread_bytes else counts.pages - counts.full_pages - counts.stuck_pages
-    seconds = _seconds(pages, speed.pages) if left else 0.0
+    seconds = _seconds(0 if counts.unread_bytes else counts.pages_left, speed.pages) if left else 0.0
     return RungProgress(Rung.FULL, counts.full, counts.stuck, counts.full_pages, speed.pages or None, seconds)
 
 
@@ -164,33 +164,89 @@ def _seconds(left: float, per_second: float) -> float | None:
 
 
 async def _speed(session: AsyncSession, rung: Rung, scope: ColumnElement[bool]) -> _Speed:
-    """From the first reading that ended within the window until now; the first says only when to begin."""
+    """What was read within the window, by finished readings and by those that are on their way."""
     now = utc_now()
+    spans = await _finished(session, rung, scope, now) + await _running(session, rung, scope, now)
+    since = max(now - WINDOWS[rung], min((one.start for one in spans), default=now))
+    seconds = (now - since).total_seconds()
+    if seconds < MIN_SPAN_SECONDS:
+        return _Speed()
+    shares = [(one, one.share_after(since)) for one in spans]
+    return _Speed(
+        sum(one.pages * share for one, share in shares) / seconds,
+        sum(one.size * share for one, share in shares) / seconds,
+    )
+
+
+class _Span(NamedTuple):
+    """When one reading was at work, and what it did in that time."""
+
+    start: datetime
+    end: datetime
+    pages: int
+    size: int
+    """Bytes of its file."""
+
+    def share_after(self, moment: datetime) -> float:
+        """How much of the work came after a moment; one without a length happened at its end."""
+        if self.start < self.end:
+            return max(0.0, (self.end - max(self.start, moment)) / (self.end - self.start))
+        return float(self.end > moment)
+
+
+async def _finished(
+    session: AsyncSession, rung: Rung, scope: ColumnElement[bool], now: datetime
+) -> list[_Span]:
+    """Readings that ended within the window, each as long as it says that it took."""
     recent = (
-        select(col(ReadingRow.sha256), col(ReadingRow.pages), col(ReadingRow.done_at))
+        select(
+            col(ReadingRow.sha256),
+            col(ReadingRow.pages),
+            col(ReadingRow.done_at),
+            col(ReadingRow.details)["milliseconds"].as_integer().label("took"),
+        )
         .where(col(ReadingRow.done_at) > now - WINDOWS[rung], col(ReadingRow.rung) == rung.value)
         .cte("recent")
         .prefix_with("MATERIALIZED")
     )
-    query = (
-        select(
-            func.count().label("files"),
-            func.min(recent.c.done_at).label("since"),
-            func.sum(recent.c.pages).label("pages"),
-            func.sum(BlobRow.size).label("size"),
-        )
-        .select_from(recent)
-        .join(BlobRow, col(BlobRow.sha256) == recent.c.sha256)
-        .join(VersionRow, col(VersionRow.sha256) == recent.c.sha256)
+    found = await session.execute(
+        _of_documents(recent, scope, recent.c.done_at, recent.c.pages, recent.c.took)
+    )
+    return [
+        _Span(done_at - timedelta(milliseconds=took or 0), done_at, pages, size)
+        for size, done_at, pages, took in found.all()
+    ]
+
+
+async def _running(
+    session: AsyncSession, rung: Rung, scope: ColumnElement[bool], now: datetime
+) -> list[_Span]:
+    """Readings that a worker holds, with the pages that they have done since it began."""
+    held = (
+        select(col(ReadingRow.sha256), col(ReadingRow.pages_begun), col(ReadingRow.details))
+        .where(col(ReadingRow.state) == "waiting", col(ReadingRow.rung) == rung.value)
+        .where(col(ReadingRow.lease_until) > now, col(ReadingRow.pages_begun) > 0)
+        .cte("held")
+        .prefix_with("MATERIALIZED")
+    )
+    found = await session.execute(_of_documents(held, scope, held.c.pages_begun, held.c.details))
+    return [
+        _Span(datetime.fromisoformat(details[BEGUN_AT]), now, pages - details[BEGUN_FROM], size)
+        for size, pages, details in found.all()
+        if details and BEGUN_AT in details and pages > details[BEGUN_FROM]
+    ]
+
+
+def _of_documents(readings: CTE, scope: ColumnElement[bool], *columns: Any) -> Select[*tuple[Any, ...]]:
+    """(size of the content, columns) of some readings, once for each document that has the content."""
+    return (
+        select(col(BlobRow.size), *columns)
+        .select_from(readings)
+        .join(BlobRow, col(BlobRow.sha256) == readings.c.sha256)
+        .join(VersionRow, col(VersionRow.sha256) == readings.c.sha256)
         .join(DocumentRow, col(DocumentRow.id) == VersionRow.document_id)
         .where(scope)
     )
-    found = (await session.execute(query)).one()
-    seconds = (now - found.since).total_seconds() if found.files > 1 else 0.0
-    if seconds < MIN_SPAN_SECONDS:
-        return _Speed()
-    share = (found.files - 1) / found.files / seconds
-    return _Speed(float(found.pages) * share, float(found.size) * share)
 
 
 def _counts(scope: ColumnElement[bool]) -> Select[*tuple[Any, ...]]:
@@ -216,8 +272,8 @@ def _counts(scope: ColumnElement[bool]) -> Select[*tuple[Any, ...]]:
         count(stuck).label("stuck"),
         total(one.pages, true()).label("pages"),
         total(one.pages, quick).label("quick_pages"),
-        (total(one.pages, full) + total(one.pages_begun, ~full & ~stuck)).label("full_pages"),
-        total(one.pages, stuck).label("stuck_pages"),
+        (total(one.pages, full) + total(one.pages_begun, ~full)).label("full_pages"),
+        total(one.pages - one.pages_begun, ~full & ~stuck).label("pages_left"),
         total(one.unread_bytes, ~failed).label("unread_bytes"),
     )
 
@@ -285,11 +341,20 @@ def _pages_read() -> ScalarSelect[int]:
 
 
 def _pages_begun() -> ScalarSelect[int]:
-    """Pages that the full reading of the newest version has done so far, while it is on its way."""
+    """Pages of the newest version that its full reading has done, whatever became of it since.
+
+    The one that is on its way counts first; one that is finished counts as a whole before it answers,
+    and one that failed keeps what it had: pages that were shown as done stay so.
+    """
     reading = aliased(ReadingRow)
-    is_begun = (col(reading.state) == "waiting") & (col(reading.rung) == Rung.FULL.value)
-    pages = select(func.max(col(reading.pages_begun))).where(col(reading.sha256) == _newest.sha256, is_begun)
-    return pages.correlate(_newest).scalar_subquery()
+    begun = func.max(col(reading.pages_begun))
+    pages = func.coalesce(
+        begun.filter(col(reading.state) == "waiting"),
+        func.max(col(reading.pages)).filter(col(reading.state) == "done"),
+        begun,
+    )
+    query = select(pages).where(col(reading.sha256) == _newest.sha256, col(reading.rung) == Rung.FULL.value)
+    return query.correlate(_newest).scalar_subquery()
 
 
 def _size() -> ScalarSelect[int]:

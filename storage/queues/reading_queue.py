@@ -30,6 +30,8 @@ MAX_ATTEMPTS = 3
 """Tries that may end with an error of the file's own."""
 MAX_CRASHES = 10
 """Tries that may end with the whole process: a machine that goes down thrice is no fault of the file."""
+BEGUN_AT, BEGUN_FROM = "begun_at", "begun_from"
+"""Where the details of a full reading that is held say since when, and how many pages were done by then."""
 _FAULTS = "faults"
 """Where the details of a reading that is not done count the tries which ended with an error."""
 
@@ -91,7 +93,9 @@ class ReadingQueue:
                 return None
             row, _ = taken
             row.attempts += rung is Rung.QUICK
-            row.pages_begun = 0
+            if rung is Rung.FULL:
+                begun = {BEGUN_AT: utc_now().isoformat(), BEGUN_FROM: row.pages_begun}
+                row.details = {**(row.details or {}), **begun}
             lease = Lease(ReadingRow, row.id, "waiting", row.fence)
             claim = ReadingClaim(lease, row.id, row.sha256, rung, row.attempts, None)
             if rung is Rung.QUICK:
@@ -124,11 +128,14 @@ class ReadingQueue:
         )
 
     async def note_pages(self, claim: ReadingClaim, pages: int) -> None:
-        """So many pages are done so far: people see that a long reading goes on."""
+        """So many pages are done so far: people see that a long reading goes on.
+
+        One that is begun again after a kill stands where it stood until it comes further.
+        """
         async with self._database.transaction(exclusive=False) as session:
             row = await held(session, claim.lease, ReadingRow)
             if row is not None:
-                row.pages_begun = pages
+                row.pages_begun = max(row.pages_begun, pages)
 
     async def finish(self, claim: ReadingClaim, made: ReadingResult) -> bool:
         """Mark it done and plan what follows from it; False when the lease was lost."""
@@ -201,5 +208,5 @@ async def lose_reading(session: AsyncSession, reading: UUID) -> bool:
     if row is None or row.state != "done":
         return False
     release(row)
-    row.state, row.attempts, row.done_at = "waiting", 0, None
+    row.state, row.attempts, row.pages_begun, row.done_at = "waiting", 0, 0, None
     return True

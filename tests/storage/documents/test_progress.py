@@ -11,6 +11,7 @@ from storage.chat.channels import Channels
 from storage.clock import clock_ahead, utc_now
 from storage.documents.progress import Progress, in_folder, measure_progress
 from storage.models import ChannelKey, Platform, Rung
+from storage.queues.reading_queue import BEGUN_AT, BEGUN_FROM
 from storage.sql.database import Database
 from storage.sql.tables import BlobRow, DocumentRow, FolderRow, PublicationRow, ReadingRow, VersionRow
 
@@ -41,6 +42,8 @@ class Library:
         size: int = 1000,
         pages: int = 10,
         begun: int = 0,
+        begun_seconds_ago: float | None = None,
+        took: float | None = None,
         seconds_ago: float = 3600,
     ) -> None:
         """A version with readings in these states, one of which may answer."""
@@ -55,6 +58,11 @@ class Library:
             row.pages_begun = begun
             if row.state == "done":
                 row.pages, row.done_at = pages, done_at
+                row.details = None if took is None else {"milliseconds": round(took * 1000)}
+            if row.rung == Rung.FULL and begun_seconds_ago is not None:
+                begun_at = self._now - timedelta(seconds=begun_seconds_ago)
+                row.details = {BEGUN_AT: begun_at.isoformat(), BEGUN_FROM: 0}
+                row.lease_owner, row.lease_until = "worker", self._now + timedelta(seconds=60)
         async with self._database.transaction() as session:
             session.add(BlobRow(sha256=sha256, size=size))
             await session.flush()
@@ -195,6 +203,58 @@ async def test_a_long_reading_shows_the_pages_that_are_done(library: Library) ->
     await library.read("leaflet.pdf", pages=4)
     full = (await library.progress()).rungs[1]
     assert (full.files_done, full.pages_done) == (0, 1200)
+
+
+async def test_pages_that_were_done_stay_done_until_they_answer_and_when_the_rest_fails(
+    library: Library,
+) -> None:
+    """Shows that the count never falls: neither between reading and answering, nor with a failure."""
+    for file, state in (("done.pdf", "done"), ("failed.pdf", "failed")):
+        readings = {Rung.QUICK: "done", Rung.FULL: state}
+        await library.version(
+            await library.document(file), live=Rung.QUICK, readings=readings, pages=100, begun=70
+        )
+    full = (await library.progress()).rungs[1]
+    assert (full.files_done, full.files_failed, full.pages_done) == (0, 1, 170)
+
+
+async def test_the_time_left_of_a_long_book_follows_the_pages_that_it_has_done(library: Library) -> None:
+    """Shows that a reading on its way has a speed of its own, and that all files' pages are left to it."""
+    readings = {Rung.QUICK: "done", Rung.FULL: "waiting"}
+    await library.version(
+        await library.document("book.pdf"),
+        live=Rung.QUICK,
+        readings=readings,
+        pages=2400,
+        begun=1200,
+        begun_seconds_ago=400,
+    )
+    await library.version(await library.document("next.pdf"), live=Rung.QUICK, readings=readings, pages=300)
+    full = (await library.progress()).rungs[1]
+    assert full.pages_per_second == pytest.approx(3, rel=0.01)
+    assert full.seconds_left == pytest.approx(500, rel=0.01)
+
+
+async def test_a_long_reading_that_has_just_ended_is_no_burst(library: Library) -> None:
+    """Shows that pages count for the time in which they were read, not for the moment of the last one."""
+    done = {Rung.QUICK: "done", Rung.FULL: "done"}
+    await library.version(
+        await library.document("book.pdf"),
+        live=Rung.FULL,
+        readings=done,
+        pages=1000,
+        took=500,
+        seconds_ago=1,
+    )
+    await library.version(
+        await library.document("next.pdf"),
+        live=Rung.QUICK,
+        readings={Rung.QUICK: "done", Rung.FULL: "waiting"},
+        pages=40,
+    )
+    full = (await library.progress()).rungs[1]
+    assert full.pages_per_second == pytest.approx(2, rel=0.02)
+    assert full.seconds_left == pytest.approx(20, rel=0.02)
 
 
 async def test_one_file_of_a_folder_has_a_progress_of_its_own(library: Library) -> None:

@@ -124,3 +124,22 @@ async def test_a_clock_that_is_put_back_keeps_no_work_waiting(database: Database
     late = ReadingQueue(database, Leases(database, "late", 15), generations)
     assert await late.claim(Rung.QUICK) is not None
     assert await late.claim(Rung.QUICK) is None
+
+
+async def test_a_reading_that_is_begun_again_keeps_the_pages_that_were_shown(database: Database) -> None:
+    """Shows that the pages of a full reading never fall when it is given back and taken once more."""
+    await fill(database, 1)
+    generations = Generations("q1", "f1")
+    async with database.transaction() as session:
+        (sha256,) = await session.scalars(select(BlobRow.sha256))
+        session.add(ReadingRow(sha256=sha256, generation="f1", rung="full"))
+    work = ReadingQueue(database, Leases(database, "worker", 15), generations)
+    shown = []
+    for pages in (70, 10, 80):
+        claim = await work.claim(Rung.FULL)
+        assert claim is not None
+        await work.note_pages(claim, pages)
+        await work.give_back(claim, None, None)
+        async with database.snapshot() as session:
+            shown.append(await session.scalar(select(ReadingRow.pages_begun)))
+    assert shown == [70, 70, 80]
