@@ -78,7 +78,7 @@ def test_every_command_that_a_page_gives_is_understood(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_target_that_a_page_gives_is_in_the_makefile(page: Path) -> None:
-    """Shows that nobody is told to make what cannot be made."""
+    """Shows that no page gives a target that cannot be made."""
     targets = set(TARGET.findall((ROOT / "Makefile").read_text(encoding="utf-8")))
     assert sorted(set(MAKE.findall(page.read_text(encoding="utf-8"))) - targets) == []
 
