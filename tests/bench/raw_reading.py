@@ -45,7 +45,7 @@ def raw_seconds(files: Sequence[Path], processes: int) -> float:
 def main() -> None:
     """One pass, at the priority that our own reading has."""
     os.nice(NICENESS)
-    from storage.pdf.child.lean import pymupdf  # noqa: PLC0415 - as our child, and not where passes are started
+    from storage.pdf.child.mupdf import pymupdf  # noqa: PLC0415 - as our child, and not where passes are started
 
     files = sys.stdin.read().splitlines()
     flags = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_CLIP

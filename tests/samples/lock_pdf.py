@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from storage.pdf.child.lean import pymupdf
+from storage.pdf.child.mupdf import pymupdf
 
 if __name__ == "__main__":
     method, password = sys.argv[1:]

@@ -1,7 +1,4 @@
-"""What every limited child does around its job: open a PDF, answer in JSON lines, and name its faults.
-
-A child that lays out nothing imports ``lean`` before this.
-"""
+"""What every limited child does around its job: open a PDF, answer in JSON lines, and name its faults."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
-import pymupdf
+from storage.pdf.child.mupdf import pymupdf
 
 ROOM = 96 * 1024 * 1024
 """Address space that a child maps while it works and hardly touches."""

@@ -17,7 +17,7 @@ from storage.pdf.child.document import (
     page_count,
     to_line,
 )
-from storage.pdf.child.lean import pymupdf  # first of all that imports it
+from storage.pdf.child.mupdf import pymupdf
 from storage.pdf.child.ocr_engine import OcrEngine, Picture
 from storage.pdf.child.ocr_layout import rows_of
 from storage.pdf.child.page_text import PageText, PageTransform, write

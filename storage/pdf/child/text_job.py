@@ -16,7 +16,7 @@ from storage.pdf.child.document import (
     page_count,
     to_line,
 )
-from storage.pdf.child.lean import pymupdf  # first of all that imports it
+from storage.pdf.child.mupdf import pymupdf
 from storage.pdf.child.page_text import PageText, PageTransform, read_page, sane_title
 from storage.text.word_boxes import SCALE
 

@@ -30,11 +30,12 @@ def test_a_module_needs_no_other_to_be_imported_first(module: str) -> None:
     ],
 )
 def test_only_the_layout_program_loads_layout_helpers(module: str, loaded: list[str]) -> None:
-    """Shows that the other readers start without what PyMuPDF would import for them by itself."""
+    """Shows that the other readers start without PyMuPDF's helpers, and that all measure words alike."""
     helpers = "[name for name in ('pymupdf.layout', 'pymupdf4llm') if sys.modules.get(name)]"
-    program = f"import {module}, sys; print({helpers})"
+    corrected = "pymupdf.TOOLS.unset_quad_corrections()"
+    program = f"import {module}, pymupdf, sys; print({helpers}, {corrected})"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout == f"{loaded}\n"
+    assert done.stdout == f"{loaded} True\n"
 
 
 def test_the_installed_command_runs_by_itself(tmp_path: Path) -> None:
