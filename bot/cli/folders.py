@@ -10,14 +10,14 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from shlex import quote
 from tempfile import TemporaryDirectory
 
 from bot.bootstrap import open_home, open_ingestion
-from bot.cli.json_output import dump, folder_line
+from bot.cli.json_output import dump, folder_line, inbox_line
 from bot.settings import Settings, load_settings
 from ingestion.folder_map.folder_map import MAP_NAME, InvalidFolderMap, check_map
 from ingestion.publish.reconciler import Repairs
@@ -160,11 +160,15 @@ async def list_folders(options: argparse.Namespace) -> int:
     settings = load_settings()
     mistakes = await asyncio.to_thread(check_map, settings.home / MAP_NAME, settings.inbox)
     async with open_home(settings) as stores:
-        folders = await stores.folders.status()
+        folders, loose = await stores.folders.status(), await stores.folders.strangers()
     if not folders:
         print(f"Nothing was watched yet; footnote serve watches {settings.inbox}", file=sys.stderr)
     for folder in folders:
         print(dump(folder_line(folder)) if options.json else _row(folder))
+    if loose and options.json:
+        print(dump(inbox_line(settings.inbox, loose)))
+    elif loose:
+        print(f"{'':>4}  {'inbox':<9} {len(loose):>6} files  {settings.inbox}", *_strangers(loose), sep="\n")
     if mistakes:
         print(MISTAKEN, file=sys.stderr)
     return 1 if mistakes or any(folder.problem for folder in folders) else 0
@@ -228,11 +232,19 @@ def _row(folder: FolderStatus) -> str:
     ]
     if folder.problem:
         lines.append(f"{'':<6}{folder.problem}")
+    lines += _strangers(folder.strangers)
     if folder.deleted:
         lines.append(
             f"{'':<6}{folder.deleted} deleted: footnote documents --deleted --channel {quote(option)}"
         )
     return "\n".join(lines)
+
+
+def _strangers(strangers: Mapping[str, str]) -> list[str]:
+    """A line for each file that is not read, with the reason; no more than a person reads."""
+    lines = [f"{'':<6}not read: {file}: {reason}" for file, reason in strangers.items()]
+    more = len(lines) - MAX_FILES_NAMED
+    return [*lines[:MAX_FILES_NAMED], f"{'':<6}and {more} more"] if more > 0 else lines
 
 
 def _option(folder: FolderStatus) -> str:

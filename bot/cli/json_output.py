@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from bot.core.models import Answer, AnswerFigure, Citation, Passage
@@ -121,7 +123,13 @@ def folder_line(folder: FolderStatus) -> dict[str, Any]:
         "deleted": folder.deleted,
         "problem": folder.problem,
         "asked": [file for _, file in folder.asked],
+        "strangers": dict(folder.strangers),
     }
+
+
+def inbox_line(inbox: Path, strangers: Mapping[str, str]) -> dict[str, Any]:
+    """Files that lie in the inbox itself, beside the folders: a line of its own among the folders'."""
+    return {"folder": None, "location": str(inbox), "strangers": dict(strangers)}
 
 
 def channel_line(channel: Channel, glossary: int) -> dict[str, Any]:

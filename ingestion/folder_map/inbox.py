@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ingestion.jobs.threads import run_in_thread
 from ingestion.settings import REMEMBERED_SECONDS
-from ingestion.sources.local import first_level
+from ingestion.sources.local import first_level, loose_files
 from ingestion.sources.watchdog import ShareTimeout, Watchdog
 from storage.chat.channels import Channels
 from storage.clock import steady_seconds
@@ -38,6 +38,7 @@ class WatchedInbox:
         self._known: dict[str, int | None] = {}
         """Name -> its folder; None when no channel can have the name."""
         self._loose: list[str] = []
+        self._strangers: dict[str, str] | None = None
         self._is_well = True
         self._watchdog = Watchdog(TIMEOUT_SECONDS)
         self._asked_at = steady_seconds()
@@ -80,8 +81,10 @@ class WatchedInbox:
         A folder is forgotten when somebody removed it and nothing in it answers any more.
         """
         try:
-            names, loose = await run_in_thread(
-                lambda: self._watchdog.call(lambda _heartbeat: first_level(self._root))
+            (names, loose), strangers = await run_in_thread(
+                lambda: self._watchdog.call(
+                    lambda _heartbeat: (first_level(self._root), loose_files(self._root))
+                )
             )
         except ShareTimeout as error:
             self._say(f"the inbox cannot be listed. {error}", is_well=False)
@@ -91,6 +94,9 @@ class WatchedInbox:
             return [], set()
         self._say("the inbox can be listed again", is_well=True)
         self._report_loose(loose)
+        if strangers != self._strangers:
+            await self._folders.keep_strangers(None, strangers)
+            self._strangers = strangers
         forgotten = await self._forget_with_others()
         found = [await self._watch(name) for name in names if name not in self._known]
         forgotten |= await self._forget_without(names)

@@ -77,14 +77,17 @@ class QuickReader:
             is_locked = isinstance(error, PasswordProtected)
             is_over = await self._work.fail(claim, reason, is_locked=is_locked)
             outcome = "quarantined" if is_over else "failed"
+        files = await self._work.files(claim)
+        named = f'"{files[0]}"' if files else "none"
         _log.log(
             logging.INFO if outcome == "failed" else logging.WARNING,
-            "reading=%s rung=%s attempt=%d outcome=%s cause=%s",
+            "reading=%s rung=%s attempt=%d outcome=%s cause=%s file=%s",
             claim.id,
             claim.rung,
             claim.attempt,
             outcome,
             cause,
+            named if len(files) < 2 else f"{named} and {len(files) - 1} more",
         )
 
     async def let_go(self, claim: ReadingClaim) -> None:

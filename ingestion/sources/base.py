@@ -6,6 +6,7 @@ folder's location."""
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -54,6 +55,8 @@ class Scan:
     """The parts of the folder that the problem is about, for admins alone: no log may name them."""
     is_gone: bool = False
     """The place itself is not there: its disk is away, or somebody removed it."""
+    strangers: Mapping[str, str] = field(default_factory=dict)
+    """File -> why it is not read, as a sentence: what people dropped that is no PDF; bounded."""
 
     @property
     def problem_text(self) -> str | None:

@@ -16,11 +16,18 @@ from typing import TypeVar
 from ingestion.errors import FileUnreadable, NotAFile
 from ingestion.sources.base import FileStat, Parts, Scan, ScannedFile
 from ingestion.sources.safe_copy import UnreadableFiles, copy, open_beneath
-from ingestion.sources.scan_report import ScanReport, is_foreign_folder, safe_name, why_passed_over
+from ingestion.sources.scan_report import (
+    ScanReport,
+    is_foreign_folder,
+    safe_name,
+    why_passed_over,
+    why_stranger,
+)
 from ingestion.sources.watchdog import MOUNT_SECONDS, Heartbeat, ShareTimeout, Watchdog
 from storage.errors import BlobsUnavailable
 from storage.mounts import may_hang
 
+_LOOSE = "It lies in no channel's folder: move it into one."
 _GONE = "The folder is missing: is its disk or share connected?"
 _MISSING = "A part of the folder is missing: is its disk or share connected?"
 _UNMOUNTED = "A disk or share that was connected inside the folder is gone: connect it again."
@@ -84,6 +91,18 @@ def first_level(root: Path) -> tuple[list[str], list[str]]:
     return folders, [safe_name((entry.name,)) for entry in listed if _is_pdf(entry)]
 
 
+def loose_files(root: Path) -> dict[str, str]:
+    """File -> why it is not read, of what lies directly in an inbox and so in no channel's folder.
+
+    Raises:
+        OSError: the root cannot be listed.
+    """
+    with os.scandir(root) as entries:
+        files = [one.name for one in entries if one.is_symlink() or one.is_file(follow_symlinks=False)]
+    named = {name: _LOOSE if why_passed_over(name) is None else why_stranger(name) for name in files}
+    return {safe_name((name,)): reason for name, reason in sorted(named.items()) if reason is not None}
+
+
 def _list(root: Path, parts: Parts, report: ScanReport) -> list[Parts]:
     """Put one folder's PDFs into ``report`` and return the folders in it."""
     deeper = []
@@ -94,6 +113,8 @@ def _list(root: Path, parts: Parts, report: ScanReport) -> list[Parts]:
                 deeper.append(inside)
             elif _is_pdf(entry):
                 _stat_entry(entry, inside, report)
+            elif entry.is_symlink() or entry.is_file(follow_symlinks=False):
+                report.add_stranger(inside, is_link=entry.is_symlink())
     return deeper
 
 

@@ -21,6 +21,10 @@ _FOREIGN_FOLDERS = frozenset(
 """Folders of file servers, archivers and sync clients: thumbnails, trashes, snapshots, half downloads."""
 _UNFINISHED_FOLDERS = (".crdownload", ".download", ".part", ".partial")
 """Some browsers keep a download, under its final name, in a folder that ends so until it is complete."""
+_UNFINISHED_FILES = (*_UNFINISHED_FOLDERS, ".filepart", ".tmp", ".temp", ".lock", "~", "#")
+_SYSTEM_FILES = frozenset(("thumbs.db", "desktop.ini", "icon\r"))
+MAX_STRANGERS = 100
+"""Of one place: a folder of photographs is told by some of them."""
 _SHOWN_ESCAPED = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 
@@ -36,6 +40,16 @@ def why_passed_over(name: str) -> str | None:
     if not name.lower().endswith(".pdf"):
         return "is not a PDF: its name does not end in .pdf"
     return "is passed over: names like this are for unfinished files" if _TEMPORARY.match(name) else None
+
+
+def why_stranger(name: str, *, is_link: bool = False) -> str | None:
+    """Why a file that somebody dropped is not read, as a sentence; None when it is or is no person's file."""
+    folded = name.lower()
+    if _TEMPORARY.match(name) or folded.endswith(_UNFINISHED_FILES) or folded in _SYSTEM_FILES:
+        return None
+    if is_link:
+        return "Links are not followed: put the file itself here."
+    return None if folded.endswith(".pdf") else "Only PDFs are read: save it as a PDF."
 
 
 def safe_name(parts: tuple[str, ...]) -> str:
@@ -71,6 +85,7 @@ class ScanReport:
         self._is_gone = False
         self._linked: list[str] = []
         self._unusable: list[str] = []
+        self._strangers: dict[str, str] = {}
 
     def add(self, parts: tuple[str, ...], file_stat: FileStat, links: int = 1) -> None:
         """A PDF, and how many names of the file system lead to it."""
@@ -82,6 +97,11 @@ class ScanReport:
     def add_unusable(self, parts: tuple[str, ...]) -> None:
         """A name that leads nowhere safe, so nobody reads the file."""
         self._unusable.append(safe_name(parts))
+
+    def add_stranger(self, parts: tuple[str, ...], *, is_link: bool = False) -> None:
+        """A file that is no PDF, or only a link to one."""
+        if (sentence := why_stranger(parts[-1], is_link=is_link)) is not None:
+            self._strangers[safe_name(parts)] = sentence
 
     def add_problem(self, sentence: str, parts: tuple[str, ...] = ()) -> None:
         """Something that could not be seen, and where; the first sentence is told, with all its places."""
@@ -98,7 +118,8 @@ class ScanReport:
         """All of it."""
         problem, places = next(iter(self._problems.items()), (None, []))
         where = _examples(places) if places else ""
-        return Scan(self._files, problem, tuple(self._remarks()), where, self._is_gone)
+        strangers = dict(sorted(self._strangers.items())[:MAX_STRANGERS])
+        return Scan(self._files, problem, tuple(self._remarks()), where, self._is_gone, strangers)
 
     def _remarks(self) -> Iterator[str]:
         if self._linked:

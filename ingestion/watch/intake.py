@@ -290,7 +290,7 @@ class Intake:
 
     async def _refuse(self, folder: Folder, seen: ScannedFile, reason: str) -> StoredArrival:
         document = await self._arrivals.refuse(folder, seen.file, seen.stat._asdict(), reason)
-        _log.warning("document=%s outcome=refused", document)
+        _log.warning('document=%s outcome=refused file="%s"', document, seen.file)
         return StoredArrival(seen.file, document, 0, "refused")
 
     async def _scan_context(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from ingestion.jobs.threads import run_for
 from ingestion.settings import REMEMBERED_SECONDS, IngestionSettings
@@ -66,6 +67,35 @@ class WatchedFolder:
             _log.info("folder=%d is well again", self.known.folder.id)
         self._problem = problem
 
+    async def note_strangers(self, strangers: Mapping[str, str]) -> None:
+        """Write down which files are not read, and why.
+
+        Raises:
+            DatabaseUnavailable: the database does not work.
+        """
+        await self._folders.keep_strangers(self.known.folder.id, strangers)
+
+
+class StrangerCheck:
+    """Knows which files that nobody reads have lain in one place for a while."""
+
+    def __init__(self, rest_seconds: float, clock: Callable[[], float] = steady_seconds) -> None:
+        """What comes after the first scan is named once it has rested: until then it may be renamed."""
+        self._rest_seconds = rest_seconds
+        self._clock = clock
+        self._since: dict[str, float] | None = None
+
+    def settled(self, scan: Scan) -> dict[str, str]:
+        """File -> why it is not read, of those that a complete scan saw and that rest."""
+        now = self._clock()
+        before, first = self._since or {}, now if self._since is not None else -math.inf
+        self._since = {file: before.get(file, first) for file in scan.strangers}
+        return {
+            file: reason
+            for file, reason in scan.strangers.items()
+            if now - self._since[file] >= self._rest_seconds
+        }
+
 
 class PlaceWatch:
     """A place that is scanned and copied from once, however many channels it feeds."""
@@ -82,6 +112,9 @@ class PlaceWatch:
         self._settings = settings
         self._stability = stability_check_of(source, settings)
         self._folders: list[WatchedFolder] = []
+        self._stranger_check = StrangerCheck(settings.rest_seconds)
+        self._strangers: dict[str, str] | None = None
+        """As they were written down last; None when nobody knows."""
         self._settled_as: dict[str, ScannedFile] | None = None
         self._loaded_at = 0.0
         self._invalidations = 0
@@ -94,7 +127,7 @@ class PlaceWatch:
 
     def invalidate(self) -> None:
         """Believe nothing that was remembered: the next look asks SQL."""
-        self._settled_as = None
+        self._settled_as = self._strangers = None
         self._invalidations += 1
         self._loaded_at = steady_seconds()
         for folder in self._folders:
@@ -116,6 +149,7 @@ class PlaceWatch:
         if self._source.is_remote != self.is_remote:
             self.is_remote = self._source.is_remote
             self._stability = stability_check_of(self._source, self._settings)
+        await self._note_strangers(scan)
         is_settled = scan.problem is None and all(folder.is_settled for folder in self._folders)
         if is_settled and scan.files == self._settled_as:
             return False
@@ -133,6 +167,14 @@ class PlaceWatch:
         if scan.problem is None and not arriving and self._invalidations == begun:
             self._settled_as = scan.files
         return any(taken.documents.values())
+
+    async def _note_strangers(self, scan: Scan) -> None:
+        strangers = self._stranger_check.settled(scan) if scan.problem is None else self._strangers
+        if strangers is None or strangers == self._strangers:
+            return
+        for folder in self._folders:
+            await folder.note_strangers(strangers)
+        self._strangers = strangers
 
     def close(self) -> None:
         """Let go of the source."""

@@ -6,7 +6,7 @@ it, and where, is ``storage/chat/notifications.py``'s and the bot's business.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from hashlib import blake2b
 from typing import Any
 
@@ -19,6 +19,9 @@ from sqlmodel import col
 from storage.clock import utc_now
 from storage.models import Rung
 from storage.sql.tables import DocumentRow, FolderRow, NoticeRow, PublicationRow, ReadingRow, VersionRow
+
+STRANGER_KEY = "stranger:"
+"""Begins the key of a notice about a file that is no document: the folder's id, a colon, the file."""
 
 
 async def record_live(session: AsyncSession, publication: PublicationRow) -> None:
@@ -79,6 +82,19 @@ async def record_folder(session: AsyncSession, folder_id: int, problem: str | No
     if folder.problem != problem:
         await _record_notice(
             session, kind="folder", channel_id=folder.channel_id, folder_id=folder_id, text=problem
+        )
+
+
+async def record_strangers(session: AsyncSession, folder: FolderRow, strangers: Mapping[str, str]) -> None:
+    """Files of a folder that are not read, with the reason; each is told once."""
+    for file, reason in strangers.items():
+        await _record_notice(
+            session,
+            kind="stranger",
+            key=f"{STRANGER_KEY}{folder.id}:{file}",
+            channel_id=folder.channel_id,
+            folder_id=folder.id,
+            text=reason,
         )
 
 

@@ -9,6 +9,7 @@ Reads notices together with what they are about, and leaves out what is not true
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import PurePosixPath
 from typing import Any
@@ -19,6 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import aliased
 from sqlmodel import col
 
+from storage.chat.notification_events import STRANGER_KEY
 from storage.chat_models import Notice, NoticeBatch, NoticeGroup
 from storage.clock import utc_now
 from storage.errors import LeaseLost
@@ -34,6 +36,8 @@ from storage.sql.tables import (
     VersionRow,
 )
 
+FAILED, LIVE, FOLDER = "failed", "live", "folder"
+_STRANGER = "stranger"
 _MAX_LISTED_PAGES = 50
 
 
@@ -81,6 +85,16 @@ def _failed() -> Any:
     )
 
 
+def _strangers() -> Any:
+    """Files that are no documents, in folders that are still watched."""
+    return (
+        select(NoticeRow, ChannelRow)
+        .join(ChannelRow, col(ChannelRow.id) == NoticeRow.channel_id)
+        .join(FolderRow, col(FolderRow.id) == NoticeRow.folder_id)
+        .where(col(FolderRow.watched))
+    )
+
+
 def _folders() -> Any:
     """The last notice of each folder, unless people were told just that before: what came between is over."""
     later = aliased(NoticeRow)
@@ -103,7 +117,7 @@ def _last_told() -> ScalarSelect[str | None]:
     return (
         select(col(told.text))
         .where(col(told.folder_id) == NoticeRow.folder_id, col(told.id) < NoticeRow.id)
-        .where(col(told.told_in).is_not(None))
+        .where(col(told.told_in).is_not(None), col(told.kind) == NoticeRow.kind)
         .order_by(col(told.id).desc())
         .limit(1)
         .correlate(NoticeRow)
@@ -151,6 +165,13 @@ def _folder_notice(row: Any) -> Notice:
     return Notice(*_common(notice, channel), location=folder.location)
 
 
+def _stranger_notice(row: Any) -> Notice:
+    """As a file that could not be read, which is what it is to whoever dropped it."""
+    notice, channel = row
+    file = notice.key.removeprefix(f"{STRANGER_KEY}{notice.folder_id}:")
+    return replace(Notice(*_common(notice, channel), file=file), kind=FAILED)
+
+
 def _common(notice: NoticeRow, channel: ChannelRow) -> tuple[int, str, datetime, int, str, str | None]:
     return notice.id, notice.kind, notice.created_at, channel.id, channel.name, notice.text
 
@@ -159,14 +180,18 @@ def _numbers(pages: Collection[int]) -> tuple[int, ...]:
     return tuple(sorted(pages)[:_MAX_LISTED_PAGES])
 
 
-_QUERIES: dict[str, Callable[[], Any]] = {"live": _live, "failed": _failed, "folder": _folders}
+_QUERIES: dict[str, Callable[[], Any]] = {
+    "live": _live,
+    "failed": _failed,
+    "stranger": _strangers,
+    "folder": _folders,
+}
 _NOTICES: dict[str, Callable[[Any], Notice]] = {
     "live": _live_notice,
     "failed": _failed_notice,
+    "stranger": _stranger_notice,
     "folder": _folder_notice,
 }
-
-FAILED, LIVE, FOLDER = "failed", "live", "folder"
 
 
 class Notices:
@@ -207,12 +232,18 @@ class Notices:
         return batch
 
     async def read(self, batch: str, most: int) -> dict[str, tuple[int, list[Notice]]]:
-        """By kind: how many notices of a batch are still true, and the first ``most`` of them."""
+        """By kind: how many notices of a batch are still true, and the first ``most`` of them.
+
+        Files that are no documents follow the failed ones, as such.
+        """
         async with self._database.snapshot() as session:
-            return {
+            found = {
                 kind: await relevant(session, kind, col(NoticeRow.batch) == batch, most)
-                for kind in (FAILED, LIVE, FOLDER)
+                for kind in (FAILED, _STRANGER, LIVE, FOLDER)
             }
+        count, strangers = found.pop(_STRANGER)
+        failures, failed = found[FAILED]
+        return {**found, FAILED: (failures + count, [*failed, *strangers][:most])}
 
     async def keep_questions(self, notice_id: int, questions: Sequence[str]) -> None:
         """Keep what was tried for one notice, so that it is never tried again."""
@@ -269,7 +300,7 @@ class Notices:
         async with self._database.snapshot() as session:
             found = [
                 notice
-                for kind in (FAILED, LIVE, FOLDER)
+                for kind in _QUERIES
                 for notice in (await relevant(session, kind, own, limit, newest_first=True))[1]
             ]
         return sorted(found, key=lambda notice: notice.created_at, reverse=True)[:limit]

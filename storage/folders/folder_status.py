@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
@@ -11,7 +12,7 @@ from sqlalchemy import ColumnElement, func, select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
-from storage.sql.tables import IS_PRESENT, ChannelRow, DocumentRow, FolderRow, VersionRow
+from storage.sql.tables import IS_PRESENT, ChannelRow, DocumentRow, FactRow, FolderRow, VersionRow
 
 IDS_BATCH_SIZE = 10_000
 """Ids in one statement: engines bound their number."""
@@ -36,6 +37,8 @@ class FolderStatus:
     """Documents that could perhaps still be brought back."""
     asked: tuple[tuple[UUID, str], ...] = ()
     """(document, file) of everything whose deletion waits for a word."""
+    strangers: Mapping[str, str] = field(default_factory=dict)
+    """File -> why it is not read: what lies there and is no PDF."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,7 @@ async def read_status(session: AsyncSession) -> list[FolderStatus]:
             channel,
             counted.get(folder.id, (0, 0)),
             await files_of(session, [UUID(one) for one in folder.asked or ()], folder.id),
+            await read_strangers(session, folder.id) if folder.watched else {},
         )
         for folder, channel in found
         if folder.watched or folder.problem or any(counted.get(folder.id, ()))
@@ -112,8 +116,24 @@ def batches(documents: Sequence[UUID]) -> Iterator[Sequence[UUID]]:
         yield documents[start : start + IDS_BATCH_SIZE]
 
 
+def strangers_fact(folder_id: int | None) -> str:
+    """Name of the fact that holds the strangers of a folder; None: of the inbox itself."""
+    return f"strangers {'inbox' if folder_id is None else folder_id}"
+
+
+async def read_strangers(session: AsyncSession, folder_id: int | None) -> dict[str, str]:
+    """File -> why it is not read, as the last scan of a folder, or of the inbox itself, saw it."""
+    fact = await session.get(FactRow, strangers_fact(folder_id), populate_existing=True)
+    strangers: dict[str, str] = json.loads(fact.value) if fact else {}
+    return strangers
+
+
 def _status(
-    folder: FolderRow, channel: ChannelRow, counted: tuple[int, int], asked: Mapping[UUID, str]
+    folder: FolderRow,
+    channel: ChannelRow,
+    counted: tuple[int, int],
+    asked: Mapping[UUID, str],
+    strangers: Mapping[str, str],
 ) -> FolderStatus:
     return FolderStatus(
         id=folder.id,
@@ -127,4 +147,5 @@ def _status(
         documents=counted[0],
         deleted=counted[1],
         asked=tuple(sorted(asked.items(), key=lambda one: one[1])),
+        strangers=strangers,
     )

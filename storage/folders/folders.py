@@ -6,6 +6,7 @@ recorded by ``storage/documents/arrivals.py``.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +16,7 @@ from sqlalchemy import select, text, update
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
-from storage.chat.notification_events import record_folder
+from storage.chat.notification_events import record_folder, record_strangers
 from storage.clock import utc_now
 from storage.crash_points import reach
 from storage.folders.folder_status import (
@@ -25,6 +26,8 @@ from storage.folders.folder_status import (
     files_of,
     read_deleted,
     read_status,
+    read_strangers,
+    strangers_fact,
 )
 from storage.sql.database import Database
 from storage.sql.tables import IS_PRESENT, DocumentRow, FactRow, FolderRow, PublicationRow, VersionRow
@@ -202,6 +205,27 @@ class Folders:
             row.problem = problem
             if asked is not None:
                 row.asked = sorted(map(str, asked)) or None
+
+    async def keep_strangers(self, folder_id: int | None, strangers: Mapping[str, str]) -> None:
+        """Record which files of a folder are not read, and why; people are told once of each.
+
+        None: of the inbox itself, which feeds no channel, so that admins alone can see them.
+        """
+        if await self.strangers(folder_id) == strangers:
+            return
+        fact = FactRow(name=strangers_fact(folder_id), value=json.dumps(dict(strangers)))
+        async with self._database.transaction() as session:
+            if folder_id is not None:
+                row = await session.get_one(FolderRow, folder_id, with_for_update=True)
+                if not row.watched or not is_ours(row, self.owner):
+                    return
+                await record_strangers(session, row, strangers)
+            await session.merge(fact)
+
+    async def strangers(self, folder_id: int | None = None) -> dict[str, str]:
+        """File -> why it is not read, of a folder or of the inbox itself."""
+        async with self._database.snapshot() as session:
+            return await read_strangers(session, folder_id)
 
     async def deletion_approval(self, folder_id: int) -> DeletionApproval:
         """What waits for an admin's word in this folder, and what has it."""

@@ -14,7 +14,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, select
+from sqlalchemy import ColumnElement, select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
@@ -24,7 +24,7 @@ from storage.models import Reading, Rung
 from storage.queues.planner import Generations, plan, plan_fallback
 from storage.sql.database import Database
 from storage.sql.leases import Lease, Leases, held, pause, release
-from storage.sql.tables import ReadingRow
+from storage.sql.tables import IS_PRESENT, DocumentRow, ReadingRow, VersionRow
 
 MAX_ATTEMPTS = 3
 """Tries that may end with an error of the file's own."""
@@ -170,6 +170,17 @@ class ReadingQueue:
                 await record_failed(session, {row.sha256})
                 await plan_fallback(session, self._generations, row.sha256)
             return row.state == "failed"
+
+    async def files(self, claim: ReadingClaim) -> list[str]:
+        """The files that have the content now, sorted."""
+        query = (
+            select(col(DocumentRow.file))
+            .join(VersionRow, col(VersionRow.document_id) == DocumentRow.id)
+            .where(col(VersionRow.sha256) == claim.sha256, text(f"document.{IS_PRESENT}"))
+            .order_by(col(DocumentRow.file))
+        )
+        async with self._database.snapshot() as session:
+            return list(await session.scalars(query.distinct()))
 
     async def _give_up(self, session: AsyncSession, quick: Reading, full: ReadingRow) -> None:
         """A quick reading without text, that a full one was to find, failed with it."""

@@ -282,7 +282,8 @@ class NoticeRow(SQLModel, table=True):
     __table_args__ = (Index(None, "state", "channel_id", "created_at"),)
     id: int = Field(default=None, primary_key=True)
     kind: str
-    """``live`` (a version answers for the first time), ``failed`` (a file cannot be read), ``folder``."""
+    """``live`` (a version answers for the first time), ``failed`` (a file cannot be read), ``stranger`` (a
+    file is no document), ``folder``."""
     key: str | None = Field(default=None, unique=True)
     """What it tells, for what is told only once."""
     channel_id: int = Field(foreign_key="channel.id", index=True)

@@ -213,6 +213,8 @@ class RemoteSource:
                     deeper.append(entry.parts)
                 elif entry.stat is not None and _is_pdf(entry):
                     report.add(entry.parts, self._unreadable.shown(entry.parts, entry.stat))
+                elif entry.stat is not None and not any(map(is_foreign_folder, entry.parts[:-1])):
+                    report.add_stranger(entry.parts)
         return deeper
 
     def _scan_file(self, name: str, heartbeat: Heartbeat) -> Scan:

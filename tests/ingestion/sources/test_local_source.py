@@ -14,7 +14,7 @@ from ingestion.errors import FileRefused
 from ingestion.sources import local
 from ingestion.sources.base import Scan
 from ingestion.sources.local import LocalSource, first_level, scan_file
-from ingestion.sources.scan_report import safe_name
+from ingestion.sources.scan_report import MAX_STRANGERS, safe_name
 
 T = TypeVar("T")
 CAPABILITY_VERSION = 0x20080522
@@ -94,6 +94,25 @@ def test_links_pipes_and_folders_named_like_pdfs_are_passed_over(tmp_path: Path)
     (root / "linked").symlink_to(elsewhere)
     os.mkfifo(root / "pipe.pdf")
     assert scan(root).files == {}
+
+
+def test_what_people_dropped_that_is_no_pdf_is_named_with_its_reason(tmp_path: Path) -> None:
+    """Shows that documents of other kinds and links are named, and other programs' leftovers are not."""
+    (tmp_path / "deep").mkdir()
+    for name in ("deep/plan.docx", "notes.txt", "Thumbs.db", "~$plan.docx", "half.pdf.part", "read.pdf"):
+        (tmp_path / name).write_bytes(b"x")
+    (tmp_path / "link.pdf").symlink_to("read.pdf")
+    strangers = scan(tmp_path).strangers
+    assert list(strangers) == ["deep/plan.docx", "link.pdf", "notes.txt"]
+    assert "Only PDFs" in strangers["notes.txt"]
+    assert "Links" in strangers["link.pdf"]
+
+
+def test_a_folder_of_photographs_is_told_by_some_of_them(tmp_path: Path) -> None:
+    """Shows that files which are no documents never fill a table."""
+    for number in range(MAX_STRANGERS + 5):
+        (tmp_path / f"{number:04}.jpg").write_bytes(b"x")
+    assert len(scan(tmp_path).strangers) == MAX_STRANGERS
 
 
 def test_a_name_that_is_not_utf8_is_shown_safely_and_can_be_opened(tmp_path: Path) -> None:

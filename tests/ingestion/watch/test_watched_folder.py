@@ -13,13 +13,14 @@ from samples.paper import locked_pdf, pdf
 from ingestion.errors import NotAFile
 from ingestion.sources.local import LocalSource
 from ingestion.watch.dry_run import Previewer
+from storage.chat.notifications import Notices
 from storage.errors import UnknownChannel
 from storage.folders.folders import Folders
 from storage.models import Rung
 from storage.queues.planner import plan
 from storage.queues.purge import PurgeQueue
 from storage.sql.leases import Leases
-from storage.sql.tables import BlobRow, DocumentRow, FolderRow, PublicationRow, ReadingRow
+from storage.sql.tables import BlobRow, DocumentRow, FolderRow, NoticeRow, PublicationRow, ReadingRow
 
 LEAVE = pdf("Leave\nEmployees get twenty five days of marzipan leave a year.")
 LEAVE_2 = pdf("Leave\nEmployees get thirty days of nougat leave a year.")
@@ -345,6 +346,44 @@ async def test_loose_pdfs_in_the_inbox_are_reported_once_without_their_names(
     assert len(said) == 1
     assert "canary" not in said[0]
     assert await home.rows(BlobRow) == []
+
+
+async def test_files_that_are_no_documents_are_shown_while_they_lie_there_and_told_once(home: Home) -> None:
+    """Shows that whoever drops a text file is told so, in the list of folders and in one receipt."""
+    await home.serve(stop_at="quick", rest_seconds=1)
+    home.drop("hr/leave.pdf", LEAVE)
+    notes = home.drop("hr/notes.txt", b"x")
+    home.drop("loose.pdf", LEAVE)
+    folders = Folders(home.database)
+
+    async def are(strangers: set[str]) -> bool:
+        return {name for one in await folders.status() for name in one.strangers} == strangers
+
+    await home.until(lambda: are({"notes.txt"}))
+    assert list(await folders.strangers()) == ["loose.pdf"]
+    notes.unlink()
+    await home.until(lambda: are(set()))
+    home.drop("hr/notes.txt", b"y")
+    await home.until(lambda: are({"notes.txt"}))
+    (told,) = [row for row in await home.rows(NoticeRow) if row.kind == "stranger"]
+    (notice,) = [one for one in await Notices(home.database).recent(told.channel_id, 5) if not one.pages]
+    assert (notice.kind, notice.file, notice.text) == ("failed", "notes.txt", told.text)
+
+
+async def test_a_file_that_cannot_be_read_is_named_in_the_log(
+    home: Home, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Shows that the line of a quarantine says which file an admin has to look at."""
+    await home.serve(stop_at="quick")
+    home.drop("hr/bad.pdf", b"no PDF at all %%EOF")
+
+    async def is_said() -> bool:
+        return any(
+            "outcome=quarantined" in record.message and 'file="bad.pdf"' in record.message
+            for record in caplog.records
+        )
+
+    await home.until(is_said)
 
 
 async def test_a_second_start_takes_and_reads_nothing_again(

@@ -8,7 +8,13 @@ import pytest
 from fakes.notice_shelf import LEASE, NoticeShelf, open_shelf
 from sqlalchemy import select
 
-from storage.chat.notification_events import record_failed, record_folder, record_live, record_refused
+from storage.chat.notification_events import (
+    record_failed,
+    record_folder,
+    record_live,
+    record_refused,
+    record_strangers,
+)
 from storage.clock import clock_ahead, utc_now
 from storage.errors import LeaseLost
 from storage.models import ChannelKey, Platform, Rung
@@ -119,6 +125,24 @@ async def test_a_folders_problem_and_its_end_are_told_and_the_last_word_counts(s
     batch = await shelf.notices.claim(await shelf.notices.waiting(), LEASE)
     total, folders = (await shelf.notices.read(batch, 5))["folder"]
     assert (total, folders[0].text, folders[0].location) == (1, "it is gone", f"/srv/{shelf.channel.id}")
+
+
+async def test_a_file_that_is_no_document_is_told_once_as_one_that_could_not_be_read(
+    shelf: NoticeShelf,
+) -> None:
+    """Shows that a batch names a stranger beside failed files, and that seeing it again tells nothing."""
+    for _ in range(2):
+        async with shelf.database.transaction() as session:
+            folder = await session.get_one(FolderRow, shelf.folder)
+            await record_strangers(session, folder, {"deep/a:b.docx": "Only PDFs are read."})
+    await shelf.fail(await shelf.add("a.pdf", "failed"))
+    batch = await shelf.notices.claim(await shelf.notices.waiting(), LEASE)
+    total, failed = (await shelf.notices.read(batch, 5))["failed"]
+    assert (total, [(one.kind, one.file) for one in failed]) == (
+        2,
+        [("failed", "a.pdf"), ("failed", "deep/a:b.docx")],
+    )
+    assert failed[1].text == "Only PDFs are read."
 
 
 async def test_what_one_process_has_claimed_no_other_one_tells(shelf: NoticeShelf) -> None:
