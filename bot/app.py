@@ -70,8 +70,7 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         embedder = await stack.enter_async_context(open_embedder(settings.storage, embedding_key(settings)))
         index = await stack.enter_async_context(open_index(stores, patiently=True))
         server_socket.write_note()
-        for kept in (stores.memory, stores.records):
-            await stack.enter_async_context(expiring(kept))
+        await stack.enter_async_context(expiring(stores.retention))
         links = make_links(settings)
         answering = await stack.enter_async_context(build_answering(settings, stores, embedder, index, links))
         ingestion = build_ingestion(settings, stores, embedder, index, pdf)

@@ -261,5 +261,7 @@ def load_settings(*, host: str | None = None, port: int | None = None, inbox: Pa
     """
     rooms = (StorageSettings, BotSettings, IngestionSettings, ShareSettings)
     refuse_unknown(rooms)
-    storage = load(StorageSettings)
-    return Settings(storage, load(BotSettings, host=host, port=port), load(IngestionSettings, inbox=inbox))
+    storage, bot = load(StorageSettings), load(BotSettings, host=host, port=port)
+    # A link opens what its citation says, so the one lives as long as the other.
+    storage = storage.model_copy(update={"citation_days": max(storage.citation_days, bot.link_days)})
+    return Settings(storage, bot, load(IngestionSettings, inbox=inbox))

@@ -232,6 +232,18 @@ class StorageSettings(FootnoteSettings):
         description="Days the record of a question is kept: what was found, sent to a model, written and "
         "dropped; 0 keeps none.",
     )
+    message_days: float = Field(
+        30,
+        ge=1,
+        le=3650,
+        description="Days a chat's question, its answer and what people were told of their files are kept.",
+    )
+    citation_days: float = Field(
+        30,
+        ge=1,
+        le=3650,
+        description="Days a quote that was shown is kept for its link; at least as long as links live.",
+    )
 
     @property
     def home_path(self) -> Path:

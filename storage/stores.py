@@ -21,6 +21,7 @@ from storage.chat.channels import Channels
 from storage.chat.citations import Citations
 from storage.chat.glossary import GLOSSARY_NAME, GlossaryFile
 from storage.chat.notifications import Notices
+from storage.chat.retention import Retention
 from storage.chat.thread_memory import ThreadMemory
 from storage.chat.traces import QuestionRecords
 from storage.documents.catalog import Catalog
@@ -123,6 +124,7 @@ class Stores:
     citations: Citations
     memory: ThreadMemory
     records: QuestionRecords
+    retention: Retention
     blobs: Blobs
     files: ReadingFiles
     readings: RepairingReadings
@@ -157,7 +159,8 @@ async def open_stores(settings: StorageSettings, last_rung: Rung = Rung.FULL) ->
             Citations(database),
             ThreadMemory(database, settings.memory_days),
             QuestionRecords(database, settings.record_days),
-            Blobs(home / "blobs"),
+            Retention(database, settings),
+            Blobs(home / "blobs", home / "images"),
             files,
             RepairingReadings(files, database),
             Folders(database),

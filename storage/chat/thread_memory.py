@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from sqlalchemy import CursorResult, delete, select
+from sqlalchemy import select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
@@ -23,15 +23,12 @@ MAX_TURNS = 6
 SESSION_GAP = timedelta(minutes=30)
 """A running conversation begins anew when nobody asked anything for so long."""
 
-DELETE_BATCH_SIZE = 5000
-"""Writers wait for a deletion."""
-
 
 class ThreadMemory:
     """Keeps the turns of threads."""
 
     def __init__(self, database: Database, days: float) -> None:
-        """Keep each turn for so many days."""
+        """Recall turns for so many days; ``Retention`` erases them then."""
         self._database = database
         self._kept_for = timedelta(days=days)
 
@@ -55,14 +52,6 @@ class ThreadMemory:
         """Remember a turn; one that is remembered already stays as it is."""
         async with self._database.transaction(exclusive=False) as session:
             await keep_turn(session, turn)
-
-    async def delete_expired(self) -> int:
-        """Erase some of what has been kept long enough; returns how many turns that were."""
-        some = select(col(TurnRow.id)).where(col(TurnRow.asked_at) < utc_now() - self._kept_for)
-        outdated = delete(TurnRow).where(col(TurnRow.id).in_(some.limit(DELETE_BATCH_SIZE)))
-        async with self._database.transaction() as session:
-            done = await session.execute(outdated)
-            return done.rowcount if isinstance(done, CursorResult) else 0
 
 
 async def keep_turn(session: AsyncSession, turn: NewTurn) -> None:

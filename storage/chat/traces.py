@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, CursorResult, delete, select
+from sqlalchemy import ColumnElement, select
 from sqlalchemy.dialects.postgresql import Insert, insert
 from sqlmodel import col
 
@@ -20,8 +20,6 @@ from storage.sql.tables import QuestionRecordRow
 
 MAX_LISTED = 50
 """The last records of a channel, where they are listed."""
-DELETE_BATCH_SIZE = 500
-"""Writers wait for a deletion."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +44,7 @@ class QuestionRecords:
     """Keeps records."""
 
     def __init__(self, database: Database, days: float) -> None:
-        """Keep each for so many days; 0: none at all."""
+        """Keep each for so many days, after which ``Retention`` erases it; 0: none at all."""
         self._database = database
         self._kept_for = timedelta(days=days)
 
@@ -68,18 +66,6 @@ class QuestionRecords:
     async def latest(self, channel_id: int) -> list[StoredRecord]:
         """The last records of a channel, newest first."""
         return await self._select(channel_id)
-
-    async def delete_expired(self) -> int:
-        """Erase some of what has been kept long enough; returns how many records that were."""
-        some = select(col(QuestionRecordRow.id)).where(
-            col(QuestionRecordRow.asked_at) < utc_now() - self._kept_for
-        )
-        outdated = delete(QuestionRecordRow).where(
-            col(QuestionRecordRow.id).in_(some.limit(DELETE_BATCH_SIZE))
-        )
-        async with self._database.transaction() as session:
-            done = await session.execute(outdated)
-            return done.rowcount if isinstance(done, CursorResult) else 0
 
     async def _select(self, channel_id: int, *more: ColumnElement[bool]) -> list[StoredRecord]:
         """Records of a channel that are not too old, newest first."""

@@ -18,6 +18,7 @@ from uuid import uuid4
 from storage.errors import BlobsUnavailable
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+_PICTURE = re.compile(r"[0-9a-f]{64}-")
 _TEMPORARY = "temporary"
 
 
@@ -51,13 +52,18 @@ def list_shards(root: Path, shards: Iterable[str]) -> dict[str, ShardEntry]:
 class Blobs:
     """Contents under ``root``; its calls wait for the disk, so run them outside the event loop."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, pictures: Path | None = None) -> None:
         """Make the folders.
+
+        Args:
+            root: where the blobs lie.
+            pictures: where drawn pages lie, named ``<sha256>-<page>-<resolution>``; it need not exist.
 
         Raises:
             BlobsUnavailable: they cannot be made.
         """
         self._root = root
+        self._pictures = pictures
         self._temporary = root / _TEMPORARY
         with _translated_errors():
             self._temporary.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -123,13 +129,19 @@ class Blobs:
             self.path(sha256).unlink(missing_ok=True)
 
     def sweep(self, older_than: float = 86_400) -> int:
-        """Remove temporary files that no one has touched for ``older_than`` seconds; return how many."""
+        """Remove temporary files that no one has touched for ``older_than`` seconds; return how many.
+
+        Drawn pages of contents that are gone are removed, too, and counted.
+        """
         limit = time.time() - older_than
         with _translated_errors():
-            old = [file for file in self._temporary.iterdir() if file.stat().st_mtime <= limit]
-            for file in old:
+            gone = [file for file in self._temporary.iterdir() if file.stat().st_mtime <= limit]
+            if self._pictures and self._pictures.is_dir():
+                pictures = [file for file in self._pictures.iterdir() if _PICTURE.match(file.name)]
+                gone += [file for file in pictures if not self.path(file.name[:64]).exists()]
+            for file in gone:
                 file.unlink(missing_ok=True)
-        return len(old)
+        return len(gone)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import aliased
 from sqlmodel import col
 
+from storage.chat.retention import erase_quotes
 from storage.clock import utc_now
 from storage.crash_points import reach
 from storage.queues.planner import Generations, are_current_generations
@@ -18,6 +19,9 @@ from storage.queues.publication_queue import PublicationClaim, claim_of
 from storage.sql.database import Database
 from storage.sql.leases import Leases, held, release
 from storage.sql.tables import BlobRow, DocumentRow, PublicationRow, ReadingRow, VersionRow
+
+GIVEN_UP_BATCH_SIZE = 100
+"""Documents given up by one purge; the next one goes on."""
 
 
 class PurgeQueue:
@@ -87,13 +91,24 @@ class PurgeQueue:
         return readings
 
     async def _give_up_documents(self) -> None:
-        """Nothing brings these back from now on: an interrupted purge may leave half of what they had."""
-        is_over = col(DocumentRow.deleted_at) <= utc_now() - self._delete_grace
-        query = update(DocumentRow).where(col(DocumentRow.state) == "deleted", is_over)
+        """Nothing brings these back from now on: an interrupted purge may leave half of what they had.
+
+        What was quoted from them goes first, so that a purge which dies meanwhile begins again.
+        """
+        is_over = (
+            (col(DocumentRow.state) == "deleted")
+            & (col(DocumentRow.deleted_at) <= utc_now() - self._delete_grace)
+            & col(DocumentRow.purged_at).is_(None)
+        )
+        async with self._database.snapshot() as session:
+            over = select(col(DocumentRow.id)).where(is_over)
+            ids = list(await session.scalars(over.limit(GIVEN_UP_BATCH_SIZE)))
+        if not ids:
+            return
+        await erase_quotes(self._database, ids)
+        given_up = update(DocumentRow).where(col(DocumentRow.id).in_(ids), is_over)
         async with self._database.transaction() as session:
-            await session.execute(
-                query.where(col(DocumentRow.purged_at).is_(None)).values(purged_at=utc_now())
-            )
+            await session.execute(given_up.values(purged_at=utc_now()))
 
     async def drop_older_generations(self, generations: Generations) -> list[UUID]:
         """Drop the readings of generations that are not wanted any more and that nothing needs.

@@ -10,7 +10,7 @@ from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 from sources import ROOT
 
-from bot.settings import BotSettings
+from bot.settings import BotSettings, load_settings
 from ingestion.settings import IngestionSettings
 from ingestion.sources.shares.settings import ShareSettings
 from storage.errors import SettingsError
@@ -187,3 +187,13 @@ def test_passwords_of_all_folders_are_named_and_not_told(monkeypatch: pytest.Mon
     with pytest.raises(SettingsError, match=r"FOOTNOTE_PDF_PASSWORDS: .*env:NAME") as caught:
         load(StorageSettings)
     assert "marmalade" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("link_days", "kept"), [("7", 30), ("90", 90)])
+def test_quotes_are_kept_for_as_long_as_their_links_live(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, link_days: str, kept: float
+) -> None:
+    """Shows that a link which lives longer than quotes are kept still opens its quote."""
+    monkeypatch.setenv("FOOTNOTE_HOME", str(tmp_path))
+    monkeypatch.setenv("FOOTNOTE_LINK_DAYS", link_days)
+    assert load_settings().storage.citation_days == kept

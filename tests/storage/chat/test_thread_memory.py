@@ -11,11 +11,13 @@ from sqlalchemy import delete, func, select
 
 from storage.chat.channels import Channels
 from storage.chat.inbox import Inbox
+from storage.chat.retention import Retention
 from storage.chat.thread_memory import MAX_TURNS, SESSION_GAP, ThreadMemory
 from storage.chat_models import NewTurn
 from storage.clock import clock_ahead, utc_now
 from storage.errors import LeaseLost
 from storage.models import Channel, ChannelKey, Platform
+from storage.settings import StorageSettings
 from storage.sql.database import Database
 from storage.sql.tables import BlobRow, ChannelRow, DocumentRow, FolderRow, TurnRow, VersionRow
 
@@ -146,8 +148,9 @@ async def test_what_was_kept_long_enough_is_neither_recalled_nor_kept(
         recalled = await memory.recall(channel.id, "17.1", utc_now() + timedelta(seconds=1))
         assert [one.question for one in recalled] == ["Question 1?"]
         assert await count_turns(database) == 2
-        assert await memory.delete_expired() == 1
-        assert await memory.delete_expired() == 0
+        retention = Retention(database, StorageSettings(memory_days=DAYS))
+        assert await retention.delete_expired() == 1
+        assert await retention.delete_expired() == 0
     assert await count_turns(database) == 1
 
 

@@ -8,9 +8,11 @@ import pytest
 from sqlalchemy import delete, func, select
 
 from storage.chat.channels import Channels
+from storage.chat.retention import Retention
 from storage.chat.traces import MAX_LISTED, QuestionRecords
 from storage.clock import clock_ahead, utc_now
 from storage.models import Channel, ChannelKey, Platform
+from storage.settings import StorageSettings
 from storage.sql.database import Database
 from storage.sql.tables import ChannelRow, QuestionRecordRow
 
@@ -78,8 +80,9 @@ async def test_what_was_kept_long_enough_is_neither_shown_nor_kept(
         assert [one.key for one in await records.latest(channel.id)] == ["young"]
         assert await records.get(channel.id, "old") is None
         assert await count(database) == 2
-        assert await records.delete_expired() == 1
-        assert await records.delete_expired() == 0
+        retention = Retention(database, StorageSettings(record_days=DAYS))
+        assert await retention.delete_expired() == 1
+        assert await retention.delete_expired() == 0
     assert await count(database) == 1
 
 
@@ -102,5 +105,5 @@ async def test_no_days_keep_nothing_and_erase_what_is_there(
     await records.keep("1", channel.id, utc_now() - timedelta(seconds=1), "chat", {})
     off = QuestionRecords(database, 0)
     await off.keep("2", channel.id, utc_now(), "chat", {})
-    assert await off.delete_expired() == 1
+    assert await Retention(database, StorageSettings(record_days=0)).delete_expired() == 1
     assert await count(database) == 0

@@ -84,3 +84,18 @@ def test_a_store_that_cannot_write_is_an_outage(blobs: Blobs, tmp_path: Path) ->
     assert temporary.read_bytes() == CONTENT
     with pytest.raises(BlobsUnavailable):
         Blobs(temporary / "inside a file")
+
+
+def test_pictures_of_contents_that_are_gone_are_swept(tmp_path: Path) -> None:
+    """Shows that a purged document leaves no drawn page, and that others keep theirs."""
+    blobs, gone = Blobs(tmp_path / "blobs", tmp_path / "images"), "b" * 64
+    blobs.adopt(write_temporary(blobs), SHA256)
+    assert blobs.sweep() == 0
+    (tmp_path / "images").mkdir()
+    for name in (f"{SHA256}-1-150.png", f"{gone}-1-150.png", f"{gone}-12-72.jpg", ".being-written"):
+        (tmp_path / "images" / name).write_bytes(b"picture")
+    assert blobs.sweep() == 2
+    assert {path.name for path in (tmp_path / "images").iterdir()} == {
+        f"{SHA256}-1-150.png",
+        ".being-written",
+    }

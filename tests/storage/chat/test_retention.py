@@ -1,0 +1,186 @@
+"""Every text that a person wrote or was shown goes when its time is over, or with the document it quotes."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import func, select, update
+
+from storage.chat.channels import Channels
+from storage.chat.citations import Citations
+from storage.chat.inbox import Inbox
+from storage.chat.notifications import Notices
+from storage.chat.retention import Retention, erase_quotes
+from storage.chat.thread_memory import ThreadMemory
+from storage.chat.traces import QuestionRecords
+from storage.chat_models import NewTurn
+from storage.clock import clock_ahead, utc_now
+from storage.models import Channel, ChannelKey, Platform, Shown
+from storage.settings import StorageSettings
+from storage.sql.database import Database
+from storage.sql.tables import (
+    BlobRow,
+    CitationRow,
+    DocumentRow,
+    FolderRow,
+    InboxRow,
+    NoticeRow,
+    OutboxRow,
+    QuestionRecordRow,
+    TurnRow,
+    VersionRow,
+)
+
+DAYS = 10
+SETTINGS = StorageSettings(message_days=DAYS, citation_days=DAYS, memory_days=DAYS, record_days=DAYS)
+SLACK = (Platform.SLACK,)
+
+
+@pytest.fixture
+async def channel(database: Database) -> Channel:
+    """A Slack channel."""
+    return await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C1ABC"))
+
+
+async def add_version(database: Database, channel: Channel, file: str) -> VersionRow:
+    """A document with one version."""
+    async with database.transaction() as session:
+        folder = FolderRow(channel_id=channel.id, location=f"/inbox/{file}", watched=True)
+        session.add_all([folder, BlobRow(sha256=file, size=1)])
+        await session.flush()
+        document = DocumentRow(channel_id=channel.id, folder_id=folder.id, file=file)
+        session.add(document)
+        await session.flush()
+        version = VersionRow(document_id=document.id, number=1, sha256=file)
+        session.add(version)
+    return version
+
+
+async def ask(database: Database, channel: Channel, name: str, version: VersionRow, file: str) -> None:
+    """A question that was answered from a version: it leaves a text in every table that has some."""
+    inbox, now = Inbox(database), utc_now()
+    await inbox.receive(
+        channel, event_key=name, message_key=name, thread="1", text=f"{name}?", address={"channel": name}
+    )
+    item = await inbox.claim("a", 60, SLACK)
+    assert item is not None
+    await inbox.mark_posting(item)
+    cited = {"file": file, "quote": name, "version_id": version.id, "edition": ""}
+    turn = NewTurn(name, channel.id, "1", name, name, name, (version.id,), now)
+    await inbox.save_answer(item, {"text": name, "citations": [cited]}, turn)
+    await inbox.mark_delivered(item)
+    await Citations(database).add(channel.id, [Shown(version.id, 1, name)])
+    await QuestionRecords(database, DAYS).keep(name, channel.id, now, "grounded", {"hits": [f"{file} p. 1"]})
+    notice = NoticeRow(
+        kind="live", key=name, channel_id=channel.id, document_id=version.document_id, version_id=version.id
+    )
+    async with database.transaction() as session:
+        session.add(notice)
+
+
+async def counts(database: Database) -> dict[str, int]:
+    """Rows of every table that has texts."""
+    tables: tuple[Any, ...] = (InboxRow, OutboxRow, TurnRow, CitationRow, QuestionRecordRow, NoticeRow)
+    async with database.snapshot() as session:
+        return {
+            table.__tablename__: await session.scalar(select(func.count()).select_from(table)) or 0
+            for table in tables
+        }
+
+
+async def test_every_text_goes_after_its_days_and_what_is_younger_stays(
+    database: Database, channel: Channel
+) -> None:
+    """Shows that no table keeps a question, an answer, a quote or a notice longer than its setting says."""
+    version = await add_version(database, channel, "a.pdf")
+    await ask(database, channel, "old", version, "a.pdf")
+    retention = Retention(database, SETTINGS)
+    with clock_ahead(timedelta(days=DAYS, seconds=1)):
+        await ask(database, channel, "young", version, "a.pdf")
+        assert set((await counts(database)).values()) == {2}
+        assert await retention.delete_expired() > 0
+        assert await retention.delete_expired() == 0
+        assert set((await counts(database)).values()) == {1}
+        (turn,) = await ThreadMemory(database, DAYS).recall(channel.id, "1", utc_now() + timedelta(seconds=1))
+        assert turn.question == "young"
+
+
+async def test_the_newest_question_of_a_channel_loses_its_words_and_keeps_its_address(
+    database: Database, channel: Channel
+) -> None:
+    """Shows that notices still find their way into a channel where nobody has asked for long."""
+    await ask(database, channel, "old", await add_version(database, channel, "a.pdf"), "a.pdf")
+    retention = Retention(database, SETTINGS)
+    with clock_ahead(timedelta(days=DAYS, seconds=1)):
+        await retention.delete_expired()
+        assert await retention.delete_expired() == 0
+    async with database.snapshot() as session:
+        (left,) = await session.scalars(select(InboxRow))
+    assert (left.text, left.state) == ("", "done")
+    assert (await counts(database))["outbox"] == 0
+    assert await Notices(database).last_address(channel.id) == {"channel": "old"}
+
+
+async def test_a_question_that_nobody_ever_took_is_not_answered_without_its_words(
+    database: Database, channel: Channel
+) -> None:
+    """Shows that what is too old ends as failed when its words go."""
+    inbox = Inbox(database)
+    await inbox.receive(channel, event_key="e", message_key="m", thread="1", text="Old?", address={})
+    with clock_ahead(timedelta(days=DAYS, seconds=1)):
+        await Retention(database, SETTINGS).delete_expired()
+        assert await inbox.claim("a", 60, SLACK) is None
+
+
+async def test_what_people_were_told_of_a_folder_last_is_remembered(
+    database: Database, channel: Channel
+) -> None:
+    """Shows that a problem people know of is not told a second time because its notice is old."""
+    version = await add_version(database, channel, "a.pdf")
+    async with database.transaction() as session:
+        folder = (await session.get_one(DocumentRow, version.document_id)).folder_id
+        for problem in ("first", "second"):
+            session.add(
+                NoticeRow(
+                    kind="folder", channel_id=channel.id, folder_id=folder, text=problem, state="posted",
+                    told_in=channel.id,
+                )
+            )  # fmt: skip
+    with clock_ahead(timedelta(days=DAYS, seconds=1)):
+        await Retention(database, SETTINGS).delete_expired()
+    async with database.snapshot() as session:
+        assert list(await session.scalars(select(NoticeRow.text))) == ["second"]  # type: ignore[call-overload]
+
+
+async def test_quotes_of_a_document_go_with_it_and_those_of_others_stay(
+    database: Database, channel: Channel
+) -> None:
+    """Shows that nothing which was quoted from a purged document is left in any table."""
+    gone = await add_version(database, channel, "gr\u00fcn/50%_a.pdf")
+    await ask(database, channel, "gone", gone, "gr\u00fcn/50%_a.pdf")
+    await ask(database, channel, "kept", await add_version(database, channel, "b.pdf"), "b.pdf")
+    await erase_quotes(database, [gone.document_id])
+    async with database.snapshot() as session:
+        answers = {row.inbox_id: row.answer for row in await session.scalars(select(OutboxRow))}
+        texts = {row.text: answers[row.id] for row in await session.scalars(select(InboxRow))}
+        assert texts["gone?"] is None
+        assert texts["kept?"] is not None
+        assert [row.quote for row in await session.scalars(select(CitationRow))] == ["kept"]
+        assert [row.question for row in await session.scalars(select(TurnRow))] == ["kept"]
+        assert [row.key for row in await session.scalars(select(QuestionRecordRow))] == ["kept"]
+        assert [row.key for row in await session.scalars(select(NoticeRow))] == ["kept"]
+
+
+async def test_an_answer_is_found_by_its_version_when_its_document_was_renamed(
+    database: Database, channel: Channel
+) -> None:
+    """Shows that a document which had another name when it was quoted takes those quotes along."""
+    version = await add_version(database, channel, "old.pdf")
+    await ask(database, channel, "asked", version, "old.pdf")
+    async with database.transaction() as session:
+        await session.execute(update(DocumentRow).values(file="new.pdf"))
+    await erase_quotes(database, [version.document_id])
+    async with database.snapshot() as session:
+        assert [row.answer for row in await session.scalars(select(OutboxRow))] == [None]
