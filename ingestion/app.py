@@ -1,7 +1,4 @@
-"""The ingestion room as one object: it watches an inbox, ingests once, and does the work that follows.
-
-What became of an ingestion: the last thing that ``footnote ingest`` says.
-"""
+"""The ingestion room as one object: it watches an inbox, ingests once, and does the work that follows."""
 
 from __future__ import annotations
 
@@ -87,7 +84,7 @@ PLAN_SECONDS = 10.0
 PURGE_SECONDS = 60.0
 VERIFY_SECONDS = 10.0
 RECONCILE_SECONDS = 60.0
-"""Looks whether it is due; how often it is, ``reconciling.py`` says."""
+"""How often it is asked whether a comparison is due; ``reconciler.py`` says how often one is."""
 
 
 class Ingestion:
@@ -124,7 +121,7 @@ class Ingestion:
             max_file_mb: files above it are refused before they are copied.
             database, blobs, files, pdf, embedder, index, channels, passwords: open; they stay so.
             vision: describes figures; None: nobody does.
-            side: the processes beside this one, its own by default; they are ended with it.
+            compute_pool: the processes beside this one, its own by default; they are ended with it.
             make_schedule, make_worker: what calls the steps; others let a test call them one by one.
         """
         self._settings, self._channels = settings, channels

@@ -3,10 +3,10 @@
 ::
 
     IngestionError
-    ├── FileChanged      the file changed while it was copied: look again later
+    ├── FileChanged      the file changed while it was copied: it is tried at a later scan
     ├── NotAFile        a link, pipe, device or vanished entry: nothing to take
-    └── Refused         the file itself is the reason; the message tells an admin what to do
-        └── Unreadable  its rights or its disk are: it is tried again without having changed
+    └── FileRefused         the file itself is the reason; the message says what an admin can do
+        └── FileUnreadable  its rights or its disk are: it is tried again without having changed
 
 What goes wrong with a document's content is a ``storage.errors.DocumentError``; what goes wrong with
 an engine is a ``storage.errors.InfrastructureError``.

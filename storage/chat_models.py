@@ -1,8 +1,7 @@
-"""What people should be told, as it crosses the borders between rooms: frozen, plain, without I/O.
+"""Values of the chat room, as they cross the borders between rooms: frozen, plain, without I/O.
 
-What an admin's glossary says: a term, and the words that documents have for it.
-
-What a thread remembers: the values that the memory takes and gives.
+A line of an admin's glossary, a turn of a thread, and notices: events that channels or admins are notified
+of.
 """
 
 from __future__ import annotations

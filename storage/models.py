@@ -1,11 +1,7 @@
 """The values that cross the borders between rooms: frozen, plain, without I/O.
 
-Pages are physical and count from 1. Boxes are fractions (0-1) of the displayed page, origin at its
-top left, after crop and rotation.
-
-A figure of a document: a picture or a chart, with what is said about it and what can be read in it.
-
-What a document says of itself, as it crosses the borders between rooms.
+Pages are physical and count from 1. Boxes are fractions (0-1) of the displayed page, origin at its top left,
+after crop and rotation.
 """
 
 from __future__ import annotations

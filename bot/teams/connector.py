@@ -1,6 +1,6 @@
 """The Bot Framework connector: the one module that knows botbuilder's schema and Microsoft's tokens.
 
-Where a Teams reply may go: a service URL outside this list gets no request and no token.
+Replies go to the service URLs of Microsoft's own connectors only; any other gets no request and no token.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""The headers that every response carries: nothing is loaded from elsewhere, kept, or told to others.
+"""The headers of every response, and the check that only a browser of this machine uses the console.
 
-Lets only a browser on this very machine use the console, which asks for no sign-in.
-
-A foreign page may send requests to a loopback address, or give its own name that address (DNS
-rebinding); a proxy may bring the whole world. Each of these shows in the headers checked here.
+The headers let nothing be loaded from elsewhere, stored, or sent on as a referrer. The console asks for no
+sign-in: a foreign page may send requests to a loopback address, or give its own name that address (DNS
+rebinding), and a proxy may bring the whole world. Each of these shows in the request headers checked here.
 """
 
 from __future__ import annotations

@@ -1,11 +1,7 @@
 """The page behind every source button: the cited page with its passage marked, and the PDF itself.
 
-Every request is checked anew; nothing is kept in the browser and nothing changes on a GET, because
-link previews and mail scanners fetch links as well.
-
-Decides at every request whether a link still opens its page: the signature first, then SQL.
-
-What the viewer shows of one page: its number, its marks, and its words where they stand on paper.
+Every request checks its link anew, the signature first, then SQL. Nothing is kept in the browser and nothing
+changes on a GET, because link previews and mail scanners fetch links as well.
 """
 
 from __future__ import annotations

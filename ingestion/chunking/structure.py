@@ -1,9 +1,8 @@
-"""Says what of a document is packed whole, in reading order: by its layout, or by fonts where none is known.
+"""Takes a document apart into the units of its chunks, by its layout, or by fonts where none is known.
 
-What a person would not tear apart is bound: a caption to its table or figure, a warning to its step, a
-list's first item to the sentence that opens the list, a header row to the first row under it.
-
-Makes of a document's pieces the units of its chunks: under their headings, and whole over a page's end.
+What a person would not tear apart is bound: a caption to its table or figure, a warning to its step, a list's
+first item to the sentence that opens the list, a header row to the first row under it. Each unit stands under
+its headings, and is whole over a page's end.
 """
 
 from __future__ import annotations
@@ -29,10 +28,10 @@ _ASIDES = {BlockKind.FIGURE, BlockKind.CAPTION, BlockKind.FOOTNOTE}
 
 
 class Structure:
-    """A document's title and pieces."""
+    """A document's title, and the segments of its pages."""
 
     def __init__(self, pdf: ReadPdf, blocks: Sequence[Sequence[Block]] = ()) -> None:
-        """``blocks``: those of each page, as ``arranging.py`` finds them; none where only fonts speak."""
+        """``blocks``: those of each page, as ``reading_order.py`` finds them; none for a layout by fonts."""
         self._pdf = pdf
         self._blocks = blocks or [()] * len(pdf.pages)
         self._outline = HeadingDetector(pdf)

@@ -1,9 +1,8 @@
-"""Finds a document's figures, with their captions, the words in them and the sentences about them.
+"""Finds a document's figures, with their kinds, captions, the words in them and the sentences about them.
 
-The layout gives boxes; a figure may come in several, and its caption as ordinary text. Only what is
-certain is said of a figure: a wrong kind is worse than none.
-
-Says what a figure is, by the words of its caption and labels and by what it is drawn with.
+The layout gives boxes; a figure may come in several, and its caption as ordinary text. The kind follows from
+the words of caption and labels and from what the figure is drawn with. Only what is certain is said of a
+figure: a wrong kind is worse than none.
 """
 
 from __future__ import annotations

@@ -1,14 +1,11 @@
 """Reads a document's own metadata where documents print it: title block, first tables, running lines.
 
-Every value is found verbatim on a page and keeps its place there. Labels come first, shapes second; what
-two places say differently is settled by weight, and what nothing settles is not said at all.
+Every value is found verbatim on a page and keeps its place there. Labels come first, shapes second; of
+several values of a field the sound one with the most weight holds, and none where two weigh the same.
 
-Tells which language a document is written in.
-
-The method is langid.py's: a naive Bayes classifier over byte n-grams whose weight is the language, not
-the domain (Lui and Baldwin, "Cross-domain feature selection for language identification", 2011).
-
-Which of the values that were found may be said: of the sound ones that with the most weight.
+The language is recognised as langid.py does it: a naive Bayes classifier over byte n-grams whose weight is
+the language, not the domain (Lui and Baldwin, "Cross-domain feature selection for language identification",
+2011).
 """
 
 from __future__ import annotations

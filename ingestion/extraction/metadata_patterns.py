@@ -1,6 +1,6 @@
 """The labels that documents print before their metadata, and what may stand behind each.
 
-What may be the value of a field: anything that is a template's leftover, or of another kind, is none.
+A template's leftover, or a value of another kind, is no value.
 """
 
 from __future__ import annotations

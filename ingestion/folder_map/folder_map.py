@@ -1,8 +1,7 @@
-"""What a folder map must not say: unknown places, malformed channels, one folder inside another.
+"""Reads ``folders.toml``, in which admins say which folders feed which channels, and finds its mistakes.
 
-Reads ``folders.toml``, in which admins say which folders feed which channels.
-
-A file with a mistake is worth nothing as a whole: whoever watches keeps the mapping it has.
+Mistakes are unknown places, malformed channels, one folder inside another. A file with a mistake is worth
+nothing as a whole: whoever watches keeps the mapping it has.
 """
 
 from __future__ import annotations
@@ -75,7 +74,7 @@ def resolve_location(location: str, home: Path) -> str:
 def faults(
     entries: Sequence[FolderMapEntry], names: Mapping[str, str], home: Path, inbox: Path
 ) -> Iterator[Fault]:
-    """Everything that is wrong with these wishes together."""
+    """Everything that is wrong with these entries together."""
     for channel in names:
         yield from _channel_faults(("names", channel), channel, names[channel])
     roots: dict[KeyPath, _Root] = {}
@@ -268,7 +267,7 @@ def check_map(path: Path, inbox: Path | None = None) -> list[FolderMapMistake]:
 
 
 def read_map(data: bytes, home: Path, inbox: Path) -> list[FolderMapEntry]:
-    """What a map asks for: one wish for each folder and channel.
+    """What a map asks for: one entry for each folder and channel.
 
     Args:
         data: the bytes of the file.

@@ -1,6 +1,6 @@
-"""Keeps the folders of ``folders.toml`` in force: every change of the file, and never a mistake in it.
+"""What is to be watched: the folders of the inbox, and those of ``folders.toml`` as it is in force.
 
-Everything that is to be watched: the folders of the inbox, and those of the map.
+Every change of the file is taken over, and never a mistake in it.
 """
 
 from __future__ import annotations
@@ -71,10 +71,10 @@ class FolderMap:
             await self._recall()
 
     async def follow(self) -> bool:
-        """Take over what changed, once two looks at the file were equal; returns whether anything did.
+        """Take over what changed, once two reads of the file were equal; returns whether anything did.
 
         Raises:
-            DatabaseUnavailable: the database does not work; the next look tries again.
+            DatabaseUnavailable: the database does not work; the next call tries again.
         """
         try:
             saved, before = await run_in_thread(self._read), self._last
@@ -145,7 +145,7 @@ class FolderMap:
 
 
 class WatchList:
-    """What the admins want, as of the last look at the inbox and the map."""
+    """What is to be watched, as of the last scan of the inbox and the map."""
 
     def __init__(self, inbox: WatchedInbox, mapped: FolderMap | None) -> None:
         """Follow an inbox and, where there is one, a map."""

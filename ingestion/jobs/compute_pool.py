@@ -38,7 +38,7 @@ class ComputePool:
         self._idle: list[asyncio.subprocess.Process] = []
 
     async def run(self, job: dict[str, Any], data: bytes = b"") -> Any:
-        """What comes of a job of ``side_program``.
+        """The result of a job of ``compute_program.py``.
 
         Raises:
             StorageError: as the job raised it.

@@ -1,6 +1,4 @@
-"""Has a vision model say what figures show; what it cannot say is missing, and nothing else is.
-
-Descriptions of pictures from any OpenAI-compatible endpoint: the one door in this room to that SDK.
+"""Has a vision model describe figures, at any OpenAI-compatible endpoint; only this module knows the SDK.
 
 A failure costs a description and nothing else, so nothing is tried again.
 """

@@ -1,6 +1,6 @@
-"""The full rung: pages and chunks by the layout of the pages, with vectors; those of sentences too.
+"""The full rung: pages and chunks by layout and OCR, with vectors of chunks, figures and sentences.
 
-Cuts a PDF by the layout of its pages and what OCR reads on them; a page that resists goes without.
+A page that cannot be laid out or read goes without.
 """
 
 from __future__ import annotations
@@ -63,10 +63,10 @@ class PageViewer(Renderer, Protocol):
         """Every page as ``storage.pdf.protocol`` reads it; raises DocumentError or EngineStartError."""
 
     async def lay_out(self, path: Path, first: int, last: int) -> bytes:
-        """Where the parts of some pages stand, as ``wire`` reads it; raises as ``fetch``."""
+        """Where the parts of some pages stand, as ``protocol`` reads it; raises as ``fetch``."""
 
     async def fetch_ocr(self, path: Path, page: int, clip: Box | None = None) -> bytes:
-        """What is printed in a page's picture, or in a part of it, as ``wire`` reads it; as ``fetch``."""
+        """What OCR reads in a page or a part of it, as ``protocol`` reads it; raises as ``fetch``."""
 
 
 class LayoutChunker:

@@ -16,8 +16,8 @@ CHUNKER = "headings-2"
 """Raise it when ``chunker.py`` cuts other chunks, or ``metadata.py`` finds other fields, in a page."""
 
 LAYOUT = "layout-3"
-"""Raise it when ``layout_child.py`` sees, or ``arranging.py`` makes, other blocks of a page, or
-``figures.py`` finds other figures on it."""
+"""Raise it when ``layout_job.py`` or ``reading_order.py`` makes other blocks of a page, or ``figures.py``
+finds other figures on it."""
 
 
 def generations_of(settings: IngestionSettings, embedder: Embedder) -> Generations:

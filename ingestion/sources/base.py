@@ -87,7 +87,7 @@ class Source(Protocol):
         Raises:
             NotAFile: there is no such regular file any more.
             FileChanged: it changed before or while it was copied; what was written is worthless.
-            Refused: it is too large, or may not be read.
+            FileRefused: it is too large, or may not be read.
             BlobsUnavailable: the copy could not be written, or the place does not answer.
         """
 

@@ -43,7 +43,7 @@ def scan(root: Path, devices: dict[Parts, int], heartbeat: Heartbeat) -> Scan:
         root: the folder.
         devices: folder -> the device it lay on at the scans before, kept up to date: a disk that is
             connected inside the folder and goes away leaves an empty folder, or none.
-        beat: called with every folder.
+        heartbeat: called with every folder.
     """
     report = ScanReport()
     folders: list[Parts] = [()]

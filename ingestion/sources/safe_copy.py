@@ -1,6 +1,7 @@
 """Opens and copies files of a folder that others write: no links are followed, nothing blocks.
 
-Remembers the files of a place that could not be read: no look tells when rights or disks are mended.
+Files that could not be read are remembered and tried again in a while: no stat shows when rights or disks are
+mended.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class UnreadableFiles:
         self._since.pop(parts, None)
 
     def shown(self, parts: tuple[str, ...], file_stat: FileStat) -> FileStat:
-        """The look to remember a file by: soon after its first failure and then now and then another one."""
+        """The stat to remember a file by: soon after its first failure and then now and then another one."""
         if (since := self._since.get(parts)) is None:
             return file_stat
         return file_stat._replace(
@@ -90,7 +91,7 @@ def refuse_large(seen: ScannedFile, max_bytes: int) -> None:
     """Refuse a file by its size alone.
 
     Raises:
-        Refused: it is too large.
+        FileRefused: it is too large.
     """
     if seen.stat.size > max_bytes:
         size, limit = (f"{count / MEGABYTE:,.0f} MB" for count in (seen.stat.size, max_bytes))
@@ -107,7 +108,7 @@ def copy(root: Path, seen: ScannedFile, target: Path, max_bytes: int, heartbeat:
     Raises:
         NotAFile: there is no such regular file any more.
         FileChanged: it changed before or while it was copied; what was written is worthless.
-        Refused: it is too large; Unreadable: it may not be read, or its disk is damaged there.
+        FileRefused: it is too large; Unreadable: it may not be read, or its disk is damaged there.
         BlobsUnavailable: the copy could not be written, or the source's disk does not answer.
     """
     refuse_large(seen, max_bytes)
@@ -124,7 +125,7 @@ def copy(root: Path, seen: ScannedFile, target: Path, max_bytes: int, heartbeat:
 
 
 def _copy_unchanged(descriptor: int, file_stat: FileStat, target: Path, heartbeat: Heartbeat) -> str:
-    """Copy between two looks at the same descriptor that must both equal ``file_stat``."""
+    """Copy between two stats of the same descriptor that must both equal ``file_stat``."""
     if FileStat.of(os.fstat(descriptor)) != file_stat:
         raise FileChanged
     digest, size = hashlib.sha256(), 0

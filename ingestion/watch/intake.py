@@ -176,7 +176,7 @@ class Intake:
         Args:
             folders: the folders of the place, one for each channel that it feeds; loaded.
             scan: what lies there; a file that still looks as it did is not opened.
-            settling: decides which files are finished.
+            stability: decides which files are finished.
             sees_all: the whole place was looked at, so that renames can be told from copies.
 
         Raises:

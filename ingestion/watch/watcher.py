@@ -1,6 +1,6 @@
-"""Watches everything that admins want watched, while what they want changes.
+"""Scans every watched place in its own rhythm, while what admins want watched changes.
 
-Looks at every watched place in its own rhythm: one that is slow or paused delays no other.
+A place that is slow or paused delays no other.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ REST_FACTOR = 10
 
 
 class WatchedPlace:
-    """One location, the folders that it feeds, and when it is looked at."""
+    """One location, the folders that it feeds, and when it is scanned."""
 
     def __init__(self, location: str, folders: Folders, intake: Intake, settings: IngestionSettings) -> None:
-        """Prepare a place; nothing is opened before its first look."""
+        """Prepare a place; nothing is opened before its first scan."""
         self.location = location
         self.tick_seconds = 0.0
-        """Seconds between two ticks; a tick may find that it is too early for a look."""
+        """Seconds between two ticks; a tick may find that it is too early for a scan."""
         self._folders = folders
         self._intake = intake
         self._settings = settings
@@ -48,11 +48,11 @@ class WatchedPlace:
 
     @property
     def is_paused(self) -> bool:
-        """Whether an admin wants nobody to look at it now."""
+        """Whether an admin wants it not to be scanned now."""
         return not self._active()
 
     def feed(self, targets: Sequence[WatchTarget]) -> None:
-        """Feed these folders from the next look on, each as its wish says."""
+        """Feed these folders from the next scan on, each as its entry says."""
         fed: dict[int, tuple[WatchTarget, WatchedFolder]] = {}
         for one in targets:
             before = self._fed.get(one.folder.id)
@@ -66,7 +66,7 @@ class WatchedPlace:
             self._watch.feed(self._active())
 
     async def tick(self) -> bool:
-        """Look at the place if it is time; returns whether anything was taken.
+        """Scan the place if it is time; returns whether anything was taken.
 
         Raises:
             InfrastructureError: the database, or one of the disks, does not work.
@@ -87,7 +87,7 @@ class WatchedPlace:
 
     @property
     def soon(self) -> float | None:
-        """Seconds to the next look when the last one left something open; None: it is in no hurry."""
+        """Seconds to the next scan when the last one left something open; None: it is in no hurry."""
         if self._watch is None or not self._watch.is_waiting:
             return None
         usual = self._settings.share_scan_seconds if self._watch.is_remote else self._settings.scan_seconds
@@ -132,7 +132,7 @@ class WatchedPlaces:
         leases: FolderLeases,
         on_taken: Callable[[], None],
     ) -> None:
-        """Tick with ``schedule``; call ``on_taken`` when a look took something."""
+        """Tick with ``schedule``; call ``on_taken`` when a scan took something."""
         self._make_place = make_place
         self._schedule = schedule
         self._leases = leases
@@ -158,7 +158,7 @@ class WatchedPlaces:
             self._feed(location, folders)
 
     def invalidate(self) -> None:
-        """Ask SQL again at the next look at each place: somebody else has changed it."""
+        """Ask SQL again at the next scan of each place: somebody else has changed it."""
         for _, place in self._places.values():
             place.invalidate()
 
@@ -179,7 +179,7 @@ class WatchedPlaces:
             self._schedule.every(place.tick_seconds, name, lambda: self._tick(place, name))
 
     async def _tick(self, place: WatchedPlace, name: str) -> None:
-        """One tick of a place: only the process that holds its lease looks at it."""
+        """One tick of a place: only the process that holds its lease scans it."""
         if place.is_paused:
             return
         if not self._leases.holds(place.location):
@@ -210,7 +210,7 @@ class Watcher:
     async def start(
         self, inbox: Path, folder_map: Path | None, schedule: Scheduler, on_taken: Callable[[], None]
     ) -> None:
-        """Begin to look; call ``on_taken`` whenever a look took something.
+        """Begin to watch; call ``on_taken`` whenever a scan took something.
 
         Raises:
             DatabaseUnavailable: the database does not work.
@@ -232,7 +232,7 @@ class Watcher:
         schedule.every(self._settings.scan_seconds, "inbox", follow)
 
     def invalidate(self) -> None:
-        """Ask SQL again at the next look at each place: somebody else has changed it."""
+        """Ask SQL again at the next scan of each place: somebody else has changed it."""
         if self._places is not None:
             self._places.invalidate()
 

@@ -70,7 +70,7 @@ class Arrivals:
         Args:
             folder: where they lie.
             arrivals: files to be judged together; each name once.
-            sighting: what else is known of the folder; None when only single files were looked at,
+            scan_context: what else is known of the folder; None when only single files were scanned,
                 so that every name keeps its document.
             owner: the name under which we lease the place; when another process scans it by now,
                 nothing is stored.

@@ -1,6 +1,6 @@
 """One row per document with its state as people see it; the catalog lists these rows and counts them.
 
-What an admin should know of a document although it answers: what of it could not be read, and why.
+With it go remarks: what could not be read of a document although it answers, and why.
 """
 
 from __future__ import annotations

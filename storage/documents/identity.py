@@ -1,9 +1,7 @@
 """Finds the documents that arriving files belong to, by name, content and inode, and frees their names.
 
-Tells which arriving files are known documents under a new name, from contents and inodes alone.
-
-A name keeps its document unless that document's own bytes moved elsewhere in the same look: so two
-files may swap their names, and a file may be renamed and its old name be used again at once.
+A name keeps its document unless that document's own bytes moved elsewhere in the same scan: so two files may
+swap their names, and a file may be renamed and its old name be used again at once.
 """
 
 from __future__ import annotations

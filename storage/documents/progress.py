@@ -1,6 +1,6 @@
 """How far everything has come, rung by rung: one computation for the command line, the console and the log.
 
-All of it is read from SQL at one moment, the speed too: whoever asks, in whatever process, hears the same.
+All of it is read from SQL at one moment, the speed too: whoever asks, in whatever process, gets the same.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""The vectors of what may be quoted from a chunk, as a line of a reading's file holds them.
+"""The vectors of what may be quoted from a chunk, as a line of a reading's file holds them: a byte a number.
 
-Vectors of length one in a byte a number, for those that there are many of and that are compared alone.
-
-A vector is scaled so that its largest number is 127, and comes back to length one: its direction is all
-that a cosine needs.
+A vector is scaled so that its largest number is 127, and comes back to length one: its direction is all that
+a cosine needs.
 """
 
 from __future__ import annotations

@@ -1,12 +1,8 @@
-"""JSON values in a file, one a line behind its checksum, and an index of where each line begins.
+"""The files of a reading: JSON values behind checksums, an index of their lines, and vectors.
 
-One value is read without parsing the others; a byte that the disk changed is never taken for text.
-
-How pages, chunks and figures of a reading stand in its files: one JSON list a line, word maps packed.
-
-The vectors of a reading in a file, as NumPy keeps them, with their checksum behind them.
-
-Folders of files that appear whole and durable, or not at all.
+Pages, chunks and figures are one JSON list a line, word maps packed: one value is read without parsing the
+others, and a byte that the disk changed is never taken for text. Vectors are kept as NumPy keeps them, with
+their checksum behind them. A folder of files appears whole and durable, or not at all.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The passwords that admins gave for locked PDFs: those of a folder serve the contents that lie in it.
 
-SQL holds references only; what they lead to is written nowhere.
-
-Follows references to secrets, anew each time: a secret may be changed while we run.
+SQL holds references only; what they lead to is stored nowhere, and is read anew each time, because a secret
+may change while we run.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The index: one contract (contract.py), two engines (embedded.py, weaviate_index.py)."""
+"""The index: one contract (``base``), two engines, and ``live_index``, which stands before both."""

@@ -1,7 +1,7 @@
-"""Limited children that open PDFs: ``process`` asks, ``program`` and ``owner`` start, ``parent`` forks.
+"""The sandbox that opens PDFs: ``pdf_process`` asks, ``fork_client`` keeps the ``fork_server`` running.
 
-A kind of child is a module: ``child`` reads text and draws pages, ``ocr_child`` reads pictures.
-
-Nothing here is imported on your behalf: the parent program must stay small, and the service must
-never load PyMuPDF.
+Each kind of child is a module of ``child``: ``text_job`` reads text and draws pages, ``layout_job`` finds the
+parts of pages, ``ocr_job`` reads pictures. ``sandbox`` takes rights and resources away, ``protocol`` parses
+what comes back. Nothing is imported here: the fork server must stay small, and the service must never load
+PyMuPDF.
 """

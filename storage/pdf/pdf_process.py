@@ -83,7 +83,7 @@ class PdfProcess:
         return await asyncio.to_thread(protocol.reading, await self.fetch(path))
 
     async def fetch(self, path: Path) -> bytes:
-        """The same as it comes from the child: ``wire.reading`` understands it, and finds the file's faults.
+        """The same as it comes from the child: ``protocol.reading`` parses it, and finds the file's faults.
 
         Raises:
             DocumentError: the child was stopped at a limit, or the file is larger than allowed.
@@ -97,7 +97,7 @@ class PdfProcess:
     async def lay_out(self, path: Path, first: int, last: int) -> bytes:
         """Where the parts of pages ``first`` to ``last`` (from 1) stand.
 
-        ``wire.layout`` understands it, and any number of such batches.
+        ``protocol.layout`` parses it, and any number of such batches.
 
         Raises:
             DocumentError, EngineStartError, OSError: as ``read``.

@@ -1,6 +1,6 @@
 """What SQL says the index, the blobs and the readings should hold, and how a loss is written down.
 
-Everything is asked in slices: a tenant at a time, or so many shelves of the disk as hold some thousand files.
+Everything is asked in slices: a tenant at a time, or so many folders of the disk as hold some thousand files.
 """
 
 from __future__ import annotations

@@ -1,13 +1,12 @@
-"""Says which readings and publications are still missing, and adds their rows.
+"""Finds which readings and publications are missing, and adds their rows.
 
-It looks at what there is, not at what just happened, so a crash between two steps loses nothing: the
-next plan finds the gap. A new generation reads every content again; what answers keeps answering until
-the new reading of the same rung, or a better one, takes its place.
+It compares what there is with what should be, so a crash between two steps loses nothing: the next plan finds
+the gap. A new generation reads every content again; what answers keeps answering until the new reading of the
+same rung, or a better one, takes its place.
 
-Finds the contents that may lack a reading or a publication; ``planning`` looks at each of these closely.
-
-All is done with whole sets: a look at each document takes seconds in a home of ten thousand, and the
-answer is nearly always that nothing is missing. It may find too many, never too few.
+Contents that may have a gap are found with whole sets first: visiting each document takes seconds in a home
+of ten thousand, and the answer is nearly always that nothing is missing. The sets may be too large, never too
+small.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""Chunks, pages and figures for those who ask: a reading that is found damaged is made again meanwhile.
+"""Chunks, pages, figures and sentence vectors of readings; one that is found damaged is made again.
 
-The vectors that reading gave to what can be quoted, for the questions of one embedder.
-
-Has locked PDFs read again as soon as an admin gives a password that was not tried on them.
+Locked PDFs are read again as soon as an admin gives a password that was not tried on them.
 """
 
 from __future__ import annotations

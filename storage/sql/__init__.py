@@ -1,1 +1,1 @@
-"""The two engines that can keep our tables: what ``storage.sql.database`` opens, chosen by the URL."""
+"""The tables and the two engines that can keep them; ``database`` opens one, chosen by the URL."""

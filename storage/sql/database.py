@@ -64,7 +64,7 @@ class Database:
         in one: all writers wait.
 
         Args:
-            alone: False for a step that needs only the rows it locks (``with_for_update``), by key
+            exclusive: False for a step that needs only the rows it locks (``with_for_update``), by key
                 or passing over those that others hold. On SQLite such steps are alone as well; on
                 PostgreSQL they run beside each other and beside one that is alone.
 

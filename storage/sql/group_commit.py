@@ -1,8 +1,7 @@
 """Group commit: SQLite transactions that wait at the same time become durable by one commit.
 
-Each runs in a savepoint, one after another, and is acknowledged when the commit of its group is on disk.
-
-An aiosqlite connection that several tasks use in turn: none of them can break it off in the middle.
+Each runs in a savepoint, one after another, and is acknowledged when the commit of its group is on disk. They
+share one aiosqlite connection, on which no task that is cancelled can break off another one's statement.
 """
 
 from __future__ import annotations

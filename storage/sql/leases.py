@@ -1,9 +1,8 @@
 """Leases on rows of work: who may do a step, until when, and how a dead worker's step is taken over.
 
-Taking a row raises its fence; every later write compares the fence and the state first, so whoever
-lost the lease can change nothing.
-
-Names this process for its leases, and tells whether another one of this machine is surely dead.
+Taking a row raises its fence; every later write compares the fence and the state first, so whoever lost the
+lease can change nothing. A lease's owner is named by machine and process, so that another process of the
+machine can see whether it is dead.
 """
 
 from __future__ import annotations

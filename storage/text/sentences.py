@@ -1,11 +1,8 @@
-"""Splits a passage into what can be quoted by itself: sentences, list items, and rows of tables or forms.
+"""Splits a passage into what may be quoted: sentences, rows, list items with their lead-in, short lists.
 
-The reader's text has one newline between the lines of a block and two between blocks. The cells of a row
-are parted by two blanks, or by the bars of a Markdown table, whose outer ones belong to no unit.
-
-What may be quoted from a passage: sentences, rows, list items with their lead-in, whole short lists.
-
-Reading gives each of these a vector, and the answerer that quotes looks it up by its place in the text.
+The reader's text has one newline between the lines of a block and two between blocks. The cells of a row are
+parted by two blanks, or by the bars of a Markdown table, whose outer ones belong to no unit. Each unit gets a
+vector when its PDF is read, and is looked up by its place in the text.
 """
 
 from __future__ import annotations

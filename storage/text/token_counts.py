@@ -1,11 +1,8 @@
-"""Counts the word pieces of a text as the bundled encoder cuts it, without loading the encoder itself.
+"""Counts tokens: of cl100k_base, the unit of all budgets, and word pieces of the bundled encoder.
 
-A WordPiece tokenizer never looks beyond a word (Schuster and Nakajima, "Japanese and Korean voice
-search", 2012), so each word is cut once and remembered: a chunker measures the same words over and over.
-
-Where the files lie that ``make install`` brings and nothing downloads at run time.
-
-Counts tokens with cl100k_base, the one unit of chunks, budgets and markers; never downloads.
+A WordPiece tokenizer never looks beyond a word (Schuster and Nakajima, "Japanese and Korean voice search",
+2012), so each word is cut once and remembered, without loading the encoder itself. The vocabularies lie where
+``make install`` puts them; nothing is downloaded at run time.
 """
 
 from __future__ import annotations

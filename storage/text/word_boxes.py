@@ -1,6 +1,6 @@
-"""The offset -> box map of a text, packed: half of what a reading keeps, and most of what it would cost.
+"""The offset -> box map of a text, packed, and the rectangles on paper that a range of the text covers.
 
-From a range of a text to the rectangles it covers on paper, through the text's own offset -> box map.
+The map is half of what a reading keeps; unpacked it would be most of it.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
-"""Signed, expiring links to one page of one version for one channel.
+"""Signed, expiring links to one page of one version for one channel, and the ring of keys that signs them.
 
-A link's token is packed bytes and their MAC in base64url: nothing in it tells a document's name or
-words, which stay in SQL under the citation's id. Whoever holds a link may open it until it ends.
+A link's token is packed bytes and their MAC in base64url: it holds no name and no word of a document, which
+stay in SQL under the citation's id. Whoever holds a link may open it until it ends.
 
-The keys that links are signed with: a small ring in one 0600 file of the home.
-
-The newest key signs, all of the ring verify; rotating twice ends every link signed before.
+The keys lie in one 0600 file of the home. The newest one signs, all of the ring verify; rotating twice ends
+every link signed before.
 """
 
 from __future__ import annotations

@@ -1,13 +1,11 @@
 """From a verified message to the one answer a person sees, whatever crashes in between.
 
-Doors hand messages in; they are kept before they are acknowledged. A worker loop places a
-placeholder, asks for the answer, keeps it and replaces the placeholder with it. Every step is kept
-before the next one begins, so another worker can take over anywhere.
+Chat platforms hand messages in; they are stored before they are acknowledged. A worker loop posts a
+placeholder, asks for the answer, stores it in the outbox and replaces the placeholder with it. Every step is
+stored before the next one begins, so another worker can take over anywhere, and no answer is made twice.
 
-An answer as it lies in the outbox, so that a crash after it was made costs no second one.
-
-Passages are left out: no door shows them, and they hold far more text than the answer itself.
-All other fields come back exactly as they were.
+A stored answer has no passages: no platform shows them, and they hold far more text than the answer. All
+other fields come back exactly as they were.
 """
 
 from __future__ import annotations
@@ -111,7 +109,7 @@ class Conversation:
             memory: knows what each thread said before.
             messengers: the doors that are open; doors may be added until ``run``. Questions of
                 other platforms wait until their door is open again.
-            at_once: questions answered at the same time.
+            concurrency: questions answered at the same time.
             lease_seconds: after this time a dead worker's question is taken over.
             poll_seconds: how often to look for questions that nobody announced.
         """

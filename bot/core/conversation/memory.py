@@ -1,7 +1,4 @@
-"""Lets a question know what its thread said before, and keeps what its thread should remember of it.
-
-Erases, in the background, what threads have remembered for long enough.
-"""
+"""Gives a question the last turns of its thread, stores its own turn, and deletes turns that are too old."""
 
 from __future__ import annotations
 

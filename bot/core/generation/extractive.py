@@ -1,12 +1,11 @@
 """Answers with the documents' own sentences: the answerer that needs no model and cannot invent.
 
-Each sentence, list item and table row of the evidence is scored by meaning, by the question's rare
-words, by the kind of answer asked for, by the passage it stands in, and by what stands around it.
+Each sentence, list item and table row of the evidence is scored by meaning, by the question's rare words, by
+the kind of answer asked for, by the passage it stands in, and by what stands around it.
 
-Chooses which of the scored parts of the evidence are quoted, by where they stand.
-
-A good answer stays on its page: a further quote from the page of an earlier one may be a good deal worse than
-the best, one from another page hardly. A question that spans documents gets the best of each.
+Of the scored ones, a good answer stays on its page: a further quote from the page of an earlier one may be a
+good deal worse than the best, one from another page hardly. A question that spans documents gets the best of
+each.
 """
 
 from __future__ import annotations

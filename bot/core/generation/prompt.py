@@ -1,6 +1,6 @@
 """What a model is asked, and how its reply is read: two formats, one meaning, no network here.
 
-Reads the sentences of a reply that is still being written, each once its quotes are complete.
+A reply that is still being written is read sentence by sentence, each once its quotes are complete.
 """
 
 from __future__ import annotations

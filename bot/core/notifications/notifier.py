@@ -1,11 +1,10 @@
-"""Tells channels and admins what became of their files, once each, in few messages.
+"""Posts to channels and admins what became of their files, each event once, in few messages.
 
-The loop waits until a channel has been quiet for some seconds, makes one batch of all that waits for
-it, and keeps every step before the next one begins, as ``conversation.py`` does with answers.
+The loop waits until a channel has been quiet for some seconds, makes one batch of all that waits for it, and
+stores every step before the next one begins, as ``conversation.py`` does with answers.
 
-Decides where a notice is told: in its own channel, in the admins' channel, or in the console alone.
-
-A document's name goes to no third channel.
+A notice goes to its own channel, to the admins' channel, or to the console alone; a document's name goes to
+no third channel.
 """
 
 from __future__ import annotations

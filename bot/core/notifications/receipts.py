@@ -1,12 +1,8 @@
-"""Writes the announcement of a batch of notices: pure, and bounded whatever the batch holds.
+"""Prepares and writes the announcement of a batch of notices, before a platform renders it.
 
-Failures come first, at most seven files are named, the rest is counted.
-
-An announcement: what one message tells a channel of its documents, before a platform renders it.
-
-Titles, file names and questions in it come from documents: renderers escape them like all such text.
-
-Prepares a batch's announcement: has questions tried, makes links to first pages, and has it written.
+Failures come first, at most seven files are named, the rest is counted. Questions are tried and links to
+first pages made for the named files only. Titles, file names and questions come from documents: renderers
+escape them like all such text.
 """
 
 from __future__ import annotations
@@ -158,7 +154,7 @@ _log = logging.getLogger(__name__)
 
 
 class ReceiptBuilder:
-    """Knows how a receipt is made; who gets it, and when, is ``announcing.py``'s business."""
+    """Makes receipts; ``notifier.py`` decides who gets them, and when."""
 
     def __init__(
         self,

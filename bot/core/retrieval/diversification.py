@@ -1,7 +1,7 @@
-"""Collapses near-identical passages, such as one page in two copies of a manual.
+"""Collapses near-identical passages, as of two copies of a page, and lets documents take turns.
 
-Likeness is the Jaccard index of word 5-shingles (Broder, "On the resemblance and containment of
-documents", 1997); passages whose numbers differ are never alike, however equal their words.
+Likeness is the Jaccard index of word 5-shingles (Broder, "On the resemblance and containment of documents",
+1997); passages whose numbers differ are never alike, however equal their words.
 
 A question that spans documents gets passages of each; one about a single document is not diluted.
 """

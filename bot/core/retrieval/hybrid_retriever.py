@@ -1,6 +1,6 @@
 """Finds the passages of one channel that may answer a question, by words and by meaning.
 
-Parts what a search found into chunks and figures, which the index holds behind a publication's chunks.
+The index holds a publication's figures behind its chunks: hits are parted into both.
 """
 
 from __future__ import annotations

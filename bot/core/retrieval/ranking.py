@@ -1,10 +1,9 @@
 """Orders what both legs of a search found: by words and meaning, by the documents that the question names or
 is about, by edition and age. The weights were measured on the tuning half of ``tests/evaluation``.
 
-Which documents a question is about, by its words that few of the found documents hold.
-
-"Did the Panama pilot file a flight plan?" is about the report that says Panama, though the passage on flight
-plans does not: what a document holds anywhere among its found passages counts for all of them.
+A document is what a question is about when it holds words of the question that few of the found documents
+hold. "Did the Panama pilot file a flight plan?" is about the report that says Panama, though the passage on
+flight plans does not: what a document holds anywhere among its found passages counts for all of them.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Among passages of nearly equal relevance the newer document comes first.
 
-score = (1 - w) * relevance + w * 2 ** (-age / half-life): a document's age counts from its effective
-day, else from its last update. One that says neither keeps its relevance; a coming day counts as today.
+score = (1 - w) * relevance + w * 2 ** (-age / half-life): a document's age counts from its effective day,
+else from its last update. One that says neither keeps its relevance; a coming day counts as today.
 
-Of several editions of one procedure in a channel, the newest one in force is to be believed.
+Of several editions of one procedure in a channel, the newest one in force keeps its score, the others lose.
 """
 
 from __future__ import annotations

@@ -1,11 +1,8 @@
-"""Puts the candidates of a search into their last order; whatever ranks them, it never costs an answer.
+"""Puts the candidates of a search into their last order; a reranker that fails or is late changes nothing.
 
-Any reranker stands behind one port. One that fails or is late leaves the order of the search.
-
-The reranker that needs nothing: a passage is as near to a question as the nearest of its sentences.
-
-The vector of a whole passage blurs what its sentences say. Reading has given each of them a vector, so that
-looking at them costs no embedding. Source: Dai & Callan, "Deeper Text Understanding for IR with Contextual
+The preset one needs nothing: a passage is as near to a question as the nearest of its sentences. The vector
+of a whole passage blurs what its sentences say; each sentence got a vector when its PDF was read, so
+comparing them costs no embedding. Source: Dai & Callan, "Deeper Text Understanding for IR with Contextual
 Neural Language Modeling" (2019), whose MaxP scores a document by its best part.
 """
 
@@ -83,7 +80,7 @@ class Reranker(Protocol):
 
 
 class RerankingRetriever:
-    """A retriever whose candidates a reranker has looked at."""
+    """A retriever whose candidates a reranker puts into their last order."""
 
     def __init__(
         self, retriever: Retriever, reranker: Reranker, *, weight: float, seconds: float, most: int

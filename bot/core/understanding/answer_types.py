@@ -1,9 +1,7 @@
-"""What a text must hold to answer a question for a phone number, a price, a time or a number of things.
+"""Which kind of answer a question asks for (a phone number, a price), and what a text must hold to be one.
 
-Stricter than ``answer_kinds.py``, whose kinds are a hint for a score: a text without one of these is no
-answer at all. Questions in other languages than English require nothing.
-
-Which kind of answer a question asks for, and how a text that could be one looks.
+Kinds come in two strengths: some raise the score of a text that holds one, some are required, so that a text
+without one is no answer at all. Questions in other languages than English require nothing.
 """
 
 from __future__ import annotations

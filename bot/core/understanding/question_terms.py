@@ -1,9 +1,8 @@
-"""What a question asks for, taken apart once for all the texts it is compared with.
+"""The terms of a question, taken apart once for all the texts it is compared with, and its function words.
 
-Words that ask or join and name nothing: they weigh nothing when it is judged what a text covers.
-
-English first; of the other languages all small words that English does not write for something else, and a
-few that it does, because they open and join questions there.
+Function words ask or join and name nothing: they weigh nothing when it is judged what a text covers. English
+first; of the other languages all small words that English does not write for something else, and a few that
+it does, because they open and join questions there.
 """
 
 from __future__ import annotations

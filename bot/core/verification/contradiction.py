@@ -1,10 +1,9 @@
-"""Does a sentence deny what its quotes assert, or assert what they deny? Told by words, clause by clause.
+"""Does a sentence deny what its quotes assert, or assert what they deny? Decided by words, clause by clause.
 
-Only what is plain counts: one side denies and the other does not, both speak of the same things in the same
-limits ("unless", "before", "prohibited"), and nothing in the quoted passages agrees with the sentence.
-Whatever is less plain is taken for a paraphrase.
-
-Takes sentences apart into statements: the words that each names, what it denies, what limits it.
+Sentences are taken apart into statements: the words that each names, what it denies, what limits it. Only
+what is plain counts: one side denies and the other does not, both speak of the same things in the same limits
+("unless", "before", "prohibited"), and nothing in the quoted passages agrees with the sentence. Whatever is
+less plain is taken for a paraphrase.
 """
 
 from __future__ import annotations

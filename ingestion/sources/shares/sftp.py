@@ -74,7 +74,7 @@ def connect(address: ShareAddress, settings: ShareSettings) -> SftpShare:
     """Log in for ``sftp://[user@]server[:port]/path``, to a server whose key we know.
 
     Raises:
-        Trouble: that does not work.
+        ShareError: that does not work.
     """
     client = paramiko.SSHClient()
     try:

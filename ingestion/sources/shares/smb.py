@@ -56,7 +56,7 @@ def connect(address: ShareAddress, settings: ShareSettings) -> SmbShare:
     """Open a signed session for ``smb://[user@]server[:port]/share/path``.
 
     Raises:
-        Trouble: that does not work.
+        ShareError: that does not work.
     """
     account = settings.account(address)
     session: dict[str, Any] = {"port": address.port or 445, "connection_cache": {}}

@@ -1,9 +1,8 @@
 """The file of one tenant of the embedded index: its tables, and connections to it.
 
-One file per tenant, because BM25 counts words per tenant and a forgotten tenant must find nothing.
-A file appears whole or not at all, so whoever finds one finds its tables too. A damaged one is set aside.
-
-How damage in a tenant's file is told: SQLite knows broken pages, a checksum knows changed chunks.
+One file per tenant, because BM25 counts words per tenant and a forgotten tenant must find nothing. A file
+appears whole or not at all, so whoever finds one finds its tables too. A damaged one is set aside: SQLite
+recognises broken pages, a checksum changed chunks.
 """
 
 from __future__ import annotations

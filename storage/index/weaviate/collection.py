@@ -1,6 +1,6 @@
-"""How our chunks look in Weaviate: the collection, the objects, the filters, and its errors in our words.
+"""How our chunks lie in Weaviate: the collection, the objects, the filters, and its errors as ours.
 
-The collection's named vectors, one for each space; the first of a space's chunks makes its own.
+The collection has a named vector for each space, made with the first chunk of the space.
 """
 
 from __future__ import annotations

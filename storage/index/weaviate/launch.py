@@ -1,6 +1,6 @@
 """The first moment of our Weaviate child: tie its life to its parent's, then become the server.
 
-Run as ``python weaviate_launch.py PARENT_PID BINARY ARGUMENT...``; it imports nothing of ours, so
+Run as ``python launch.py PARENT_PID BINARY ARGUMENT...``; it imports nothing of ours, so
 that it starts in milliseconds.
 """
 

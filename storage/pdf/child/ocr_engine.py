@@ -1,9 +1,9 @@
 """Finds and reads the lines of a page's picture with RapidOCR, whose models come in its wheel.
 
-Runs in the limited child of kind "ocr": one thread, no network, no files. The models read the Latin
-alphabet with Europe's accents, Greek, Chinese and Japanese; not Vietnamese, Cyrillic and Arabic.
+Runs in the limited child of kind "ocr": one thread, no network, no files. The models read the Latin alphabet
+with Europe's accents, Greek, Chinese and Japanese; not Vietnamese, Cyrillic and Arabic.
 
-Finds the words of a line in its ink: the white gaps between them are wider than those between letters.
+The words of a line are found in its ink: the white gaps between them are wider than those between letters.
 """
 
 from __future__ import annotations

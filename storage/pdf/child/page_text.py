@@ -1,10 +1,7 @@
-"""Turns MuPDF's characters of one page into text in which every word knows its place.
+"""Turns MuPDF's characters of one page into text in which every word knows its place; cleans the /Title.
 
-Runs in the limited child, works on plain dictionaries and never imports PyMuPDF itself.
-
-Places words: from MuPDF's unrotated page space to whole numbers of the displayed page.
-
-Cleans the /Title of a PDF: most real ones are empty, or left over from the program that wrote it.
+Runs in the limited child, works on plain dictionaries and never imports PyMuPDF itself. Places go from
+MuPDF's unrotated page space to whole numbers of the displayed page.
 """
 
 from __future__ import annotations
