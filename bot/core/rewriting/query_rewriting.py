@@ -16,7 +16,7 @@ from bot.core.model_calls import Prompt, auxiliary_call
 from bot.core.models import Question
 from bot.core.plaintext import shorten
 from bot.core.ports import Generator
-from bot.core.rewriting.follow_up_detection import FollowUp, FollowUpKind, read_follow_up
+from bot.core.rewriting.follow_up_detection import leans_on_thread, opens_contrast
 from bot.core.rewriting.rule_rewriter import names_of, rewrite_standalone
 from bot.core.understanding.exact_terms import exact_words
 from bot.core.verification.facts import unsupported
@@ -40,16 +40,13 @@ class FollowUps:
         Raises:
             storage.errors.InfrastructureError: the channel's documents are not known just now.
         """
-        if not question.history:
+        if not question.history or not leans_on_thread(question.text):
             return question
-        follow_up = read_follow_up(question.text, _terms(question.history[-1]))
-        if follow_up.kind is FollowUpKind.ALONE:
-            return replace(question, text=follow_up.text)
-        text = await self._rewritten(question, follow_up) or await self._reworded(question, follow_up)
+        text = await self._rewritten(question) or await self._reworded(question)
         return replace(question, text=text)
 
-    async def _rewritten(self, question: Question, follow_up: FollowUp) -> str | None:
-        """A model's wording; None without one, or where the rules see that it missed something."""
+    async def _rewritten(self, question: Question) -> str | None:
+        """A model's wording; None without one, and for one that repeats half a question."""
         if self._rewriter is None:
             return None
         try:
@@ -58,18 +55,12 @@ class FollowUps:
             log.warning("question %s is worded by rules: %s", question.id, error)
             return None
         is_echo = analyze(text) == analyze(question.text)
-        return None if is_echo and follow_up.kind is not FollowUpKind.UNSURE else text
+        return None if is_echo and opens_contrast(question.text) else text
 
-    async def _reworded(self, question: Question, follow_up: FollowUp) -> str:
-        if follow_up.kind is FollowUpKind.UNSURE:
-            return question.text
-        is_contrast = follow_up.kind is FollowUpKind.CONTRAST
+    async def _reworded(self, question: Question) -> str:
+        is_contrast = opens_contrast(question.text) is not None
         documents = await self._documents.documents(question.channel.id) if is_contrast else []
-        return rewrite_standalone(follow_up, question.history[-1], names_of(documents))
-
-
-def _terms(turn: Turn) -> set[str]:
-    return set(analyze(f"{turn.standalone}\n{turn.answer}"))
+        return rewrite_standalone(question.text, question.history[-1], names_of(documents))
 
 
 MAX_HISTORY_CHARS = 2000

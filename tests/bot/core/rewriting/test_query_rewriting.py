@@ -67,7 +67,7 @@ async def test_a_rewriting_is_collected_with_what_it_cost(llmock: LLMock) -> Non
     async with model_at(llmock.base_url()) as model:
         with collected_calls() as made:
             assert await reword(model) == "How many vacation days do contractors get?"
-            assert await reword(model) == "How many vacation days do employees get, for contractors?"
+            assert await reword(model) == "for contractors (vacation days do employees)?"
     believed, refused = made
     assert (believed.purpose, believed.error, refused.error) == ("rewrite", None, "ModelReplyUnusable")
     assert believed.usage is not None
@@ -77,4 +77,4 @@ async def test_a_rewriting_is_collected_with_what_it_cost(llmock: LLMock) -> Non
 async def test_an_endpoint_that_is_down_costs_no_follow_up() -> None:
     """Shows that the rules word the question when nobody listens."""
     async with model_at(f"http://127.0.0.1:{free_port()}/v1") as model:
-        assert await reword(model) == "How many vacation days do employees get, for contractors?"
+        assert await reword(model) == "for contractors (vacation days do employees)?"
