@@ -12,6 +12,9 @@ IN_CI := $(if $(REQUIRE_ENGINES),--require-engines)
 EVENLY := nice -n 19
 # What the program does behind everything else would wait for all other tests; at the last place nobody is behind anybody.
 
+export PYTHONDONTWRITEBYTECODE :=
+# Where an image sets it, each of the many programs that tests start would compile everything again.
+
 .DEFAULT_GOAL := help
 .PHONY: help install demo test test-all soak soak-hostile bench-ingest bench-ask bench-read eval weaviate lint format types lock clean
 

@@ -18,6 +18,7 @@ SECRETS = re.compile(
     rb"|AKIA[0-9A-Z]{16}|gh[pousr]_[A-Za-z0-9]{36}|-----BEGIN (?:RSA |EC |OPENSSH )?PRIVATE KEY-----"
 )
 MACHINE_PATHS = re.compile(rb"(?<![\w.<>})])/(?:(?:home|Users)/\w+|root|work|opt/wheels)/[a-z]")
+NEWLINE = b"\n"
 AGPL_3 = "0d96a4ff68ad6d4b6f1f30f713b18d5184912ba8dd389f86aa7710db079abcb0"
 """SHA-256 of the text as the Free Software Foundation publishes it."""
 
@@ -36,11 +37,11 @@ def is_binary(path: Path) -> bool:
 def matches(pattern: re.Pattern[bytes]) -> list[str]:
     """The committed lines that a pattern occurs in, this file's own patterns left out."""
     return [
-        f"{path.relative_to(ROOT)}:{number}"
+        f"{path.relative_to(ROOT)}:{data.count(NEWLINE, 0, found.start()) + 1}"
         for path in committed()
         if path != Path(__file__) and not is_binary(path)
-        for number, line in enumerate(path.read_bytes().splitlines(), 1)
-        if pattern.search(line)
+        for data in [path.read_bytes()]
+        for found in pattern.finditer(data)
     ]
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from fakes.faulty_index import FaultyIndex
 from sqlalchemy import select
 
+from harness.empty_homes import make_sqlite
 from harness.lasting_pool import lasting_side
 from harness.waiting import PATIENCE, until
 from ingestion.app import Ingestion, IngestResult
@@ -171,9 +172,7 @@ async def open_home(path: Path, embedder: Embedder, index: Index) -> AsyncIterat
     faulty = FaultyIndex(index)
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(aclosing(faulty))
-        database = await stack.enter_async_context(
-            aclosing(await Database.open(f"sqlite:///{path}/footnote.db"))
-        )
+        database = await stack.enter_async_context(aclosing(await Database.open(make_sqlite(path))))
         passwords = FolderPasswords(database)
         pdf = await stack.enter_async_context(aclosing(PdfProcess(StorageSettings(), passwords)))
         home = Home(

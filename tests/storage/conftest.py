@@ -4,13 +4,16 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from harness.empty_homes import make_sqlite
 
 from storage.sql.database import Database
 
 
 @pytest.fixture
-def sqlite_url(tmp_path: Path) -> str:
-    """Where a fresh SQLite database of this test lies."""
+def sqlite_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where a fresh SQLite database of this test lies; with tables where ``database`` opens it."""
+    if "database" in request.fixturenames:
+        return make_sqlite(tmp_path / "home")
     return f"sqlite:///{tmp_path}/home/footnote.db"
 
 

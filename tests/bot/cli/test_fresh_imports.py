@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-import pkgutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-import bot.cli
-
 FOOTNOTE = Path(sys.executable).with_name("footnote")
-COMMANDS = [one.name for one in pkgutil.iter_modules(bot.cli.__path__, "bot.cli.")]
-
-
-@pytest.mark.parametrize("module", [*COMMANDS, "bot.bootstrap", "ingestion.compute_program"])
-def test_a_module_needs_no_other_to_be_imported_first(module: str) -> None:
-    """Shows that nothing imports in a circle, whichever command comes first."""
-    subprocess.run([sys.executable, "-c", f"import {module}"], check=True)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 from fakes.web_house import House, Visit
+from harness.empty_homes import make_sqlite
 from playwright.async_api import Page
 
 from bot.settings import BotSettings
@@ -32,7 +33,7 @@ class Served(TestServer):
 async def house(tmp_path: Path) -> AsyncIterator[House]:
     """An empty house."""
     async with AsyncExitStack() as stack:
-        database = await Database.open(f"sqlite:///{tmp_path}/home/footnote.db")
+        database = await Database.open(make_sqlite(tmp_path / "home"))
         stack.push_async_callback(database.aclose)
         renderer = PdfProcess(StorageSettings(home=tmp_path / "home"))
         stack.push_async_callback(renderer.aclose)

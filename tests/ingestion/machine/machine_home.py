@@ -9,9 +9,9 @@ from collections.abc import Awaitable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, TypeVar
-from uuid import uuid4
 
 from engines.postgres import RealPostgres
+from harness.empty_homes import make_sqlite
 from machine_faults import FailingBlobs, FailingIndex, Faults
 
 from storage.chat.channels import Channels
@@ -38,50 +38,29 @@ class Databases(Protocol):
 
 
 class SqliteFiles:
-    """Copies of one migrated file."""
-
-    def __init__(self, folder: Path) -> None:
-        self._template = folder / "template.db"
+    """A file in each home."""
 
     def make(self, home: Path) -> str:
         """A copy in the home."""
-        if not self._template.exists():
-            asyncio.run(_migrate(f"sqlite:///{self._template}"))
-        shutil.copy(self._template, home / "footnote.db")
-        return f"sqlite:///{home / 'footnote.db'}"
+        return make_sqlite(home)
 
     def drop(self, url: str) -> None:
         """It goes with its home."""
 
 
 class PostgresCopies:
-    """Copies of one migrated database of a server."""
+    """A database of a server for each home."""
 
     def __init__(self, server: RealPostgres) -> None:
         self._server = server
-        self._template: str | None = None
 
     def make(self, home: Path) -> str:
         """A copy on the server."""
-        if self._template is None:
-            url = self._server.make_database()
-            asyncio.run(_migrate(url))
-            self._template = _name(url)
-        name = f"machine_{uuid4().hex}"
-        self._server.say(f"CREATE DATABASE {name} TEMPLATE {self._template}")
-        return self._server.url(name)
+        return self._server.make_home()
 
     def drop(self, url: str) -> None:
         """Its connections are closed already."""
-        self._server.say(f"DROP DATABASE {_name(url)} WITH (FORCE)")
-
-
-def _name(url: str) -> str:
-    return url.partition("@/")[2].partition("?")[0]
-
-
-async def _migrate(url: str) -> None:
-    await (await Database.open(url)).aclose()
+        self._server.drop(url)
 
 
 @dataclass

@@ -36,7 +36,7 @@ def _marks(pair: str) -> list[pytest.MarkDecorator]:
 
 def _databases(request: pytest.FixtureRequest, folder: Path, name: str) -> Databases:
     if name == "SQLite":
-        return SqliteFiles(folder)
+        return SqliteFiles()
     server: RealPostgres = request.getfixturevalue("postgres")
     return PostgresCopies(server)
 

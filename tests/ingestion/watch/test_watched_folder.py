@@ -283,7 +283,7 @@ async def test_a_file_above_the_limit_is_quarantined_before_it_is_copied(home: H
 
 async def test_a_file_of_half_a_terabyte_is_refused_by_its_size_alone(home: Home) -> None:
     """Shows that no byte of it is copied first: nothing that large could be, in this time or on this disk."""
-    await home.serve(stop_at="quick")
+    await home.serve(stop_at="quick", rest_seconds=1)
     path = home.drop("hr/huge.pdf", LEAVE)
     os.truncate(path, 500 << 30)
     await home.until(lambda: _are_quarantined(home, "huge.pdf"))

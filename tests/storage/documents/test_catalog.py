@@ -1,12 +1,11 @@
 """The catalog says what answers right now, what is on its way, and what could not be read."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from uuid import UUID, uuid4
 
 import pytest
-from sqlalchemy import text, update
+from sqlalchemy import update
 from sqlmodel import SQLModel, col
 
 from storage.chat.channels import Channels
@@ -355,43 +354,3 @@ async def test_a_source_knows_its_newest_reading_and_newer_versions(catalog: Cat
     assert source is not None
     assert (source.number, source.newest_number, source.is_deleted) == (1, 2, True)
     assert (source.channel_id, source.file, source.pages) == (shelf.channel_id, "a.pdf", 7)
-
-
-async def count_rows(database: Database) -> None:
-    """What a PostgreSQL does by itself within a minute; SQLite was told when the tables were made."""
-    async with database.transaction() as session:
-        if session.get_bind().dialect.name == "postgresql":
-            await session.execute(text("ANALYZE"))
-
-
-async def test_ten_thousand_documents_are_counted_and_listed_in_seconds(
-    catalog: Catalog, shelf: Shelf, database: Database
-) -> None:
-    """Progress is asked for every second: in a large home every query must go by its index."""
-    documents = [
-        DocumentRow(channel_id=shelf.channel_id, folder_id=1, file=f"{number}.pdf")
-        for number in range(10_000)
-    ]
-    versions = [VersionRow(document_id=row.id, number=1, sha256=row.id.hex) for row in documents]
-    readings = [
-        ReadingRow(sha256=row.id.hex, generation="1", rung="quick", state="done") for row in documents
-    ]
-    async with database.transaction() as session:
-        session.add_all(documents)
-        session.add_all(BlobRow(sha256=row.id.hex, size=1) for row in documents)
-        await session.flush()
-        session.add_all([*versions, *readings])
-        await session.flush()
-        session.add_all(
-            PublicationRow(
-                channel_id=shelf.channel_id, version_id=version.id, reading_id=reading.id, state="live"
-            )
-            for version, reading in zip(versions[:5_000], readings, strict=False)
-        )
-    await count_rows(database)
-    async with asyncio.timeout(2):
-        assert await catalog.hidden(shelf.channel_id) == frozenset()
-        assert (await catalog.progress(shelf.channel_id)).quick.files_done == 5_000
-        assert (await catalog.progress()).files == 10_000
-    async with asyncio.timeout(3):
-        assert len(await catalog.documents(shelf.channel_id)) == 10_000

@@ -299,6 +299,7 @@ async def test_a_removed_publication_leaves_no_ghosts(index: Index, tenant: Tena
     assert (await index.document_frequencies(tenant, ["backup"])) == (30, {"backup": 30})
 
 
+@pytest.mark.long
 async def test_more_than_ten_thousand_chunks_seal_and_go(index: Index, tenant: TenantName) -> None:
     """Shows that no limit of an engine cuts short the counting or the removal of a big publication."""
     publication, chunks = uuid4(), 10_300

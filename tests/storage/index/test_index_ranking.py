@@ -29,7 +29,7 @@ QUESTIONS = [
 
 def asked(pieces: list[str]) -> list[list[str]]:
     """Questions that people wrote, and sentences out of the text itself."""
-    return [analyze(text) for text in (*QUESTIONS, *(piece[200:290] for piece in pieces[::15]))]
+    return [analyze(text) for text in (*QUESTIONS, *(piece[200:290] for piece in pieces[::30]))]
 
 
 def scores(hits: list[Hit]) -> dict[tuple[str, int], float]:

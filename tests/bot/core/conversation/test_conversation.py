@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from fakes.core import WORDS
+from harness.empty_homes import make_sqlite
 from sqlalchemy import select, update
 
 from bot.core.conversation.conversation import Conversation
@@ -180,7 +181,7 @@ class World:
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncIterator[World]:
     """A world of its own on a fresh database."""
-    database = await Database.open(f"sqlite:///{tmp_path}/footnote.db")
+    database = await Database.open(make_sqlite(tmp_path))
     yield World(database)
     await database.aclose()
 

@@ -13,6 +13,7 @@ from uuid import UUID
 import pytest
 from fakes.core import Register, place_words
 from fakes.notice_shelf import NoticeShelf, open_shelf
+from harness.empty_homes import make_sqlite
 
 from bot.core.citations.citations import CitationService
 from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
@@ -121,7 +122,7 @@ class Office:
 @pytest.fixture
 async def office(tmp_path: Path) -> AsyncIterator[Office]:
     """An announcing on a fresh SQLite database."""
-    database = await Database.open(f"sqlite:///{tmp_path}/home/footnote.db")
+    database = await Database.open(make_sqlite(tmp_path / "home"))
     yield Office(database)
     await database.aclose()
 
