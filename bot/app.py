@@ -158,7 +158,7 @@ class ChatPlatforms:
 
 
 def _slack_adapter(settings: BotSettings, conversation: Conversation) -> SlackAdapter | None:
-    """Slack's door when it is configured; its SDK is imported only then."""
+    """Slack's adapter when it is configured; its SDK is imported only then."""
     if settings.slack_bot_token is None:
         return None
     from bot.slack.adapter import SlackAdapter, slack_messenger
@@ -168,7 +168,7 @@ def _slack_adapter(settings: BotSettings, conversation: Conversation) -> SlackAd
 
 
 def _teams_adapter(settings: BotSettings, conversation: Conversation) -> TeamsAdapter | None:
-    """Teams' door when it is configured; its SDK is imported only then."""
+    """Teams' adapter when it is configured; its SDK is imported only then."""
     if not (settings.teams_development or settings.teams_app_id or settings.teams_app_password):
         return None
     from bot.teams.adapter import TeamsAdapter, teams_messenger
@@ -192,7 +192,7 @@ async def _open_platforms(
 async def _open_notifier(
     settings: BotSettings, stores: Stores, answering: Answering, links: Links, platforms: ChatPlatforms
 ) -> AsyncIterator[None]:
-    """Tell channels and admins of their files until the context ends; a message in work is then finished."""
+    """Notify channels and admins until the context ends; a message in work is then finished."""
     admin = settings.admin_channel
     routes = Routes(
         settings.receipts, await stores.channels.ensure_tenant(TenantName(admin)) if admin else None

@@ -54,7 +54,7 @@ class NewTurn:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something that people should be told, with what it is about; what does not apply is empty."""
+    """An event that people are notified of, with what it is about; what does not apply is empty."""
 
     id: int
     kind: str
@@ -88,7 +88,7 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class NoticeGroup:
-    """What waits to be told of one channel: of its documents, or of its folders."""
+    """What waits to be announced of one channel: of its documents, or of its folders."""
 
     channel_id: int
     is_folders: bool
@@ -99,10 +99,10 @@ class NoticeGroup:
 
 @dataclass(frozen=True, slots=True)
 class NoticeBatch:
-    """Notices that one message tells."""
+    """Notices that one message announces."""
 
     id: str
     told_in: int
-    """The channel it is told in."""
+    """The channel it is announced in."""
     began_at: datetime
     """When its oldest notice was made: nothing of the message is older."""

@@ -41,10 +41,10 @@ class Announcer(Protocol):
         """
 
     async def has_announced(self, place: dict[str, Any], announcement: str, since: datetime) -> bool | None:
-        """Whether the announcement of this id stands there; None from a platform that cannot look.
+        """Whether the announcement of this id stands there; None from a platform that cannot search.
 
         Raises:
-            bot.core.errors.DeliveryError: the platform did not let us look.
+            bot.core.errors.DeliveryError: the platform did not let us search.
         """
 
 
@@ -60,7 +60,7 @@ class Expiring(Protocol):
 
 
 OnClaim = Callable[[Claim], None]
-"""Told each sentence of a draft as soon as it and its quotes are complete."""
+"""Called with each sentence of a draft as soon as it and its quotes are complete."""
 
 
 class Generator(Protocol):
@@ -82,7 +82,7 @@ class Generator(Protocol):
             evidence: what may be quoted.
             faults: what was wrong with the last draft.
             stands: sentences of an earlier draft that are proven; only what they do not say is wanted.
-            on_claim: told each sentence as soon as it is complete; before an error they belong to no draft.
+            on_claim: called with each complete sentence; those before an error belong to no draft.
 
         Raises:
             bot.core.errors.ModelError: the model failed, was cut off or wrote nothing usable.
@@ -137,11 +137,11 @@ class Messenger(Protocol):
     async def find_placeholder(self, address: dict[str, Any]) -> dict[str, Any] | None:
         """What names the placeholder that an earlier ``place`` may have posted for this very question.
 
-        Asked when nobody knows whether it did. A platform that cannot look returns None: there a
+        Asked when nobody knows whether it did. A platform that cannot search returns None: there a
         second placeholder may appear.
 
         Raises:
-            bot.core.errors.DeliveryError: the platform did not let us look.
+            bot.core.errors.DeliveryError: the platform did not let us search.
         """
 
     async def show(self, address: dict[str, Any], message: dict[str, Any], text: str) -> None:

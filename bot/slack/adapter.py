@@ -1,4 +1,4 @@
-"""Slack's door: takes events over signed HTTP or Socket Mode and commits each before it is acknowledged."""
+"""Slack: takes events over signed HTTP or Socket Mode and commits each before it is acknowledged."""
 
 from __future__ import annotations
 

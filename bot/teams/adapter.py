@@ -1,4 +1,4 @@
-"""Teams' door: takes activities that the Bot Framework signed and commits each before answering 200."""
+"""Teams: takes activities that the Bot Framework signed and commits each before answering 200."""
 
 from __future__ import annotations
 

@@ -143,7 +143,7 @@ def crops_for_ocr(arranged: ArrangedPdf) -> list[tuple[int, Box]]:
 def find_figures(
     arranged: ArrangedPdf, chunks: Sequence[Chunk], crops: Sequence[OcrPage] = ()
 ) -> tuple[Figure, ...]:
-    """A document's figures, each with its chunk; one that no word tells anything of is left out.
+    """A document's figures, each with its chunk; one that no word describes is left out.
 
     Args:
         arranged: the document with the boxes of its figures.

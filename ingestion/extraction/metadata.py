@@ -135,7 +135,7 @@ def _key(value: str) -> str:
 
 
 BLOCK_LINES = 40
-"""Lines of the first page among which a title block is looked for."""
+"""Lines of the first page among which a title block is searched."""
 HEAD_LINES = 12
 """Of these the first ones, where shapes say something without a label."""
 RUNNING_SHARE = 0.5
@@ -150,7 +150,7 @@ _CELL = re.compile(r"(?:(?! {2,}).)+")
 def read_metadata(pdf: ReadPdf) -> dict[str, MetadataField]:
     """The fields of a document by name; those that it does not print are left out.
 
-    All are verbatim but the language, which is told from the text of a page.
+    All are verbatim but the language, which is recognised from the text of a page.
     """
     head, further = _head(pdf), _running(pdf)
     found = [*_in_block(head), *further]

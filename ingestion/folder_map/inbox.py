@@ -46,7 +46,7 @@ class WatchedInbox:
     async def known(self) -> list[Folder]:
         """The folders watched before; one that is gone now is an outage, not a deletion.
 
-        Those of an inbox that lay elsewhere, as in a home that was moved, are looked for in this one.
+        Those of an inbox that lay elsewhere, as in a home that was moved, are expected in this one.
         """
         watched = [await self._here(folder) for folder in await self._folders.watched(origin="inbox")]
         here = [folder for folder in watched if folder is not None]
@@ -76,7 +76,7 @@ class WatchedInbox:
         await asyncio.to_thread(self._root.mkdir, parents=True, exist_ok=True)
 
     async def follow(self) -> tuple[list[Folder], set[int]]:
-        """(folders that were not there at the last look, ids of those that are forgotten from now on).
+        """(folders that were not there at the last scan, ids of those that are forgotten from now on).
 
         A folder is forgotten when somebody removed it and nothing in it answers any more.
         """

@@ -1,4 +1,4 @@
-"""Tells headings, running lines and the title from the fonts and places of a document's lines."""
+"""Finds headings, running lines and the title by the fonts and places of a document's lines."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Corrects what the layout program said of a page by what is known of its lines.
+"""Corrects the layout that the model gave a page, by what is known of its lines.
 
-It takes a picture under text for a figure, and two tables with a heading between them for one.
+The model takes a picture under text for a figure, and two tables with a heading between them for one.
 """
 
 from __future__ import annotations

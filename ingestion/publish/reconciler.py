@@ -139,10 +139,10 @@ class Reconciler:
         self._renewed: set[UUID] = set()
 
     async def tick(self) -> Repairs | None:
-        """Reconcile at the first look, after an outage and every hour; None when it is another one's turn.
+        """Reconcile at the first tick, after an outage and every hour; None when it is another one's turn.
 
         Raises:
-            InfrastructureError: an engine is away; the next look begins again.
+            InfrastructureError: an engine is away; the next tick begins again.
         """
         await self._index.ping()
         outages = self._index.outages

@@ -16,7 +16,7 @@ Parts = tuple[str, ...]
 
 
 class FileStat(NamedTuple):
-    """What a file looks like from outside; two equal looks mean the same bytes."""
+    """What the file system says of a file; two equal ones mean the same bytes."""
 
     size: int
     modified_ns: int
@@ -27,7 +27,7 @@ class FileStat(NamedTuple):
 
     @classmethod
     def of(cls, status: os.stat_result) -> FileStat:
-        """The look in a file's status."""
+        """That of an ``os.stat_result``."""
         return cls(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
 
 
@@ -60,7 +60,7 @@ class Scan:
 
     @property
     def problem_text(self) -> str | None:
-        """The problem as an admin is told it."""
+        """The problem as an admin reads it."""
         return f"{self.problem} See {self.where}." if self.problem and self.where else self.problem
 
 

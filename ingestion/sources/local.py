@@ -1,6 +1,6 @@
 """A folder of this machine's own file system, also one that a network share is mounted on.
 
-Looks at a folder of this machine: one complete scan is the truth about it; nothing is opened.
+One complete scan is the truth about it; a scan opens no file.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def scan(root: Path, devices: dict[Parts, int], heartbeat: Heartbeat) -> Scan:
 
 
 def scan_file(root: Path, name: str) -> Scan:
-    """See one file that lies directly in ``root``, without a look at what lies beside it; as ``scan``."""
+    """See one file that lies directly in ``root``, without listing what lies beside it; as ``scan``."""
     report = ScanReport()
     try:
         _see(root.joinpath(name).lstat(), (name,), report)
@@ -229,7 +229,7 @@ class LocalSource:
         return scan(self._root, self._devices, heartbeat)
 
     def _remembered(self, scan: Scan) -> Scan:
-        """A scan in which what could not be read looks new again after a while."""
+        """A scan in which what could not be read counts as new again after a while."""
         for file, seen in scan.files.items():
             if (file_stat := self._unreadable.shown(seen.parts, seen.stat)) != seen.stat:
                 scan.files[file] = replace(seen, stat=file_stat)

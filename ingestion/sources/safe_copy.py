@@ -24,7 +24,7 @@ RETRY_SECONDS = 600.0
 
 
 class UnreadableFiles:
-    """Makes such files look new again after a while; for one place."""
+    """Makes such files count as new again after a while; for one place."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         """Measure the while by seconds that never jump."""

@@ -1,6 +1,6 @@
-"""Collects what a scan finds, and what an admin should hear about single files.
+"""Collects what a scan finds, and what an admin should know about single files.
 
-Names of files and folders: which are somebody's unfinished business, and how the others are shown.
+Names of files and folders decide which are somebody's unfinished business; the others are shown escaped.
 """
 
 from __future__ import annotations

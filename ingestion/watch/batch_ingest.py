@@ -26,7 +26,7 @@ from storage.sql.database import Database
 
 SCAN_SECONDS = 0.25
 PAUSE_PER_SCAN = 4
-"""Times as long as a look took until the next one: 10,000 documents take a second, which reading needs."""
+"""Times as long as a scan took until the next one: 10,000 documents take a second, which reading needs."""
 
 
 @dataclass(slots=True)
@@ -39,7 +39,7 @@ class IngestBatch:
     stability: StabilityCheck
     documents: set[UUID] = field(default_factory=set)
     unfinished: int = 0
-    """Files that are still being written, as of the last look."""
+    """Files that are still being written, as of the last scan."""
     arriving: int = 0
     """Those of them that are new, and so nobody's document yet."""
 

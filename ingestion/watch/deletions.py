@@ -32,7 +32,7 @@ def needs_approval(lost: int, of_folder: int, of_channel: int, share: float, *, 
 
 
 class DeletionPolicy:
-    """What the complete looks at one folder missed."""
+    """What the complete scans of one folder missed."""
 
     def __init__(
         self,
@@ -68,19 +68,19 @@ class DeletionPolicy:
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing was missing at the last complete look."""
+        """Whether nothing was missing at the last complete scan."""
         return not self._missed
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the next complete look decides about what the last one missed."""
+        """Whether the next complete scan decides about what the last one missed."""
         return len(self._missed) > len(self.asked or ())
 
     async def judge(self, scan: Scan, arriving: Collection[int]) -> str | None:
-        """Delete what was missed for long enough, by two complete looks; returns what an admin is asked.
+        """Delete what was missed for long enough, by two complete scans; returns what an admin is asked.
 
         Args:
-            scan: a complete look at a healthy folder.
+            scan: a complete scan of a healthy folder.
             arriving: sizes of files that are not finished: one of them may be a missing one's new name.
 
         Raises:

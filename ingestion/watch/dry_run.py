@@ -1,4 +1,4 @@
-"""Says what a look at a folder would come to, without writing a row, a file or a vector."""
+"""Says what a scan of a folder would come to, without writing a row, a file or a vector."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Preview:
     new: tuple[str, ...] = ()
     replaced: tuple[str, ...] = ()
     renamed: tuple[tuple[str, str], ...] = ()
-    """(old name, new name), told by inode, size and time alone: no file is opened."""
+    """(old name, new name), recognised by inode, size and time alone: no file is opened."""
     refused: tuple[str, ...] = ()
     """Files that are larger than the limit."""
     vanished: tuple[str, ...] = ()
@@ -63,7 +63,7 @@ class Previewer:
         )
 
     async def root(self, root: Path, *, is_watched: bool = False) -> list[Preview]:
-        """What ``footnote ingest ROOT`` would do, or a look at an inbox.
+        """What ``footnote ingest ROOT`` would do, or a scan of an inbox.
 
         Raises:
             OSError: the root cannot be listed.
@@ -77,7 +77,7 @@ class Previewer:
         ]
 
     async def mapped(self, folder_map: Path, inbox: Path) -> list[Preview]:
-        """What a look at everything that is watched would do: the inbox, and the map as it stands now.
+        """What a scan of everything that is watched would do: the inbox, and the map as it stands now.
 
         Raises:
             InvalidFolderMap: the map holds mistakes.
@@ -181,7 +181,7 @@ def _names(changed: list[ScannedFile], known: Mapping[str, KnownFile], *, but: s
 def _renames(
     missing: set[str], arrived: list[ScannedFile], known: Mapping[str, KnownFile]
 ) -> Iterator[tuple[str, str]]:
-    """(old name, new name) of missing files that a new one looks like in all but the time of its renaming."""
+    """(old name, new name) of missing files that a new one equals in all but the time of its renaming."""
     by_face = {_face(file_stat): file for file in missing if (file_stat := known[file].stat) is not None}
     for seen in arrived:
         old = by_face.pop(_face(seen.stat), None)

@@ -1,4 +1,4 @@
-"""What SQL knows of one folder, kept in memory between two looks at it."""
+"""What SQL knows of one folder, kept in memory between two scans of it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from storage.folders.folders import Folder, Folders, KnownDocument
 
 
 class KnownFile(NamedTuple):
-    """A document and how its file looked when it was last stored or refused."""
+    """A document and its file's stat when it was last stored or refused."""
 
     document: UUID
     stat: FileStat | None
@@ -55,7 +55,7 @@ class KnownFolder:
         self._documents = None
 
     def is_unchanged(self, seen: ScannedFile) -> bool:
-        """Whether a file looks as it did when it was last stored or refused."""
+        """Whether a file has the stat that it had when it was last stored or refused."""
         known = self.documents.get(seen.file)
         return known is not None and known.stat == seen.stat and not known.is_untried
 

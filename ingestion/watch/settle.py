@@ -1,4 +1,4 @@
-"""Decides when a file is finished: it rests long enough, and its end looks like a PDF's end."""
+"""Decides when a file is finished: it rests long enough, and it ends as a PDF does."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from storage.clock import steady_seconds
 TAIL_BYTES = 2048
 """Readers find ``%%EOF`` in the last 1,024 bytes; some writers append a little more."""
 TRUNCATED_FACTOR = 6
-"""How much longer a file on a share rests when it looks cut off: an upload may stall for a while."""
+"""How much longer a file on a share rests when it seems cut off: an upload may stall for a while."""
 
 
 @dataclass(slots=True)
 class _StableSince:
-    """Since when a file has looked like this, and whether its end was there."""
+    """Since when a file has had this stat, and whether its end was there."""
 
     stat: FileStat
     since: float
@@ -26,7 +26,7 @@ class _StableSince:
 
 
 class StabilityCheck:
-    """Remembers how long each file of one source has looked the same."""
+    """Remembers how long each file of one source has had the same stat."""
 
     def __init__(
         self,
@@ -40,9 +40,9 @@ class StabilityCheck:
         """Settle the files of a source.
 
         Args:
-            source: where they lie; they are opened only to look at their ends.
+            source: where they lie; they are opened only to read their ends.
             settle_seconds: rest of a file that ends as a PDF does.
-            rest_seconds: rest of a file that looks cut off.
+            rest_seconds: rest of a file that seems cut off.
             trusts_age: a file that nobody touched for that long by this machine's clock has rested
                 already; for a single run, which should not wait without need. What lies on a share
                 carries the times of another clock, so its age is never trusted.
@@ -57,7 +57,7 @@ class StabilityCheck:
         self._stable_since: dict[str, _StableSince] = {}
 
     def is_settled(self, seen: ScannedFile) -> bool:
-        """Whether the file may be taken as this look shows it; blocks for one small read at most."""
+        """Whether the file may be taken as this scan shows it; blocks for one small read at most."""
         rest = self._stable_since.get(seen.file)
         if rest is None or rest.stat != seen.stat:
             rest = self._stable_since[seen.file] = _StableSince(

@@ -1,7 +1,7 @@
-"""Writes down what people should be told, in the very transaction that makes it true.
+"""Records what people are to be notified of, in the very transaction that makes it true.
 
-Each thing is told once, whatever is repeated: a second row of the same key is never made. Who tells
-it, and where, is ``storage/chat/notifications.py``'s and the bot's business.
+Each event is announced once, whatever is repeated: a second row of the same key is never made.
+``storage/chat/notifications.py`` hands events out in batches, ``bot/core/notifications`` posts them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ STRANGER_KEY = "stranger:"
 
 
 async def record_live(session: AsyncSession, publication: PublicationRow) -> None:
-    """A version answers in a channel; told when it does so for the first time."""
+    """A version answers in a channel; announced when it does so for the first time."""
     version = await session.get_one(VersionRow, publication.version_id)
     await _record_notice(
         session,
@@ -38,7 +38,7 @@ async def record_live(session: AsyncSession, publication: PublicationRow) -> Non
 
 
 async def record_failed(session: AsyncSession, contents: Collection[str]) -> None:
-    """Some of these contents cannot be read; told for every file that has one now, and once for each."""
+    """Some of these contents cannot be read; announced for every file that has one now, and once for each."""
     query = (
         select(VersionRow, DocumentRow, ReadingRow)
         .join(DocumentRow, col(DocumentRow.id) == VersionRow.document_id)
@@ -61,7 +61,7 @@ async def record_failed(session: AsyncSession, contents: Collection[str]) -> Non
 
 
 async def record_refused(session: AsyncSession, document: DocumentRow, reason: str) -> None:
-    """The bytes of a file could not even be stored; told once per reason until a new version of it came."""
+    """The bytes of a file could not even be stored; announced once per reason until a new version came."""
     await session.flush()
     newest = select(func.max(VersionRow.number)).where(col(VersionRow.document_id) == document.id)
     number = await session.scalar(newest) or 0
@@ -86,7 +86,7 @@ async def record_folder(session: AsyncSession, folder_id: int, problem: str | No
 
 
 async def record_strangers(session: AsyncSession, folder: FolderRow, strangers: Mapping[str, str]) -> None:
-    """Files of a folder that are not read, with the reason; each is told once."""
+    """Files of a folder that are not read, with the reason; each is announced once."""
     for file, reason in strangers.items():
         await _record_notice(
             session,

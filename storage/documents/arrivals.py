@@ -46,7 +46,7 @@ class SameContentDocument:
 
 
 KnownContents = dict[str, list[tuple[dict[str, Any], str]]]
-"""File -> (look, sha256) of everything that was stored of it and is kept."""
+"""File -> (stat, sha256) of everything that was stored of it and is kept."""
 
 
 class Arrivals:

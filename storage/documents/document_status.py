@@ -104,7 +104,7 @@ def overview() -> Subquery:
 
 
 def recent_documents(channel_id: int, limit: int) -> Select[Any]:
-    """The overview's rows that people look for first: what failed, and what came last.
+    """The overview's rows that people want to see first: what failed, and what came last.
 
     At most ``limit`` of each; a channel may hold thousands.
     """

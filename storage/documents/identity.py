@@ -44,7 +44,7 @@ class MoveCandidate:
     has_left: bool
     """Its file is surely not there any more."""
     may_have_left: bool
-    """Its file looks different now, or was not seen in an incomplete look: its inode elsewhere is proof."""
+    """Its file has another stat now, or was not seen in an incomplete scan: its inode elsewhere is proof."""
 
 
 def match_renames(
@@ -152,10 +152,10 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class ScanContext:
-    """What the look that found the arrivals knows of everything else in the channel."""
+    """What the scan that found the arrivals knows of everything else in the channel."""
 
     stat_of: Callable[[str], Mapping[str, Any] | None]
-    """How a file of the folder looks now; None when it was not seen."""
+    """The stat of a file of the folder now; None when it was not seen."""
     is_complete: bool
     """What was not seen is not there."""
     gone_elsewhere: frozenset[UUID] = frozenset()

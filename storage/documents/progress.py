@@ -84,7 +84,7 @@ class Progress:
         return self.files - self.quick.files_done - self.quick.files_failed
 
     def with_arriving(self, files: int) -> Progress:
-        """The same with so many files more that nobody has looked into yet."""
+        """The same with so many files more that were not opened yet."""
         if not files:
             return self
         quick, full = replace(self.quick, seconds_left=None), self.full
@@ -142,7 +142,7 @@ async def measure_progress(
 
 
 async def _quick(session: AsyncSession, scope: ColumnElement[bool], counts: Row[Any]) -> RungProgress:
-    """What is left is told in bytes, for its pages are not known yet."""
+    """What is left is counted in bytes, for its pages are not known yet."""
     left = counts.files - counts.quick - counts.failed
     speed = await _speed(session, Rung.QUICK, scope) if left else _Speed()
     seconds = _seconds(counts.unread_bytes, speed.size) if left else 0.0
@@ -152,7 +152,7 @@ async def _quick(session: AsyncSession, scope: ColumnElement[bool], counts: Row[
 
 
 async def _full(session: AsyncSession, scope: ColumnElement[bool], counts: Row[Any]) -> RungProgress:
-    """What is left is told in pages, once the quick rung knows all of them."""
+    """What is left is counted in pages, once the quick rung knows all of them."""
     left = counts.files - counts.full - counts.stuck
     speed = await _speed(session, Rung.FULL, scope) if left else _Speed()
     seconds = _seconds(0 if counts.unread_bytes else counts.pages_left, speed.pages) if left else 0.0

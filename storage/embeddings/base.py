@@ -17,7 +17,7 @@ from storage.errors import EmbedderUnavailable
 Vectors = npt.NDArray[np.float32]
 
 MIN_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.1, 0.5
-"""Seconds between the two tries of a question; one that is told to wait longer is not tried again."""
+"""Seconds between the two tries of a question; one that has to wait longer is not tried again."""
 CACHE_SIZE = 256
 """Vectors of questions that are remembered: people ask the same again."""
 _CHANCE = random.SystemRandom()

@@ -1,4 +1,4 @@
-"""Embeddings from any OpenAI-compatible endpoint: the one door in this room to that SDK.
+"""Embeddings from any OpenAI-compatible endpoint; in storage only this module knows the SDK.
 
 Its own retries are off, because they may sleep for as long as a server's Retry-After says: documents
 are tried again by the worker for ever, questions once more within their deadline.

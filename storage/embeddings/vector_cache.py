@@ -1,4 +1,4 @@
-"""Vectors that were already paid for, by embedder and text: no text is embedded twice, a kill loses none.
+"""Vectors that were made before, by embedder and text: no text is embedded twice, a kill loses none.
 
 Those of sentences are many: they take a byte a number, and are kept only for as long as their reading may
 take to be made; a chunk of one sentence is embedded as both.
@@ -35,7 +35,7 @@ Vector = npt.NDArray[np.float32]
 class VectorCache:
     """Keeps each vector under its space and the hash of its text.
 
-    A vector tells something of its text, so it counts as document content: those of erased documents
+    A vector reveals something of its text, so it counts as document content: those of erased documents
     are erased as unused ones are, 30 days after their last use.
     """
 

@@ -24,7 +24,7 @@ _TEMPORARY = "temporary"
 
 @dataclass(frozen=True, slots=True)
 class ShardEntry:
-    """An entry of a shelf: one of the 256 folders that blobs and readings are spread over."""
+    """An entry of a shard: one of the 256 folders that blobs and readings are spread over."""
 
     size: int
     seconds: float
@@ -35,17 +35,17 @@ SHARDS = tuple(f"{number:02x}" for number in range(256))
 
 
 def list_shards(root: Path, shards: Iterable[str]) -> dict[str, ShardEntry]:
-    """What lies on these shelves, by name; nothing where there is no such shelf (yet).
+    """What lies in these shards, by name; nothing where there is no such shard (yet).
 
     Raises:
         OSError: the disk does not answer.
     """
     now, found = time.time(), {}
-    for shelf in shards:
-        with suppress(FileNotFoundError), os.scandir(root / shelf) as entries:
+    for shard in shards:
+        with suppress(FileNotFoundError), os.scandir(root / shard) as entries:
             for one in entries:
-                looked = one.stat(follow_symlinks=False)
-                found[one.name] = ShardEntry(looked.st_size, now - looked.st_mtime)
+                stat = one.stat(follow_symlinks=False)
+                found[one.name] = ShardEntry(stat.st_size, now - stat.st_mtime)
     return found
 
 

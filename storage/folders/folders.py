@@ -71,7 +71,7 @@ class DeletionApproval:
 
 
 class Folders:
-    """The wish as the scans saw it."""
+    """Watched folders and their documents, as the scans saw them."""
 
     def __init__(self, database: Database, owner: str | None = None) -> None:
         """Read and write for ``owner``, the name under which we lease places; None: we lease none."""
@@ -103,7 +103,7 @@ class Folders:
             return _folder(row)
 
     async def move_to(self, folder_id: int, location: str) -> Folder | None:
-        """Look for a folder elsewhere from now on, with all that it holds.
+        """Expect a folder elsewhere from now on, with all that it holds.
 
         Returns None, and changes nothing, when its channel has a folder there already.
         """
@@ -207,7 +207,7 @@ class Folders:
                 row.asked = sorted(map(str, asked)) or None
 
     async def keep_strangers(self, folder_id: int | None, strangers: Mapping[str, str]) -> None:
-        """Record which files of a folder are not read, and why; people are told once of each.
+        """Record which files of a folder are not read, and why; each is announced once.
 
         None: of the inbox itself, which feeds no channel, so that admins alone can see them.
         """

@@ -27,7 +27,7 @@ from storage.sql.database import Database
 from storage.sql.tables import DocumentRow, FolderRow, VersionRow
 
 MAX_SECRET_BYTES = 4096
-"""Bytes; no more of a file is looked at."""
+"""Bytes; no more of a file is read."""
 
 
 def resolve_reference(reference: str) -> SecretStr | None:
@@ -72,7 +72,7 @@ class FolderPasswords:
         self._wrong: defaultdict[str, set[bytes]] = defaultdict(set)
         """Content -> keyed digests of passwords."""
         self._lost: set[str] = set()
-        """References that led to nothing, and were told of."""
+        """References that led to nothing, and were logged."""
 
     async def passwords_of(self, sha256: str) -> Passwords:
         """What admins gave for the folders that a content lies in now.

@@ -120,7 +120,7 @@ class LiveIndex:
     ) -> SearchHits:
         """The best ``limit`` live chunks by words, and by vector when one is given.
 
-        Words are looked for while the vector is made; what its making raises comes out here. A channel
+        Words are searched for while the vector is made; what its making raises comes out here. A channel
         without a tenant finds nothing, and neither does a group without facets.
 
         Raises:
@@ -164,7 +164,7 @@ class LiveIndex:
         raise IndexUnavailable("the channel's documents change faster than the index answers")
 
     async def _ask(self, asked: _IndexQuery, limit: int) -> _Round:
-        """Ask both legs between two looks at SQL: the hidden before, the live after."""
+        """Ask both legs between two queries of SQL: the hidden before, the live after."""
         hidden = await self._live_set.hidden(asked.channel.id)
         filters = Filters(asked.groups, hidden if len(hidden) <= MAX_HIDDEN else frozenset())
         tenant = asked.channel.tenant

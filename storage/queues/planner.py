@@ -105,7 +105,7 @@ PLAN_BATCH_SIZE = 500
 """Contents that one statement names, and that one transaction plans."""
 LONG_SECONDS = 0.5
 REST_AFTER_LONG = 20
-"""A look for gaps that took longer is not repeated before so many times as long: a home may be large."""
+"""A search for gaps that took longer is not repeated before so many times as long: a home may be large."""
 
 Conditions = list[ColumnElement[bool]]
 """On versions joined with their documents; built once each, for building takes longer than asking."""
@@ -177,9 +177,9 @@ class GapFinder:
         self._due_at = steady_seconds()
 
     async def tick(self) -> int:
-        """Add what is missing, unless the last look was long and not long ago; returns how many rows.
+        """Add what is missing, unless the last search was long and not long ago; returns how many rows.
 
-        No writer waits while it looks, nor longer than for a portion while it adds.
+        No writer waits while it searches, nor longer than for a portion while it adds.
 
         Raises:
             DatabaseUnavailable: the database does not work.

@@ -129,7 +129,7 @@ class LockedReadings:
         After a start every password is new: whether it was tried before is remembered nowhere.
 
         Raises:
-            DatabaseUnavailable: the database does not work; the next look tries again.
+            DatabaseUnavailable: the database does not work; the next tick tries again.
         """
         openable = await self._passwords.openable(select(col(ReadingRow.sha256)).where(self._is_locked))
         for sha256 in openable:

@@ -67,7 +67,7 @@ def index_terms(title: str, heading_path: Sequence[str], body: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class HeldTerms:
-    """The terms of a chunk, asked for one by one: taking hundreds apart costs more than a look at a few."""
+    """The terms of a chunk, asked for one by one: taking hundreds apart costs more than finding a few."""
 
     spaced: str
     """All of them, a blank before and after each."""

@@ -107,11 +107,11 @@ class Conversation:
             channels: knows the channels.
             answering: answers one question.
             memory: knows what each thread said before.
-            messengers: the doors that are open; doors may be added until ``run``. Questions of
-                other platforms wait until their door is open again.
+            messengers: one for each platform that is connected; more may be added until ``run``.
+                Questions of other platforms wait until theirs is connected again.
             concurrency: questions answered at the same time.
             lease_seconds: after this time a dead worker's question is taken over.
-            poll_seconds: how often to look for questions that nobody announced.
+            poll_seconds: how often to ask for questions that nobody announced.
         """
         self._inbox = inbox
         self._channels = channels
@@ -183,7 +183,7 @@ class Conversation:
     async def _claim(self) -> InboxItem | None:
         try:
             return await self._inbox.claim(self._owner, self._lease_seconds, tuple(self._messengers))
-        except Exception as error:  # whatever it is, the next look may do better
+        except Exception as error:  # whatever it is, the next claim may do better
             _log.warning("no question can be taken up: %s", raised_at(error))
             return None
 

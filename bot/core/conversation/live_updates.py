@@ -14,7 +14,7 @@ from storage.errors import raised_at
 UPDATE_SECONDS = 1.2
 """Seconds between two texts: Slack takes 50 updates a minute."""
 UNCONFIRMED_SECONDS = 2
-"""How long what nobody heard back from gets to appear before we look for it, or write over it."""
+"""How long a post of unclear outcome gets to appear before it is searched for, or written over."""
 
 log = logging.getLogger(__name__)
 

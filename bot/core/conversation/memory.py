@@ -50,7 +50,7 @@ QUESTION, ANSWER = 500, 800
 
 
 class Threads:
-    """Threads of doors where somebody waits for the answer; chats keep a turn together with its answer."""
+    """Threads of the console and the command line; chats keep a turn together with its answer."""
 
     def __init__(self, memory: ThreadMemory) -> None:
         self._memory = memory

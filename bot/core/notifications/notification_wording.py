@@ -1,4 +1,4 @@
-"""Every sentence of an announcement: what a channel or an admin is told of documents and folders, in English.
+"""Every sentence of an announcement: what channels and admins read of documents and folders, in English.
 
 What a reply says stands in ``replies/``, one file per language. Nothing in either quotes an exception, a
 path or an id. Functions are for the sentences that carry a number or a name of the reader's own channel.

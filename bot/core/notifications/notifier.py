@@ -46,10 +46,10 @@ class Routes:
     receipts: str
     """What becomes of new and unreadable files: channel, admin or off."""
     admin: Channel | None
-    """Who hears of folders' problems, and of files when ``receipts`` says so."""
+    """Who is notified of folders' problems, and of files when ``receipts`` says so."""
 
     def route(self, group: NoticeGroup) -> Route:
-        """Where a group of notices is told."""
+        """Where a group of notices is announced."""
         if not group.is_folders and self.receipts == "channel":
             return Route(group.channel_id, is_posted=True)
         is_wanted = group.is_folders or self.receipts == "admin"
@@ -66,14 +66,14 @@ class Routes:
 
 
 NOTICE_EXPIRY = timedelta(days=7)
-"""What nobody could be told until then is shown in the console only."""
+"""What could not be announced until then is shown in the console only."""
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class NotificationTiming:
-    """How fast announcements follow what they tell; all in seconds."""
+    """How fast announcements follow their events; all in seconds."""
 
     quiet: float = 8
     """A batch ends when nothing was added for so long,"""
@@ -82,7 +82,7 @@ class NotificationTiming:
     poll: float = 2
     lease: float = 120
     unclear: float = 5
-    """A post that nobody heard back from gets so long to appear before we look for it."""
+    """A post whose outcome is unclear gets so long to appear before it is searched for."""
     hold: float = 30
     """After a refusal a channel is left alone for so long."""
 
@@ -111,7 +111,7 @@ class Notifier:
         self._stopping = asyncio.Event()
 
     async def run(self) -> None:
-        """Announce until ``stop``; whatever fails, the next look may do better."""
+        """Announce until ``stop``; whatever fails, the next tick may do better."""
         while not self._stopping.is_set():
             try:
                 await self.tick()
@@ -125,7 +125,7 @@ class Notifier:
         self._stopping.set()
 
     async def tick(self) -> None:
-        """Tell what is due, and see to the end what another process left in the middle."""
+        """Announce what is due, and see to the end what another process left in the middle."""
         await self._notices.expire(utc_now() - NOTICE_EXPIRY)
         while (batch := await self._notices.take_over(self._pace.lease)) is not None:
             await self._resume(batch)
@@ -204,7 +204,7 @@ class Notifier:
         await self._notices.finish(batch, "dropped")
 
     async def _resume(self, batch: NoticeBatch) -> None:
-        """A post whose end nobody saw: look once for it, and post it when it is not there."""
+        """A post whose end nobody saw: search for it once, and post it when it is not there."""
         target = await self._channels.get(batch.told_in)
         place = await self._place(target)
         if place is None:
@@ -226,7 +226,7 @@ class Notifier:
     async def _end(
         self, batch: NoticeBatch, target: Channel, place: dict[str, Any], stands: bool | None
     ) -> None:
-        """Where nobody can look, silence is better than the same message twice: the console has it."""
+        """Where nobody can search, silence is better than the same message twice: the console has it."""
         announcement = await self._receipt_builder.prepare(batch.id, target) if stands is False else None
         if announcement is not None:
             await self._post(target, place, announcement)

@@ -68,7 +68,7 @@ def write_receipt(
         contents: the batch.
         questions: tried ones, by notice.
         first_pages: links to first pages, by notice.
-        is_elsewhere: it is not told in the documents' own channel, which is named then.
+        is_elsewhere: it is not posted in the documents' own channel, which is named then.
     """
     failed, live, folders = named_notices(contents)
     if not (failed or live or folders):
@@ -173,10 +173,10 @@ class ReceiptBuilder:
         self._seconds = seconds
 
     async def prepare(self, batch: str, target: Channel) -> Announcement | None:
-        """What ``target`` is told of a batch; None when nothing of it is true any more.
+        """The announcement of a batch to ``target``; None when nothing of it is true any more.
 
         Raises:
-            storage.errors.InfrastructureError: an engine is down; nothing was told.
+            storage.errors.InfrastructureError: an engine is down; nothing was announced.
         """
         contents = await self._notices.read(batch, MAX_NAMED)
         failed, live, folders = named_notices(contents)

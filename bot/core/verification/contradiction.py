@@ -202,7 +202,7 @@ class _ClauseComparison:
         return bool(said.denials) == bool(quoted.denials)
 
     def _is_unclear(self, said: Clause, quoted: Clause) -> bool:
-        """Whether something besides a denial may tell the meanings apart, or turn them round."""
+        """Whether something besides a denial may distinguish the meanings, or turn them round."""
         one, other = (said, quoted) if said.denials else (quoted, said)
         is_spared = one.owes and other.is_allowed
         return one.is_double or is_spared or said.limits != quoted.limits or _have_opposites(said, quoted)

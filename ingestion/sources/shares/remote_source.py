@@ -1,6 +1,6 @@
 """A folder on another machine, reached by a protocol: never written to, never waited for without end.
 
-What ``RemoteSource`` needs of a protocol: list a folder, look at a file, stream it, name its errors.
+``Share`` is all that it needs of a protocol: list a folder, stat a file, stream it, name its errors.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Stream(Protocol):
 class Share(Protocol):
     """A folder on another machine, connected; nothing of it ever writes there.
 
-    Every method may raise ``ShareError``, or whatever its SDK raises: ``trouble`` says what that means.
+    Every method may raise ``ShareError``, or whatever its SDK raises; see ``as_share_error``.
     """
 
     def list(self, folder: Parts) -> Iterator[ShareEntry]:
@@ -77,7 +77,7 @@ class Share(Protocol):
         """One file as ``list`` shows it, asked anew."""
 
     def open(self, file: Parts, file_stat: FileStat, start: int) -> AbstractContextManager[Stream]:
-        """The bytes of a file that looks like this, from ``start`` on."""
+        """The bytes of a file that has this stat, from ``start`` on."""
 
     def as_share_error(self, error: Exception) -> ShareError:
         """What an error of the methods above means."""
@@ -113,7 +113,7 @@ def wrong_account(variables: str) -> ShareError:
 
 
 MAX_DEPTH = 100
-"""Folders below folders that are looked into; a server could go on inventing them."""
+"""Folders below folders that are listed; a server could go on inventing them."""
 
 
 def _nothing() -> None:
@@ -234,7 +234,7 @@ class RemoteSource:
         return found
 
     def _copy(self, seen: ScannedFile, target: Path, heartbeat: Heartbeat) -> str:
-        """Copy between two looks at the same path that must both equal the one that settled."""
+        """Copy between two stats of the same path that must both equal the one that settled."""
         digest, size = hashlib.sha256(), 0
         file_stat = self._expect(seen)
         with target.open("wb") as copied:

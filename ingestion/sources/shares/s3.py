@@ -101,7 +101,7 @@ class S3Share:
 
     @contextmanager
     def open(self, file: Parts, file_stat: FileStat, start: int) -> Iterator[Stream]:
-        """The bytes of exactly the object that looks like this."""
+        """The bytes of exactly the object that has this stat."""
         found = self._call("get_object", Key=self._key(file), IfMatch=file_stat.tag, Range=f"bytes={start}-")
         with _Body(self._store, found["Body"]) as body:
             yield body

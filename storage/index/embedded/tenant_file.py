@@ -178,7 +178,7 @@ class TenantFiles:
 
     @contextmanager
     def reading(self, tenant: TenantName) -> Iterator[sqlite3.Connection]:
-        """One consistent look at the tenant's file."""
+        """One consistent view of the tenant's file."""
         with self._connected(tenant, "BEGIN") as connection:
             yield connection
 
