@@ -14,7 +14,7 @@ from apscheduler.triggers.base import BaseTrigger
 
 from ingestion.errors import IngestionError
 from storage.clock import utc_now
-from storage.errors import StorageError
+from storage.errors import StorageError, raised_at
 
 JITTER_SHARE = 0.1
 STOP_SECONDS = 5.0
@@ -110,6 +110,6 @@ class Scheduler:
         except (StorageError, IngestionError) as error:
             _log.warning("%s: %s", name, error)
         except Exception as error:
-            _log.error("%s: %s", name, type(error).__name__)
+            _log.error("%s: %s", name, raised_at(error))
         finally:
             self._running.discard(task)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
 from storage.crash_points import reach
-from storage.errors import InfrastructureError
+from storage.errors import InfrastructureError, raised_at
 from storage.sql.leases import Lease, Leases
 
 DRAIN_SECONDS = 5.0
@@ -112,7 +112,7 @@ class Worker(Generic[C]):
             except InfrastructureError as error:
                 _log.warning("no work can be taken: %s", error)
             except Exception as error:
-                _log.error("no work can be taken: %s", type(error).__name__)
+                _log.error("no work can be taken: %s", raised_at(error))
 
     async def _fill(self) -> None:
         """Start as many steps as there are slots; background ones only when nothing urgent runs."""
@@ -141,26 +141,37 @@ class Worker(Generic[C]):
 
     async def _do(self, lane: Lane[C], claim: C) -> None:
         """One step with its lease renewed; whatever becomes of it, the worker goes on."""
-        step = asyncio.current_task()
-        heart = asyncio.create_task(self._renew(claim.lease, step))
         try:
-            reach("after-claim")
-            await lane.run(claim)
+            async with self._kept(claim.lease):
+                reach("after-claim")
+                await lane.run(claim)
         except asyncio.CancelledError:
             await _record(lane.let_go(claim))
             raise
         except Exception as error:
             await _record(lane.fail(claim, error))
+
+    @asynccontextmanager
+    async def _kept(self, lease: Lease) -> AsyncIterator[None]:
+        """Renew a lease while the block runs; no renewal is on its way any more when it has ended."""
+        heartbeat = asyncio.create_task(self._renew(lease, asyncio.current_task()))
+        try:
+            yield
         finally:
-            heart.cancel()
+            heartbeat.cancel()
+            await asyncio.wait((heartbeat,))
 
     async def _renew(self, lease: Lease, step: asyncio.Task[None] | None) -> None:
         """Keep the lease; once it is lost, end the step, for somebody else does it now."""
         is_ours = True
         while is_ours:
             await asyncio.sleep(self._leases.seconds / 3)
-            with suppress(InfrastructureError):
+            try:
                 is_ours = await self._leases.renew(lease)
+            except InfrastructureError:
+                continue  # what is down may be back before the lease ends
+            except Exception as error:
+                _log.error("a lease could not be renewed: %s", raised_at(error))
         if step is not None:
             step.cancel()
 

@@ -10,7 +10,14 @@ from typing import Protocol
 
 from ingestion.reading.chunk_jobs import ChunkingClient
 from storage.crash_points import reach
-from storage.errors import DocumentError, InfrastructureError, PasswordProtected, ReaderKilled
+from storage.errors import (
+    DocumentError,
+    InfrastructureError,
+    PasswordProtected,
+    ReaderKilled,
+    StorageError,
+    raised_at,
+)
 from storage.files.blobs import Blobs
 from storage.models import Rung
 from storage.queues.reading_queue import ReadingClaim, ReadingQueue, ReadingResult
@@ -65,7 +72,8 @@ class QuickReader:
 
     async def fail(self, claim: ReadingClaim, error: Exception) -> None:
         """A step ended with an error: the engines' faults never count against the file, all others do."""
-        cause = type(error).__name__
+        is_foreseen = isinstance(error, StorageError | OSError)
+        cause = type(error).__name__ if is_foreseen else raised_at(error)
         if isinstance(error, InfrastructureError | OSError):
             reason, rest = "a stored file cannot be opened", pause(claim.lease.fence)
             if isinstance(error, InfrastructureError):
@@ -73,7 +81,7 @@ class QuickReader:
             await self._work.give_back(claim, reason, rest)
             outcome = "postponed"
         else:
-            reason = str(error) if isinstance(error, DocumentError) else _FAULT.format(cause)
+            reason = str(error) if isinstance(error, DocumentError) else _FAULT.format(type(error).__name__)
             is_locked = isinstance(error, PasswordProtected)
             is_over = await self._work.fail(claim, reason, is_locked=is_locked)
             outcome = "quarantined" if is_over else "failed"

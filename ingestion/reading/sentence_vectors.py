@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -51,7 +52,8 @@ class SentenceEmbedder:
             DatabaseUnavailable: the database does.
         """
         found: list[ChunkSentenceVectors] = []
-        for portion in _portions(texts, self._batch_size):
+        portions = _portions(texts, self._batch_size)
+        while portion := await asyncio.to_thread(next, portions, None):
             vectors = await self._vectors([part for one in portion for part in one.parts], wait_until_idle)
             start = 0
             for one in portion:

@@ -211,9 +211,11 @@ class Intake:
         files = [seen.file for members in portion for seen in members]
         known = await self._arrivals.known_contents(stability.source.location, files)
         fetched: list[FetchedFile] = []
+        temporaries: list[Path] = []
         try:
             for members in portion:
-                if not await self._fetch(members, stability, known, fetched):
+                temporaries += (to := [self._blobs.new_temporary() for _ in members])
+                if not await self._fetch(list(zip(members, to, strict=True)), stability, known, fetched):
                     result.unfinished |= {seen.file: seen for seen in members}
             whole = [one for one in fetched if one.seen.file not in result.unfinished]
             for folder in folders:
@@ -223,20 +225,23 @@ class Intake:
             _log.warning("some files wait for the next look: %s", error)
             result.unfinished |= {seen.file: seen for members in portion for seen in members}
         finally:
-            for one in fetched:
-                one.temporary.unlink(missing_ok=True)
+            await asyncio.to_thread(_remove, temporaries)
 
     async def _fetch(
         self,
-        members: Sequence[ScannedFile],
+        members: Sequence[tuple[ScannedFile, Path]],
         stability: StabilityCheck,
         known: KnownContents,
         fetched: list[FetchedFile],
     ) -> bool:
-        """Get the bytes of files that are judged together; False when one of them has to wait."""
-        for seen in members:
+        """Get the bytes of files that are judged together, each to its temporary path.
+
+        False when one of them has to wait.
+        """
+        for seen, temporary in members:
             try:
-                fetched.append(await self._fetch_one(seen, stability.source, known.get(seen.file, ())))
+                stored = known.get(seen.file, ())
+                fetched.append(await self._fetch_one(seen, temporary, stability.source, stored))
             except (FileChanged, NotAFile):
                 stability.restart(seen)
                 return False
@@ -247,10 +252,13 @@ class Intake:
         return True
 
     async def _fetch_one(
-        self, seen: ScannedFile, source: Source, known: Sequence[tuple[dict[str, Any], str]]
+        self,
+        seen: ScannedFile,
+        temporary: Path,
+        source: Source,
+        known: Sequence[tuple[dict[str, Any], str]],
     ) -> FetchedFile:
         """Copy a file, unless the blob store has what it held when it last looked like this."""
-        temporary = self._blobs.new_temporary()
         for file_stat, sha256 in known:
             if FileStat(**file_stat) == seen.stat and await asyncio.to_thread(
                 self._blobs.path(sha256).exists
@@ -261,11 +269,7 @@ class Intake:
             sha256 = await run_for(source, lambda: source.copy(seen, temporary, self._max_bytes))
             reach("after-copy")
         except FileRefused as refusal:
-            temporary.unlink(missing_ok=True)
             return FetchedFile(seen, temporary, refusal=str(refusal))
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
         return FetchedFile(seen, temporary, sha256)
 
     async def _store(
@@ -331,6 +335,12 @@ class _ScanContext:
     def stat_of(self, file: str) -> Mapping[str, Any] | None:
         seen = self.scan.files.get(file)
         return seen.stat._asdict() if seen else None
+
+
+def _remove(temporaries: Iterable[Path]) -> None:
+    """What is still there: a blob that was adopted has moved away."""
+    for one in temporaries:
+        one.unlink(missing_ok=True)
 
 
 def _settled(stability: StabilityCheck, arriving: Mapping[str, ScannedFile]) -> set[str]:

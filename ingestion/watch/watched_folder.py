@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import math
 import time
@@ -17,6 +18,8 @@ from ingestion.watch.settle import stability_check_of
 from storage.clock import steady_seconds
 from storage.folders.folders import Folder, Folders
 
+CLOSE_SECONDS = 5.0
+"""How long a scan may go on after its place was closed, which ends those of shares at their next step."""
 _log = logging.getLogger(__name__)
 
 
@@ -113,6 +116,8 @@ class PlaceWatch:
         self._stability = stability_check_of(source, settings)
         self._folders: list[WatchedFolder] = []
         self._stranger_check = StrangerCheck(settings.rest_seconds)
+        self._scanning: asyncio.Future[Scan] | None = None
+        """The last scan: its thread goes on when nobody waits for it any more."""
         self._strangers: dict[str, str] | None = None
         """As they were written down last; None when nobody knows."""
         self._settled_as: dict[str, ScannedFile] | None = None
@@ -144,7 +149,8 @@ class PlaceWatch:
         if steady_seconds() - self._loaded_at > REMEMBERED_SECONDS:
             self.invalidate()
         begun = time.monotonic()
-        scan = await run_for(self._source, self._source.scan)
+        self._scanning = asyncio.ensure_future(run_for(self._source, self._source.scan))
+        scan = await asyncio.shield(self._scanning)
         self.scan_seconds = time.monotonic() - begun
         if self._source.is_remote != self.is_remote:
             self.is_remote = self._source.is_remote
@@ -176,6 +182,9 @@ class PlaceWatch:
             await folder.note_strangers(strangers)
         self._strangers = strangers
 
-    def close(self) -> None:
-        """Let go of the source."""
+    async def close(self) -> bool:
+        """Let go of the source; returns whether its last scan has ended, which is waited for a while."""
         self._source.close()
+        if self._scanning is not None:
+            await asyncio.wait((self._scanning,), timeout=CLOSE_SECONDS)
+        return self._scanning is None or self._scanning.done()

@@ -5,6 +5,7 @@ A place that is slow or paused delays no other.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -14,7 +15,7 @@ from ingestion.folder_map.watch_list import FolderMap, WatchList, WatchTarget
 from ingestion.jobs.scheduler import Scheduler
 from ingestion.jobs.threads import run_in_thread
 from ingestion.settings import IngestionSettings
-from ingestion.sources import open_source
+from ingestion.sources import Source, open_source
 from ingestion.sources.watchdog import real_path
 from ingestion.watch.intake import Intake
 from ingestion.watch.watched_folder import PlaceWatch, WatchedFolder
@@ -33,7 +34,14 @@ REST_FACTOR = 10
 class WatchedPlace:
     """One location, the folders that it feeds, and when it is scanned."""
 
-    def __init__(self, location: str, folders: Folders, intake: Intake, settings: IngestionSettings) -> None:
+    def __init__(
+        self,
+        location: str,
+        folders: Folders,
+        intake: Intake,
+        settings: IngestionSettings,
+        make_source: Callable[..., Source] = open_source,
+    ) -> None:
         """Prepare a place; nothing is opened before its first scan."""
         self.location = location
         self.tick_seconds = 0.0
@@ -41,6 +49,7 @@ class WatchedPlace:
         self._folders = folders
         self._intake = intake
         self._settings = settings
+        self._make_source = make_source
         self._fed: dict[int, tuple[WatchTarget, WatchedFolder]] = {}
         self._every: float | None = None
         self._watch: PlaceWatch | None = None
@@ -75,7 +84,7 @@ class WatchedPlace:
             return False
         if self._watch is None:
             source = await run_in_thread(
-                lambda: open_source(self.location, follows_link=not self._is_in_inbox())
+                lambda: self._make_source(self.location, follows_link=not self._is_in_inbox())
             )
             self._watch = PlaceWatch(source, self._intake, self._settings)
             self._watch.feed(self._active())
@@ -98,10 +107,9 @@ class WatchedPlace:
         if self._watch is not None:
             self._watch.invalidate()
 
-    def close(self) -> None:
-        """Let go of what was opened."""
-        if self._watch is not None:
-            self._watch.close()
+    async def close(self) -> bool:
+        """Let go of what was opened; returns whether no scan of it runs any more."""
+        return self._watch is None or await self._watch.close()
 
     def _rest(self, begun: float, watch: PlaceWatch) -> None:
         pause = 0.0
@@ -152,8 +160,10 @@ class WatchedPlaces:
         for location in self._places.keys() - by_location.keys():
             name, place = self._places.pop(location)
             self._schedule.drop(name)
-            place.close()
-            await self._leases.release(location)
+            if await place.close():
+                await self._leases.release(location)
+            else:
+                self._leases.abandon(location)
         for location, folders in by_location.items():
             self._feed(location, folders)
 
@@ -164,8 +174,11 @@ class WatchedPlaces:
 
     async def close(self) -> None:
         """Watch nothing any more; leases that cannot be given back run out by themselves."""
-        for _, place in self._places.values():
-            place.close()
+        places = [place for _, place in self._places.values()]
+        have_ended = await asyncio.gather(*(place.close() for place in places))
+        for place, has_ended in zip(places, have_ended, strict=True):
+            if not has_ended:
+                self._leases.abandon(place.location)
         with suppress(DatabaseUnavailable):
             await self._leases.release()
 

@@ -70,6 +70,10 @@ class FolderLeases:
             for location in set(ours) - kept:
                 self._trusted.pop(location, None)
 
+    def abandon(self, location: str) -> None:
+        """Renew a place's lease no more, and leave it to run out: somebody may still scan it for us."""
+        self._trusted.pop(location, None)
+
     async def release(self, location: str | None = None) -> None:
         """Give one place back, or all of them, so that nobody has to wait for the end of the lease."""
         ours = [one for one in self._trusted if location in (None, one)]

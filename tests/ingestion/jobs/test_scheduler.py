@@ -89,13 +89,17 @@ async def test_a_tick_can_be_asked_for_sooner_and_never_later(schedule: Schedule
     await ticks.until(2)
 
 
-async def test_a_tick_that_fails_is_followed_by_the_next(schedule: Scheduler) -> None:
-    """Shows that no error ends a rhythm."""
+async def test_a_tick_that_fails_is_followed_by_the_next(
+    schedule: Scheduler, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Shows that no error ends a rhythm, and that its place is logged and its words are not."""
     ticks = Ticks()
 
     async def tick() -> None:
         await ticks.tick()
-        raise ValueError("no")
+        raise ValueError("the salary of Ms Smith")
 
     schedule.every(0.05, "bad", tick)
     await ticks.until(3)
+    assert "bad: ValueError at " in caplog.text
+    assert "Smith" not in caplog.text

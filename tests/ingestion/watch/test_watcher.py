@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import ClassVar
 
 from harness.ingestion_home import Home
 from samples.paper import pdf
@@ -26,6 +27,7 @@ from ingestion.watch.intake import Intake
 from ingestion.watch.watched_folder import PlaceWatch, WatchedFolder
 from ingestion.watch.watcher import WatchedPlace, WatchedPlaces
 from storage.documents.arrivals import Arrivals
+from storage.files.blobs import Blobs
 from storage.folders.folder_leases import FolderLeases
 from storage.folders.folders import Folder, Folders
 from storage.sql.leases import is_surely_dead, own_name
@@ -202,3 +204,69 @@ async def test_what_a_rare_look_finds_is_not_left_to_the_next_rare_look(home: Ho
     await watch_for(30, {"0.pdf", "1.pdf", "2.pdf"})
     (tmp_path / "hr" / "0.pdf").unlink()
     await watch_for(30, {"1.pdf", "2.pdf"})
+
+
+class HaltedSource(LocalSource):
+    """A folder whose scan takes until somebody lets it end, whether or not anybody waits for it."""
+
+    is_scanning = threading.Event()
+    may_end = threading.Event()
+
+    def scan(self) -> Scan:
+        """See every PDF in it, at last."""
+        self.is_scanning.set()
+        self.may_end.wait(20)
+        return super().scan()
+
+
+async def test_a_lease_is_given_back_when_the_last_scan_has_ended(home: Home, tmp_path: Path) -> None:
+    """Shows that no other process scans a place while a thread of ours is still at it."""
+    folder = await folder_at(home, tmp_path / "hr")
+    folders, taking = Folders(home.database), intake(home)
+    ours, others = (FolderLeases(home.database, name, 60) for name in ("we", "others"))
+    schedule = Scheduler()
+    schedule.start()
+    places = WatchedPlaces(
+        lambda one: WatchedPlace(one, folders, taking, SETTINGS, HaltedSource), schedule, ours, lambda: None
+    )
+    await places.set_targets([WatchTarget(folder, FolderMapEntry(folder.location, "hr"))])
+    await asyncio.to_thread(HaltedSource.is_scanning.wait, 20)
+    unmapping = asyncio.create_task(places.set_targets([]))
+    await asyncio.wait((unmapping,), timeout=0.3)
+    assert not await others.take(folder.location)
+    HaltedSource.may_end.set()
+    await unmapping
+    assert await others.take(folder.location)
+    await schedule.stop()
+
+
+class ThreadedPath(type(Path())):  # type: ignore[misc]  # the class of paths on this system
+    """A path that knows on which threads it was removed."""
+
+    removed_on: ClassVar[list[int]] = []
+
+    def unlink(self, missing_ok: bool = False) -> None:
+        """Remove it, and remember where."""
+        self.removed_on.append(threading.get_ident())
+        super().unlink(missing_ok)
+
+
+class ThreadedBlobs(Blobs):
+    """Blobs whose temporary files know who removes them."""
+
+    def new_temporary(self) -> Path:
+        """A path that nobody else uses."""
+        return ThreadedPath(super().new_temporary())
+
+
+async def test_what_was_copied_is_cleared_away_off_the_loop(home: Home, tmp_path: Path) -> None:
+    """Shows that the removal of temporary files, which a slow disk delays, keeps no question waiting."""
+    folder = await folder_at(home, tmp_path / "hr")
+    (tmp_path / "hr" / "a.pdf").write_bytes(pdf("A rule."))
+    arrivals = Arrivals(home.database, home.ingestion(stop_at="quick").generations)
+    taking = Intake(arrivals, ThreadedBlobs(home.path / "blobs"), 10**8)
+    watch = PlaceWatch(LocalSource(folder.location, 10), taking, SETTINGS)
+    watch.feed([WatchedFolder(folder, Folders(home.database), 0.5, away_seconds=0)])
+    await home.until(watch.tick)
+    assert ThreadedPath.removed_on
+    assert threading.get_ident() not in ThreadedPath.removed_on

@@ -1,0 +1,80 @@
+"""The worker: how leases are kept while steps run, and what it says when something unforeseen happens."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass, field
+
+import pytest
+from harness.ingestion_home import Home
+
+from ingestion.jobs.worker import Lane, Worker
+from storage.sql.database import Database
+from storage.sql.leases import Lease, Leases
+from storage.sql.tables import ReadingRow
+
+
+class SlowLeases(Leases):
+    """Renews at once, and for long; says when a renewal has really ended."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database, "worker", 0.03)
+        self.is_renewing = asyncio.Event()
+        self.has_ended = False
+
+    async def renew(self, lease: Lease) -> bool:
+        """Take as long as there is."""
+        self.is_renewing.set()
+        try:
+            await asyncio.sleep(60)
+        finally:
+            await asyncio.sleep(0.05)  # as a statement that is on its way when it is cancelled
+            self.has_ended = True
+        return True
+
+
+@dataclass
+class Step:
+    """Something that is ours to do."""
+
+    lease: Lease = field(default_factory=lambda: Lease(ReadingRow, "1", "waiting", 1))
+
+
+async def ignore(*_: object) -> None:
+    """Write nothing down."""
+
+
+async def test_no_renewal_is_on_its_way_when_a_step_has_ended(home: Home) -> None:
+    """Shows that the heartbeat of a lease is awaited, so that it never overlaps what comes after the step."""
+    leases, steps = SlowLeases(home.database), [Step()]
+
+    async def claim() -> Step | None:
+        return steps.pop() if steps else None
+
+    async def run(_: Step) -> None:
+        await leases.is_renewing.wait()
+
+    worker = Worker([Lane(claim, run, ignore, ignore, slots=1, is_background=False)], leases, asyncio.Event())
+    assert await worker.drain() == 1
+    assert leases.has_ended
+
+
+async def test_a_fault_of_ours_is_logged_with_its_place_and_without_its_words(
+    home: Home, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Shows that an unforeseen error can be found in the code, and that its text stays out of the log."""
+    caplog.set_level(logging.ERROR)
+
+    async def claim() -> Step | None:
+        raise ValueError("the salary of Ms Smith")
+
+    lane = Lane(claim, ignore, ignore, ignore, slots=1, is_background=False)
+    worker = Worker([lane], Leases(home.database, "worker", 15), asyncio.Event())
+    worker.start()
+    async with asyncio.timeout(20):
+        while not caplog.records:
+            await asyncio.sleep(0.01)
+    await worker.stop()
+    assert "ValueError at " in caplog.text
+    assert "Smith" not in caplog.text
