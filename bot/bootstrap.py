@@ -18,10 +18,10 @@ from pydantic import SecretStr
 from bot.core.answering import Answering
 from bot.core.citations.citations import CitationService
 from bot.core.citations.signed_links import KeyRing, Links
-from bot.core.generation.abstention import EvidenceGate
 from bot.core.generation.answer_writer import AnswerWriter
 from bot.core.generation.extractive import ExtractiveAnswerer
 from bot.core.ports import Retriever
+from bot.core.retrieval.evidence import EvidenceGate
 from bot.core.retrieval.hybrid_retriever import HybridRetriever
 from bot.core.retrieval.query_expansion import MultiQuery, MultiQueryMode, QueryExpansionRetriever
 from bot.core.retrieval.ranking import Ranking
@@ -226,14 +226,14 @@ async def build_answering(
             writing=AnswerWriter(ExtractiveAnswerer(query_embedder, sentences), models),
             rewriter=ModelRewriter(models[0]) if models else None,
             gate=EvidenceGate(least_likeness=bot.least_likeness),
-            chunks=stores.readings,
-            figures=stores.readings,
-            documents=stores.catalog,
+            readings=stores.readings,
+            catalog=stores.catalog,
             citations=CitationService(stores.citations, links),
             passages_read=bot.passages_read,
             evidence_tokens=bot.evidence_tokens,
             expansion_tokens=bot.expansion_tokens,
             question_chars=bot.question_chars,
+            answer_seconds=bot.answer_seconds,
             records=await stack.enter_async_context(writing_traces(stores.records)),
         )
 

@@ -179,6 +179,12 @@ class BotSettings(FootnoteSettings):
         description="Its OpenAI-compatible endpoint; unset: the first one's, with its key.",
     )
     second_model_key: SecretStr | None = Field(None, description="Key of the second model's endpoint.")
+    answer_seconds: float = Field(
+        90,
+        gt=0,
+        le=3600,
+        description="Seconds an answer may take; what a model has not written by then is quoted instead.",
+    )
     model_seconds: float = Field(60, gt=0, le=600, description="Seconds a model may take for one answer.")
     model_tokens: int = Field(
         800, ge=16, le=16_000, description="Longest answer a model may write, in tokens."

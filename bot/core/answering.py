@@ -1,29 +1,30 @@
-"""Answers a question: retrieve, gate, write, cite; and a sentence for whatever goes wrong.
+"""The journey of a question in five stages: understand, retrieve, judge, write, cite.
 
-The one use case that every door calls. It never raises for an engine or a model that fails: those
-end in an answer that says so.
+Each stage returns what the next one takes. The one use case that every platform calls; it never raises for an
+engine or a model that fails, nor for one that is late: those end in an answer that says so.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from enum import StrEnum
 
 from bot.core.citations.citations import CitationService
-from bot.core.generation.abstention import Abstention, EvidenceGate
-from bot.core.generation.answer_writer import AnswerWriter
+from bot.core.generation.abstention import Abstention
+from bot.core.generation.answer_writer import AnswerWriter, WrittenAnswer
 from bot.core.generation.figures import FigureSelector
 from bot.core.model_calls import collected_calls
-from bot.core.models import Answer, AnswerState, Language, Milliseconds, Question, Retrieval
+from bot.core.models import Answer, AnswerState, Deadline, Language, Milliseconds, Question
 from bot.core.ports import AnswerListener, Retriever
-from bot.core.retrieval.evidence import Expansion, gather_evidence
+from bot.core.retrieval.evidence import EvidenceGate, Expansion, gather_evidence
 from bot.core.rewriting.query_rewriting import FollowUps, ModelRewriter
 from bot.core.trace import SearchTrace, Trace
 from bot.core.trace_writer import TraceWriter
+from bot.core.understanding.channel_view import ChannelView
 from bot.core.understanding.figure_requests import wants_figure
-from bot.core.understanding.language import ReplyLanguages
-from bot.core.understanding.metadata_filters import MetadataFilters
+from bot.core.understanding.language import spoken_language
 from bot.core.understanding.smalltalk import reply_to
 from bot.core.wording import reply_words
 from storage.documents.catalog import Catalog
@@ -31,6 +32,31 @@ from storage.errors import InfrastructureError
 from storage.queues.reading_repair import RepairingReadings
 
 log = logging.getLogger(__name__)
+
+
+class Verdict(StrEnum):
+    """What the evidence of a question is good for."""
+
+    ANSWER = "answer"
+    ABSTAIN = "abstain"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A search that was judged."""
+
+    search: SearchTrace
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class _Journey:
+    """What goes along with one question through all stages."""
+
+    view: ChannelView
+    trace: Trace
+    deadline: Deadline
+    listener: AnswerListener | None
 
 
 class Answering:
@@ -43,30 +69,30 @@ class Answering:
         writing: AnswerWriter,
         rewriter: ModelRewriter | None = None,
         gate: EvidenceGate,
-        chunks: RepairingReadings,
-        figures: RepairingReadings,
-        documents: Catalog,
+        readings: RepairingReadings,
+        catalog: Catalog,
         citations: CitationService,
         passages_read: int = 8,
         evidence_tokens: int = 6000,
         expansion_tokens: int = 0,
         question_chars: int = 4000,
+        answer_seconds: float = 90,
         records: TraceWriter | None = None,
     ) -> None:
         self._retriever = retriever
         self._writer = writing
         self._gate = gate
-        self._chunks = chunks
+        self._readings = readings
+        self._catalog = catalog
         self._citations = citations
-        self._metadata_filters = MetadataFilters(documents)
-        self._follow_ups = FollowUps(documents, rewriter)
-        self._abstention = Abstention(documents, citations)
-        self._languages = ReplyLanguages(documents)
-        self._figure_selector = FigureSelector(figures, chunks, citations)
+        self._follow_ups = FollowUps(rewriter)
+        self._abstention = Abstention(citations)
+        self._figure_selector = FigureSelector(readings)
         self._passages_read = passages_read
         self._evidence_tokens = evidence_tokens
         self._expansion_tokens = expansion_tokens
         self._question_chars = question_chars
+        self._answer_seconds = answer_seconds
         self._records = records
 
     async def answer(self, question: Question, listener: AnswerListener | None = None) -> Answer:
@@ -75,14 +101,17 @@ class Answering:
         ``listener`` is shown what a model writes, as far as it is proven.
         """
         started = time.perf_counter()
-        question = replace(question, language=await self._languages.choose(question))
+        view = ChannelView(self._catalog, question.channel)
+        language = spoken_language(question) or await view.language() or Language.ENGLISH
+        question = replace(question, language=language)
         trace = Trace(self._passages_read)
+        journey = _Journey(view, trace, Deadline(self._answer_seconds), listener)
         with collected_calls() as trace.calls:
             try:
-                answer = await self._reply(question, trace, listener)
-            except InfrastructureError as error:
+                answer = await self._travel(question, journey)
+            except (InfrastructureError, TimeoutError) as error:
                 log.warning("question %s failed: %s", question.id, type(error).__name__)
-                answer = _failed(question.language)
+                answer = Answer(AnswerState.FAILED, reply_words(language).engine_failed, language=language)
         total = _milliseconds(started)
         answer = replace(answer, milliseconds=replace(answer.milliseconds, total=total))
         _log(question, answer)
@@ -90,71 +119,102 @@ class Answering:
             self._records.take(trace.record(question, answer))
         return answer
 
-    async def _reply(self, question: Question, trace: Trace, listener: AnswerListener | None) -> Answer:
-        if (chat := reply_to(question)) is not None:
-            return chat
-        words = reply_words(question.language)
-        if len(question.text) > self._question_chars:
-            too_long = words.question_too_long(limit=self._question_chars)
-            return Answer(AnswerState.CHAT, too_long, language=words.language)
-        understood = await self._follow_ups.understand(question)
+    async def _travel(self, question: Question, journey: _Journey) -> Answer:
+        understood = await self._understand(question, journey)
+        if isinstance(understood, Answer):
+            return understood
         started = time.perf_counter()
-        asked = await self._metadata_filters.narrow(understood)
-        search = trace.search(asked, await self._retriever.retrieve(asked))
+        search = await self._retrieve(understood, journey)
         retrieved = time.perf_counter()
-        answer = await self._answer_from(search, trace, listener)
-        spent = Milliseconds(round(1000 * (retrieved - started)), _milliseconds(retrieved))
-        standalone = "" if understood.text == question.text else understood.text
-        passages = answer.passages or search.retrieval.passages
+        judgement = await self._judge(search, journey)
+        written = await self._write(judgement, journey)
+        answer = await self._cite(judgement, written, journey)
         return replace(
-            answer, passages=passages, milliseconds=spent, standalone=standalone, language=words.language
+            answer,
+            passages=answer.passages or search.retrieval.passages,
+            milliseconds=Milliseconds(round(1000 * (retrieved - started)), _milliseconds(retrieved)),
+            standalone="" if understood.text == question.text else understood.text,
+            language=question.language,
         )
 
-    async def _answer_from(
-        self, search: SearchTrace, trace: Trace, listener: AnswerListener | None
-    ) -> Answer:
-        question, retrieval = search.question, search.retrieval
-        if (figure := await self._figure_selector.answer(question.channel, retrieval)) is not None:
-            return figure
-        if wants_figure(retrieval.question.text):
-            return await self._abstain(question, retrieval)
-        if not await self._is_enough(search):
-            wide = replace(question, is_wide=True)
-            search = trace.search(wide, await self._retriever.retrieve(wide))
-            if not await self._is_enough(search):
-                return await self._abstain(question, retrieval)
-        written = await self._writer.write(search.retrieval.question, search.evidence, listener)
-        trace.attempts = written.attempts
-        if not written.cited:
-            return await self._abstain(question, search.retrieval)
+    async def _understand(self, question: Question, journey: _Journey) -> Question | Answer:
+        """The question as it is searched for; the reply to one that asks nothing of the documents."""
+        if (chat := reply_to(question)) is not None:
+            return chat
+        if len(question.text) > self._question_chars:
+            words = reply_words(question.language)
+            too_long = words.question_too_long(limit=self._question_chars)
+            return Answer(AnswerState.CHAT, too_long, language=words.language)
+        async with journey.deadline.limit():
+            if question.history:
+                question = await self._follow_ups.understand(question, journey.view)
+            return await journey.view.narrow(question)
+
+    async def _retrieve(self, question: Question, journey: _Journey) -> SearchTrace:
+        """The best passages, reranked, and the evidence among and around them that can be read."""
+        async with journey.deadline.limit():
+            search = journey.trace.search(question, await self._retriever.retrieve(question))
+            if wants_figure(search.retrieval.question.text):
+                return search
+            found = await gather_evidence(
+                search.retrieval.passages,
+                self._readings,
+                most=self._passages_read,
+                tokens=self._evidence_tokens,
+            )
+            search.read = len(found)
+            search.evidence = await Expansion(found, self._readings, self._expansion_tokens).expand()
+            return search
+
+    async def _judge(self, search: SearchTrace, journey: _Journey) -> Judgement:
+        """Whether the evidence can answer; where it cannot, one wider search is tried."""
+        if search.evidence is None:
+            return Judgement(search, Verdict.ABSTAIN)
+        if self._is_enough(search):
+            return Judgement(search, Verdict.ANSWER)
+        try:
+            wide = await self._retrieve(replace(search.question, is_wide=True), journey)
+        except TimeoutError:
+            return Judgement(search, Verdict.ABSTAIN)
+        return (
+            Judgement(wide, Verdict.ANSWER) if self._is_enough(wide) else Judgement(search, Verdict.ABSTAIN)
+        )
+
+    def _is_enough(self, search: SearchTrace) -> bool:
+        search.is_enough = self._gate.opens(search.retrieval.question, search.evidence or ())
+        return search.is_enough
+
+    async def _write(self, judgement: Judgement, journey: _Journey) -> WrittenAnswer | None:
+        """Words that are proven, or the figure that the question speaks of; None: neither."""
+        search = judgement.search
+        retrieval = search.retrieval
+        if judgement.verdict is Verdict.ANSWER:
+            written = await self._writer.write(
+                retrieval.question, search.evidence or (), journey.deadline, journey.listener
+            )
+            journey.trace.attempts = written.attempts
+            if written.cited:
+                return replace(written, figures=await self._figure_selector.beside(retrieval, written.cited))
+        return await self._figure_selector.write(retrieval)
+
+    async def _cite(self, judgement: Judgement, written: WrittenAnswer | None, journey: _Journey) -> Answer:
+        """The answer with its citations kept and signed; where nothing was written, that nothing answers."""
+        question, retrieval = judgement.search.question, judgement.search.retrieval
+        if written is None:
+            return await self._abstention.abstain(question, retrieval.passages, journey.view)
+        words = reply_words(question.language)
+        citations = await self._citations.cite(question.channel, written.cited)
+        figures = [
+            await self._citations.show_figure(question.channel, words, one.publication, one.figure)
+            for one in written.figures
+        ]
         return Answer(
             state=AnswerState.PARTIAL if written.is_partial else AnswerState.GROUNDED,
             text=written.text,
-            citations=await self._citations.cite(question.channel, written.cited),
-            figures=await self._figure_selector.figures_for(
-                question.channel, search.retrieval, written.cited
-            ),
-            passages=search.retrieval.passages,
+            citations=citations,
+            figures=tuple(figures),
+            passages=retrieval.passages,
         )
-
-    async def _is_enough(self, search: SearchTrace) -> bool:
-        """Whether an answer may be written from what was found; reads it, and what stands around it."""
-        found = await gather_evidence(
-            search.retrieval.passages, self._chunks, most=self._passages_read, tokens=self._evidence_tokens
-        )
-        search.read = len(found)
-        search.evidence = await Expansion(found, self._chunks, self._expansion_tokens).expand()
-        search.is_enough = self._gate.opens(search.retrieval.question, search.evidence)
-        return search.is_enough
-
-    async def _abstain(self, question: Question, retrieval: Retrieval) -> Answer:
-        """No words answer it: the figure that it speaks of, if there is one, else that nothing does."""
-        figure = await self._figure_selector.answer(question.channel, retrieval, is_last_resort=True)
-        return figure or await self._abstention.abstain(question, retrieval.passages)
-
-
-def _failed(language: Language) -> Answer:
-    return Answer(AnswerState.FAILED, reply_words(language).engine_failed, language=language)
 
 
 def _milliseconds(since: float) -> int:

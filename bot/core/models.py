@@ -1,10 +1,8 @@
-"""What travels through the journey of a question.
-
-A message as a door hands it in.
-"""
+"""The values that the stages of a question hand to one another, and the messages of the platforms."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -14,7 +12,7 @@ from uuid import UUID
 
 from bot.core.model_calls import Prompt, Usage
 from storage.chat_models import Turn
-from storage.models import Box, Channel, ChannelKey, LivePublication, PlacedWord
+from storage.models import Box, Channel, ChannelKey, Figure, LivePublication, PlacedWord
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +91,18 @@ class Question:
     """Nobody asked it: it was made up to see whether a document answers."""
 
 
+class Deadline:
+    """When the answer to one question is due, whatever its stages wait for."""
+
+    def __init__(self, seconds: float) -> None:
+        """Begin to count now."""
+        self._due = asyncio.get_running_loop().time() + seconds
+
+    def limit(self) -> asyncio.Timeout:
+        """A context that ends with TimeoutError once the answer is due."""
+        return asyncio.timeout_at(self._due)
+
+
 @dataclass(frozen=True, slots=True)
 class Passage:
     """A chunk as retrieved for one question."""
@@ -144,6 +154,16 @@ class FoundFigure:
     bm25: float | None
     vector: float | None
     """Scores as of a passage."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenFigure:
+    """A figure that an answer shows."""
+
+    publication: LivePublication
+    figure: Figure
+    number: int
+    """Counted from 0 among the figures of its reading."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -223,9 +223,10 @@ class SearchTrace:
     retrieval: Retrieval
     read: int = 0
     """How many of the first candidates were read."""
-    evidence: Sequence[Evidence] = ()
-    """These, and what stands around them."""
+    evidence: Sequence[Evidence] | None = None
+    """These, and what stands around them; None where a figure alone may answer."""
     is_enough: bool | None = None
+    """Whether the evidence was judged near enough; None: it was not asked."""
 
 
 @dataclass(slots=True)
@@ -266,7 +267,7 @@ class Trace:
         )
 
     def _read(self) -> Sequence[Evidence]:
-        return self.searches[-1].evidence if self.searches else ()
+        return (self.searches[-1].evidence if self.searches else None) or ()
 
     def _tokens(self) -> TokensRecord:
         drafts = [one.draft.usage for one in self.attempts if one.draft]

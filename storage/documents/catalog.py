@@ -57,6 +57,13 @@ class Catalog:
             rows = await session.execute(_documents(), {"channel": channel_id})
             return [status_of(row, folders.get(row.folder_id)) for row in rows]
 
+    async def undeleted(self, channel_id: int) -> list[DocumentStatus]:
+        """The documents of the channel by file name, without the deleted ones."""
+        async with self._database.snapshot() as session:
+            folders = await folder_states(session, channel_id)
+            rows = await session.execute(_undeleted(), {"channel": channel_id})
+            return [status_of(row, folders.get(row.folder_id)) for row in rows]
+
     async def recent(self, channel_id: int, limit: int) -> list[DocumentStatus]:
         """What people look for first: files that cannot be read, then the newest; a few of each."""
         query = recent_documents(channel_id, limit)
@@ -97,6 +104,12 @@ def _documents() -> Select[Any]:
     """The overview of ``:channel``; built once, for building takes as long as asking."""
     seen = overview()
     return select(seen).where(seen.c.channel_id == bindparam("channel")).order_by(seen.c.file)
+
+
+@cache
+def _undeleted() -> Select[Any]:
+    """The same without deleted documents; built once, as above."""
+    return _documents().where(overview().c.state != "deleted")
 
 
 @cache

@@ -14,11 +14,11 @@ import numpy as np
 from bot.core.answering import Answering
 from bot.core.citations.citations import CitationService
 from bot.core.errors import ModelReplyUnusable
-from bot.core.generation.abstention import EvidenceGate
 from bot.core.generation.answer_writer import AnswerWriter
 from bot.core.generation.extractive import ExtractiveAnswerer
 from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, Language, Passage, Question
 from bot.core.ports import Generator, OnClaim
+from bot.core.retrieval.evidence import EvidenceGate
 from bot.core.retrieval.hybrid_retriever import HybridRetriever, inverse_frequency
 from bot.core.understanding.question_terms import weighted_terms
 from bot.core.wording import reply_words
@@ -235,6 +235,8 @@ class Register:
 
     statuses: list[DocumentStatus] = field(default_factory=list)
     kept: list[CitationRecord] = field(default_factory=list)
+    reads: int = 0
+    """How often the channel's documents were read."""
 
     async def add(self, channel_id: int, shown: Sequence[Shown]) -> Sequence[CitationRecord]:
         for one in shown:
@@ -251,8 +253,9 @@ class Register:
     async def has_live(self, channel_id: int) -> bool:
         return any(status.state == "live" for status in self.statuses)
 
-    async def documents(self, channel_id: int) -> list[DocumentStatus]:
-        return self.statuses
+    async def undeleted(self, channel_id: int) -> list[DocumentStatus]:
+        self.reads += 1
+        return [one for one in self.statuses if one.state != "deleted"]
 
 
 def make_status(file: str, state: str = "live", reason: str | None = None) -> DocumentStatus:
@@ -319,9 +322,8 @@ class World:
             retriever=HybridRetriever(self.shelf, embedder),
             writing=AnswerWriter(ExtractiveAnswerer(embedder), models),
             gate=EvidenceGate(least_likeness=0.75),
-            chunks=self.shelf,
-            figures=self.shelf,
-            documents=self.register,
+            readings=self.shelf,
+            catalog=self.register,
             citations=CitationService(self.register, self.register),
             **more,
         )

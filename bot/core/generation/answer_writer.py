@@ -7,12 +7,20 @@ broke off, and the quotes that stand in for both come behind it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 
-from bot.core.errors import ModelError, ModelReplyUnusable
+from bot.core.errors import ModelError, ModelReplyUnusable, ModelUnavailable
 from bot.core.generation.extractive import ExtractiveAnswerer
-from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, LocatedQuote
+from bot.core.models import (
+    AnalyzedQuestion,
+    ChosenFigure,
+    Claim,
+    Deadline,
+    Draft,
+    Evidence,
+    LocatedQuote,
+)
 from bot.core.ports import AnswerListener, Generator
 from bot.core.verification.claims import VerifiedClaim, VerifiedDraft, number_quotes, verify
 from bot.core.wording import ReplyWords, reply_words
@@ -30,6 +38,8 @@ class WrittenAnswer:
     """``cited[n - 1]`` is what [n] stands for."""
     is_partial: bool = False
     """Something was dropped, or is missing."""
+    figures: tuple[ChosenFigure, ...] = ()
+    """Shown with it."""
     attempts: tuple[Attempt, ...] = ()
     """All that was written on the way, in order."""
 
@@ -52,11 +62,18 @@ class AnswerWriter:
         self._models = models
 
     async def write(
-        self, question: AnalyzedQuestion, evidence: Sequence[Evidence], listener: AnswerListener | None = None
+        self,
+        question: AnalyzedQuestion,
+        evidence: Sequence[Evidence],
+        deadline: Deadline,
+        listener: AnswerListener | None = None,
     ) -> WrittenAnswer:
-        """What the evidence says on the question, as far as it is proven; ``listener`` sees it grow."""
+        """What the evidence says on the question, as far as it is proven; ``listener`` sees it grow.
+
+        A model that has not answered by the ``deadline`` is given up for quotes.
+        """
         words = reply_words(question.language)
-        answer_draft = _Draft(evidence, words, listener)
+        answer_draft = _Draft(evidence, words, deadline, listener)
         lead = words.quotes_lead
         for model in self._models:
             try:
@@ -76,10 +93,15 @@ class _Draft:
     """The sentences of one answer that are proven, in the order in which they were."""
 
     def __init__(
-        self, evidence: Sequence[Evidence], words: ReplyWords, listener: AnswerListener | None
+        self,
+        evidence: Sequence[Evidence],
+        words: ReplyWords,
+        deadline: Deadline,
+        listener: AnswerListener | None,
     ) -> None:
         self.evidence = evidence
         self.words = words
+        self._deadline = deadline
         self.claims: list[VerifiedClaim] = []
         self.attempts: list[Attempt] = []
         self._streamed: list[Claim] = []
@@ -101,8 +123,8 @@ class _Draft:
         on_claim = self._on_claim if self._listener else None
         self._streamed.clear()
         try:
-            draft = await model.draft(
-                question, self.evidence, faults, stands=self.sentences, on_claim=on_claim
+            draft = await self._in_time(
+                model.draft(question, self.evidence, faults, stands=self.sentences, on_claim=on_claim)
             )
         except ModelError as error:
             verified = verify(Draft(tuple(self._streamed)), self.evidence)
@@ -111,6 +133,13 @@ class _Draft:
         judged = self._add(draft)
         self.attempts.append(Attempt(draft, judged))
         return judged
+
+    async def _in_time(self, drafting: Awaitable[Draft]) -> Draft:
+        try:
+            async with self._deadline.limit():
+                return await drafting
+        except TimeoutError as error:
+            raise ModelUnavailable("the answer was due before the model had written it") from error
 
     def _on_claim(self, claim: Claim) -> None:
         """Show a sentence of a draft that is still being written, if it is proven."""
@@ -133,7 +162,7 @@ class _Draft:
         lines, cited = number_quotes(self.claims)
         note = self.words.dropped(dropped) if dropped else ""
         text = "\n".join(filter(None, (" ".join(lines), note)))
-        return WrittenAnswer(text, cited, bool(dropped), tuple(self.attempts))
+        return WrittenAnswer(text, cited, bool(dropped), attempts=tuple(self.attempts))
 
     def with_quotes(self, quotes: Draft, lead: str) -> WrittenAnswer:
         """All of it, and quotes behind it; ``lead`` says why."""
@@ -142,7 +171,7 @@ class _Draft:
         lines, cited = number_quotes([*self.claims, *judged.claims])
         begun, quoted = lines[: len(self.claims)], lines[len(self.claims) :]
         text = "\n".join(filter(None, (" ".join(begun), lead, *quoted)))
-        return WrittenAnswer(text, cited, bool(begun), tuple(self.attempts))
+        return WrittenAnswer(text, cited, bool(begun), attempts=tuple(self.attempts))
 
 
 async def _draft_with_model(model: Generator, question: AnalyzedQuestion, answer_draft: _Draft) -> int:

@@ -6,14 +6,11 @@ stands under. A question that speaks of no figure brings one only when a cited s
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
 
-from bot.core.citations.citations import CitationService
+from bot.core.generation.answer_writer import WrittenAnswer
 from bot.core.models import (
-    Answer,
-    AnswerFigure,
-    AnswerState,
+    ChosenFigure,
     Claim,
     Draft,
     Evidence,
@@ -27,8 +24,7 @@ from bot.core.retrieval.document_names import document_labels, name_shares
 from bot.core.understanding.figure_requests import FigureQuestion, figure_question, speaks_of
 from bot.core.understanding.question_terms import QuestionTerms
 from bot.core.verification.claims import verify
-from bot.core.wording import ReplyWords, reply_words
-from storage.models import Channel
+from bot.core.wording import reply_words
 from storage.models import Figure as KnownFigure
 from storage.queues.reading_repair import RepairingReadings
 from storage.text.analyzer import analyze
@@ -52,37 +48,20 @@ MIN_CITED_OVERLAP = 0.4
 of it. Measured with 26 questions on 8 documents: the four figures that belonged there covered .45 to 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class _FigureMatch:
-    """A figure that may be meant."""
-
-    found: FoundFigure
-    figure: KnownFigure
-    rank: float
-
-
 class FigureSelector:
     """Finds the figures that belong to an answer."""
 
-    def __init__(
-        self, figures: RepairingReadings, chunks: RepairingReadings, citations: CitationService
-    ) -> None:
-        self._figures = figures
-        self._chunks = chunks
-        self._citations = citations
+    def __init__(self, readings: RepairingReadings) -> None:
+        self._readings = readings
 
-    async def answer(
-        self, channel: Channel, retrieval: Retrieval, *, is_last_resort: bool = False
-    ) -> Answer | None:
-        """The figure that a question wants to see, as its answer; None when it wants none, or none is meant.
-
-        ``is_last_resort``: no words answer it, so a figure that it merely speaks of is better than nothing.
+    async def write(self, retrieval: Retrieval) -> WrittenAnswer | None:
+        """The figure that a question speaks of, as its answer; None when it speaks of none, or none is meant.
 
         Raises:
-            storage.errors.InfrastructureError: readings cannot be reached, or citations not be kept.
+            storage.errors.InfrastructureError: readings cannot be reached.
         """
         asked = figure_question(retrieval.question.text)
-        is_answer = asked is not None and (asked.wants_it or (is_last_resort and asked.is_particular))
+        is_answer = asked is not None and (asked.wants_it or asked.is_particular)
         matches = await self._matches(asked, retrieval) if asked and is_answer else []
         if not matches:
             return None
@@ -91,38 +70,29 @@ class FigureSelector:
         named = [(item, one) for item, one in zip(evidence, matches, strict=True) if one.figure.caption]
         claims = [Claim(one.figure.caption, (Quote(item.number, one.figure.caption),)) for item, one in named]
         verified = verify(Draft(tuple(claims), verbatim=True), evidence)
-        cited = list(verified.cited) if not verified.dropped and len(named) == len(matches) else []
+        cited = verified.cited if not verified.dropped and len(named) == len(matches) else ()
         text = verified.text
         if not cited:
-            cited = [_of_its_own(item, one) for item, one in zip(evidence, matches, strict=True)]
+            cited = tuple(_of_its_own(item, one) for item, one in zip(evidence, matches, strict=True))
             text = "\n".join(
                 words.figure_on(page=one.page, number=number) for number, one in enumerate(cited, start=1)
             )
-        return Answer(
-            AnswerState.GROUNDED,
-            f"{words.figures_lead(len(matches))}\n{text}",
-            citations=await self._citations.cite(channel, cited),
-            figures=await self._shown(channel, words, matches),
-        )
+        return WrittenAnswer(f"{words.figures_lead(len(matches))}\n{text}", cited, figures=tuple(matches))
 
-    async def figures_for(
-        self, channel: Channel, retrieval: Retrieval, cited: Sequence[LocatedQuote]
-    ) -> tuple[AnswerFigure, ...]:
+    async def beside(self, retrieval: Retrieval, cited: Sequence[LocatedQuote]) -> tuple[ChosenFigure, ...]:
         """The figures that go with an answer in words, at most ``MAX_FIGURES_SHOWN``.
 
         Raises:
-            storage.errors.InfrastructureError: as ``answer``.
+            storage.errors.InfrastructureError: readings cannot be reached.
         """
+        if not retrieval.figures:
+            return ()
         asked = figure_question(retrieval.question.text)
-        is_asked_for = asked and asked.is_sure and asked.is_particular
-        matches = (
-            self._matches(asked, retrieval)
-            if asked and is_asked_for
-            else self._cited_figures(retrieval, cited)
-        )
-        return await self._shown(channel, reply_words(retrieval.question.language), await matches)
+        if asked and asked.is_sure and asked.is_particular:
+            return tuple(await self._matches(asked, retrieval))
+        return tuple(await self._cited_figures(retrieval, cited))
 
-    async def _matches(self, asked: FigureQuestion, retrieval: Retrieval) -> list[_FigureMatch]:
+    async def _matches(self, asked: FigureQuestion, retrieval: Retrieval) -> list[ChosenFigure]:
         """What a question that speaks of a figure means, the best first."""
         weights = {term: retrieval.question.idf.get(term, 1.0) for term in asked.subject}
         named = name_shares(retrieval.question.terms, {one.publication for one in retrieval.figures})
@@ -132,36 +102,37 @@ class FigureSelector:
             about = [*_words(figure), *figure.heading_path, *document_labels(found.publication)]
             if asked.fits(figure.caption, figure.kind) and _is_enough(asked, own, _share(weights, about)):
                 rank = caption + own + (found.vector or 0.0) + named[found.publication.id]
-                matches.append(_FigureMatch(found, figure, rank))
-        ranked = sorted(matches, key=lambda one: -one.rank)
-        return ranked[: MAX_FIGURES_SHOWN if asked.wants_several else 1]
+                matches.append((rank, ChosenFigure(found.publication, figure, found.number)))
+        return _best(matches, MAX_FIGURES_SHOWN if asked.wants_several else 1)
 
-    async def _cited_figures(self, retrieval: Retrieval, cited: Sequence[LocatedQuote]) -> list[_FigureMatch]:
+    async def _cited_figures(self, retrieval: Retrieval, cited: Sequence[LocatedQuote]) -> list[ChosenFigure]:
         """Figures that the cited sentences speak of, and whose own words are the question's."""
         weights = QuestionTerms(retrieval.question).weights
         publications = {quote.passage.publication.id for quote in cited}
         found = [one for one in retrieval.figures if one.publication.id in publications]
         matches = [
-            _FigureMatch(one, figure, _share(weights, [figure.caption, figure.text]))
+            (
+                _share(weights, [figure.caption, figure.text]),
+                ChosenFigure(one.publication, figure, one.number),
+            )
             for one, figure in await self._read(found)
             if _is_cited_figure(one, figure, cited)
         ]
-        close = [one for one in matches if one.rank >= MIN_CITED_OVERLAP]
-        return sorted(close, key=lambda one: -one.rank)[:MAX_FIGURES_SHOWN]
+        return _best([one for one in matches if one[0] >= MIN_CITED_OVERLAP], MAX_FIGURES_SHOWN)
 
     async def _read(self, found: Sequence[FoundFigure]) -> list[tuple[FoundFigure, KnownFigure]]:
         return [
-            (one, await self._figures.figure(one.publication.reading_id, one.number))
+            (one, await self._readings.figure(one.publication.reading_id, one.number))
             for one in found[:MAX_FIGURES_READ]
         ]
 
-    async def _evidence(self, number: int, figure_match: _FigureMatch) -> Evidence:
+    async def _evidence(self, number: int, chosen: ChosenFigure) -> Evidence:
         """The chunk that a figure stands in, with its words' places."""
-        figure, publication = figure_match.figure, figure_match.found.publication
+        figure, publication = chosen.figure, chosen.publication
         if figure.chunk is None:
-            ordinal, page = publication.chunks + figure_match.found.number, figure.page
+            ordinal, page = publication.chunks + chosen.number, figure.page
             return Evidence(number, Passage(publication, ordinal, "", page, page, (), 1.0, None, None), ())
-        (chunk,) = await self._chunks.chunks_at([(publication.reading_id, figure.chunk)])
+        (chunk,) = await self._readings.chunks_at([(publication.reading_id, figure.chunk)])
         passage = Passage(
             publication,
             chunk.ordinal,
@@ -175,20 +146,14 @@ class FigureSelector:
         )
         return Evidence(number, passage, chunk.page_starts, chunk.words)
 
-    async def _shown(
-        self, channel: Channel, words: ReplyWords, matches: Iterable[_FigureMatch]
-    ) -> tuple[AnswerFigure, ...]:
-        return tuple(
-            [
-                await self._citations.show_figure(channel, words, one.found.publication, one.figure)
-                for one in matches
-            ]
-        )
+
+def _best(ranked: Sequence[tuple[float, ChosenFigure]], most: int) -> list[ChosenFigure]:
+    return [one for _, one in sorted(ranked, key=lambda one: -one[0])[:most]]
 
 
-def _of_its_own(item: Evidence, figure_match: _FigureMatch) -> LocatedQuote:
+def _of_its_own(item: Evidence, chosen: ChosenFigure) -> LocatedQuote:
     """A figure whose caption cannot be quoted is marked itself."""
-    return LocatedQuote(item.passage, 0, 0, figure_match.figure.page, "", (figure_match.figure.box,))
+    return LocatedQuote(item.passage, 0, 0, chosen.figure.page, "", (chosen.figure.box,))
 
 
 def _is_cited_figure(found: FoundFigure, figure: KnownFigure, cited: Sequence[LocatedQuote]) -> bool:

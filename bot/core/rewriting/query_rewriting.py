@@ -18,10 +18,10 @@ from bot.core.plaintext import shorten
 from bot.core.ports import Generator
 from bot.core.rewriting.follow_up_detection import leans_on_thread, opens_contrast
 from bot.core.rewriting.rule_rewriter import names_of, rewrite_standalone
+from bot.core.understanding.channel_view import ChannelView
 from bot.core.understanding.exact_terms import exact_words
 from bot.core.verification.facts import unsupported
 from storage.chat_models import Turn
-from storage.documents.catalog import Catalog
 from storage.text.analyzer import analyze, fold
 
 log = logging.getLogger(__name__)
@@ -30,11 +30,10 @@ log = logging.getLogger(__name__)
 class FollowUps:
     """Words the follow-up questions of all channels: by a model where there is one, else by rules."""
 
-    def __init__(self, documents: Catalog, rewriter: ModelRewriter | None) -> None:
-        self._documents = documents
+    def __init__(self, rewriter: ModelRewriter | None) -> None:
         self._rewriter = rewriter
 
-    async def understand(self, question: Question) -> Question:
+    async def understand(self, question: Question, view: ChannelView) -> Question:
         """The question as it is searched for; itself when it says all that it asks.
 
         Raises:
@@ -42,7 +41,7 @@ class FollowUps:
         """
         if not question.history or not leans_on_thread(question.text):
             return question
-        text = await self._rewritten(question) or await self._reworded(question)
+        text = await self._rewritten(question) or await _reworded(question, view)
         return replace(question, text=text)
 
     async def _rewritten(self, question: Question) -> str | None:
@@ -57,10 +56,11 @@ class FollowUps:
         is_echo = analyze(text) == analyze(question.text)
         return None if is_echo and opens_contrast(question.text) else text
 
-    async def _reworded(self, question: Question) -> str:
-        is_contrast = opens_contrast(question.text) is not None
-        documents = await self._documents.documents(question.channel.id) if is_contrast else []
-        return rewrite_standalone(question.text, question.history[-1], names_of(documents))
+
+async def _reworded(question: Question, view: ChannelView) -> str:
+    is_contrast = opens_contrast(question.text) is not None
+    documents = await view.documents() if is_contrast else []
+    return rewrite_standalone(question.text, question.history[-1], names_of(documents))
 
 
 MAX_HISTORY_CHARS = 2000

@@ -2,21 +2,62 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
+import sys
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import pytest
-from fakes.core import ASKED_AT, WORDS, Scripted, World, make_channel, make_passage, make_status
+from fakes.core import (
+    ASKED_AT,
+    WORDS,
+    HashEmbedder,
+    Scripted,
+    Shelf,
+    World,
+    make_channel,
+    make_passage,
+    make_status,
+)
 
+import bot.core
+from bot.core.answering import Answering
+from bot.core.citations.citations import CitationService
 from bot.core.citations.source_buttons import cited_pages, split_sources
 from bot.core.errors import ModelReplyUnusable, ModelUnavailable
+from bot.core.generation.answer_writer import AnswerWriter
+from bot.core.generation.extractive import ExtractiveAnswerer
 from bot.core.models import Answer, AnswerState, Citation, Claim, Draft, Question, Quote
+from bot.core.retrieval.evidence import EvidenceGate
+from bot.core.retrieval.hybrid_retriever import HybridRetriever
+from bot.core.retrieval.query_expansion import QueryExpansionRetriever
+from bot.core.retrieval.reranking import RerankingRetriever, SentenceReranker
+from storage.chat_models import GlossaryEntry
 from storage.errors import DatabaseUnavailable, IndexUnavailable
 
 DAILY = Claim("Backups run at 2 AM every day.", (Quote(1, "Backups run daily at 2:00 AM"),))
 FORGED = Claim("Backups run hourly.", (Quote(1, "Backups run every hour"),))
 QUESTION = "When do backups run?"
+FILES_ENTERED = 28
+
+
+class NoGlossary:
+    """A channel in which things are called what they are."""
+
+    async def entries(self, channel: object) -> Sequence[GlossaryEntry]:
+        return ()
+
+
+class NoSentences:
+    """Readings without vectors of their sentences."""
+
+    async def vectors(self, chunks: Sequence[object]) -> list[dict[tuple[int, int], Any]]:
+        return [{} for _ in chunks]
 
 
 def check_marks(answer: Answer) -> None:
@@ -300,3 +341,102 @@ def test_further_sources_stay_reachable() -> None:
     shown, rest = split_sources(pages, 5)
     assert [page.numbers for page in (*shown, *rest)] == [(number,) for number in range(1, 8)]
     assert len(shown) == 5
+
+
+class Stuck:
+    """A model that never answers."""
+
+    async def draft(self, *_: Any, **__: Any) -> Draft:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+
+async def test_a_model_that_is_late_is_given_up_for_quotes(world: World) -> None:
+    """Shows that all models of a question share one time, after which the documents are quoted."""
+    answer = await world.answering(Stuck(), Stuck(), answer_seconds=0.2).answer(world.question(QUESTION))
+    assert answer.state is AnswerState.GROUNDED
+    assert answer.text.startswith(WORDS.model_failed)
+    assert "“Backups run daily at 2:00 AM.” [1]" in answer.text
+
+
+async def test_a_repair_that_is_late_leaves_what_was_proven(world: World) -> None:
+    """Shows that the sentences of a first draft stand when its repair is not back in time."""
+
+    class StuckRepair(Scripted):
+        async def draft(self, *arguments: Any, **options: Any) -> Draft:
+            return await (super() if self.turns else Stuck()).draft(*arguments, **options)
+
+    model = StuckRepair(Draft((DAILY, FORGED)))
+    answer = await world.answering(model, answer_seconds=0.2).answer(world.question(QUESTION))
+    assert answer.state is AnswerState.PARTIAL
+    assert answer.text.startswith("Backups run at 2 AM every day. [1]")
+
+
+async def test_a_search_that_is_late_fails_with_a_sentence(world: World) -> None:
+    """Shows that a question for which nothing was retrieved in time ends in an answer that says so."""
+
+    class StuckShelf(Shelf):
+        async def find(self, *_: Any, **__: Any) -> Any:
+            await asyncio.Event().wait()
+
+    world.shelf = StuckShelf(world.shelf.passages)
+    answer = await world.answering(answer_seconds=0.2).answer(world.question(QUESTION))
+    assert (answer.state, answer.text) == (AnswerState.FAILED, WORDS.engine_failed)
+
+
+async def test_a_wider_search_that_is_late_leaves_the_first_one(world: World) -> None:
+    """Shows that a question is still told the nearest page when its second search is not back in time."""
+
+    class StuckSecond(Shelf):
+        async def find(self, *arguments: Any, **options: Any) -> Any:
+            if self.counted:
+                await asyncio.Event().wait()
+            return await super().find(*arguments, **options)
+
+    world.shelf = StuckSecond(world.shelf.passages)
+    answer = await world.answering(answer_seconds=0.5).answer(world.question("Who won the football cup?"))
+    assert answer.state is AnswerState.NOT_FOUND
+    assert answer.nearest is not None
+
+
+async def test_the_documents_of_a_channel_are_read_once_for_a_question(world: World) -> None:
+    """Shows that language, filters and abstention share one view of the channel."""
+    asked = replace(world.question("SOP-IT-99 in Zzyzx"), channel=make_channel())
+    answer = await world.answering().answer(asked)
+    assert answer.state is AnswerState.NOT_FOUND
+    assert world.register.reads == 1
+
+
+async def test_the_way_of_a_question_enters_few_files(world: World) -> None:
+    """Shows that a reader of a quoted answer's way meets at most this many files of the core."""
+    core = Path(bot.core.__file__).parent
+    entered: set[str] = set()
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        file = Path(frame.f_code.co_filename)
+        if event == "call" and core in file.parents:
+            entered.add(str(file.relative_to(core)))
+
+    shelf, register, embedder = world.shelf, world.register, HashEmbedder()
+    retriever = RerankingRetriever(
+        QueryExpansionRetriever(HybridRetriever(shelf, embedder), NoGlossary()),
+        SentenceReranker(NoSentences()),
+        weight=0.3,
+        seconds=3,
+        most=24,
+    )
+    answering = Answering(
+        retriever=retriever,
+        writing=AnswerWriter(ExtractiveAnswerer(embedder, NoSentences())),
+        gate=EvidenceGate(least_likeness=0.75),
+        readings=shelf,
+        catalog=register,
+        citations=CitationService(register, register),
+    )
+    sys.setprofile(note)
+    try:
+        answer = await answering.answer(world.question(QUESTION))
+    finally:
+        sys.setprofile(None)
+    assert answer.state is AnswerState.GROUNDED
+    assert len(entered) <= FILES_ENTERED, "\n".join(sorted(entered))

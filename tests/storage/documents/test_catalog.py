@@ -149,6 +149,9 @@ async def test_a_deleted_document_is_invisible_at_once(catalog: Catalog, shelf: 
     assert await catalog.hidden(shelf.channel_id) == {publication.id}
     assert not await catalog.has_live(shelf.channel_id)
     assert (await only_status(catalog, shelf)).state == "deleted"
+    assert await catalog.undeleted(shelf.channel_id) == []
+    await shelf.live("b.pdf")
+    assert [status.file for status in await catalog.undeleted(shelf.channel_id)] == ["b.pdf"]
 
 
 async def test_two_channels_see_nothing_of_each_other(

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from fakes.core import BACKUPS, TRAVEL, HashEmbedder, ask, make_evidence, make_passage
 
-from bot.core.generation.abstention import EvidenceGate
 from bot.core.generation.extractive import ExtractiveAnswerer
+from bot.core.retrieval.evidence import EvidenceGate
 from bot.core.understanding.question_terms import QuestionTerms
 from bot.core.verification.claims import verify
 from storage.text.sentences import quotables, split_units

@@ -31,10 +31,10 @@ from fakes.model_server import Handler, byte_server, completion, response, strea
 
 from bot.core.answering import Answering
 from bot.core.citations.citations import CitationService
-from bot.core.generation.abstention import EvidenceGate
 from bot.core.generation.answer_writer import AnswerWriter
 from bot.core.generation.extractive import ExtractiveAnswerer
 from bot.core.models import Answer, Passage, Question
+from bot.core.retrieval.evidence import EvidenceGate
 from bot.core.retrieval.hybrid_retriever import HybridRetriever
 from bot.core.retrieval.query_expansion import QueryExpansionRetriever
 from bot.core.rewriting.query_rewriting import ModelRewriter
@@ -161,9 +161,8 @@ async def ask(path: str, boxes: str) -> tuple[Answer, list[bytes]]:
                 writing=AnswerWriter(ExtractiveAnswerer(HashEmbedder()), [model]),
                 rewriter=ModelRewriter(model),
                 gate=EvidenceGate(least_likeness=0.2),
-                chunks=shelf,
-                figures=shelf,
-                documents=register,
+                readings=shelf,
+                catalog=register,
                 citations=CitationService(register, register),
                 passages_read=1 if passages is PAIR else 8,
                 expansion_tokens=100 if passages is PAIR else 0,

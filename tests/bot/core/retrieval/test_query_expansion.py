@@ -12,10 +12,10 @@ from fakes.core import ASKED_AT, WORDS, HashEmbedder, Shelf, World, make_channel
 from bot.core.answering import Answering
 from bot.core.citations.citations import CitationService
 from bot.core.errors import ModelUnavailable
-from bot.core.generation.abstention import EvidenceGate
 from bot.core.generation.answer_writer import AnswerWriter
 from bot.core.generation.extractive import ExtractiveAnswerer
 from bot.core.models import AnswerState, Question, Retrieval
+from bot.core.retrieval.evidence import EvidenceGate
 from bot.core.retrieval.hybrid_retriever import HybridRetriever
 from bot.core.retrieval.query_expansion import MultiQueryMode, QueryExpansionRetriever, content_words
 from storage.chat_models import GlossaryEntry
@@ -160,9 +160,8 @@ def answering(world: World, retriever: QueryExpansionRetriever) -> Answering:
         retriever=retriever,
         writing=AnswerWriter(ExtractiveAnswerer(HashEmbedder())),
         gate=EvidenceGate(),
-        chunks=world.shelf,
-        figures=world.shelf,
-        documents=world.register,
+        readings=world.shelf,
+        catalog=world.register,
         citations=CitationService(world.register, world.register),
     )
 

@@ -18,6 +18,7 @@ from bot.core.rewriting.query_rewriting import (
     format_history,
     is_faithful,
 )
+from bot.core.understanding.channel_view import ChannelView
 from storage.chat_models import Turn
 from storage.text.analyzer import analyze
 
@@ -36,7 +37,7 @@ def turn(question: str, answer: str = "") -> Turn:
 async def understand(question: str, *history: Turn, register: Register | None = None) -> str:
     """How a question is searched for after these turns."""
     asked = Question("q", question, make_channel(), ASKED_AT, history=history)
-    return (await FollowUps(register or Register(), None).understand(asked)).text
+    return (await FollowUps(None).understand(asked, ChannelView(register or Register(), asked.channel))).text
 
 
 LEANING = [
@@ -156,9 +157,9 @@ class Model:
 
 async def reword(question: str, *replies: str | Exception, history: Sequence[Turn] = (VACATION,)) -> str:
     """How a question is searched for when a model may word it."""
-    follow_ups = FollowUps(Register(), ModelRewriter(Model(*replies)))
+    follow_ups = FollowUps(ModelRewriter(Model(*replies)))
     asked = Question("q", question, make_channel(), ASKED_AT, history=tuple(history))
-    return (await follow_ups.understand(asked)).text
+    return (await follow_ups.understand(asked, ChannelView(Register(), asked.channel))).text
 
 
 async def test_a_model_words_a_follow_up() -> None:

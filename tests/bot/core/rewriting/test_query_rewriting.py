@@ -16,6 +16,7 @@ from bot.core.errors import ModelReplyUnusable, ModelUnavailable
 from bot.core.model_calls import collected_calls
 from bot.core.models import Question
 from bot.core.rewriting.query_rewriting import FollowUps, ModelRewriter, is_faithful
+from bot.core.understanding.channel_view import ChannelView
 from bot.llm.generator import ModelGenerator
 from storage.chat_models import Turn
 
@@ -33,7 +34,9 @@ async def model_at(url: str, key: str = "none", name: str = "m") -> AsyncIterato
 async def reword(model: ModelGenerator) -> str:
     """How a follow-up is searched for with this model."""
     question = Question("q", "and for contractors?", make_channel(), ASKED_AT, history=HISTORY)
-    return (await FollowUps(Register(), ModelRewriter(model)).understand(question)).text
+    return (
+        await FollowUps(ModelRewriter(model)).understand(question, ChannelView(Register(), question.channel))
+    ).text
 
 
 @pytest.mark.engine("llm")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fakes.core import ASKED_AT, HashEmbedder, Shelf, ask, make_channel, make_evidence, make_passage
 
-from bot.core.generation.abstention import EvidenceGate
 from bot.core.models import AnalyzedQuestion, Question
+from bot.core.retrieval.evidence import EvidenceGate
 from bot.core.retrieval.hybrid_retriever import HybridRetriever
 from bot.core.understanding.question_terms import QuestionTerms
 from bot.core.understanding.synonyms import MAX_SYNONYMS, embedded_text, find_synonyms, searched_terms

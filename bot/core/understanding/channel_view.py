@@ -1,20 +1,23 @@
-"""What a person says of where to look: "in SOP-IT-04", "in the 2024 handbook", "from HR".
+"""What a channel holds while one question is answered, and which of it the question asks in.
 
-Only such words make a filter. A name that merely occurs in a question is a preference (``naming.py``): what
-it names may stand in several documents.
+"In SOP-IT-04", "in the 2024 handbook" and "from HR" make a filter. A name that merely occurs in a question is
+a preference (``document_names.py``): what it names may stand in several documents.
 """
 
 from __future__ import annotations
 
+import logging
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 from uuid import UUID
 
-from bot.core.models import Question
+from bot.core.models import Language, Question
 from storage.documents.catalog import Catalog
-from storage.models import DocumentStatus
+from storage.errors import InfrastructureError
+from storage.models import Channel, DocumentStatus
 from storage.text.analyzer import analyze, fold
 
 _FROM = r"(?:in|from|by|per|of|within|under|according\ to|im|in\ der|laut|nach|dans|selon|en|según)"
@@ -29,25 +32,58 @@ _PLACE = re.compile(
 )
 
 
-class MetadataFilters:
-    """Narrows a question to the documents that a person asked in."""
+_LANGUAGES = {language.value: language for language in Language}
 
-    def __init__(self, documents: Catalog) -> None:
-        self._documents = documents
+log = logging.getLogger(__name__)
 
-    async def narrow(self, question: Question) -> Question:
-        """The question, kept to the documents it says; as it is when it says none, or none that is there.
+
+class ChannelView:
+    """The documents of one channel, read from SQL once for a question, when a stage first needs them."""
+
+    def __init__(self, catalog: Catalog, channel: Channel) -> None:
+        self._catalog = catalog
+        self._channel = channel
+        self._documents: Sequence[DocumentStatus] | None = None
+
+    async def documents(self) -> Sequence[DocumentStatus]:
+        """All documents that are not deleted, whatever their state, by file name.
 
         Raises:
-            storage.errors.InfrastructureError: the channel's documents are not known just now.
+            storage.errors.InfrastructureError: SQL cannot be reached.
+        """
+        if self._documents is None:
+            self._documents = await self._catalog.undeleted(self._channel.id)
+        return self._documents
+
+    async def language(self) -> Language | None:
+        """What more than half of the documents are in; None, too, where SQL cannot be reached."""
+        try:
+            documents = await self.documents()
+        except InfrastructureError as error:
+            log.warning("channel=%d has no known language: %s", self._channel.id, type(error).__name__)
+            return None
+        counts = Counter(filter(None, map(_language, documents)))
+        usual, count = counts.most_common(1)[0] if counts else (None, 0)
+        return usual if 2 * count > len(documents) else None
+
+    async def narrow(self, question: Question) -> Question:
+        """The question, kept to the documents that it names; as it is where it names none that answers.
+
+        Raises:
+            storage.errors.InfrastructureError: SQL cannot be reached.
         """
         if not (_FILE.search(question.text) or _PLACE.search(question.text)):
             return question
-        known = await self._documents.documents(question.channel.id)
-        live = [one for one in known if one.state == "live"]
+        live = [one for one in await self.documents() if one.state == "live"]
         allowed = [one for one in live if question.documents is None or one.document in question.documents]
         said = filtered_documents(question.text, allowed)
         return replace(question, documents=said) if said else question
+
+
+def _language(document: DocumentStatus) -> Language | None:
+    """What a document is in, if replies can be written in it."""
+    found = document.metadata.get("language")
+    return _LANGUAGES.get(found.value) if found else None
 
 
 def filtered_documents(text: str, documents: Sequence[DocumentStatus]) -> frozenset[UUID]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from uuid import NAMESPACE_URL, uuid5
 
 import pytest
-from fakes.core import ASKED_AT, make_channel
+from fakes.core import ASKED_AT, Register, make_channel
 
 from bot.core.models import Question
-from bot.core.understanding.metadata_filters import MetadataFilters, filtered_documents
+from bot.core.understanding.channel_view import ChannelView, filtered_documents
 from storage.models import DocumentStatus, MetadataField, Rung
 
 
@@ -71,26 +71,15 @@ def test_a_filter_that_leaves_nothing_out_is_none() -> None:
     assert not filtered_documents("in the handbook, what about leave?", [NEW])
 
 
-class Known:
-    """A channel's documents."""
-
-    def __init__(self, *documents: DocumentStatus) -> None:
-        self._documents = documents
-
-    async def has_live(self, channel_id: int) -> bool:
-        return bool(self._documents)
-
-    async def documents(self, channel_id: int) -> list[DocumentStatus]:
-        return list(self._documents)
-
-
 async def test_only_documents_that_answer_and_may_be_asked_are_chosen() -> None:
-    """A deleted one is none, and a filter given beside the question holds, too."""
+    """Shows that a deleted one is none, that a given filter holds too, and that SQL is read once."""
     gone = document("old/backup.pdf", "Backup and Restore", state="deleted", sop_id="SOP-IT-04")
-    scopes = MetadataFilters(Known(*DOCUMENTS, gone))
+    register = Register([*DOCUMENTS, gone])
+    view = ChannelView(register, make_channel())
     question = Question("q", "When are backups tested in SOP-IT-04?", make_channel(), ASKED_AT)
-    assert (await scopes.narrow(question)).documents == {BACKUP.document}
+    assert (await view.narrow(question)).documents == {BACKUP.document}
     elsewhere = Question(
         "q", question.text, question.channel, ASKED_AT, frozenset({LEAVE.document, OLD.document})
     )
-    assert await scopes.narrow(elsewhere) == elsewhere
+    assert await view.narrow(elsewhere) == elsewhere
+    assert register.reads == 1
