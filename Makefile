@@ -9,6 +9,8 @@ BIN := $(VENV)/bin
 PACKAGES := bot ingestion storage
 SOURCES := $(PACKAGES) tests deploy
 IN_CI := $(if $(REQUIRE_ENGINES),--require-engines)
+BUDGET := --cpu-budget 1800
+# Seconds of two cores in 15 minutes: steady where minutes of a busy machine are not.
 EVENLY := nice -n 19
 # What the program does behind everything else would wait for all other tests; at the last place nobody is behind anybody.
 
@@ -31,7 +33,7 @@ demo: install ## try it: [DOCS=folder] [WEAVIATE_URL=embedded|http://...] [PORT=
 test: $(VENV)/.developing ## run every check and the tests, or some: TESTS="folder -k words"
 	@$(BIN)/python tests/fetch.py
 	@$(if $(TESTS),,$(MAKE) --no-print-directory lint types)
-	@$(EVENLY) tests/isolated.sh $(BIN)/pytest $(if $(TESTS),,-n $(JOBS) --durations=15) $(IN_CI) $(TESTS)
+	@$(EVENLY) tests/isolated.sh $(BIN)/pytest $(if $(TESTS),,-n $(JOBS) --durations=15) $(IN_CI) $(if $(IN_CI),$(BUDGET)) $(TESTS)
 
 test-all: $(VENV)/.developing ## also random kills, hostile files, many examples, by chance: [SEED=number]
 	@echo "SEED=$(SEED)"
