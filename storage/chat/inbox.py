@@ -7,10 +7,10 @@ so a worker that was thought dead can change nothing.
 from __future__ import annotations
 
 from collections.abc import Collection
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, or_, select, update
+from sqlalchemy import select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
@@ -21,7 +21,7 @@ from storage.clock import utc_now
 from storage.errors import LeaseLost
 from storage.models import Channel, InboxItem, Platform
 from storage.sql.database import Database
-from storage.sql.leases import pause
+from storage.sql.leases import MAX_WAIT, Leases, pause
 from storage.sql.tables import InboxRow, OutboxRow
 
 _FREE: dict[str, Any] = {"lease_owner": None, "lease_until": None}
@@ -66,16 +66,16 @@ class Inbox:
 
         A lease that ran out without being let go ended with its worker: that counts as an attempt.
         """
-        now = utc_now()
-        due = select(InboxRow).where(_is_due(now), col(InboxRow.platform).in_(platforms))
-        oldest = due.order_by(col(InboxRow.id)).limit(1).with_for_update(skip_locked=True)
+        waiting = select(InboxRow).where(
+            col(InboxRow.state) == "waiting", col(InboxRow.platform).in_(platforms)
+        )
+        leases = Leases(self._database, owner, lease_seconds)
         async with self._database.transaction(exclusive=False) as session:
-            row = await session.scalar(oldest)
-            if row is None:
+            taken = await leases.take(session, InboxRow, waiting.order_by(col(InboxRow.id)))
+            if taken is None:
                 return None
-            row.fence += 1
-            row.attempts += row.lease_owner is not None
-            row.lease_owner, row.lease_until = owner, now + timedelta(seconds=lease_seconds)
+            row, was_abandoned = taken
+            row.attempts += was_abandoned
             return _item(row, await session.get(OutboxRow, row.id))
 
     async def renew(self, item: InboxItem, lease_seconds: float) -> None:
@@ -143,13 +143,13 @@ class Inbox:
         Args:
             item: the question.
             reason: why it waits, without a word of its text.
-            at_least: seconds that an engine asked us to wait.
+            at_least: seconds that an engine asked us to wait; a quarter of an hour is the most.
             is_own_fault: count an attempt, because no engine is to blame.
 
         Raises:
             LeaseLost: another worker has it.
         """
-        wait = max(pause(item.fence), timedelta(seconds=at_least))
+        wait = min(max(pause(item.fence), timedelta(seconds=at_least)), MAX_WAIT)
         attempts = item.attempts + is_own_fault
         await self._set(item, attempts=attempts, next_attempt_at=utc_now() + wait, reason=reason, **_FREE)
 
@@ -164,12 +164,6 @@ class Inbox:
     async def _set(self, item: InboxItem, **values: Any) -> None:
         async with self._database.transaction(exclusive=False) as session:
             await _check(session, item, **values)
-
-
-def _is_due(now: datetime) -> ColumnElement[bool]:
-    free = or_(col(InboxRow.lease_until).is_(None), col(InboxRow.lease_until) <= now)
-    ripe = or_(col(InboxRow.next_attempt_at).is_(None), col(InboxRow.next_attempt_at) <= now)
-    return (col(InboxRow.state) == "waiting") & free & ripe
 
 
 async def _check(session: AsyncSession, item: InboxItem, **values: Any) -> None:

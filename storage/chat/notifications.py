@@ -1,9 +1,8 @@
-"""What people should be told, from the transaction that made it true (``storage/telling.py``) to its message.
+"""Notices: what people should be told, from the transaction that made it true to its message.
 
 Several notices become one message, a batch: waiting -> posting -> posted, or kept (the console alone
-shows it) or dropped. A batch belongs to whoever made it until its lease ends.
-
-Reads notices together with what they are about, and leaves out what is not true any more.
+shows it) or dropped. A batch belongs to whoever made it until its lease ends. Notices are read together with
+what they are about, and what is not true any more is left out.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from pathlib import PurePosixPath
 from typing import Any
 from uuid import uuid4
 
-from sqlalchemy import ColumnElement, ScalarSelect, Update, exists, func, or_, select, update
+from sqlalchemy import ColumnElement, ScalarSelect, Update, exists, func, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import aliased
 from sqlmodel import col
@@ -25,6 +24,7 @@ from storage.chat_models import Notice, NoticeBatch, NoticeGroup
 from storage.clock import utc_now
 from storage.errors import LeaseLost
 from storage.sql.database import Database
+from storage.sql.leases import MAX_WAIT, has_no_lease
 from storage.sql.tables import (
     ChannelRow,
     DocumentRow,
@@ -331,9 +331,8 @@ def _of(batch: str) -> Update:
 
 
 def _is_free(state: str) -> ColumnElement[bool]:
-    ended = or_(col(NoticeRow.lease_until).is_(None), col(NoticeRow.lease_until) <= utc_now())
-    return (col(NoticeRow.state) == state) & ended
+    return (col(NoticeRow.state) == state) & has_no_lease(NoticeRow.lease_until, utc_now(), MAX_WAIT)
 
 
 def _until(seconds: float) -> datetime:
-    return utc_now() + timedelta(seconds=seconds)
+    return utc_now() + min(timedelta(seconds=seconds), MAX_WAIT)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from sqlalchemy import select
 from sqlmodel import col
 
 from storage.clock import steady_seconds, utc_now
 from storage.sql.database import Database
+from storage.sql.leases import is_running
 from storage.sql.tables import FolderRow
 
 TRUSTED_SHARE = 2 / 3
@@ -114,6 +115,5 @@ class FolderLeases:
         """Whether a living process holds the row; an end that no lease reaches comes from a wrong clock."""
         if row.lease_owner in (None, self._owner) or row.lease_until is None:
             return False
-        now: datetime = utc_now()
-        is_running = now < row.lease_until <= now + timedelta(seconds=2 * self.seconds)
-        return is_running and not self._is_dead(str(row.lease_owner))
+        is_held = is_running(row.lease_until, utc_now(), timedelta(seconds=2 * self.seconds))
+        return is_held and not self._is_dead(str(row.lease_owner))

@@ -23,6 +23,7 @@ from storage.queues.publication_queue import OBJECTS, ExpectedPublication
 from storage.queues.purge import is_wanted
 from storage.queues.reading_queue import lose_reading
 from storage.sql.database import Database
+from storage.sql.leases import is_running
 from storage.sql.tables import (
     BlobRow,
     ChannelRow,
@@ -39,6 +40,8 @@ Shards = Sequence[str]
 SLICE_CONTENTS = 2000
 """Contents compared at once, and names in one statement."""
 _LEASE_FACT = "reconcile"
+MAX_REST = timedelta(hours=2)
+"""Nobody rests for longer between two comparisons, unless a clock was wrong."""
 _MISSING = (
     "Its stored copy was lost: it is copied again from its folder; if it is not there, ingest it again."
 )
@@ -68,8 +71,9 @@ class Inventory:
         async with self._database.transaction() as session:
             fact = await session.get(FactRow, _LEASE_FACT) or FactRow(name=_LEASE_FACT, value="{}")
             turn = {name: datetime.fromisoformat(at) for name, at in json.loads(fact.value).items()}
-            is_taken = now < turn.get("until", now) <= now + 2 * lease  # later is a clock that was wrong
-            if is_taken or not (is_wanted_now or turn.get("due", now) <= now):
+            is_taken = is_running(turn.get("until", now), now, 2 * lease)
+            is_resting = is_running(turn.get("due", now), now, MAX_REST)
+            if is_taken or (is_resting and not is_wanted_now):
                 return False
             fact.value = json.dumps({"until": (now + lease).isoformat()})
             session.add(fact)

@@ -2,7 +2,8 @@
 
 Taking a row raises its fence; every later write compares the fence and the state first, so whoever lost the
 lease can change nothing. A lease's owner is named by machine and process, so that another process of the
-machine can see whether it is dead.
+machine can see whether it is dead. All leases of the program end by the rules of ``has_no_lease``,
+``is_running`` and ``is_due``: an end further ahead than any lease comes from a wrong clock and is past.
 """
 
 from __future__ import annotations
@@ -15,13 +16,20 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar
 from uuid import UUID, uuid4
 
-from sqlalchemy import ColumnElement, Select, and_, or_, select
+from sqlalchemy import ColumnElement, Select, or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
 from storage.clock import utc_now
 from storage.sql.database import Database
-from storage.sql.tables import PublicationRow, ReadingRow
+from storage.sql.tables import InboxRow, PublicationRow, ReadingRow
+
+MAX_PAUSE_SECONDS = 30.0
+MAX_WAIT = timedelta(minutes=15)
+"""No engine may ask for a longer one: a wait that ends later was written by a clock that was wrong."""
+_CHANCE = random.SystemRandom()
+
+WorkRow = TypeVar("WorkRow", ReadingRow, PublicationRow, InboxRow)
 
 
 def own_name() -> str:
@@ -43,12 +51,26 @@ def is_surely_dead(owner: str) -> bool:
     return False
 
 
-MAX_PAUSE_SECONDS = 30.0
-MAX_WAIT = timedelta(minutes=15)
-"""No engine may ask for a longer one: a wait that ends later was written by a clock that was wrong."""
-_CHANCE = random.SystemRandom()
+def has_no_lease(until: Any, now: datetime, longest: timedelta) -> ColumnElement[bool]:
+    """Whether a column ``lease_until`` says that nobody holds the row.
 
-WorkRow = TypeVar("WorkRow", ReadingRow, PublicationRow)
+    Args:
+        until: the column.
+        now: this moment.
+        longest: no lease ends later than so long after ``now``, unless a clock was wrong.
+    """
+    return or_(col(until).is_(None), col(until) <= now, col(until) > now + longest)
+
+
+def is_running(until: datetime, now: datetime, longest: timedelta) -> bool:
+    """Whether a lease that was read is held still; ``longest`` as in ``has_no_lease``."""
+    return now < until <= now + longest
+
+
+def is_due(next_attempt_at: Any, now: datetime) -> ColumnElement[bool]:
+    """Whether a column ``next_attempt_at`` says that the row does not rest."""
+    at = col(next_attempt_at)
+    return or_(at.is_(None), at <= now, at > now + MAX_WAIT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +120,9 @@ class Leases:
         row.next_attempt_at = None
 
     def _is_free(self, table: type[WorkRow], now: datetime) -> ColumnElement[bool]:
-        """Neither leased nor resting; an end so late that nobody can have meant it counts as past."""
-        longest = now + timedelta(seconds=2 * self.seconds)
-        until, attempt = col(table.lease_until), col(table.next_attempt_at)
-        return and_(
-            or_(until.is_(None), until < now, until > longest),
-            or_(attempt.is_(None), attempt <= now, attempt > now + MAX_WAIT),
-        )
+        """Neither leased nor resting; another process's leases may be twice as long as ours."""
+        longest = timedelta(seconds=2 * self.seconds)
+        return has_no_lease(table.lease_until, now, longest) & is_due(table.next_attempt_at, now)
 
     async def renew(self, lease: Lease) -> bool:
         """Hold the row for longer; False when it is not ours any more and the step must end."""

@@ -234,3 +234,23 @@ async def test_what_cannot_be_kept_is_not_acknowledged(database_url: str, databa
             await receive(Inbox(impatient), channel)
     assert not await receive(Inbox(impatient), channel)
     await impatient.aclose()
+
+
+async def test_a_lease_and_a_wait_of_a_clock_that_was_wrong_hold_nothing_up(
+    inbox: Inbox, channel: Channel
+) -> None:
+    """Shows that a question leased, or put off, by a process two hours ahead is taken up at once."""
+    await receive(inbox, channel)
+    with clock_ahead(timedelta(hours=2)):
+        first = await claim(inbox)
+    second = await claim(inbox, "b")
+    assert (second.id, second.attempts) == (first.id, 1)
+    with clock_ahead(timedelta(hours=2)):
+        await inbox.put_off(second, "a moment")
+    third = await claim(inbox, "c")
+    with pytest.raises(LeaseLost):
+        await inbox.mark_posting(first)
+    await inbox.put_off(third, "a week, says the platform", at_least=7 * 86_400)
+    assert await inbox.claim("d", 60, SLACK) is None
+    with clock_ahead(timedelta(minutes=16)):
+        assert await inbox.claim("d", 60, SLACK) is not None

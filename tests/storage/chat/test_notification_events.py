@@ -179,3 +179,20 @@ async def test_what_nobody_could_be_told_for_too_long_stays_in_the_console(shelf
     assert await shelf.notices.waiting() == []
     (recent,) = await shelf.notices.recent(shelf.channel.id, 5)
     assert recent.file == "a.pdf"
+
+
+@pytest.mark.parametrize("state", ["waiting", "posting"])
+async def test_a_batch_leased_under_a_wrong_clock_is_free_at_once(shelf: NoticeShelf, state: str) -> None:
+    """Shows that nobody waits for the end of a lease that was written two hours ahead."""
+    await shelf.publish(await shelf.add("a.pdf"))
+    groups = await shelf.notices.waiting()
+    with clock_ahead(timedelta(hours=2)):
+        batch = await shelf.notices.claim(groups, LEASE)
+        if state == "posting":
+            await shelf.notices.mark_posting(batch, groups[0].channel_id, LEASE)
+    if state == "waiting":
+        assert [group.count for group in await shelf.notices.waiting()] == [1]
+    else:
+        taken = await shelf.notices.take_over(LEASE)
+        assert taken is not None
+        assert taken.id == batch

@@ -506,10 +506,10 @@ async def test_what_does_not_end_in_time_is_resumed_at_the_next_start(world: Wor
 async def test_a_worker_whose_lease_was_taken_stops_its_work(world: World) -> None:
     """While one worker hangs over a question another takes over; the first gives up and changes nothing."""
     world.answers.gate.clear()
-    async with world.running(lease_seconds=0.6) as worker:
+    async with world.running(lease_seconds=3) as worker:
         await worker.receive(message())
         await reach(lambda: world.answers.at_once == 1)
-        await world.set_rows(fence=99, lease_owner="another", lease_until=utc_now() + timedelta(hours=1))
+        await world.set_rows(fence=99, lease_owner="another", lease_until=utc_now() + timedelta(seconds=5))
         await reach(lambda: world.answers.at_once == 0)
         assert [(row.state, row.fence) for row in await world.rows()] == [("waiting", 99)]
     assert world.chat.replies() == [PLACEHOLDER]
