@@ -131,7 +131,7 @@ class Ingestion:
         self._gaps = GapFinder(database, self.generations)
         self._locked = LockedReadings(database, passwords, self.generations)
         self._folders, self._vectors = Folders(database), VectorCache(database)
-        self._intake = Intake(Arrivals(database, self.generations), blobs, max_file_mb * 1024 * 1024)
+        self._intake = Intake(Arrivals(database, self.generations, blobs), blobs, max_file_mb * 1024 * 1024)
         self._watcher = Watcher(settings, database, channels, self._intake, leases.owner)
         self._purge = PurgeQueue(
             database, leases, settings.retire_grace_seconds, settings.delete_grace_seconds
@@ -304,7 +304,7 @@ class Ingestion:
 
     async def purge(self) -> None:
         """Erase for good the contents of documents whose time to be brought back is over."""
-        dropped = await self._purge.drop_contents(self._blobs.remove)
+        dropped = await self._purge.drop_contents(self._blobs)
         dropped += await self._purge.drop_older_generations(self.generations)
         for reading in dropped:
             await self._files.remove(reading)

@@ -27,7 +27,7 @@ Point = Literal[
     "after-removal",  # the index has forgotten it; SQL has not written that down
     "before-delete",  # a file is surely gone; its document still answers
     "after-delete",  # it does not any more
-    "amid-purge",  # a blob of a deleted document is gone, and SQL could still roll back
+    "amid-purge",  # SQL has forgotten deleted documents' readings; some of their blobs are gone, others not
     "after-purge",  # its contents are gone from SQL; the readings' files are still there
     "amid-reconcile",  # some of the differences are mended
 ]

@@ -253,10 +253,10 @@ class Reconciler:
         wanted = await self._sql.wanted_blobs(shards)
         held = await asyncio.to_thread(self._blobs.listed, shards)
         for sha256 in [one for one, size in wanted.items() if one not in held or held[one].size != size]:
-            repairs.copied_again += await self._sql.lose_blob(sha256, self._blobs.remove)
+            repairs.copied_again += await self._sql.lose_blob(sha256, self._blobs)
         strays = [name for name, kept in held.items() if name not in wanted and self._is_old(kept)]
         if strays:
-            repairs.files_swept += await self._sql.drop_orphans(strays, self._blobs.remove)
+            repairs.files_swept += await self._sql.drop_orphans(strays, self._blobs)
 
     async def _compare_readings(self, shards: Shards, repairs: Repairs) -> None:
         held = await self._files.listed(shards)

@@ -18,6 +18,7 @@ from sqlmodel import col
 from storage.chat.notification_events import record_failed, record_refused
 from storage.crash_points import reach
 from storage.documents.identity import Arrival, ScanContext, documents_at, is_kept, newest_number, owners_of
+from storage.files.blobs import Blobs
 from storage.folders.folders import Folder, is_ours
 from storage.queues.planner import Generations, plan
 from storage.queues.publication_queue import republish
@@ -52,9 +53,10 @@ KnownContents = dict[str, list[tuple[dict[str, Any], str]]]
 class Arrivals:
     """Records what came into a folder."""
 
-    def __init__(self, database: Database, generations: Generations) -> None:
-        """Plan these readings of what arrives, in the same transaction."""
+    def __init__(self, database: Database, generations: Generations, blobs: Blobs) -> None:
+        """Plan these readings of what arrives, in the same transaction; ``blobs`` hold the contents."""
         self._database = database
+        self._blobs = blobs
         self._generations = generations
 
     async def store(
@@ -75,14 +77,24 @@ class Arrivals:
             owner: the name under which we lease the place; when another process scans it by now,
                 nothing is stored.
         """
+        async with self._blobs.arriving():  # the disk's work is done before the only writer's turn begins
+            for one in arrivals:
+                await asyncio.to_thread(one.keep_blob)
+            reach("after-adopt")
+            return await self._store(folder, arrivals, scan_context, owner)
+
+    async def _store(
+        self,
+        folder: Folder,
+        arrivals: Sequence[Arrival],
+        scan_context: ScanContext | None,
+        owner: str | None,
+    ) -> list[StoredArrival]:
         contents = {one.sha256 for one in arrivals}
         async with self._database.transaction() as session:
             row = await session.get_one(FolderRow, folder.id)
             if (folder.watched and not row.watched) or not is_ours(row, owner):
                 return []  # an admin took it out of the map while its files were copied, or we were halted
-            for one in arrivals:
-                await asyncio.to_thread(one.keep_blob)
-            reach("after-adopt")
             await _keep_rows_of_blobs(session, arrivals)
             owners = await owners_of(session, folder, arrivals, scan_context)
             stored = [await _store_one(session, folder, one, owners.get(one.file)) for one in arrivals]

@@ -6,20 +6,26 @@ or not at all.
 
 from __future__ import annotations
 
+import asyncio
+import fcntl
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
+from storage.crash_points import reach
 from storage.errors import BlobsUnavailable
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _PICTURE = re.compile(r"[0-9a-f]{64}-")
 _TEMPORARY = "temporary"
+_LOCK = "lock"
+LOCK_SECONDS, LOCK_POLL_SECONDS = 30.0, 0.01
+"""How long an arrival waits for a removal and the other way round, and how often it looks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +120,52 @@ class Blobs:
             raise ValueError("not a sha256")
         return self._root / sha256[:2] / sha256
 
+    @asynccontextmanager
+    async def arriving(self) -> AsyncIterator[None]:
+        """Nothing is removed until the context ends: for whoever adopts contents and writes them into SQL.
+
+        Enter it before a transaction, never inside one.
+
+        Raises:
+            BlobsUnavailable: a removal took too long, or the disk does not work.
+        """
+        async with self._locked(fcntl.LOCK_SH):
+            yield
+
+    @asynccontextmanager
+    async def removing(self) -> AsyncIterator[None]:
+        """Nothing arrives until the context ends: for whoever asks SQL what nobody wants, and removes it.
+
+        As ``arriving``: of several processes on one home, too.
+        """
+        async with self._locked(fcntl.LOCK_EX):
+            yield
+
+    @asynccontextmanager
+    async def _locked(self, kind: int) -> AsyncIterator[None]:
+        with _translated_errors():
+            lock = os.open(self._root / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            async with asyncio.timeout(LOCK_SECONDS):
+                while not _take_lock(lock, kind):  # noqa: ASYNC110 - another process has no event of ours
+                    await asyncio.sleep(LOCK_POLL_SECONDS)
+        except TimeoutError:
+            os.close(lock)
+            raise BlobsUnavailable("files arrive or are removed all the time: trying again") from None
+        except BaseException:
+            os.close(lock)
+            raise
+        try:
+            yield
+        finally:
+            os.close(lock)  # which gives it back
+
+    def remove_all(self, names: Collection[str]) -> None:
+        """Remove blobs, in this thread; idempotent."""
+        for sha256 in names:
+            self.remove(sha256)
+            reach("amid-purge")
+
     def listed(self, shards: Iterable[str]) -> dict[str, ShardEntry]:
         """The blobs whose sha256 begin with these pairs of digits, as they lie on the disk.
 
@@ -150,6 +202,15 @@ def _translated_errors() -> Iterator[None]:
         yield
     except OSError as error:
         raise BlobsUnavailable(f"the blob store does not work: {error.strerror}") from error
+
+
+def _take_lock(lock: int, kind: int) -> bool:
+    with _translated_errors():
+        try:
+            fcntl.flock(lock, kind | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
 
 
 def _synchronise(path: Path) -> None:

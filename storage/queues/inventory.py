@@ -5,8 +5,9 @@ Everything is asked in slices: a tenant at a time, or so many folders of the dis
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeVar
@@ -17,7 +18,7 @@ from sqlalchemy.orm import aliased
 from sqlmodel import col
 
 from storage.clock import utc_now
-from storage.files.blobs import SHARDS
+from storage.files.blobs import SHARDS, Blobs
 from storage.models import Rung, TenantName
 from storage.queues.publication_queue import OBJECTS, ExpectedPublication
 from storage.queues.purge import is_wanted
@@ -141,18 +142,18 @@ class Inventory:
         async with self._database.snapshot() as session:
             return {sha256: size for sha256, size in await session.execute(query)}
 
-    async def drop_orphans(self, candidates: Collection[str], remove_blob: Callable[[str], None]) -> int:
+    async def drop_orphans(self, candidates: Collection[str], blobs: Blobs) -> int:
         """Remove those of the blobs that nobody wants; none can arrive meanwhile. Returns how many."""
         wanted, dropped = select(col(BlobRow.sha256)).where(or_(is_wanted(BlobRow), _has_reading())), 0
         for some in _portions(candidates):
-            async with self._database.transaction() as session:
-                strays = set(some) - set(await session.scalars(wanted.where(col(BlobRow.sha256).in_(some))))
-                for sha256 in strays:
-                    remove_blob(sha256)
-            dropped += len(strays)
+            async with blobs.removing():
+                async with self._database.snapshot() as session:
+                    held = set(await session.scalars(wanted.where(col(BlobRow.sha256).in_(some))))
+                await asyncio.to_thread(blobs.remove_all, set(some) - held)
+            dropped += len(set(some) - held)
         return dropped
 
-    async def lose_blob(self, sha256: str, remove_blob: Callable[[str], None]) -> int:
+    async def lose_blob(self, sha256: str, blobs: Blobs) -> int:
         """A blob is gone or damaged: have it copied again from wherever its file still lies.
 
         Returns:
@@ -163,19 +164,18 @@ class Inventory:
         owners = select(col(newest.document_id)).where(
             col(newest.sha256) == sha256, col(newest.number) == number.scalar_subquery()
         )
-        async with self._database.transaction() as session:
-            remove_blob(sha256)
-            rows = await session.scalars(
-                select(DocumentRow).where(
-                    col(DocumentRow.id).in_(owners), col(DocumentRow.state) != "deleted"
+        async with blobs.removing():
+            await asyncio.to_thread(blobs.remove, sha256)
+            async with self._database.transaction() as session:
+                rows = await session.scalars(
+                    select(DocumentRow).where(
+                        col(DocumentRow.id).in_(owners), col(DocumentRow.state) != "deleted"
+                    )
                 )
-            )
-            documents = list(rows)
-            for (
-                document
-            ) in documents:  # its look stays: a rename is told by it, and the reason alone has it copied
-                document.reason = _MISSING
-            return len(documents)
+                documents = list(rows)
+                for document in documents:
+                    document.reason = _MISSING  # its stat stays: a rename is seen by it
+                return len(documents)
 
     async def readings(self, shards: Shards) -> tuple[set[UUID], list[ExpectedReading]]:
         """(every reading of these shelves that has files or will, those of them that are done)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
 from datetime import timedelta
 from uuid import UUID
 
@@ -14,6 +14,7 @@ from sqlmodel import col
 from storage.chat.retention import erase_quotes
 from storage.clock import utc_now
 from storage.crash_points import reach
+from storage.files.blobs import Blobs
 from storage.queues.planner import Generations, are_current_generations
 from storage.queues.publication_queue import PublicationClaim, claim_of
 from storage.sql.database import Database
@@ -66,29 +67,32 @@ class PurgeQueue:
                 release(row)
                 row.state = "removed"
 
-    async def drop_contents(self, remove_blob: Callable[[str], None]) -> list[UUID]:
+    async def drop_contents(self, blobs: Blobs) -> list[UUID]:
         """Drop the readings and blobs that only documents deleted long ago had.
 
-        Args:
-            remove_blob: removes a blob; called inside the transaction, so that an arrival of the
-                same content cannot come between.
+        The blobs go after SQL has forgotten their readings, and before anything arrives again; those that a
+        crash leaves are wanted by nobody, and swept by the reconciler.
 
         Returns:
             The readings whose files may be removed now.
         """
         await self._give_up_documents()
+        async with blobs.removing():
+            dead, readings = await self._forget_contents()
+            await asyncio.to_thread(blobs.remove_all, dead)
+        if readings:
+            reach("after-purge")
+        return readings
+
+    async def _forget_contents(self) -> tuple[list[str], list[UUID]]:
+        """(contents that nobody wants any more, their readings, which SQL does not know from now on)."""
         async with self._database.transaction() as session:
             dead = await _dead_contents(session)
             query = select(col(ReadingRow.id)).where(col(ReadingRow.sha256).in_(dead))
             readings = list(await session.scalars(query))
             await session.execute(delete(PublicationRow).where(col(PublicationRow.reading_id).in_(readings)))
             await session.execute(delete(ReadingRow).where(col(ReadingRow.id).in_(readings)))
-            for sha256 in dead:
-                remove_blob(sha256)
-                reach("amid-purge")
-        if readings:
-            reach("after-purge")
-        return readings
+        return dead, readings
 
     async def _give_up_documents(self) -> None:
         """Nothing brings these back from now on: an interrupted purge may leave half of what they had.

@@ -111,7 +111,7 @@ class Home:
     async def store(self, channel: str, file: str, data: bytes) -> None:
         """Take a file of the inbox as a scan would, and do nothing more."""
         path = self.drop(f"{channel}/{file}", data)
-        arrivals = Arrivals(self.database, self.ingestion(stop_at="quick").generations)
+        arrivals = Arrivals(self.database, self.ingestion(stop_at="quick").generations, self.blobs)
         where = await self.channel(channel)
         folder = await Folders(self.database).ensure(where.id, str(path.parent), watched=True, origin="inbox")
         temporary, sha256 = self.blobs.new_temporary(), hashlib.sha256(data).hexdigest()

@@ -200,7 +200,9 @@ async def test_an_unreadable_subfolder_stops_deletions_and_no_arrivals(home: Hom
     source = PartlyUnreadable(str(tmp_path), 10)
     generations = home.ingestion(stop_at="quick").generations
     watch = PlaceWatch(
-        source, Intake(Arrivals(home.database, generations), home.blobs, 10**8), IngestionSettings()
+        source,
+        Intake(Arrivals(home.database, generations, home.blobs), home.blobs, 10**8),
+        IngestionSettings(),
     )
     watch.feed([WatchedFolder(folder, folders, 0.5, away_seconds=0)])
     await home.until(lambda: _has_looked(watch, folders, folder, 3))
@@ -420,7 +422,7 @@ async def test_who_was_halted_deletes_and_stores_nothing_in_a_place_that_another
     gone = {one.id: one.file for one in (await halted.documents(folder.id)).values()}
     assert await FolderLeases(home.database, "another", 60).take(folder.location)
     assert await halted.delete(folder.id, gone) == []
-    arrivals = Arrivals(home.database, home.ingestion(stop_at="quick").generations)
+    arrivals = Arrivals(home.database, home.ingestion(stop_at="quick").generations, home.blobs)
     temporary = home.blobs.new_temporary()
     temporary.write_bytes(b"old")
     arrival = Arrival("0.pdf", {}, "0" * 64, 3, lambda: home.blobs.adopt(temporary, "0" * 64))

@@ -81,7 +81,7 @@ async def test_an_unreadable_file_that_was_never_stored_is_listed_and_holds_up_n
     (tmp_path / "good.pdf").write_bytes(pdf("Rule\nThe rule is good."))
     folders, channel = Folders(home.database), await home.channel("hr")
     folder = await folders.ensure(channel.id, str(tmp_path), watched=True, origin="map")
-    arrivals = Arrivals(home.database, home.ingestion(stop_at="quick").generations)
+    arrivals = Arrivals(home.database, home.ingestion(stop_at="quick").generations, home.blobs)
     source = DamagedDisk(str(tmp_path))
     watch = PlaceWatch(source, Intake(arrivals, home.blobs, 10**8), IngestionSettings(rest_seconds=1))
     watch.feed([WatchedFolder(folder, folders, 0.5, away_seconds=0)])

@@ -15,6 +15,7 @@ from ingestion.sources.local import LocalSource
 from ingestion.watch.dry_run import Previewer
 from storage.chat.notifications import Notices
 from storage.errors import UnknownChannel
+from storage.files.blobs import Blobs
 from storage.folders.folders import Folders
 from storage.models import Rung
 from storage.queues.planner import plan
@@ -164,15 +165,19 @@ async def test_nothing_half_purged_comes_back(home: Home) -> None:
     assert source.is_deleted
 
 
-async def _purge_that_dies(home: Home) -> None:
-    """One blob is erased, and the process is gone before SQL heard of it."""
+class DyingBlobs(Blobs):
+    """Blobs of a process that is gone after it has removed one of them."""
 
-    def erase(sha256: str) -> None:
-        home.blobs.remove(sha256)
+    def remove(self, sha256: str) -> None:
+        """Remove it, and die."""
+        super().remove(sha256)
         raise OSError("the process dies")
 
+
+async def _purge_that_dies(home: Home) -> None:
+    """One blob is erased, and the process is gone before it comes to the next one."""
     leases = Leases(home.database, "a purge that dies", 5)
-    await PurgeQueue(home.database, leases, 0, 0).drop_contents(erase)
+    await PurgeQueue(home.database, leases, 0, 0).drop_contents(DyingBlobs(home.path / "blobs"))
 
 
 async def test_a_renamed_file_keeps_its_document_and_is_not_read_again(home: Home) -> None:

@@ -37,7 +37,9 @@ SETTINGS = IngestionSettings(scan_seconds=0.2)
 
 def intake(home: Home) -> Intake:
     """What takes files of any place."""
-    return Intake(Arrivals(home.database, home.ingestion(stop_at="quick").generations), home.blobs, 10**8)
+    return Intake(
+        Arrivals(home.database, home.ingestion(stop_at="quick").generations, home.blobs), home.blobs, 10**8
+    )
 
 
 async def folder_at(home: Home, location: Path, channel: str = "hr") -> Folder:

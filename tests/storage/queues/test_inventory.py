@@ -1,9 +1,20 @@
 """The SQL side of the comparison takes any number of names."""
 
+import asyncio
+import threading
+from pathlib import Path
 from uuid import UUID
 
+from storage.chat.channels import Channels
+from storage.documents.arrivals import Arrivals
+from storage.documents.identity import Arrival
+from storage.files.blobs import Blobs
+from storage.folders.folders import Folders
+from storage.models import ChannelKey, Platform
 from storage.queues.inventory import Inventory
+from storage.queues.planner import Generations
 from storage.sql.database import Database
+from storage.sql.tables import FactRow
 
 MANY = 70_000
 """More than PostgreSQL takes in one statement."""
@@ -15,9 +26,78 @@ async def test_an_index_may_hold_more_strays_than_a_statement_names(database: Da
     assert await Inventory(database).orphans(held) == held
 
 
-async def test_a_disk_may_hold_more_strays_than_a_statement_names(database: Database) -> None:
+class CountingBlobs(Blobs):
+    """Blobs that remember what was removed."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.removed: list[str] = []
+
+    def remove(self, sha256: str) -> None:
+        """Remember it."""
+        self.removed.append(sha256)
+
+
+async def test_a_disk_may_hold_more_strays_than_a_statement_names(database: Database, tmp_path: Path) -> None:
     """Shows that a database that was lost does not keep its blobs from being swept."""
-    removed: list[str] = []
+    blobs = CountingBlobs(tmp_path / "blobs")
     names = [f"{number:064x}" for number in range(MANY)]
-    assert await Inventory(database).drop_orphans(names, removed.append) == MANY
-    assert sorted(removed) == names
+    assert await Inventory(database).drop_orphans(names, blobs) == MANY
+    assert sorted(blobs.removed) == names
+
+
+class SlowBlobs(Blobs):
+    """Blobs on a disk that takes its time to remove one."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.is_removing, self.may_go_on = threading.Event(), threading.Event()
+
+    def remove(self, sha256: str) -> None:
+        """Wait until somebody lets it go on."""
+        self.is_removing.set()
+        assert self.may_go_on.wait(60)
+        super().remove(sha256)
+
+
+async def test_a_slow_disk_keeps_no_writer_waiting_and_nothing_arrives_meanwhile(
+    database: Database, tmp_path: Path
+) -> None:
+    """Shows that blobs are removed beside the only writer, and that an arrival waits for the end of it."""
+    blobs = SlowBlobs(tmp_path / "blobs")
+    sweeping = asyncio.create_task(Inventory(database).drop_orphans(["ab" * 32], blobs))
+    assert await asyncio.to_thread(blobs.is_removing.wait, 60)
+    async with database.transaction() as session:
+        session.add(FactRow(name="written", value="meanwhile"))
+    arriving = asyncio.create_task(_arrive(blobs))
+    await asyncio.sleep(0.05)
+    assert not arriving.done()
+    blobs.may_go_on.set()
+    assert await sweeping == 1
+    assert await arriving
+
+
+async def test_a_file_that_is_slowly_made_a_blob_keeps_no_writer_waiting(
+    database: Database, tmp_path: Path
+) -> None:
+    """Shows that the disk's work of an arrival is done before its transaction begins."""
+    blobs, is_keeping, may_go_on = Blobs(tmp_path / "blobs"), threading.Event(), threading.Event()
+
+    def keep() -> None:
+        is_keeping.set()
+        assert may_go_on.wait(60)
+
+    channel = await Channels(database).ensure(ChannelKey(Platform.LOCAL, "", "it"))
+    folder = await Folders(database).ensure(channel.id, "/inbox/it", watched=True, origin="inbox")
+    arrivals = Arrivals(database, Generations(quick="g1", full=None), blobs)
+    storing = asyncio.create_task(arrivals.store(folder, [Arrival("a.pdf", {}, "ab" * 32, 1, keep)], None))
+    assert await asyncio.to_thread(is_keeping.wait, 60)
+    async with database.transaction() as session:
+        session.add(FactRow(name="written", value="meanwhile"))
+    may_go_on.set()
+    assert [one.outcome for one in await storing] == ["new"]
+
+
+async def _arrive(blobs: Blobs) -> bool:
+    async with blobs.arriving():
+        return True
