@@ -19,11 +19,12 @@ from tempfile import TemporaryDirectory
 from bot.bootstrap import open_home, open_ingestion
 from bot.cli.json_output import dump, folder_line, inbox_line
 from bot.settings import Settings, load_settings
-from ingestion.folder_map.folder_map import MAP_NAME, InvalidFolderMap, check_map
+from ingestion.folder_map.folder_map import MAP_NAME, check_map
 from ingestion.publish.reconciler import Repairs
 from ingestion.sources.scan_report import why_passed_over
 from ingestion.watch.dry_run import Preview, Previewer
 from storage.chat.channels import is_folder_name, named_tenant
+from storage.config_file import InvalidFile
 from storage.errors import SettingsError, UnknownChannel
 from storage.folders.folder_status import FolderStatus
 
@@ -47,7 +48,7 @@ async def preview_folders(options: argparse.Namespace) -> int:
     try:
         async with _open_previewer(settings) as previewer:
             return _report(await previewer.mapped(settings.home / MAP_NAME, settings.inbox))
-    except InvalidFolderMap:
+    except InvalidFile:
         return await check_folders(options)
 
 

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from ingestion.sources import open_source
 from ingestion.sources.shares.address import read_address
 from ingestion.sources.watchdog import real_path
 from storage.chat.channels import is_folder_name
-from storage.config_file import KeyPath, Lines, NotToml, read_toml
+from storage.config_file import InvalidFile, KeyPath, Mistake, read_file
 from storage.errors import InvalidTenant, SettingsError
 from storage.models import TenantName
 from storage.settings import fault_of
@@ -193,29 +193,6 @@ def _root(location: str) -> _Root:
 MAP_NAME = "folders.toml"
 MAX_PASSWORDS = 50
 """Of one folder: each costs a hundredth of a second for every page of a locked PDF that is drawn."""
-_WORDS = {
-    "extra_forbidden": "is not known here; check its spelling",
-    "missing": "is missing",
-}
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class FolderMapMistake:
-    """Something in the file that has to be put right."""
-
-    line: int
-    sentence: str
-
-    def __str__(self) -> str:
-        return f"{MAP_NAME}:{self.line}: {self.sentence}"
-
-
-class InvalidFolderMap(Exception):
-    """The file says nothing that could be followed; ``mistakes`` says why."""
-
-    def __init__(self, mistakes: list[FolderMapMistake]) -> None:
-        super().__init__("\n".join(map(str, mistakes)))
-        self.mistakes = sorted(mistakes)
 
 
 class _Table(BaseModel):
@@ -248,7 +225,7 @@ class _Map(_Table):
     library: dict[str, _Library] = {}
 
 
-def check_map(path: Path, inbox: Path | None = None) -> list[FolderMapMistake]:
+def check_map(path: Path, inbox: Path | None = None) -> list[Mistake]:
     """Everything that is wrong in a map, by line; nothing is watched, written or asked over a network.
 
     Args:
@@ -257,12 +234,12 @@ def check_map(path: Path, inbox: Path | None = None) -> list[FolderMapMistake]:
     """
     try:
         read_map(path.read_bytes(), path.parent, inbox or path.parent / "inbox")
-    except InvalidFolderMap as invalid:
+    except InvalidFile as invalid:
         return invalid.mistakes
     except FileNotFoundError:
         return []
     except OSError as error:
-        return [FolderMapMistake(1, f"the file cannot be read: {error.strerror}")]
+        return [Mistake(1, f"the file cannot be read: {error.strerror}", MAP_NAME)]
     return []
 
 
@@ -275,32 +252,17 @@ def read_map(data: bytes, home: Path, inbox: Path) -> list[FolderMapEntry]:
         inbox: the watched inbox, which the map has to leave alone.
 
     Raises:
-        InvalidFolderMap: with every mistake that could be found.
+        InvalidFile: with every mistake that could be found.
     """
-    try:
-        values, lines = read_toml(data)
-    except NotToml as error:
-        raise InvalidFolderMap([FolderMapMistake(error.line, error.sentence)]) from None
-    try:
-        asked = _Map.model_validate(values)
-    except ValidationError as error:
-        raise InvalidFolderMap(
-            [_mistake(lines, one["loc"], one["type"], one["msg"]) for one in error.errors()]
-        ) from None
+    asked, lines = read_file(MAP_NAME, data, _Map)
     entries = list(_entries(asked, home))
     found = [
-        FolderMapMistake(lines.of(key), sentence)
+        Mistake(lines.of(key), sentence, MAP_NAME)
         for key, sentence in faults(entries, asked.names, home, inbox)
     ]
     if found:
-        raise InvalidFolderMap(found)
+        raise InvalidFile(found)
     return entries
-
-
-def _mistake(lines: Lines, key: KeyPath, kind: str, message: str) -> FolderMapMistake:
-    name = next((part for part in reversed(key) if isinstance(part, str)), "this")
-    words = _WORDS.get(kind) or message[0].lower() + message[1:]
-    return FolderMapMistake(lines.of(key), f"{name}: {words}" if kind not in _WORDS else f"{name} {words}")
 
 
 def _entries(asked: _Map, home: Path) -> Iterator[FolderMapEntry]:

@@ -6,17 +6,18 @@ Every change of the file is taken over, and never a mistake in it.
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from ingestion.folder_map.folder_map import FolderMapEntry, FolderMapMistake, InvalidFolderMap, read_map
+from ingestion.folder_map.folder_map import FolderMapEntry, read_map
 from ingestion.folder_map.inbox import WatchedInbox
 from ingestion.jobs.threads import run_in_thread
 from storage.chat.channels import Channels
+from storage.config_file import AdminFile, InvalidFile, Mistake
+from storage.errors import StorageError
 from storage.folders.folders import Folder, Folders
 
 _log = logging.getLogger(__name__)
@@ -31,13 +32,10 @@ class WatchTarget:
 
 
 class _Saved(NamedTuple):
-    """A map as it was saved: the same text saved again counts, for what lay between was perhaps not seen.
+    """A map as it was saved, and what it asks for."""
 
-    Another process that saw it has unmapped what was not in it.
-    """
-
-    changed_ns: int
-    data: bytes
+    text: str
+    entries: list[FolderMapEntry]
 
 
 class FolderMap:
@@ -49,12 +47,15 @@ class FolderMap:
         self._inbox = inbox
         self._channels = channels
         self._folders = folders
-        self._in_force: _Saved | None = None
-        self._last: _Saved | None = None
+        self._file = AdminFile(
+            path,
+            self._saved,
+            what="the folder map",
+            named_by="footnote folders --check",
+            equal_scans=2,
+        )
         self.targets: list[WatchTarget] = []
         """What the map asks for."""
-        self.mistakes: list[FolderMapMistake] = []
-        """Why the file as it is now is not in force."""
 
     async def begin(self) -> None:
         """Put the file in force as it is; after a mistake, what was in force before.
@@ -64,10 +65,8 @@ class FolderMap:
         """
         known = await self._folders.watched(origin="map")
         self.targets = [WatchTarget(one, FolderMapEntry(one.location, "")) for one in known]
-        with suppress(OSError):
-            self._last = await run_in_thread(self._read)
-        await self.follow()
-        if self._in_force is None:
+        await run_in_thread(self._file.follow)
+        if not await self.follow():
             await self._recall()
 
     async def follow(self) -> bool:
@@ -76,44 +75,30 @@ class FolderMap:
         Raises:
             DatabaseUnavailable: the database does not work; the next call tries again.
         """
+        saved = await run_in_thread(self._file.follow)
+        if saved is None:
+            return False
         try:
-            saved, before = await run_in_thread(self._read), self._last
-            self._last = saved
-            if saved != before or saved == self._in_force:
-                return False
-            entries = await run_in_thread(lambda: self._entries(saved.data))
-        except OSError as error:
-            self._say([FolderMapMistake(1, f"the file cannot be read: {error.strerror}")])
-            return False
-        except InvalidFolderMap as invalid:
-            self._say(invalid.mistakes)
-            return False
-        await self._folders.keep_map(saved.data.decode())
-        await self._put_in_force(entries)
-        self._in_force, self.mistakes = saved, []
+            await self._folders.keep_map(saved.text)
+            await self._put_in_force(saved.entries)
+        except StorageError:
+            self._file.follow_again()
+            raise
         return True
 
     async def _recall(self) -> None:
         """Put the last map that was valid in force again, with its pauses, rhythms and shares."""
         kept = (await self._folders.kept_map() or "").encode()
-        with suppress(InvalidFolderMap):
-            await self._put_in_force(await run_in_thread(lambda: self._entries(kept)))
+        with suppress(InvalidFile):
+            await self._put_in_force((await run_in_thread(lambda: self._saved(kept))).entries)
 
-    def _read(self) -> _Saved:
-        """The file as it is now; empty when there is none."""
-        try:
-            with self._path.open("rb") as file:
-                return _Saved(os.fstat(file.fileno()).st_ctime_ns, file.read())
-        except FileNotFoundError:
-            return _Saved(0, b"")
-
-    def _entries(self, data: bytes) -> list[FolderMapEntry]:
+    def _saved(self, data: bytes) -> _Saved:
         if not data.strip() and self.targets:
             sentence = (
                 "the file is gone or empty, so all stays as it was; to unmap all, leave a comment in it"
             )
-            raise InvalidFolderMap([FolderMapMistake(1, sentence)])
-        return read_map(data, self._path.parent, self._inbox)
+            raise InvalidFile([Mistake(1, sentence, self._path.name)])
+        return _Saved(data.decode(), read_map(data, self._path.parent, self._inbox))
 
     async def _put_in_force(self, entries: list[FolderMapEntry]) -> None:
         targets = []
@@ -132,16 +117,6 @@ class FolderMap:
         for unmapped in sorted(before - {one.folder.id for one in targets}):
             deleted = await self._folders.unmap([unmapped])
             _log.info("folder=%d is mapped no longer; %d documents deleted", unmapped, deleted)
-
-    def _say(self, mistakes: list[FolderMapMistake]) -> None:
-        if mistakes != self.mistakes:
-            lines = ", ".join(str(one.line) for one in mistakes)
-            _log.warning(
-                "the folder map has mistakes (line %s): the old mapping stays in force; "
-                "`footnote folders --check` names them",
-                lines,
-            )
-        self.mistakes = mistakes
 
 
 class WatchList:

@@ -80,7 +80,7 @@ class Previewer:
         """What a scan of everything that is watched would do: the inbox, and the map as it stands now.
 
         Raises:
-            InvalidFolderMap: the map holds mistakes.
+            InvalidFile: the map holds mistakes.
             OSError: the map or the inbox cannot be read.
         """
         previews = await self.root(inbox, is_watched=True) if await asyncio.to_thread(inbox.exists) else []

@@ -6,16 +6,17 @@ The file is followed while it changes; one with a mistake changes nothing until 
 from __future__ import annotations
 
 import asyncio
-import logging
-import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic_core import ErrorDetails, PydanticCustomError
 
 from storage.chat.channels import is_folder_name, named_tenant
 from storage.chat_models import GlossaryEntry
-from storage.config_file import KeyPath, NotToml, read_toml
+from storage.config_file import AdminFile, Mistake, read_file
 from storage.errors import InvalidTenant
 from storage.models import Channel, TenantName
 
@@ -26,28 +27,91 @@ MAX_WORDS = 20
 MAX_WORD_CHARS = 100
 """Characters of a term, and of each of its words."""
 
-_log = logging.getLogger(__name__)
 _CHAT = ("sl_", "ms_")
-_Stamp = tuple[int, int, int, int]
+_WORDS = f'write its words as a list of texts of at most {MAX_WORD_CHARS} letters, as in ["paid time off"]'
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class GlossaryMistake:
-    """Something in the file that has to be put right."""
-
-    line: int
-    sentence: str
-
-    def __str__(self) -> str:
-        return f"{GLOSSARY_NAME}:{self.line}: {self.sentence}"
+def _term(term: str) -> str:
+    if not _is_word(term):
+        raise PydanticCustomError(
+            "term", "a term holds a word and at most {most} letters", {"most": MAX_WORD_CHARS}
+        )
+    return term
 
 
-class InvalidGlossary(Exception):
-    """The file says nothing that could be followed; ``mistakes`` says why."""
+def _channel(name: str) -> str:
+    """A word that a channel can go by: a tenant name, or the name of a local one."""
+    try:
+        TenantName(name)
+    except InvalidTenant:
+        if not is_folder_name(name) or name.startswith((*_CHAT, "#")):
+            raise PydanticCustomError(
+                "channel", "is malformed: copy it from `footnote channels`, or name a local one"
+            ) from None
+    return name
 
-    def __init__(self, mistakes: list[GlossaryMistake]) -> None:
-        super().__init__("\n".join(map(str, mistakes)))
-        self.mistakes = sorted(mistakes)
+
+def _line(value: Any) -> Any:
+    """A list of words stands for a table that holds nothing else."""
+    return {"words": value} if isinstance(value, list) else value
+
+
+Word = Annotated[str, AfterValidator(_term)]
+
+
+class _Line(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+    words: list[Word] = Field(min_length=1, max_length=MAX_WORDS)
+    both: bool = False
+
+
+Terms = dict[Word, Annotated[_Line, BeforeValidator(_line)]]
+
+
+class _File(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+    all: Terms = {}
+    channels: dict[Annotated[str, AfterValidator(_channel)], Terms] = {}
+
+    @model_validator(mode="after")
+    def _is_short(self) -> _File:
+        if sum(map(len, (self.all, *self.channels.values()))) > MAX_TERMS:
+            raise PydanticCustomError(
+                "terms",
+                "the file has more than {most} terms: keep those that people really use",
+                {"most": MAX_TERMS},
+            )
+        return self
+
+
+def _sentence(error: ErrorDetails) -> str:
+    """What is wrong, and what to write instead."""
+    table, *keys = [str(part) for part in error["loc"] if part != "[key]"] or [""]
+    if not table:
+        return error["msg"]
+    if error["type"] == "extra_forbidden" and not keys:
+        return f"{table!r} is not known here: terms stand below [all] or [channels.NAME]"
+    if error["type"] == "channel":
+        return f"channel {keys[0]!r} {error['msg']}"
+    if error["type"] == "dict_type":
+        if table == "channels" and not keys:
+            return "channels: write a table of its own for each, as in [channels.handbook]"
+        return f'{[table, *keys][-1]}: terms stand below it, as in PTO = ["paid time off"]'
+    term, *rest = keys[1:] if table == "channels" else keys
+    return f"{term!r}: {_line_sentence(error, rest)}"
+
+
+def _line_sentence(error: ErrorDetails, keys: list[str]) -> str:
+    """What is wrong with a term, or with what stands behind it at these keys."""
+    if error["type"] == "term" and not keys:
+        return error["msg"]
+    if error["type"] == "extra_forbidden":
+        return "it takes words and both, and nothing else"
+    if keys[:1] == ["both"]:
+        return "both is true or false"
+    if error["type"] == "too_long":
+        return f"it has more than {MAX_WORDS} words: keep those that documents really use"
+    return _WORDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +129,14 @@ class Glossary:
         own = [self.by_channel[name] for name in self.by_channel if named_tenant(name) == channel.tenant]
         return (*(entry for entries in own for entry in entries), *self.everywhere)
 
-    def unknown(self, channels: Iterable[Channel]) -> list[GlossaryMistake]:
+    def unknown(self, channels: Iterable[Channel]) -> list[Mistake]:
         """Entries for channels that are none of these, as a misspelled one is."""
         tenants = {channel.tenant for channel in channels}
         return [
-            GlossaryMistake(
-                self.lines[name], f"there is no channel {name!r} yet; `footnote channels` lists them"
+            Mistake(
+                self.lines[name],
+                f"there is no channel {name!r} yet; `footnote channels` lists them",
+                GLOSSARY_NAME,
             )
             for name in self.by_channel
             if named_tenant(name) not in tenants
@@ -81,13 +147,13 @@ class GlossaryFile:
     """The glossary as it is in force."""
 
     def __init__(self, path: Path) -> None:
-        """Follow the file at ``path``, which need not be there."""
-        self._path = path
-        self._lock = threading.Lock()
-        self._seen: _Stamp | None = None
-        self._in_force = Glossary()
-        self.mistakes: list[GlossaryMistake] = []
+        """Follow the file at ``path``, which need not be there; one that is gone says nothing."""
+        self._file = AdminFile(path, read_glossary, what="the glossary", named_by="footnote channels")
+
+    @property
+    def mistakes(self) -> list[Mistake]:
         """Why the file as it is now is not in force."""
+        return self._file.mistakes
 
     async def entries(self, channel: Channel) -> tuple[GlossaryEntry, ...]:
         """What the file, as it is now, says for a channel; while it has a mistake, what it said before."""
@@ -95,133 +161,27 @@ class GlossaryFile:
 
     async def current(self) -> Glossary:
         """The glossary in force."""
-        return await asyncio.to_thread(self._follow)
-
-    def _follow(self) -> Glossary:
-        with self._lock:
-            try:
-                self._take_over(self._stamp())
-            except InvalidGlossary as invalid:
-                self._say(invalid.mistakes)
-            except OSError as error:
-                self._seen = None
-                self._say([GlossaryMistake(1, f"the file cannot be read: {error.strerror}")])
-            return self._in_force
-
-    def _stamp(self) -> _Stamp | None:
-        try:
-            found = self._path.stat()
-        except FileNotFoundError:
-            return None
-        return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
-
-    def _take_over(self, stamp: _Stamp | None) -> None:
-        """Read the file when it is another one than last time; a file that is gone says nothing."""
-        if stamp is not None and stamp == self._seen:
-            return
-        self._seen = stamp
-        self._in_force = read_glossary(self._path.read_bytes()) if stamp else Glossary()
-        self.mistakes = []
-
-    def _say(self, mistakes: list[GlossaryMistake]) -> None:
-        if mistakes != self.mistakes:
-            _log.warning(
-                "the glossary has mistakes (line %s): what it said before stays in force; "
-                "`footnote channels` names them",
-                ", ".join(str(one.line) for one in mistakes),
-            )
-        self.mistakes = mistakes
+        await asyncio.to_thread(self._file.follow)
+        return self._file.in_force or Glossary()
 
 
 def read_glossary(data: bytes) -> Glossary:
     """What a file says.
 
     Raises:
-        InvalidGlossary: with every mistake that could be found.
+        InvalidFile: with every mistake that could be found.
     """
-    try:
-        values, lines = read_toml(data)
-    except NotToml as error:
-        raise InvalidGlossary([GlossaryMistake(error.line, error.sentence)]) from None
-    faults = list(_faults(values))
-    if faults:
-        raise InvalidGlossary([GlossaryMistake(lines.of(key), sentence) for key, sentence in faults])
-    channels = values.get("channels", {})
+    said, lines = read_file(GLOSSARY_NAME, data, _File, _sentence)
     return Glossary(
-        _entries(values.get("all", {})),
-        {name: _entries(table) for name, table in channels.items()},
-        {name: lines.of(("channels", name)) for name in channels},
+        _entries(said.all),
+        {name: _entries(terms) for name, terms in said.channels.items()},
+        {name: lines.of(("channels", name)) for name in said.channels},
     )
 
 
-def _entries(table: Mapping[str, Any]) -> tuple[GlossaryEntry, ...]:
-    return tuple(_entry(term, value) for term, value in table.items())
+def _entries(terms: Terms) -> tuple[GlossaryEntry, ...]:
+    return tuple(GlossaryEntry(term, tuple(line.words), line.both) for term, line in terms.items())
 
 
-def _entry(term: str, value: Any) -> GlossaryEntry:
-    if isinstance(value, dict):
-        return GlossaryEntry(term, tuple(value["words"]), value.get("both", False))
-    return GlossaryEntry(term, tuple(value))
-
-
-def _faults(values: Mapping[str, Any]) -> Iterator[tuple[KeyPath, str]]:
-    """Everything that is wrong, each with its place."""
-    for name in values.keys() - {"all", "channels"}:
-        yield (name,), f"{name!r} is not known here: terms stand below [all] or [channels.NAME]"
-    yield from _table_faults(("all",), values.get("all", {}))
-    channels = values.get("channels", {})
-    if not isinstance(channels, dict):
-        yield ("channels",), "channels: write a table of its own for each, as in [channels.handbook]"
-        return
-    for name, table in channels.items():
-        if not _is_channel(name):
-            sentence = f"channel {name!r} is malformed: copy it from `footnote channels`, or name a local one"
-            yield ("channels", name), sentence
-        yield from _table_faults(("channels", name), table)
-    if _count(values) > MAX_TERMS:
-        yield (), f"the file has more than {MAX_TERMS} terms: keep those that people really use"
-
-
-def _count(values: Mapping[str, Any]) -> int:
-    tables = [values.get("all", {}), *values.get("channels", {}).values()]
-    return sum(len(table) for table in tables if isinstance(table, dict))
-
-
-def _is_channel(name: str) -> bool:
-    """Whether a channel can go by this word."""
-    try:
-        TenantName(name)
-    except InvalidTenant:
-        return is_folder_name(name) and not name.startswith((*_CHAT, "#"))
-    return True
-
-
-def _table_faults(place: KeyPath, table: Any) -> Iterator[tuple[KeyPath, str]]:
-    if not isinstance(table, dict):
-        yield place, f'{place[-1]}: terms stand below it, as in PTO = ["paid time off"]'
-        return
-    for term, value in table.items():
-        if (sentence := _entry_fault(term, value)) is not None:
-            yield (*place, term), f"{term!r}: {sentence}"
-
-
-def _entry_fault(term: str, value: Any) -> str | None:
-    """What is wrong with one line."""
-    words, both = value, False
-    if isinstance(value, dict):
-        if value.keys() - {"words", "both"}:
-            return "it takes words and both, and nothing else"
-        words, both = value.get("words"), value.get("both", False)
-    if not isinstance(both, bool):
-        return "both is true or false"
-    if not isinstance(words, list) or not words or not all(map(_is_word, words)):
-        return (
-            f'write its words as a list of texts of at most {MAX_WORD_CHARS} letters, as in ["paid time off"]'
-        )
-    if len(words) > MAX_WORDS:
-        return f"it has more than {MAX_WORDS} words: keep those that documents really use"
-    return None if _is_word(term) else f"a term holds a word and at most {MAX_WORD_CHARS} letters"
-
-
-def _is_word(text: Any) -> bool:
-    return isinstance(text, str) and len(text) <= MAX_WORD_CHARS and any(map(str.isalnum, text))
+def _is_word(text: str) -> bool:
+    return len(text) <= MAX_WORD_CHARS and any(map(str.isalnum, text))

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from storage.chat.glossary import Glossary, GlossaryFile, InvalidGlossary, read_glossary
+from storage.chat.glossary import Glossary, GlossaryFile, read_glossary
 from storage.chat_models import GlossaryEntry
+from storage.config_file import InvalidFile
 from storage.models import Channel, ChannelKey, Platform
 
 TEXT = """\
@@ -76,7 +77,7 @@ MISTAKES = {
 def test_a_mistake_is_named_by_its_line_with_what_to_do(name: str) -> None:
     """Shows that an admin is told where, and what to write instead."""
     text, line, sentence = MISTAKES[name]
-    with pytest.raises(InvalidGlossary) as caught:
+    with pytest.raises(InvalidFile) as caught:
         read_glossary(text if isinstance(text, bytes) else text.encode())
     (mistake,) = caught.value.mistakes
     assert mistake.line == line
@@ -86,7 +87,7 @@ def test_a_mistake_is_named_by_its_line_with_what_to_do(name: str) -> None:
 
 def test_all_mistakes_are_named_at_once() -> None:
     """Shows that one look is enough to put a file right."""
-    with pytest.raises(InvalidGlossary) as caught:
+    with pytest.raises(InvalidFile) as caught:
         read_glossary(b"[all]\na = 1\nb = ['c']\nd = []\n[more]\n")
     assert [mistake.line for mistake in caught.value.mistakes] == [2, 4, 5]
 

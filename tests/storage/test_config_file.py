@@ -1,0 +1,71 @@
+"""Files that admins write: what follows them, whatever they are about."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel, ConfigDict, Field
+
+from storage.config_file import AdminFile, InvalidFile, read_file
+
+
+class Sites(BaseModel):
+    """A file as a further one may look."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+    urls: list[str] = Field(min_length=1)
+    every: float = 60
+
+
+def read_sites(data: bytes) -> list[str]:
+    """The addresses in a file; none when it is not there."""
+    return read_file("sites.toml", data, Sites)[0].urls if data else []
+
+
+def follower(path: Path, equal_scans: int = 1) -> AdminFile[list[str]]:
+    """What follows the file of sites."""
+    return AdminFile(path, read_sites, what="it", named_by="footnote sites", equal_scans=equal_scans)
+
+
+def test_a_model_is_all_that_a_further_file_needs_to_have_its_mistakes_named() -> None:
+    """Shows that every mistake is told with its file, its line and its key, all of them at once."""
+    with pytest.raises(InvalidFile) as caught:
+        read_sites(b'\nevery = "often"\nurl = []\n')
+    told = [str(one) for one in caught.value.mistakes]
+    assert [one.split(" ")[0] for one in told] == ["sites.toml:1:", "sites.toml:2:", "sites.toml:3:"]
+    assert told[2] == "sites.toml:3: url is not known here; check its spelling"
+
+
+def test_a_file_that_is_being_saved_is_left_until_it_rests(tmp_path: Path) -> None:
+    """Shows that a file which must look the same twice is followed at the second scan, and then once."""
+    path = tmp_path / "sites.toml"
+    file = follower(path, equal_scans=2)
+    path.write_text('urls = ["a"]\n')
+    assert [file.follow() for _ in range(3)] == [None, ["a"], None]
+    path.write_text('urls = ["a", "b"]\n')
+    assert file.follow() is None
+    assert file.in_force == ["a"]
+    assert file.follow() == ["a", "b"]
+
+
+def test_what_could_not_be_put_into_effect_is_returned_once_more(tmp_path: Path) -> None:
+    """Shows that a database that is down when a file changes loses nothing of the change."""
+    path = tmp_path / "sites.toml"
+    file = follower(path)
+    path.write_text('urls = ["a"]\n')
+    assert file.follow() == ["a"]
+    file.follow_again()
+    assert [file.follow(), file.follow()] == [["a"], None]
+
+
+def test_the_same_text_saved_again_counts(tmp_path: Path) -> None:
+    """Shows that a change which nobody saw between two scans is not passed over."""
+    path = tmp_path / "sites.toml"
+    file = follower(path)
+    path.write_text('urls = ["a"]\n')
+    assert file.follow() == ["a"]
+    (tmp_path / "new").write_text('urls = ["a"]\n')
+    os.replace(tmp_path / "new", path)
+    assert file.follow() == ["a"]
