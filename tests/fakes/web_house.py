@@ -21,6 +21,7 @@ from storage.chat.channels import Channels
 from storage.chat.citations import Citations
 from storage.chat.glossary import GLOSSARY_NAME, GlossaryFile
 from storage.chat.notifications import Notices
+from storage.chat.retention import Retention
 from storage.chat.thread_memory import ThreadMemory
 from storage.chat.traces import QuestionRecords
 from storage.documents.catalog import Catalog
@@ -132,14 +133,16 @@ class House:
     @property
     def stores(self) -> Stores:
         """What links are checked against."""
+        settings = StorageSettings(home=self.home)
         return Stores(
-            settings=StorageSettings(home=self.home),
+            settings=settings,
             database=self.database,
             channels=self.channels,
             catalog=self.catalog,
             citations=self.citations,
             memory=self.memory,
             records=QuestionRecords(self.database, 30),
+            retention=Retention(self.database, settings),
             blobs=self.blobs,
             files=self.readings,
             readings=RepairingReadings(self.readings, self.database),
