@@ -48,6 +48,13 @@ from storage.queues.reading_repair import LockedReadings
 from storage.sql.database import Database
 from storage.sql.leases import Leases, own_name
 
+WORK_SECONDS = 1.0
+PLAN_SECONDS = 10.0
+PURGE_SECONDS = 60.0
+VERIFY_SECONDS = 10.0
+RECONCILE_SECONDS = 60.0
+"""How often it is asked whether a comparison is due; ``reconciler.py`` says how often one is."""
+
 
 @dataclass(frozen=True, slots=True)
 class IngestResult:
@@ -75,16 +82,6 @@ def result_of(statuses: Sequence[IngestStatus]) -> IngestResult:
         quarantined=tuple((one.file, one.reason) for one in statuses if one.reason is not None),
         waiting_for_ocr=tuple(one.file for one in statuses if one.waits_for_ocr),
     )
-
-
-__all__ = ["IngestResult", "Ingestion"]
-
-WORK_SECONDS = 1.0
-PLAN_SECONDS = 10.0
-PURGE_SECONDS = 60.0
-VERIFY_SECONDS = 10.0
-RECONCILE_SECONDS = 60.0
-"""How often it is asked whether a comparison is due; ``reconciler.py`` says how often one is."""
 
 
 class Ingestion:

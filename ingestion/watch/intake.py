@@ -29,6 +29,9 @@ from storage.files.blobs import Blobs
 from storage.folders.folders import Folder
 
 SCAN_SECONDS = 60.0
+PORTION_FILES = 16
+PORTION_BYTES = 16 << 20
+_log = logging.getLogger(__name__)
 
 
 class OtherFolders:
@@ -66,9 +69,6 @@ def _scan_location(location: str) -> Scan:
 
 _Links = dict[str | int, str | int]
 """File or size -> another one of its group; who has none stands for the group."""
-
-PORTION_FILES = 16
-PORTION_BYTES = 16 << 20
 
 
 def group(
@@ -133,9 +133,6 @@ def _root(links: _Links, one: str | int) -> str | int:
     while one != root:
         links[one], one = root, links.get(one, root)
     return root
-
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
