@@ -24,8 +24,7 @@ from bot.core.ports import Retriever
 from bot.core.retrieval.evidence import EvidenceGate
 from bot.core.retrieval.hybrid_retriever import HybridRetriever
 from bot.core.retrieval.query_expansion import MultiQuery, MultiQueryMode, QueryExpansionRetriever
-from bot.core.retrieval.ranking import Ranking
-from bot.core.retrieval.recency import Recency
+from bot.core.retrieval.ranking import Ranking, Recency
 from bot.core.retrieval.reranking import Reranker, RerankingRetriever, SentenceReranker
 from bot.core.rewriting.query_rewriting import ModelRewriter
 from bot.core.trace_writer import writing_traces

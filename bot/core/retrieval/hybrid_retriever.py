@@ -12,12 +12,15 @@ from functools import partial
 from itertools import chain
 
 from bot.core.models import AnalyzedQuestion, FoundFigure, Question, Rejected, Retrieval
-from bot.core.retrieval.fusion import cut
-from bot.core.retrieval.ranking import USUAL, Ranking
-from bot.core.understanding.exact_terms import holds_exactly, rare_words
+from bot.core.retrieval.ranking import USUAL, Ranking, cut
 from bot.core.understanding.figure_requests import figure_question
-from bot.core.understanding.question_terms import weighted_terms
-from bot.core.understanding.synonyms import embedded_text, searched_terms
+from bot.core.understanding.question_terms import (
+    embedded_text,
+    holds_exactly,
+    rare_words,
+    searched_terms,
+    weighted_terms,
+)
 from storage.embeddings.base import QueryEmbedder
 from storage.index.base import FIGURE_FACET, Hit, PendingVector, document_facet
 from storage.index.live_index import LiveIndex, SearchHits

@@ -1,27 +1,188 @@
 """Orders what both legs of a search found: by words and meaning, by the documents that the question names or
 is about, by edition and age. The weights were measured on the tuning half of ``tests/evaluation``.
 
-A document is what a question is about when it holds words of the question that few of the found documents
-hold. "Did the Panama pilot file a flight plan?" is about the report that says Panama, though the passage on
-flight plans does not: what a document holds anywhere among its found passages counts for all of them.
+"Did the Panama pilot file a flight plan?" is about the report that says Panama, though the passage on flight
+plans does not: what a document holds anywhere among its found passages counts for all of them.
+
+Among passages of nearly equal relevance the newer document comes first: score = (1 - w) * relevance
++ w * 2 ** (-age / half-life). A document's age counts from its effective day, else from its last update. One
+that says neither keeps its relevance; a coming day counts as today. Of several editions of one procedure in a
+channel, the newest one in force keeps its score, the others lose.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
+from itertools import permutations
 from uuid import UUID
 
 from bot.core.models import AnalyzedQuestion, Passage, Rejected
 from bot.core.retrieval.diversification import diversify, spans_documents, with_duplicates
 from bot.core.retrieval.document_names import named_documents
-from bot.core.retrieval.fusion import fuse, rank_order
-from bot.core.retrieval.recency import Recency, outdated
-from bot.core.understanding.exact_terms import identified_documents
-from bot.core.understanding.question_terms import QuestionTerms
+from bot.core.understanding.question_terms import QuestionTerms, identified_documents
+from storage.index.base import Hit
 from storage.index.live_index import SearchHits
+from storage.models import LivePublication
+from storage.text.analyzer import HeldTerms, fold
+
+_Key = tuple[str, int]
+
+
+def fuse(found: SearchHits, words_weight: float) -> list[Passage]:
+    """Every hit once, scored 0-1 by its min-max normalised legs, best first.
+
+    When one leg found nothing at all (only words are live yet, or no word occurs) the other counts
+    alone; words count alone for the publications that have no vectors to be found by.
+    Source: Bruch et al., "An Analysis of Fusion Functions for Hybrid Retrieval" (2023).
+    """
+    words, vectors = _by_key(found.words), _by_key(found.vectors)
+    share = words_weight if words and vectors else float(bool(words))
+    word_scores, vector_scores = _normalised(words), _normalised(vectors)
+    passages = [
+        _passage(
+            hit,
+            found,
+            score=_weigh(
+                word_scores.get(key, 0.0),
+                vector_scores.get(key, 0.0),
+                1.0 if hit.publication in found.words_only else share,
+            ),
+            bm25=words[key].score if key in words else None,
+            vector=vectors[key].score if key in vectors else None,
+        )
+        for key, hit in {**vectors, **words}.items()
+    ]
+    return sorted(passages, key=rank_order)
+
+
+def _weigh(words: float, vectors: float, share: float) -> float:
+    return share * words + (1 - share) * vectors
+
+
+def rank_order(passage: Passage) -> tuple[float, str, int]:
+    """Best first; equals in one fixed order, so that the same question gives the same answer."""
+    return (-passage.score, passage.publication.file, passage.ordinal)
+
+
+def cut(passages: Sequence[Passage], limit: int, is_exact: Callable[[Passage], bool]) -> list[Passage]:
+    """The first ``limit`` passages, where an exact hit further down takes the place of the last inexact."""
+    kept = list(passages[:limit])
+    late = [passage for passage in passages[limit:] if is_exact(passage)]
+    inexact = [passage for passage in reversed(kept) if not is_exact(passage)]
+    given_up = inexact[: len(late)]
+    return [passage for passage in kept if passage not in given_up] + late[: len(given_up)]
+
+
+def _by_key(hits: Sequence[Hit]) -> dict[_Key, Hit]:
+    return {(str(hit.publication), hit.ordinal): hit for hit in hits}
+
+
+def _normalised(hits: Mapping[_Key, Hit]) -> dict[_Key, float]:
+    scores = [hit.score for hit in hits.values()]
+    low, high = (min(scores), max(scores)) if scores else (0.0, 0.0)
+    return {key: (hit.score - low) / (high - low) if high > low else 1.0 for key, hit in hits.items()}
+
+
+def _passage(
+    hit: Hit, found: SearchHits, *, score: float, bm25: float | None, vector: float | None
+) -> Passage:
+    return Passage(
+        publication=found.publications[hit.publication],
+        ordinal=hit.ordinal,
+        text=hit.text,
+        first_page=hit.first_page,
+        last_page=hit.last_page,
+        heading_path=hit.heading_path,
+        score=score,
+        bm25=bm25,
+        vector=vector,
+        terms=HeldTerms.of(hit.terms),
+    )
+
+
+_Age = tuple[int, ...]
+
+
+def outdated(publications: Iterable[LivePublication], today: date) -> frozenset[UUID]:
+    """The publications whose procedure another one of these documents describes as it is now.
+
+    Editions are told by their SOP id and organisation. Days decide, the effective one before that of the
+    last update; where an edition has none, version numbers do, part by part. What is effective only in
+    the future gives way to what is in force; what cannot be compared is left alone.
+    """
+    editions: dict[tuple[str, str], list[LivePublication]] = {}
+    for one in publications:
+        if sop_id := _said(one, "sop_id"):
+            editions.setdefault((_key(sop_id), _key(_said(one, "organisation"))), []).append(one)
+    groups = (group for group in editions.values() if len(group) > 1)
+    pairs = (pair for group in groups for pair in permutations(group, 2))
+    return frozenset(one.id for one, other in pairs if _is_newer(other, one, today))
+
+
+def _is_newer(other: LivePublication, one: LivePublication, today: date) -> bool:
+    """Whether ``other`` replaces ``one``."""
+    if other.document_id == one.document_id:
+        return False
+    is_coming, is_other_coming = _is_coming(one, today), _is_coming(other, today)
+    if is_coming != is_other_coming:
+        return is_coming
+    days = day_of(one), day_of(other)
+    if days[0] and days[1]:
+        return days[1] > days[0]
+    versions = _version(one), _version(other)
+    return bool(versions[0] and versions[1] and versions[1] > versions[0])
+
+
+def _is_coming(one: LivePublication, today: date) -> bool:
+    effective = one.metadata.get("effective")
+    return effective is not None and effective.day is not None and effective.day > today.isoformat()
+
+
+def day_of(one: LivePublication) -> date | None:
+    """The day it is effective from, else that of its last update; None when it says neither."""
+    fields = (one.metadata.get(name) for name in ("effective", "last_updated"))
+    return next((date.fromisoformat(field.day) for field in fields if field and field.day), None)
+
+
+def _version(one: LivePublication) -> _Age:
+    """1.10 is newer than 1.9, and 03 is 3."""
+    return tuple(int(part) for part in re.findall(r"\d+", _said(one, "version")))
+
+
+def _said(one: LivePublication, name: str) -> str:
+    field = one.metadata.get(name)
+    return field.value if field else ""
+
+
+def _key(text: str) -> str:
+    return fold(text).casefold().strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Recency:
+    """How much age counts."""
+
+    weight: float = 0.1
+    """Share (0-1) of a score that is decided by age."""
+    half_life_days: float = 730
+    """Days after which it counts half."""
+
+    def order(self, passages: Iterable[Passage], today: date) -> list[Passage]:
+        """The passages with their new scores, best first."""
+        return sorted((self._aged(passage, today) for passage in passages), key=rank_order)
+
+    def _aged(self, passage: Passage, today: date) -> Passage:
+        day = day_of(passage.publication)
+        if day is None:
+            return passage
+        age = max((today - day).days, 0)
+        freshness = 2 ** (-age / self.half_life_days)
+        score = (1 - self.weight) * passage.score + self.weight * freshness
+        return replace(passage, score=score, parts=(*passage.parts, ("freshness", freshness)))
 
 
 def document_shares(terms: Collection[str], passages: Iterable[Passage]) -> dict[UUID, float]:

@@ -23,7 +23,7 @@ from bot.core.errors import RerankerError
 from bot.core.models import AnalyzedQuestion, Passage, Question, Retrieval
 from bot.core.ports import Retriever
 from bot.core.retrieval.diversification import spans_documents
-from bot.core.retrieval.fusion import rank_order
+from bot.core.retrieval.ranking import rank_order
 from bot.core.retrieval.sentence_vectors import chunk_place
 from storage.embeddings.base import Vectors
 from storage.errors import InfrastructureError

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from bot.core.understanding.exact_terms import exact_words
-from bot.core.understanding.question_terms import FUNCTION_TERMS
+from bot.core.understanding.question_terms import FUNCTION_TERMS, exact_words
 from storage.text.analyzer import analyze, fold
 
 _WORD = re.compile(r"[^\W_]+(?:[-_./&+][^\W_]+)*")

@@ -19,7 +19,7 @@ from bot.core.ports import Generator
 from bot.core.rewriting.follow_up_detection import leans_on_thread, opens_contrast
 from bot.core.rewriting.rule_rewriter import names_of, rewrite_standalone
 from bot.core.understanding.channel_view import ChannelView
-from bot.core.understanding.exact_terms import exact_words
+from bot.core.understanding.question_terms import exact_words
 from bot.core.verification.facts import unsupported
 from storage.chat_models import Turn
 from storage.text.analyzer import analyze, fold

@@ -1,21 +1,146 @@
-"""The terms of a question, taken apart once for all the texts it is compared with, and its function words.
+"""The terms of a question: those that weigh something, those that are meant literally, and their synonyms.
 
 Function words ask or join and name nothing: they weigh nothing when it is judged what a text covers. English
 first; of the other languages all small words that English does not write for something else, and a few that
-it does, because they open and join questions there.
+it does, because they open and join questions there. Codes, numbers and names are lost by no ranking. The
+channel's glossary adds other words that say the same, at a lower weight.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import permutations
+from uuid import UUID
 
-from bot.core.models import AnalyzedQuestion, Language, Synonym
+from bot.core.models import AnalyzedQuestion, Language, Passage, Synonym
 from bot.core.understanding.answer_types import answer_type_patterns
-from bot.core.understanding.exact_terms import exact_words
 from bot.core.understanding.language import SMALL_WORDS
-from bot.core.understanding.synonyms import synonym_matches
+from storage.chat_models import GlossaryEntry
 from storage.text.analyzer import analyze, fold, spellings
+
+_WORD = re.compile(r"[^\W_]+(?:[-_./:,&][^\W_]+)*")
+_SENTENCE_END = re.compile(r"[.?!]\s*$")
+
+
+def exact_words(question: str) -> list[str]:
+    """The codes, numbers, acronyms and names of a question, as written.
+
+    A name is a capitalised word that does not open a sentence.
+    """
+    return [
+        match[0]
+        for match in _WORD.finditer(question)
+        if _is_exact(match[0]) or (match[0][0].isupper() and not _opens_sentence(question, match.start()))
+    ]
+
+
+def rare_words(question: AnalyzedQuestion, rarity: float) -> list[str]:
+    """The exact words of a question whose idf is above ``rarity``: the others single nothing out."""
+    return [word for word in exact_words(question.text) if _idf(question, word) > rarity]
+
+
+def holds_exactly(words: Sequence[str]) -> Callable[[Passage], bool]:
+    """A test whether a passage holds one of these words whole."""
+    if not words:
+        return lambda _: False
+    found = re.compile(
+        rf"(?<!\w)(?:{'|'.join(re.escape(fold(word)) for word in words)})(?!\w)", re.IGNORECASE
+    )
+    return lambda passage: found.search(fold(_all_text(passage))) is not None
+
+
+def identified_documents(words: Sequence[str], passages: Sequence[Passage]) -> dict[UUID, float]:
+    """Publication -> share (0-1) of these words that its passages hold; empty when all hold the same."""
+    holders = {word: holds_exactly([word]) for word in words}
+    held: dict[UUID, set[str]] = {}
+    for passage in passages:
+        known = held.setdefault(passage.publication.id, set())
+        known.update(word for word in words if word not in known and holders[word](passage))
+    shares = {id_: len(known) / len(words) for id_, known in held.items() if words}
+    return shares if len(set(shares.values())) > 1 else {}
+
+
+def _idf(question: AnalyzedQuestion, word: str) -> float:
+    return max((question.idf.get(term, 0.0) for term in analyze(word)[:1]), default=0.0)
+
+
+def _all_text(passage: Passage) -> str:
+    return "\n".join((passage.publication.title, *passage.heading_path, passage.text))
+
+
+def _is_exact(word: str) -> bool:
+    return any(char.isdigit() for char in word) or sum(char.isupper() for char in word) > 1
+
+
+def _opens_sentence(text: str, start: int) -> bool:
+    before = text[:start].strip("\"'“‘( ")
+    return not before or _SENTENCE_END.search(before) is not None
+
+
+OWN_WEIGHT = 2
+"""How often each term of the question itself is searched for, and each other word once."""
+
+MAX_SYNONYMS = 24
+"""A glossary that has more for one question is not followed any further."""
+
+
+def find_synonyms(
+    question: str, entries: Iterable[GlossaryEntry], *, is_wide: bool = False
+) -> tuple[Synonym, ...]:
+    """What the glossary has for the words of a question, in its own order.
+
+    ``is_wide``: every entry counts in both directions.
+    """
+    terms = analyze(question)
+    found: dict[tuple[str, ...], Synonym] = {}
+    for asked, said in _pairs(entries, is_wide):
+        if _follow(terms, asked_terms := _terms(asked)) and not _follow(terms, said_terms := _terms(said)):
+            found.setdefault(said_terms, Synonym(asked_terms, said_terms, said))
+    return tuple(found.values())[:MAX_SYNONYMS]
+
+
+def searched_terms(terms: Sequence[str], synonyms: Sequence[Synonym]) -> tuple[str, ...]:
+    """The terms to search for: the question's own, which weigh more, and those of its synonyms."""
+    if not synonyms:
+        return tuple(terms)
+    others = dict.fromkeys(term for synonym in synonyms for term in synonym.said)
+    return (*OWN_WEIGHT * tuple(terms), *(term for term in others if term not in terms))
+
+
+def embedded_text(question: str, synonyms: Sequence[Synonym]) -> str:
+    """The text whose meaning is searched for."""
+    return f"{question} ({', '.join(synonym.text for synonym in synonyms)})" if synonyms else question
+
+
+def synonym_matches(held: Container[str], synonyms: Iterable[Synonym]) -> frozenset[str]:
+    """The question's terms that a text with the terms ``held`` says in other words."""
+    said = (synonym for synonym in synonyms if all(term in held for term in synonym.said))
+    return frozenset(term for synonym in said for term in synonym.asked)
+
+
+def _pairs(entries: Iterable[GlossaryEntry], is_wide: bool) -> Iterator[tuple[str, str]]:
+    """(what is asked, what it may be called instead)."""
+    for entry in entries:
+        if entry.is_mutual or is_wide:
+            yield from permutations((entry.term, *entry.words), 2)
+        else:
+            yield from ((entry.term, word) for word in entry.words)
+
+
+@lru_cache(maxsize=10_000)
+def _terms(text: str) -> tuple[str, ...]:
+    return tuple(analyze(text))
+
+
+def _follow(terms: Sequence[str], phrase: Sequence[str]) -> bool:
+    """Whether the terms of a phrase stand in a text, one after the other."""
+    if not phrase or phrase[0] not in terms:
+        return False
+    length = len(phrase)
+    return any(tuple(terms[at : at + length]) == tuple(phrase) for at in range(len(terms) - length + 1))
+
 
 _ENGLISH = """
 a about according again all also am an and any anyone anything are as at back be been being but by

@@ -11,7 +11,7 @@ from fakes.core import make_publication
 from bot.core.citations.source_buttons import cited_pages
 from bot.core.models import Answer, AnswerState, Citation
 from bot.core.retrieval import document_names
-from bot.core.retrieval.recency import outdated
+from bot.core.retrieval.ranking import outdated
 from storage.models import LivePublication, MetadataField
 
 TODAY = date(2026, 11, 21)

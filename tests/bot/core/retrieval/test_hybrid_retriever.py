@@ -25,9 +25,9 @@ from fakes.core import (
 from bot.core.models import Passage, Question
 from bot.core.retrieval.diversification import without_near_duplicates
 from bot.core.retrieval.document_names import named_documents
-from bot.core.retrieval.fusion import cut, fuse
 from bot.core.retrieval.hybrid_retriever import HybridRetriever
-from bot.core.understanding.exact_terms import exact_words, holds_exactly, identified_documents, rare_words
+from bot.core.retrieval.ranking import cut, fuse
+from bot.core.understanding.question_terms import exact_words, holds_exactly, identified_documents, rare_words
 from storage.errors import IndexUnavailable
 from storage.index.base import Hit
 from storage.index.embedded.index import EmbeddedIndex

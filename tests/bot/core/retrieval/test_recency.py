@@ -9,7 +9,7 @@ import pytest
 from fakes.core import make_passage
 
 from bot.core.models import Passage
-from bot.core.retrieval.recency import Recency
+from bot.core.retrieval.ranking import Recency
 from storage.models import MetadataField
 
 TODAY = date(2026, 11, 22)

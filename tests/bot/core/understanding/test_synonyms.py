@@ -7,8 +7,13 @@ from fakes.core import ASKED_AT, HashEmbedder, Shelf, ask, make_channel, make_ev
 from bot.core.models import AnalyzedQuestion, Question
 from bot.core.retrieval.evidence import EvidenceGate
 from bot.core.retrieval.hybrid_retriever import HybridRetriever
-from bot.core.understanding.question_terms import QuestionTerms
-from bot.core.understanding.synonyms import MAX_SYNONYMS, embedded_text, find_synonyms, searched_terms
+from bot.core.understanding.question_terms import (
+    MAX_SYNONYMS,
+    QuestionTerms,
+    embedded_text,
+    find_synonyms,
+    searched_terms,
+)
 from storage.chat_models import GlossaryEntry
 from storage.text.analyzer import analyze
 
