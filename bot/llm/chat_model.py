@@ -1,11 +1,8 @@
-"""The one door to a language model: any OpenAI-compatible endpoint, asked for whole replies or for streams.
+"""A chat model behind any OpenAI-compatible endpoint: whole replies, streams, short calls for a little JSON.
 
-Nothing of the SDK leaves this module: its errors become ModelUnavailable or ModelReplyUnusable. Its own
-retries are off, because they may sleep for as long as a server's Retry-After says.
-
-Short calls to a model that only help an answer: each is tried once, in bounded time.
-
-Whoever calls goes on without, when a call fails.
+The SDK's errors become ModelUnavailable or ModelReplyUnusable here. Its own retries are off, because they may
+sleep for as long as a server's Retry-After says. Short calls only help an answer: each is tried once, in
+bounded time, and whoever makes one goes on without it when it fails.
 """
 
 from __future__ import annotations
@@ -16,6 +13,7 @@ import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from functools import cache
 from importlib.resources import files
 from json import JSONDecodeError
 from typing import Any, TypeVar
@@ -27,12 +25,15 @@ from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from bot.core.errors import ModelReplyUnusable, ModelUnavailable
 from bot.core.generation.prompt import MISSHAPEN, ReplyMisformatted, json_of
 from bot.core.model_calls import AuxiliaryCall, Prompt, Reply, Usage, auxiliary_call
+from bot.llm.capabilities import Capabilities, Feature, named_feature
 
 log = logging.getLogger(__name__)
 
 _JITTER = secrets.SystemRandom()
 
 MAX_TRIES = 3
+REASONING_TOKENS = 4000
+"""What a reasoning model may think beside its reply: its limit counts both."""
 MAX_PAUSE_SECONDS = 5.0
 """Seconds; an endpoint that asks for a longer pause counts as unavailable."""
 
@@ -82,14 +83,12 @@ async def in_time(seconds: float) -> AsyncIterator[None]:
 
 
 class ChatModel:
-    """One model at one endpoint; learns what the endpoint cannot do."""
+    """One model at one endpoint; learns what it does not take."""
 
     def __init__(self, client: AsyncOpenAI, *, model: str) -> None:
         self._client = client
         self._model = model
-        self._takes_schema = True
-        self._streams = True
-        self._counts_streams = True
+        self._capabilities = Capabilities()
 
     @classmethod
     def connect(cls, api_key: str, base_url: str | None, *, model: str, seconds: float) -> ChatModel:
@@ -116,31 +115,33 @@ class ChatModel:
             SchemaRefused: it refused the request, perhaps only its schema.
             ModelReplyUnusable: the reply was cut off, empty or no completion.
         """
-        if on_delta and self._streams:
+        if on_delta and self._capabilities.takes(Feature.STREAM):
             if streamed := await self._try(lambda: self._stream(ask, on_delta), ask, tries):
                 return streamed
-            log.info("the model's endpoint sends no stream, asking it for the whole reply")
+            log.info("the model's endpoint sent no stream, asking it for the whole reply")
         whole = await self._try(lambda: self._complete(ask), ask, tries)
         if on_delta:
-            self._streams = False
             on_delta(whole.text)
         return whole
 
     async def prefer_schema(
         self, structured: Callable[[], Awaitable[_T]], plain: Callable[[], Awaitable[_T]]
     ) -> _T:
-        """What ``structured`` gives; ``plain``, from then on, where the endpoint keeps to no schema.
+        """What ``structured`` gives; what ``plain`` gives where the model does not keep to a schema.
 
         Raises:
             ModelError: what they raise.
         """
-        if self._takes_schema:
-            try:
-                return await structured()
-            except (SchemaRefused, ReplyMisformatted):
-                log.info("the model's endpoint does not keep to a JSON schema, asking without")
-        given = await plain()
-        self._takes_schema = False
+        if not self._capabilities.takes(Feature.SCHEMA):
+            return await plain()
+        try:
+            given = await structured()
+        except (SchemaRefused, ReplyMisformatted) as error:
+            log.info("the model's endpoint did not keep to a JSON schema, asking without")
+            given = await plain()
+            self._capabilities.note_failure(Feature.SCHEMA, is_refusal=isinstance(error, SchemaRefused))
+        else:
+            self._capabilities.note_success(Feature.SCHEMA)
         return given
 
     async def aclose(self) -> None:
@@ -157,7 +158,8 @@ class ChatModel:
                 if pause is None or not tries_left:
                     raise ModelUnavailable(_error_name(error)) from error
             except REFUSED as error:
-                raise (SchemaRefused if ask.schema else ModelUnavailable)(_error_name(error)) from error
+                is_schema = ask.schema and _refused_feature(error) in (Feature.SCHEMA, None)
+                raise (SchemaRefused if is_schema else ModelUnavailable)(_error_name(error)) from error
             except UNUSABLE as error:
                 raise ModelReplyUnusable(_error_name(error)) from error
             except openai.OpenAIError as error:
@@ -174,12 +176,19 @@ class ChatModel:
         return _whole(text, choices[0].finish_reason, _usage_of(reply))
 
     async def _stream(self, ask: ChatRequest, on_delta: OnDelta) -> Reply | None:
-        """The reply of a stream; None when not a single event came.
+        """The reply of a stream; None when not a single event came, or the endpoint refuses to stream.
 
         An error after the first piece ends it, because a second try would tell what was heard again.
         """
         state = _StreamState(on_delta)
-        async with await self._open_stream(ask) as stream:
+        try:
+            opened = await self._open_stream(ask)
+        except REFUSED as error:
+            if _refused_feature(error) is not Feature.STREAM:
+                raise
+            self._capabilities.note_failure(Feature.STREAM, is_refusal=True)
+            return None
+        async with opened as stream:
             try:
                 async for chunk in stream:
                     state.take(chunk)
@@ -187,32 +196,63 @@ class ChatModel:
                 if state.pieces:
                     raise ModelReplyUnusable(f"the stream broke: {_error_name(error)}") from error
                 raise
-        return _whole("".join(state.pieces), state.finish_reason, state.usage) if state.events else None
+            if not state.events:
+                # JSON in its place is a sure sign that there are no streams; an empty one may be chance.
+                is_other = "text/event-stream" not in stream.response.headers.get("content-type", "")
+                self._capabilities.note_failure(Feature.STREAM, is_refusal=is_other)
+                return None
+        self._capabilities.note_success(Feature.STREAM)
+        return _whole("".join(state.pieces), state.finish_reason, state.usage)
 
     async def _open_stream(self, ask: ChatRequest) -> AsyncStream[ChatCompletionChunk]:
         """A stream that ends with its usage, where the endpoint does not mind."""
         stream: AsyncStream[ChatCompletionChunk]
-        if self._counts_streams:
-            try:
-                stream = await self._send(ask, stream=True, stream_options={"include_usage": True})
-            except REFUSED:
-                log.info("the model's endpoint refused a request, trying it without its usage")
-            else:
-                return stream
-        stream = await self._send(ask, stream=True)
-        self._counts_streams = False
+        if not self._capabilities.takes(Feature.STREAM_USAGE):
+            stream = await self._send(ask, stream=True)
+            return stream
+        try:
+            stream = await self._send(ask, stream=True, stream_options={"include_usage": True})
+        except REFUSED as error:
+            if _refused_feature(error) not in (Feature.STREAM_USAGE, None):
+                raise
+            log.info("the model's endpoint refused a request, trying it without its usage")
+            stream = await self._send(ask, stream=True)
+            self._capabilities.note_failure(Feature.STREAM_USAGE, is_refusal=True)
         return stream
 
     async def _send(self, ask: ChatRequest, **options: Any) -> Any:
-        """What the SDK returns: a page of HTML with status 200 comes back as a str, despite its types."""
+        """What the SDK returns: a page of HTML with status 200 comes back as a str, despite its types.
+
+        A parameter that the model refuses by its name is left out at once, and from then on for a while.
+        """
         messages = [{"role": "system", "content": ask.system}, {"role": "user", "content": ask.user}]
         if ask.schema:
             wanted = {"name": "reply", "strict": True, "schema": ask.schema}
             options["response_format"] = {"type": "json_schema", "json_schema": wanted}
         send: Any = self._client.chat.completions.create
-        return await send(
-            model=self._model, messages=messages, temperature=0, max_tokens=ask.tokens, **options
-        )
+        while True:
+            try:
+                return await send(model=self._model, messages=messages, **self._sampling(ask), **options)
+            except REFUSED as error:
+                feature = _refused_feature(error)
+                if feature not in (Feature.TEMPERATURE, Feature.MAX_TOKENS):
+                    raise
+                if not self._capabilities.takes(feature):
+                    raise
+                log.info("the model refuses %s, asking without", feature)
+                self._capabilities.note_failure(feature, is_refusal=True)
+
+    def _sampling(self, ask: ChatRequest) -> dict[str, Any]:
+        """Temperature and longest reply, in the words that this model takes."""
+        takes = self._capabilities.takes
+        return {
+            **({"temperature": 0} if takes(Feature.TEMPERATURE) else {}),
+            **(
+                {"max_tokens": ask.tokens}
+                if takes(Feature.MAX_TOKENS)
+                else {"max_completion_tokens": ask.tokens + REASONING_TOKENS}
+            ),
+        }
 
 
 @dataclass(slots=True)
@@ -279,15 +319,17 @@ def _retry_after(error: openai.APIError) -> float | None:
         return None
 
 
+def _refused_feature(error: openai.APIStatusError) -> Feature | None:
+    return named_feature(error.param, str(error.message))
+
+
 def _error_name(error: Exception) -> str:
     """What happened without a word of the exchange."""
     status = getattr(error, "status_code", None)
     return f"{type(error).__name__}{f' {status}' if status else ''}"
 
 
-T = TypeVar("T")
-
-
+@cache
 def prompt(name: str) -> str:
     """The text of a prompt, with its ``{fields}``."""
     return files("bot.core").joinpath("prompts", f"{name}.md").read_text(encoding="utf-8")
@@ -328,7 +370,7 @@ class ModelCalls:
         """Calls at an endpoint that take at most ``seconds`` each; nothing is sent yet."""
         return cls(ChatModel.connect(api_key, base_url, model=model, seconds=seconds), seconds=seconds)
 
-    async def ask(self, short: ShortRequest, read: Callable[[Any], T]) -> T:
+    async def ask(self, short: ShortRequest, read: Callable[[Any], _T]) -> _T:
         """What ``read`` makes of the JSON of a reply.
 
         Raises:
@@ -354,7 +396,7 @@ class ModelCalls:
         await self._endpoint.aclose()
 
 
-def _read(text: str, read: Callable[[Any], T]) -> T:
+def _read(text: str, read: Callable[[Any], _T]) -> _T:
     try:
         return read(json_of(text))
     except MISSHAPEN as error:

@@ -7,6 +7,8 @@ import json
 import time
 from collections.abc import Callable
 from contextlib import aclosing
+from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -28,8 +30,10 @@ from fakes.model_server import (
 from llmock.pytest_plugin import LLMock
 
 from bot.core.errors import ModelError, ModelReplyUnusable, ModelUnavailable
+from bot.core.generation.prompt import ReplyMisformatted
 from bot.core.model_calls import Usage
 from bot.llm.chat_model import ChatModel, ChatRequest, Reply, SchemaRefused, in_time
+from storage.clock import time_passed
 
 TEXT = "Backups run daily at 2:00 AM."
 PLAIN = ChatRequest("Be brief.", "When do backups run?", 60)
@@ -157,6 +161,113 @@ async def test_an_endpoint_that_refuses_to_count_streams_is_not_asked_to() -> No
                 assert (await endpoint.reply(STRICT, lambda _: None)).text == TEXT
     assert ["stream_options" in request for request in requests] == [True, False, False]
     assert all("response_format" in request for request in requests)
+
+
+REASONING = {
+    "temperature": "Unsupported value: 'temperature' does not support 0 with this model.",
+    "max_tokens": "Unsupported parameter: 'max_tokens' is not supported with this model. Use "
+    "'max_completion_tokens' instead.",
+}
+
+
+@dataclass
+class PickyServer:
+    """An endpoint whose model refuses parameters by their names, and whose replies are set."""
+
+    refuses: dict[str, str] = field(default_factory=dict)
+    names_param: bool = True
+    answers: list[bytes] = field(default_factory=list)
+    requests: list[dict[str, Any]] = field(default_factory=list)
+
+    async def handle(self, request: bytes, writer: asyncio.StreamWriter) -> None:
+        """Refuse, or answer."""
+        asked = json.loads(request)
+        self.requests.append(asked)
+        refused = next((name for name in self.refuses if name in asked), None)
+        if refused:
+            said = {"message": self.refuses[refused], "code": "unsupported_parameter"}
+            named = {"param": refused} if self.names_param else {}
+            body = json.dumps({"error": said | named}).encode()
+            writer.write(response(body, status="400 Bad Request"))
+        else:
+            writer.write(self.answers.pop(0) if self.answers else _fitting(asked))
+        await writer.drain()
+
+
+def _fitting(asked: dict[str, Any]) -> bytes:
+    return stream(TEXT) if asked.get("stream") else response(completion(TEXT))
+
+
+@pytest.mark.parametrize("names_param", [True, False], ids=["by param", "in its message"])
+async def test_a_reasoning_model_is_asked_in_its_own_words(names_param: bool) -> None:
+    """Shows that a refused temperature or limit is left out and stays so, the schema kept."""
+    server = PickyServer(REASONING, names_param)
+    async with byte_server(server.handle) as url:
+        async with aclosing(ChatModel.connect("k", url, model="o9", seconds=5)) as model:
+            assert (await model.reply(STRICT)).text == TEXT
+            assert (await model.reply(STRICT, lambda _: None)).text == TEXT
+    refused, taken = server.requests[:2], server.requests[2:]
+    assert len(refused) == len(taken) == 2
+    assert all("response_format" in asked for asked in server.requests)
+    assert all("max_completion_tokens" in asked and "temperature" not in asked for asked in taken)
+
+
+async def test_a_model_that_may_not_be_streamed_is_asked_for_the_whole_reply() -> None:
+    """Shows that a refusal which names the stream costs neither the schema nor the answer."""
+    server = PickyServer({"stream": "Your organization must be verified to stream this model."})
+    async with byte_server(server.handle) as url:
+        async with aclosing(ChatModel.connect("k", url, model="o9", seconds=5)) as model:
+            for _ in range(2):
+                assert (await model.reply(STRICT, lambda _: None)).text == TEXT
+    assert ["stream" in asked for asked in server.requests] == [True, False, False]
+    assert all("response_format" in asked for asked in server.requests)
+
+
+async def test_what_was_refused_is_tried_again_after_a_while() -> None:
+    """Shows that a gateway which learnt to count its streams is believed an hour later."""
+    server = PickyServer({"stream_options": "no"})
+    async with byte_server(server.handle) as url:
+        async with aclosing(ChatModel.connect("k", url, model="m", seconds=5)) as model:
+            await model.reply(PLAIN, lambda _: None)
+            server.refuses.clear()
+            for later in (timedelta(minutes=59), timedelta(minutes=61)):
+                with time_passed(later):
+                    await model.reply(PLAIN, lambda _: None)
+    assert ["stream_options" in asked for asked in server.requests] == [True, False, False, True]
+
+
+async def test_one_empty_stream_ends_no_streaming() -> None:
+    """Shows that a hiccup costs one more request, and that only the third in a row switches streams off."""
+    empty = STREAM_HEAD + DONE
+    server = PickyServer()
+    async with byte_server(server.handle) as url:
+        async with aclosing(ChatModel.connect("k", url, model="m", seconds=5)) as model:
+            for is_empty in (True, False, True, True, True, False):
+                server.answers = [empty] if is_empty else []
+                assert (await model.reply(PLAIN, lambda _: None)).text == TEXT
+    streamed = [bool(asked.get("stream")) for asked in server.requests]
+    assert streamed == [True, False, True, True, False, True, False, True, False, False]
+
+
+async def test_one_misformatted_reply_ends_no_schema() -> None:
+    """Shows that a slip costs one plain reply, a good one makes it forgotten, and three in a row end it."""
+    asked: list[bool] = []
+    slips = iter([True, False, True, True, True])
+
+    async def structured() -> str:
+        asked.append(True)
+        if next(slips):
+            raise ReplyMisformatted("not JSON")
+        return TEXT
+
+    async def plain() -> str:
+        asked.append(False)
+        return TEXT
+
+    async with aclosing(ChatModel.connect("k", "http://127.0.0.1:9", model="m", seconds=5)) as model:
+        for _ in range(6):
+            assert await model.prefer_schema(structured, plain) == TEXT
+    assert asked == [True, False, True, True, False, True, False, True, False, False]
 
 
 async def test_a_refused_schema_is_told_from_a_refused_request() -> None:
