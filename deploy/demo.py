@@ -12,6 +12,7 @@ import re
 import shutil
 import sys
 from pathlib import Path
+from shlex import quote
 
 ROOT = Path(__file__).parent.parent
 SAMPLES = ROOT / "deploy" / "samples"
@@ -26,6 +27,8 @@ def main() -> None:
     os.environ["FOOTNOTE_HOME"] = str(home)
     if asked.weaviate:
         os.environ["WEAVIATE_URL"] = asked.weaviate
+    print(f"Home       {home}; for other commands on it:", file=sys.stderr)
+    print(f"           export FOOTNOTE_HOME={quote(str(home))}", file=sys.stderr)
     footnote = Path(sys.executable).with_name("footnote")
     os.execv(footnote, [str(footnote), "serve", "--port", str(asked.port)])  # noqa: S606
 

@@ -27,8 +27,6 @@ LONG_MODULES = {}
 
 SHORT_MODULES = {
     "bot/cli/ingest.py": "a command",
-    "bot/cli/serve.py": "a command",
-    "bot/cli/log_format.py": "set up before anything else is imported",
     "bot/core/understanding/smalltalk.py": "a word list with its rule",
     "bot/llm/multi_query.py": "imported only where a model rewords",
     "bot/web/source_archive.py": "the AGPL's offer of the source",

@@ -10,13 +10,14 @@ import sys
 import textwrap
 import uuid
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeGuard
 
 from bot.bootstrap import open_answering
 from bot.cli.documents import checked_where, documents_where, read_where
+from bot.cli.home import EmptyHome, channel_option, chosen_channel, require_home
 from bot.cli.json_output import answer_line, dump
 from bot.core.answering import Answering
 from bot.core.citations.source_buttons import cited_pages, figure_pages
@@ -37,16 +38,16 @@ async def ask(options: argparse.Namespace) -> int:
     """Answer one question or a whole file."""
     if options.questions:
         return await _ask_many(options)
-    if not options.question or not options.channel:
+    if not options.question:
         print('footnote: ask "QUESTION" --channel NAME, or --questions FILE.jsonl --json', file=sys.stderr)
         return 2
-    line = _Line(None, options.question, options.channel, read_where(options.where), options.thread)
+    line = _Line(None, options.question, options.channel or "", read_where(options.where), options.thread)
     if options.json:
-        answer = await _ask_one(line)
-        print(dump(answer_line(answer, id=None, question=options.question, channel=options.channel)))
+        line, answer = await _ask_one(line)
+        print(dump(answer_line(answer, id=None, question=line.question, channel=line.channel)))
     else:
         screen = _TerminalListener() if sys.stdout.isatty() else None
-        answer = await _ask_one(line, screen)
+        _, answer = await _ask_one(line, screen)
         print(render_text(answer, screen.printed if screen else ""))
     return 1 if answer.state is AnswerState.FAILED else 0
 
@@ -63,13 +64,23 @@ class _TerminalListener:
         self.printed = text
 
 
-async def _ask_one(line: _Line, listener: AnswerListener | None = None) -> Answer:
-    """The answer; one that says that an engine failed when nothing could even be opened."""
+async def _ask_one(line: _Line, listener: AnswerListener | None = None) -> tuple[_Line, Answer]:
+    """The line with its channel, and the answer; a failed one when nothing could even be opened.
+
+    Raises:
+        EmptyHome: there is nothing to ask.
+        UnknownChannel: there is no such channel, or none was named and there are several.
+    """
+    settings = load_settings()
+    require_home(settings)
     try:
-        async with open_answering(load_settings()) as (stores, answering):
-            return await _answer(line, stores, answering, listener)
+        async with open_answering(settings) as (stores, answering):
+            if not line.channel:
+                only = await chosen_channel(stores, None)
+                line = replace(line, channel=channel_option(only.name, only.tenant))
+            return line, await _answer(line, stores, answering, listener)
     except InfrastructureError as error:
-        return _failed(error)
+        return line, _failed(error)
 
 
 async def _answer(
@@ -114,11 +125,16 @@ async def _ask_many(options: argparse.Namespace) -> int:
         return 2
     lines = read_questions(options.questions, options.channel, read_where(options.where), options.thread)
     states = []
+    settings = load_settings()
     try:
-        async with open_answering(load_settings()) as (stores, answering):
+        require_home(settings)
+        async with open_answering(settings) as (stores, answering):
             for line in lines:
                 answer = await _answer_line(line, stores, answering)
                 states.append(_print_one(line, answer, options.json))
+    except EmptyHome as error:
+        print(f"footnote: {error}", file=sys.stderr)
+        states += [_print_one(line, _unknown(line), options.json) for line in lines]
     except InfrastructureError as error:
         answer = _failed(error)
         states += [_print_one(line, answer, options.json) for line in lines]
@@ -178,14 +194,21 @@ def _is_text(value: object) -> TypeGuard[str]:
 
 async def _answer_line(line: _Line, stores: Stores, answering: Answering) -> Answer:
     if line.fault:
-        return Answer(AnswerState.FAILED, line.fault)
+        return _unknown(line)
     try:
         return await _answer(line, stores, answering)
     except UnknownChannel:
-        return Answer(AnswerState.NOT_FOUND, ENGLISH.not_found)
+        return _unknown(line)
     except Exception as error:  # one line of many: the others are answered all the same
         log.exception("a question failed: %s", type(error).__name__)
         return Answer(AnswerState.FAILED, ENGLISH.engine_failed)
+
+
+def _unknown(line: _Line) -> Answer:
+    """The answer to a line whose channel does not exist, or that is malformed."""
+    if line.fault:
+        return Answer(AnswerState.FAILED, line.fault)
+    return Answer(AnswerState.NOT_FOUND, ENGLISH.not_found)
 
 
 def _print_one(line: _Line, answer: Answer, as_json: bool) -> AnswerState:

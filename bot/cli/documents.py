@@ -1,10 +1,7 @@
-"""``footnote documents --deleted`` and ``footnote restore``: what was deleted, while it can come back.
+"""``footnote documents``, ``channels``, ``metadata``, ``restore``: what is there, and what it says of itself.
 
-``--where FIELD=VALUE``: the documents of a channel that say so of themselves.
-
-``footnote documents`` and ``footnote channels``: what is there, and in which state.
-
-``footnote metadata``: what a document says of itself and where, and an admin's corrections.
+``--where FIELD=VALUE`` chooses documents by their metadata; ``--deleted`` and ``restore`` bring back what was
+deleted while it is still kept; ``metadata`` also takes an admin's corrections.
 """
 
 from __future__ import annotations
@@ -19,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from shlex import quote
 from uuid import UUID, uuid4
 
-from bot.bootstrap import open_home
+from bot.cli.home import EmptyHome, channel_option, chosen_channel, open_existing_home
 from bot.cli.json_output import channel_line, deleted_line, document_line, dump
 from bot.settings import Settings, load_settings
 from storage.documents.corrections import Corrections
@@ -69,13 +66,14 @@ async def documents_where(
 async def list_documents(options: argparse.Namespace) -> int:
     """Print the channel's documents; for people, those that were deleted are only counted."""
     where = read_where(options.where)
-    async with open_home(load_settings()) as stores:
-        channel = await stores.channels.by_name(options.channel)
+    async with open_existing_home(load_settings()) as stores:
+        channel = await chosen_channel(stores, options.channel)
         documents = [one for one in await stores.catalog.documents(channel.id) if says(one.metadata, where)]
     if options.json:
         print(*(dump(document_line(one)) for one in documents), sep="\n", end="\n" if documents else "")
     else:
-        _print_rows(documents, options.channel, "no such documents" if where else "no documents")
+        option = channel_option(channel.name, channel.tenant)
+        _print_rows(documents, option, "no such documents" if where else "no documents")
     return 0
 
 
@@ -91,9 +89,13 @@ def _print_rows(documents: Sequence[DocumentStatus], channel: str, none: str) ->
 
 async def list_channels(options: argparse.Namespace) -> int:
     """Print all channels, and what is wrong with the glossary of their words."""
-    async with open_home(load_settings()) as stores:
-        channels = await stores.channels.all()
-        glossary = await stores.glossary.current()
+    try:
+        async with open_existing_home(load_settings()) as stores:
+            channels = await stores.channels.all()
+            glossary = await stores.glossary.current()
+    except EmptyHome as error:
+        print(error, file=sys.stderr)
+        return 0
     for channel in channels:
         terms = len(glossary.of(channel))
         print(dump(channel_line(channel, terms)) if options.json else _channel_row(channel, terms))
@@ -123,8 +125,8 @@ async def show_metadata(options: argparse.Namespace) -> int:
         SettingsError: there is no such file, field or value, or ``--set`` names none.
     """
     changes = dict(map(_change, options.set)) | dict.fromkeys(options.undo)
-    async with open_home(load_settings()) as stores:
-        channel = await stores.channels.by_name(options.channel)
+    async with open_existing_home(load_settings()) as stores:
+        channel = await chosen_channel(stores, options.channel)
         if changes:
             await Corrections(stores.database).correct(channel.id, options.file, changes)
         documents = await stores.catalog.documents(channel.id)
@@ -160,8 +162,8 @@ async def list_deleted(options: argparse.Namespace) -> int:
     if options.where:
         raise SettingsError("--where narrows what is there; --deleted lists what is not")
     settings = load_settings()
-    async with open_home(settings) as stores:
-        channel = await stores.channels.by_name(options.channel)
+    async with open_existing_home(settings) as stores:
+        channel = await chosen_channel(stores, options.channel)
         grace = timedelta(seconds=settings.ingestion.delete_grace_seconds)
         documents = await stores.folders.deleted(channel.id)
         for document in documents:
@@ -172,7 +174,8 @@ async def list_deleted(options: argparse.Namespace) -> int:
                 print(f"deleted {document.deleted_at:%Y-%m-%d %H:%M}, kept until {until:%Y-%m-%d %H:%M} UTC")
                 print(f"    {document.file}, from {document.location}")
     if documents:
-        again = f"footnote restore FILE --channel {quote(options.channel)} --to DIR"
+        option = channel_option(channel.name, channel.tenant)
+        again = f"footnote restore FILE --channel {quote(option)} --to DIR"
         print(f"Put a file back into its folder to have it again; {again} saves a copy.", file=sys.stderr)
     return 0
 
@@ -180,8 +183,8 @@ async def list_deleted(options: argparse.Namespace) -> int:
 async def restore(options: argparse.Namespace) -> int:
     """Save a deleted PDF beside the watched folders, for an admin to put back."""
     settings = load_settings()
-    async with open_home(settings) as stores:
-        channel = await stores.channels.by_name(options.channel)
+    async with open_existing_home(settings) as stores:
+        channel = await chosen_channel(stores, options.channel)
         found = [one for one in await stores.folders.deleted(channel.id) if one.file == options.file]
         if not found:
             print("footnote: nothing of this name is kept; see footnote documents --deleted", file=sys.stderr)

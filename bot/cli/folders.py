@@ -1,8 +1,7 @@
-"""``footnote folders``: every watched place with its state, and an admin's word on what may be deleted.
+"""``footnote folders`` and ``footnote reconcile``: watched places, their state, and an admin's approvals.
 
-``--dry-run``: what would happen, said and not done.
-
-``footnote reconcile``: compare SQL, index and disk now, mend what differs, and say what was mended.
+``--dry-run`` says what would happen and does nothing; ``reconcile`` compares SQL, index and disk, mends what
+differs, and says what was mended.
 """
 
 from __future__ import annotations
@@ -11,12 +10,13 @@ import argparse
 import asyncio
 import sys
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from shlex import quote
 from tempfile import TemporaryDirectory
 
 from bot.bootstrap import open_home, open_ingestion
+from bot.cli.home import EmptyHome, channel_option, is_empty, open_existing_home
 from bot.cli.json_output import dump, folder_line, inbox_line
 from bot.settings import Settings, load_settings
 from ingestion.folder_map.folder_map import MAP_NAME, check_map
@@ -29,6 +29,12 @@ from storage.errors import SettingsError, UnknownChannel
 from storage.folders.folder_status import FolderStatus
 
 MAX_FILES_LISTED = 50
+"""Of each kind, in what a dry run prints."""
+MAX_FILES_NAMED = 20
+"""Of those that an approval would delete, and of those that are not read."""
+MISTAKEN = (
+    "folders.toml holds mistakes, so the old mapping stays in force; footnote folders --check names them"
+)
 
 
 async def preview_ingest(options: argparse.Namespace) -> int:
@@ -69,8 +75,8 @@ async def check_folders(options: argparse.Namespace) -> int:
 async def _open_previewer(settings: Settings) -> AsyncIterator[Previewer]:
     """On the home as it is; an empty one elsewhere stands in for one that is not there yet."""
     with TemporaryDirectory(prefix="footnote-") as empty:
-        is_new = settings.storage.database_url is None and not (settings.home / "footnote.db").exists()
-        async with open_home(_at_home(settings, Path(empty)) if is_new else settings) as stores:
+        chosen = _at_home(settings, Path(empty)) if is_empty(settings) else settings
+        async with open_home(chosen) as stores:
             yield Previewer(
                 stores.folders,
                 max_bytes=settings.storage.max_file_mb * 1024 * 1024,
@@ -150,18 +156,15 @@ def _sentences(repairs: Repairs) -> list[str]:
     return [f"{number} {what}" for number, what in counted if number] or ["Nothing differs."]
 
 
-MAX_FILES_NAMED = 20
-MISTAKEN = (
-    "folders.toml holds mistakes, so the old mapping stays in force; footnote folders --check names them"
-)
-
-
 async def list_folders(options: argparse.Namespace) -> int:
     """Print every folder; 1 when one of them has a problem, or the map has mistakes."""
     settings = load_settings()
     mistakes = await asyncio.to_thread(check_map, settings.home / MAP_NAME, settings.inbox)
-    async with open_home(settings) as stores:
-        folders, loose = await stores.folders.status(), await stores.folders.strangers()
+    folders: Sequence[FolderStatus] = ()
+    loose: Mapping[str, str] = {}
+    with suppress(EmptyHome):
+        async with open_existing_home(settings) as stores:
+            folders, loose = await stores.folders.status(), await stores.folders.strangers()
     if not folders:
         print(f"Nothing was watched yet; footnote serve watches {settings.inbox}", file=sys.stderr)
     for folder in folders:
@@ -177,7 +180,7 @@ async def list_folders(options: argparse.Namespace) -> int:
 
 async def approve(options: argparse.Namespace) -> int:
     """Let the files that vanished from a folder go, exactly those that were shown."""
-    async with open_home(load_settings()) as stores:
+    async with open_existing_home(load_settings()) as stores:
         folder = next((one for one in await stores.folders.status() if one.id == options.id), None)
         if folder is None:
             print(f"footnote: there is no folder {options.id}; see footnote folders", file=sys.stderr)
@@ -226,7 +229,7 @@ async def _typed_line() -> str:
 
 
 def _row(folder: FolderStatus) -> str:
-    name, option = folder.channel_name, _option(folder)
+    name, option = folder.channel_name, channel_option(folder.channel_name, folder.channel)
     channel = name if name == option else f"{name} ({option})"
     lines = [
         f"{folder.id:>4}  {state_of(folder):<9} {folder.documents:>6} files  {folder.location} -> {channel}"
@@ -246,12 +249,6 @@ def _strangers(strangers: Mapping[str, str]) -> list[str]:
     lines = [f"{'':<6}not read: {file}: {reason}" for file, reason in strangers.items()]
     more = len(lines) - MAX_FILES_NAMED
     return [*lines[:MAX_FILES_NAMED], f"{'':<6}and {more} more"] if more > 0 else lines
-
-
-def _option(folder: FolderStatus) -> str:
-    """What ``--channel`` takes for its channel: a name where that says it, else the tenant's."""
-    name = folder.channel_name
-    return name if named_tenant(name) == folder.channel else folder.channel
 
 
 def state_of(folder: FolderStatus) -> str:

@@ -18,6 +18,10 @@ QUIET = (
     "slack_bolt",
     "slack_sdk",
 )
+TOLD_BY_PROGRESS = "ingestion.reading"
+"""Logs how each file ended, by ids; on a terminal the progress says it, by the file's name."""
+ERASE_LINE = "\r\x1b[K"
+"""A progress line may stand where a record is written: the record replaces it, and it is drawn again."""
 
 
 class JsonLines(logging.Formatter):
@@ -45,10 +49,13 @@ def set_up_logging(*, verbose: bool, for_machines: bool) -> None:
     """
     handler = logging.StreamHandler(sys.stderr)
     if is_watched := sys.stderr.isatty():
-        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)-7s %(message)s", "%H:%M:%S"))
+        line = f"{ERASE_LINE}%(asctime)s %(levelname)-7s %(message)s"
+        handler.setFormatter(logging.Formatter(line, "%H:%M:%S"))
     else:
         handler.setFormatter(JsonLines())
     level = logging.INFO if verbose or (for_machines and not is_watched) else logging.WARNING
     logging.basicConfig(level=level, handlers=[handler], force=True)
+    is_told = is_watched and not verbose
+    logging.getLogger(TOLD_BY_PROGRESS).setLevel(logging.ERROR if is_told else logging.NOTSET)
     for library in map(logging.getLogger, QUIET):
         library.setLevel(max(library.level, logging.WARNING))  # whoever uses it may want it quieter still

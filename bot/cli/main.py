@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import importlib
+import importlib.metadata
 import io
 import logging
 import os
@@ -16,6 +17,16 @@ from bot.cli.log_format import set_up_logging
 from storage.errors import SettingsError, StorageError, UnknownChannel
 
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
+CHANNEL_HELP = "a local channel's name, or a tenant name; not needed where there is only one channel"
+
+
+class _Version(argparse.Action):
+    """Prints the installed version; it is looked up only when it is asked for."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        """Print and leave."""
+        print(f"footnote {importlib.metadata.version('footnote')}")
+        parser.exit()
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -26,6 +37,7 @@ def build_parser() -> argparse.ArgumentParser:
         epilog="Settings: deploy/env.example. Everything the program keeps lies under FOOTNOTE_HOME.",
     )
     parser.add_argument("-v", "--verbose", action="store_true", help="log what happens, not only what fails")
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and leave")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _add_serve(commands)
     _add_ingest(commands)
@@ -69,7 +81,7 @@ def _add_ingest(commands: Any) -> None:
 def _add_ask(commands: Any) -> None:
     ask = commands.add_parser("ask", help="answer in the terminal, with sources and links")
     ask.add_argument("question", nargs="?", help="the question")
-    ask.add_argument("--channel", help="a local channel's name, or a tenant name")
+    ask.add_argument("--channel", help=CHANNEL_HELP)
     ask.add_argument(
         "--questions",
         type=Path,
@@ -86,7 +98,7 @@ def _add_ask(commands: Any) -> None:
 
 def _add_listings(commands: Any) -> None:
     documents = commands.add_parser("documents", help="what a channel knows, with state and reason")
-    documents.add_argument("--channel", required=True, help="a local channel's name, or a tenant name")
+    documents.add_argument("--channel", help=CHANNEL_HELP)
     _add_where(documents)
     documents.add_argument("--json", action="store_true", help="one JSON line per document")
     documents.set_defaults(run="bot.cli.documents:list_documents")
@@ -105,18 +117,18 @@ def _add_listings(commands: Any) -> None:
     metadata.add_argument(
         "--undo", action="append", default=[], metavar="FIELD", help="believe the document again"
     )
-    metadata.add_argument("--channel", required=True, help="a local channel's name, or a tenant name")
+    metadata.add_argument("--channel", help=CHANNEL_HELP)
     metadata.set_defaults(run="bot.cli.documents:show_metadata")
     restore = commands.add_parser("restore", help="save a deleted PDF while it is still kept")
     restore.add_argument("file", help="its path as `footnote documents --deleted` prints it")
-    restore.add_argument("--channel", required=True, help="the channel it was deleted from")
+    restore.add_argument("--channel", help=CHANNEL_HELP)
     restore.add_argument("--to", required=True, type=Path, metavar="DIR", help="where to save it")
     restore.set_defaults(run="bot.cli.documents:restore")
     records = commands.add_parser(
         "records", help="how questions were answered: found, sent, written, dropped"
     )
     records.add_argument("id", nargs="?", help="a question's id, for all of its record (default: a list)")
-    records.add_argument("--channel", required=True, help="a local channel's name, or a tenant name")
+    records.add_argument("--channel", help=CHANNEL_HELP)
     records.add_argument("--json", action="store_true", help="one JSON line per record")
     records.set_defaults(run="bot.cli.records:show_records")
     channels = commands.add_parser("channels", help="all channels with their tenant names")

@@ -6,13 +6,16 @@ import logging
 import shutil
 import sys
 import time
+from collections.abc import Iterable
 from types import TracebackType
 
 from bot.core.plaintext import shorten
 from storage.documents.progress import Progress, RungProgress
-from storage.models import Rung
+from storage.models import DocumentStatus, Rung
 
 LOG_INTERVAL_SECONDS = 5.0
+MAX_FILES_NAMED = 10
+"""Unreadable files that one report names; the others are counted."""
 
 _log = logging.getLogger(__name__)
 
@@ -59,6 +62,8 @@ class ProgressLog:
 
     def __init__(self) -> None:
         self._said: str | None = None
+        self._named: set[tuple[str, str]] = set()
+        self.is_watched = sys.stderr.isatty()
 
     def report(self, progress: Progress) -> None:
         """Log this state when it is news."""
@@ -66,10 +71,20 @@ class ProgressLog:
         if text == self._said or not progress.files:
             return
         self._said = text
-        if sys.stderr.isatty():
+        if self.is_watched:
             print(text, file=sys.stderr)
         else:
             _log.info(text)
+
+    def name_unreadable(self, documents: Iterable[DocumentStatus]) -> None:
+        """Say once of each quarantined document why it cannot be read."""
+        new = {(one.channel, one.file): one.reason for one in documents if one.state == "quarantined"}
+        new = {place: reason for place, reason in new.items() if place not in self._named}
+        self._named |= new.keys()
+        for (channel, file), reason in list(new.items())[:MAX_FILES_NAMED]:
+            print(f"could not read {channel}/{file}: {reason}", file=sys.stderr)
+        if len(new) > MAX_FILES_NAMED:
+            print(f"and {len(new) - MAX_FILES_NAMED} more; see footnote documents", file=sys.stderr)
 
 
 def describe(progress: Progress, up_to: Rung = Rung.FULL) -> str:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from bot.bootstrap import open_home
+from bot.cli.home import chosen_channel, open_existing_home
 from bot.cli.json_output import dump
 from bot.core.plaintext import shorten
 from bot.settings import load_settings
@@ -23,8 +23,8 @@ async def show_records(options: argparse.Namespace) -> int:
     Raises:
         SettingsError: there is no such record.
     """
-    async with open_home(load_settings()) as stores:
-        channel = await stores.channels.by_name(options.channel)
+    async with open_existing_home(load_settings()) as stores:
+        channel = await chosen_channel(stores, options.channel)
         if options.id is None:
             return _list(await stores.records.latest(channel.id), as_json=options.json)
         kept = await stores.records.get(channel.id, options.id)

@@ -51,9 +51,17 @@ async def _serve(options: argparse.Namespace) -> None:
 
 
 async def _report_progress(service: Service) -> None:
-    """Say every few seconds how far reading has come, while it goes on and when it ended."""
-    progress_log = ProgressLog()
+    """Say every few seconds how far reading has come, while it goes on and when it ended.
+
+    A person at a terminal is told of unreadable files by their names; elsewhere the log has them.
+    """
+    progress_log, quarantined = ProgressLog(), 0
     while True:
         with contextlib.suppress(DatabaseUnavailable):
-            progress_log.report(await service.stores.catalog.progress())
+            progress = await service.stores.catalog.progress()
+            if progress_log.is_watched and progress.quarantined > quarantined:
+                for channel in await service.stores.channels.all():
+                    progress_log.name_unreadable(await service.stores.catalog.documents(channel.id))
+            quarantined = progress.quarantined
+            progress_log.report(progress)
         await asyncio.sleep(LOG_INTERVAL_SECONDS)

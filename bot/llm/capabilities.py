@@ -16,6 +16,9 @@ REST_SECONDS = 3600.0
 MAX_FAILURES = 3
 """Failures in a row that do not name their cause, after which a feature counts as refused."""
 
+REASONING_TOKENS = 4000
+"""What a reasoning model may think beside its reply: its limit counts both."""
+
 
 class Feature(StrEnum):
     """What not every model or endpoint takes, by the parameter of a request that asks for it."""
@@ -51,6 +54,13 @@ class Capabilities:
             self._refused_until[feature] = steady_seconds() + REST_SECONDS
             failures = 0
         self._failures[feature] = failures
+
+    def sampling(self, tokens: int) -> dict[str, int]:
+        """Temperature and longest reply of a request, in the words that this model takes."""
+        temperature = {"temperature": 0} if self.takes(Feature.TEMPERATURE) else {}
+        if self.takes(Feature.MAX_TOKENS):
+            return {**temperature, "max_tokens": tokens}
+        return {**temperature, "max_completion_tokens": tokens + REASONING_TOKENS}
 
 
 def named_feature(param: object, message: str) -> Feature | None:

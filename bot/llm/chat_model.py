@@ -32,8 +32,6 @@ log = logging.getLogger(__name__)
 _JITTER = secrets.SystemRandom()
 
 MAX_TRIES = 3
-REASONING_TOKENS = 4000
-"""What a reasoning model may think beside its reply: its limit counts both."""
 MAX_PAUSE_SECONDS = 5.0
 """Seconds; an endpoint that asks for a longer pause counts as unavailable."""
 
@@ -232,7 +230,9 @@ class ChatModel:
         send: Any = self._client.chat.completions.create
         while True:
             try:
-                return await send(model=self._model, messages=messages, **self._sampling(ask), **options)
+                return await send(
+                    model=self._model, messages=messages, **self._capabilities.sampling(ask.tokens), **options
+                )
             except REFUSED as error:
                 feature = _refused_feature(error)
                 if feature not in (Feature.TEMPERATURE, Feature.MAX_TOKENS):
@@ -241,18 +241,6 @@ class ChatModel:
                     raise
                 log.info("the model refuses %s, asking without", feature)
                 self._capabilities.note_failure(feature, is_refusal=True)
-
-    def _sampling(self, ask: ChatRequest) -> dict[str, Any]:
-        """Temperature and longest reply, in the words that this model takes."""
-        takes = self._capabilities.takes
-        return {
-            **({"temperature": 0} if takes(Feature.TEMPERATURE) else {}),
-            **(
-                {"max_tokens": ask.tokens}
-                if takes(Feature.MAX_TOKENS)
-                else {"max_completion_tokens": ask.tokens + REASONING_TOKENS}
-            ),
-        }
 
 
 @dataclass(slots=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pty
 import subprocess
 import sys
 
@@ -18,3 +20,28 @@ def test_a_look_that_takes_longer_than_its_rhythm_is_no_news() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert "this one is news" in done.stderr
     assert "skipped" not in done.stderr
+
+
+def shown_on_terminal(program: str) -> str:
+    """What a program writes to a terminal that is its stderr."""
+    ours, theirs = pty.openpty()
+    subprocess.run([sys.executable, "-c", program], stderr=theirs, check=True)
+    shown = os.read(ours, 65536).decode()
+    os.close(theirs)
+    os.close(ours)
+    return shown
+
+
+def test_no_record_stands_in_the_midst_of_a_progress_line() -> None:
+    """Shows that a warning takes the place of the line, and that ids of files are not told at a terminal."""
+    shown = shown_on_terminal(
+        "import logging, sys\n"
+        "from bot.cli.log_format import set_up_logging\n"
+        "set_up_logging(verbose=False, for_machines=True)\n"
+        "print('quick: 1 of 8 files', end='', file=sys.stderr, flush=True)\n"
+        "logging.getLogger('ingestion.reading.quick').warning('reading=6c42 outcome=quarantined')\n"
+        "logging.getLogger('storage.stores').warning('the index does not answer')\n"
+    )
+    before, after = shown.split("\r\x1b[K")
+    assert before == "quick: 1 of 8 files"
+    assert after.endswith("WARNING the index does not answer\r\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -246,6 +247,63 @@ def test_wrong_usage_ends_with_status_2_and_a_sentence(program: Program, argumen
     assert ended.stdout == ""
     assert "Traceback" not in ended.stderr
     assert program.run("channels").stdout == ""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("documents",),
+        ("documents", "--deleted", "--channel", "it"),
+        ("metadata", "a.pdf"),
+        ("restore", "a.pdf", "--to", "saved"),
+        ("records",),
+        ("channels", "--json"),
+        ("folders", "--json"),
+        ("ask", "When do backups run?", "--json"),
+    ],
+    ids=lambda arguments: " ".join(arguments[:2]),
+)
+def test_reading_an_empty_home_says_what_to_do_and_makes_nothing(
+    program: Program, arguments: tuple[str, ...]
+) -> None:
+    """Shows that a command in the wrong place leaves no empty database there, and names the way out."""
+    ended = program.run(*arguments)
+    assert ended.stdout == ""
+    assert "footnote serve" in ended.stderr
+    assert not program.home.exists()
+
+
+def test_a_batch_in_an_empty_home_finds_nothing_and_makes_nothing(program: Program, tmp_path: Path) -> None:
+    """Shows that every line still gets one, as for a channel that nobody knows."""
+    questions = tmp_path / "questions.jsonl"
+    questions.write_text('{"id": 1, "question": "When?", "channel": "it"}\n{broken\n')
+    ended = program.run("ask", "--questions", str(questions), "--json")
+    states = [json.loads(line)["state"] for line in ended.stdout.splitlines()]
+    assert (states, ended.returncode) == (["not_found", "failed"], 1)
+    assert not program.home.exists()
+
+
+def test_the_only_channel_need_not_be_named_and_several_are(ingested: Program, tmp_path: Path) -> None:
+    """Shows that --channel can be left out while there is no choice, and that a choice is told by name."""
+    (tmp_path / "plum.pdf").write_bytes(pdf("The plum costs 3 crowns."))
+    listed = ingested.run("documents", "--json")
+    assert {json.loads(line)["channel"] for line in listed.stdout.splitlines()} == {"it"}
+    asked = json.loads(ingested.run("ask", "When do backups run?", "--json").stdout)
+    assert (asked["state"], asked["channel"]) == ("grounded", "it")
+    assert ingested.run("ingest", str(tmp_path / "plum.pdf"), "--channel", "the kitchen").returncode == 0
+    for command in (["documents"], ["records"], ["ask", "When do backups run?"]):
+        ended = ingested.run(*command)
+        assert (ended.returncode, ended.stdout) == (2, "")
+        assert "--channel: it, 'the kitchen'" in ended.stderr
+
+
+def test_the_version_and_the_commands_are_told(program: Program) -> None:
+    """Shows ``--version``, and that ``footnote`` alone lists what there is."""
+    assert program.run("--version").stdout == f"footnote {version('footnote')}\n"
+    alone = program.run()
+    assert alone.returncode == 2
+    assert "usage: footnote" in alone.stderr
+    assert "ingest" in alone.stderr
 
 
 def test_another_embedder_than_the_one_that_made_the_vectors_finds_by_words(

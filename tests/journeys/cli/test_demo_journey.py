@@ -25,6 +25,7 @@ def test_make_demo_answers_says_three_things_and_ends_by_ctrl_c(tmp_path: Path) 
     assert "Copying" not in second
     for said in (first, second):
         assert [word for word in ("Ask ", "Drop PDFs ", "Engines ") if f"\n{word}" not in f"\n{said}"] == []
+        assert f"export FOOTNOTE_HOME={home_in(said)}\n" in said
     assert "outcome=new" in first
     assert "outcome=new" not in second
     assert "Traceback" not in first + second

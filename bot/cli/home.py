@@ -1,0 +1,79 @@
+"""What commands share that only read: a home that is there already, and the channel that is meant."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from shlex import quote
+
+from bot.bootstrap import open_home
+from bot.settings import Settings
+from storage.chat.channels import named_tenant
+from storage.errors import SettingsError, UnknownChannel
+from storage.models import Channel, TenantName
+from storage.stores import Stores
+
+MAX_CHANNELS_NAMED = 20
+
+
+class EmptyHome(SettingsError):
+    """Nothing was ever put into the home; the message says how that is done."""
+
+
+def is_empty(settings: Settings) -> bool:
+    """Whether the home's own database was never made; of one at a DATABASE_URL nobody can say."""
+    return settings.storage.database_url is None and not (settings.home / "footnote.db").exists()
+
+
+def require_home(settings: Settings) -> None:
+    """Make sure that there is something to read, and make nothing.
+
+    Raises:
+        EmptyHome: there is not.
+    """
+    if is_empty(settings):
+        raise EmptyHome(
+            f"there is nothing in {settings.home} yet: start `footnote serve` and drop PDFs into "
+            f"{settings.inbox}/<channel>/, or read a folder once with `footnote ingest DIR --channel NAME`; "
+            "FOOTNOTE_HOME chooses another home"
+        )
+
+
+@asynccontextmanager
+async def open_existing_home(settings: Settings) -> AsyncIterator[Stores]:
+    """SQL and files of a home that is there already.
+
+    Raises:
+        EmptyHome: it is not.
+        StorageError: it cannot be opened.
+    """
+    require_home(settings)
+    async with open_home(settings) as stores:
+        yield stores
+
+
+async def chosen_channel(stores: Stores, name: str | None) -> Channel:
+    """The channel of this name or tenant; without a name the only one there is.
+
+    Raises:
+        UnknownChannel: there is none of this name, or there are several and none was named.
+    """
+    if name is not None:
+        return await stores.channels.by_name(name)
+    channels = await stores.channels.all()
+    if len(channels) == 1:
+        return channels[0]
+    if not channels:
+        raise UnknownChannel("there is no channel yet: `footnote ingest DIR --channel NAME` makes one")
+    shown = channels[:MAX_CHANNELS_NAMED]
+    named = [quote(channel_option(channel.name, channel.tenant)) for channel in shown]
+    more = len(channels) - len(named)
+    raise UnknownChannel(
+        f"name one of the {len(channels)} channels with --channel: {', '.join(named)}"
+        + (f" and {more} more, as `footnote channels` lists them" if more else "")
+    )
+
+
+def channel_option(name: str, tenant: TenantName | str) -> str:
+    """What ``--channel`` takes for a channel: its name where that says it, else its tenant's."""
+    return name if named_tenant(name) == tenant else str(tenant)
