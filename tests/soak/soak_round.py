@@ -28,6 +28,7 @@ from storage.chat.channels import Channels
 from storage.documents.catalog import Catalog
 from storage.errors import UnknownChannel, UnknownTenant
 from storage.index.live_index import LiveIndex
+from storage.models import DocumentStatus
 from storage.sql.database import Database
 
 STUCK_SECONDS = 90.0
@@ -119,7 +120,10 @@ class Round:
         for place, file in whole[:1]:
             self.world.replace(place, file)
         if target in TAKES or self.world.files > MOST_FILES or self.chance.random() < 0.3:
-            self._take_one(whole[1:])
+            is_taken = await self._take_one(whole[1:])
+            if target in TAKES and not is_taken:
+                await self._publish_all()
+                await self._take_one(await self._steady())
         if target == "amid-reconcile":
             await self._meddle(steady[-1:])
         if self.world.taken and self.world.files < MOST_FILES and self.chance.random() < 0.3:
@@ -153,12 +157,20 @@ class Round:
         """Whether its copy is there: who loses copy and file, one after the other, has lost the content."""
         return has_blob(self.place.home, self.world.papers[place][file])
 
-    def _take_one(self, steady: list[tuple[str, str]]) -> None:
-        """The first file whose place keeps enough others."""
-        spare = [one for one in steady if len(self.world.papers[one[0]]) > FEWEST]
-        for place, file in spare[:1]:
-            self._forget(place, file)
-            self.world.take(place, file)
+    async def _take_one(self, steady: list[tuple[str, str]]) -> bool:
+        """The first file whose place keeps enough others that answer: to lose all of those asks an admin."""
+        live = {name for name, one in (await self._known()).items() if one.state == "live"}
+        for place, file in steady:
+            others = [
+                other
+                for other in self.world.papers[place].keys() - {file}
+                if all((channel, other) in live for channel in self.world.feeds(place))
+            ]
+            if len(others) >= FEWEST and self._is_kept(place, file):
+                self._forget(place, file)
+                self.world.take(place, file)
+                return True
+        return False
 
     def _forget(self, place: str, file: str) -> None:
         for channel in self.world.feeds(place):
@@ -166,18 +178,23 @@ class Round:
 
     async def _steady(self) -> list[tuple[str, str]]:
         """Files that SQL knows as they are: another change of the others could not be told apart."""
-        known: dict[tuple[str, str], str | None] = {}
-        for channel in self.world.channels:
-            with suppress(LookupError):
-                where = await self.witness.channels.by_name(channel)
-                for one in await self.witness.catalog.documents(where.id):
-                    known[channel, one.file] = one.version
+        known = {name: one.version for name, one in (await self._known()).items()}
         return [
             (place, file)
             for place, papers in self.world.papers.items()
             for file, paper in papers.items()
             if all(known.get((channel, file)) == paper.sha256 for channel in self.world.feeds(place))
         ]
+
+    async def _known(self) -> dict[tuple[str, str], DocumentStatus]:
+        """What SQL knows, by channel and file."""
+        known = {}
+        for channel in self.world.channels:
+            with suppress(LookupError):
+                where = await self.witness.channels.by_name(channel)
+                for one in await self.witness.catalog.documents(where.id):
+                    known[channel, one.file] = one
+        return known
 
     async def _come_to_rest(self) -> None:
         """One last life that nobody kills; when it gets no further, what is left to do is lost."""
