@@ -116,7 +116,7 @@ def _says_the_same(one: QuoteCandidate, other: QuoteCandidate) -> bool:
     return mine in theirs or theirs in mine
 
 
-COSINE, COVERAGE, BM25, FIT, NEIGHBOUR, LABEL, PASSAGE = 1.0, 0.6, 0.3, 0.35, 0.25, 0.6, 4.0
+COSINE, COVERAGE, BM25, NEIGHBOUR, LABEL, PASSAGE = 1.0, 0.6, 0.3, 0.25, 0.6, 4.0
 """Weights of the parts of a score; each part lies in 0-1."""
 
 CONTRADICTED = 0.8
@@ -222,7 +222,6 @@ def _lexical(asked: QuestionTerms, candidates: Sequence[QuoteCandidate], at: int
     return (
         COVERAGE * candidate.coverage
         + BM25 * bm25
-        + FIT * asked.fit(candidate.unit.text) * (candidate.coverage > 0)
         + NEIGHBOUR * neighbour
         + LABEL * (_label_precision(asked, candidate) if candidate.unit.is_row else 0.0)
         - CONTRADICTED * asked.contradicts(candidate.unit.text)

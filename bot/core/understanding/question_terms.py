@@ -15,7 +15,6 @@ from itertools import permutations
 from uuid import UUID
 
 from bot.core.models import AnalyzedQuestion, Language, Passage, Synonym
-from bot.core.understanding.answer_types import answer_type_patterns
 from bot.core.understanding.language import SMALL_WORDS
 from storage.chat_models import GlossaryEntry
 from storage.text.analyzer import analyze, fold, spellings
@@ -200,7 +199,7 @@ def _content(terms: Iterable[str], other_spellings: Mapping[str, str]) -> set[st
 
 
 class QuestionTerms:
-    """A question's content words, the years it names, and the kinds of answer that fit."""
+    """A question's content words, and the years it names."""
 
     def __init__(self, question: AnalyzedQuestion) -> None:
         other_spellings = spellings(question.text)
@@ -214,7 +213,6 @@ class QuestionTerms:
             *(Synonym((term,), (other,), other) for term, other in other_spellings.items()),
         )
         self._years = frozenset(_YEAR.findall(question.text))
-        self._fitting = answer_type_patterns(question.text)
 
     def coverage(self, terms: Container[str]) -> float:
         """Share (0-1) of the question's idf weight that a text's terms cover."""
@@ -223,10 +221,6 @@ class QuestionTerms:
     def aspect_coverage(self, terms: Container[str]) -> float:
         """The same share by ``aspects``: for texts that are judged by more than by what they are about."""
         return self._share(self.aspects, terms)
-
-    def fit(self, text: str) -> float:
-        """Share (0-1) of the kinds of answer asked for that a text could be; 0 when none is known."""
-        return sum(bool(answer.search(text)) for answer in self._fitting) / max(len(self._fitting), 1)
 
     def _aspects(self, text: str) -> dict[str, float]:
         names = {term for word in exact_words(text) for term in analyze(word)}
