@@ -271,7 +271,10 @@ async def test_bad_files_are_quarantined_with_a_sentence_and_the_rest_goes_on(
     assert documents["page.pdf"].reason
     failed = [row for row in await home.rows(ReadingRow) if row.state == "failed"]
     assert [row.attempts for row in failed] == [3, 3, 3]
-    assert not any(".pdf" in record.message or "canary" in record.message for record in caplog.records)
+    named = [record.message for record in caplog.records if ".pdf" in record.message]
+    assert all("cause=" in message for message in named), "only what failed is named"
+    assert sum("outcome=quarantined" in message for message in named) == 3
+    assert not any("canary" in record.message for record in caplog.records)
 
 
 async def test_a_file_above_the_limit_is_quarantined_before_it_is_copied(home: Home) -> None:
