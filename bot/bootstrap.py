@@ -41,9 +41,13 @@ from storage.stores import Stores, open_embedder, open_index, open_pdf_process, 
 
 if TYPE_CHECKING:
     from bot.llm.chat_model import ModelCalls
+    from bot.llm.generator import ModelGenerator
     from bot.rerankers.cross_encoder import CrossEncoder
     from bot.rerankers.llm_reranker import LlmReranker
     from bot.rerankers.rerank_api import ApiReranker
+    from ingestion.app import Ingestion
+    from ingestion.reading.captioning import VisionEndpoint
+    from ingestion.settings import IngestionSettings
 
 
 def open_home(settings: Settings) -> AbstractAsyncContextManager[Stores]:
@@ -184,13 +188,6 @@ def _model_calls(settings: BotSettings, wanted_by: str, seconds: float) -> Model
 
     key = settings.openai_api_key.get_secret_value() if settings.openai_api_key else "none"
     return ModelCalls.connect(key, settings.openai_base_url, model=settings.openai_model, seconds=seconds)
-
-
-if TYPE_CHECKING:
-    from bot.llm.generator import ModelGenerator
-    from ingestion.app import Ingestion
-    from ingestion.reading.captioning import VisionEndpoint
-    from ingestion.settings import IngestionSettings
 
 
 @asynccontextmanager

@@ -20,6 +20,22 @@ from storage.errors import InvalidTenant
 
 _TENANT = re.compile(r"sl_[A-Z0-9]{2,24}_[A-Z0-9]{2,24}|(?:ms|lo)_[a-z2-7]{52}")
 
+KEY = "metadata"
+"""Under which a reading's details hold it."""
+
+FIELDS = (
+    "sop_id", "version", "department", "effective", "last_updated", "title", "author", "organisation",
+    "document_type", "language",
+)  # fmt: skip
+
+_PHRASES = {
+    "sop_id": "{}",
+    "version": "version {}",
+    "department": "{}",
+    "effective": "effective {}",
+    "last_updated": "updated {}",
+}
+
 
 class TenantName(str):
     """A channel's shard in the index; only a well-formed name can become one.
@@ -327,15 +343,6 @@ class Figure:
         return "\n".join(filter(None, (self.caption, self.description, self.context, self.text)))
 
 
-KEY = "metadata"
-"""Under which a reading's details hold it."""
-
-FIELDS = (
-    "sop_id", "version", "department", "effective", "last_updated", "title", "author", "organisation",
-    "document_type", "language",
-)  # fmt: skip
-
-
 @dataclass(frozen=True, slots=True)
 class MetadataField:
     """One value of a document's metadata and where it is printed."""
@@ -379,12 +386,3 @@ def says(metadata: Mapping[str, MetadataField], wanted: Mapping[str, str]) -> bo
 def _is_value(one: MetadataField, value: str) -> bool:
     wanted = " ".join(value.split()).casefold()
     return wanted in (" ".join(one.value.split()).casefold(), one.day)
-
-
-_PHRASES = {
-    "sop_id": "{}",
-    "version": "version {}",
-    "department": "{}",
-    "effective": "effective {}",
-    "last_updated": "updated {}",
-}

@@ -28,6 +28,9 @@ _FORM = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*|file:/[^\0]+")
 _OURS = re.compile(r"FOOTNOTE_|DATABASE_URL$|WEAVIATE_|OPENAI_|AWS_|SLACK_|MicrosoftApp", re.IGNORECASE)
 """Variables of our own settings, however they are spelled."""
 
+PREFIX = "FOOTNOTE_"
+DEFAULT_HOME = Path(".footnote")
+
 
 def fault_of(reference: str) -> str | None:
     """What is wrong with a reference as it is written; the sentence does not repeat it."""
@@ -40,10 +43,6 @@ def fault_of(reference: str) -> str | None:
     if kind == "env" and _OURS.match(name):
         return "the variable belongs to Footnote's own settings: keep the PDFs' password in one of its own"
     return None
-
-
-PREFIX = "FOOTNOTE_"
-DEFAULT_HOME = Path(".footnote")
 
 
 def home_of() -> Path:

@@ -20,6 +20,9 @@ from bot.core.models import (
 )
 from storage.models import Channel
 
+OnClaim = Callable[[Claim], None]
+"""Called with each sentence of a draft as soon as it and its quotes are complete."""
+
 
 class Announcer(Protocol):
     """One platform's way to speak first; ``place`` is what that platform made of a channel."""
@@ -57,10 +60,6 @@ class Expiring(Protocol):
         Raises:
             storage.errors.DatabaseUnavailable: nothing can be erased just now.
         """
-
-
-OnClaim = Callable[[Claim], None]
-"""Called with each sentence of a draft as soon as it and its quotes are complete."""
 
 
 class Generator(Protocol):

@@ -23,6 +23,9 @@ MAX_PROMPT_CHARS = 400_000
 MAX_QUESTION_CHARS = 10_000
 """Characters kept of a question, however long it was."""
 
+NOWHERE = "stands in no passage word for word"
+AMBIGUOUS = "too short: stands at several places"
+
 
 @dataclass(frozen=True, slots=True)
 class CandidateRecord:
@@ -209,10 +212,6 @@ def _plain(value: Any) -> Any:
 @cache
 def _names(kind: type) -> tuple[str, ...]:
     return tuple(field.name for field in fields(kind))
-
-
-NOWHERE = "stands in no passage word for word"
-AMBIGUOUS = "too short: stands at several places"
 
 
 @dataclass(slots=True)

@@ -25,6 +25,17 @@ ServiceUrlCheck = Callable[[str], bool]
 
 _HOSTS = ("botframework.com", "smba.trafficmanager.net", "teams.microsoft.com", "teams.microsoft.us")
 
+Json = dict[str, Any]
+
+MAX_TRIES = 4
+MAX_WAIT_SECONDS = 20.0
+RETRIED = {412, 429, 502, 504}
+"""Statuses after which Microsoft asks bots to send again."""
+CLOSED = {403, 404}
+"""Statuses of a conversation that the bot was removed from."""
+AUTHORITY = "https://login.microsoftonline.com"
+SCOPE = "https://api.botframework.com/.default"
+
 
 def is_microsofts(url: str) -> bool:
     """Whether a service URL is one of Microsoft's own connectors, over https."""
@@ -49,18 +60,6 @@ def _host(url: str, scheme: str) -> str | None:
     if not is_plain or "\\" in url or (scheme == "https" and port not in (None, 443)):
         return None
     return (parts.hostname or "").lower() or None
-
-
-Json = dict[str, Any]
-
-MAX_TRIES = 4
-MAX_WAIT_SECONDS = 20.0
-RETRIED = {412, 429, 502, 504}
-"""Statuses after which Microsoft asks bots to send again."""
-CLOSED = {403, 404}
-"""Statuses of a conversation that the bot was removed from."""
-AUTHORITY = "https://login.microsoftonline.com"
-SCOPE = "https://api.botframework.com/.default"
 
 
 class MessageEntity(Entity):

@@ -17,6 +17,36 @@ _FORWARDED = ("Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Real
 ASKED_BY = "X-Footnote-Console"
 """A header of our own: a foreign page cannot send it without being asked for leave first."""
 
+_PERMISSIONS = "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()"
+
+EVERYWHERE = {
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": _PERMISSIONS,
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Robots-Tag": "noindex, nofollow, noarchive, noimageindex",
+}
+HTTPS_ONLY = {"Strict-Transport-Security": "max-age=31536000"}
+NO_STORE = {"Cache-Control": "private, no-store"}
+
+_PAGE = "default-src 'none'; base-uri 'none'; form-action 'none'; img-src 'self'; script-src 'self'; "
+VIEWER = {
+    **NO_STORE,
+    "Content-Security-Policy": _PAGE + "style-src 'self'; frame-ancestors 'self'",
+}
+CONSOLE = {
+    **NO_STORE,
+    "Content-Security-Policy": _PAGE
+    + "style-src 'self'; connect-src 'self'; frame-src 'self'; frame-ancestors 'none'",
+}
+PDF = {
+    "Content-Type": "application/pdf",
+    "Content-Security-Policy": "sandbox; default-src 'none'; frame-ancestors 'self'",
+}
+STATIC = {"Cache-Control": "public, max-age=31536000, immutable"}
+
 
 def require_this_machine(request: web.Request) -> None:
     """Refuse whoever is not a browser on this machine that was given our own address.
@@ -53,37 +83,6 @@ def _host(request: web.Request) -> str | None:
         return urlsplit(f"//{request.host}").hostname
     except ValueError:
         return None
-
-
-_PERMISSIONS = "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()"
-
-EVERYWHERE = {
-    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Permissions-Policy": _PERMISSIONS,
-    "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
-    "X-Robots-Tag": "noindex, nofollow, noarchive, noimageindex",
-}
-HTTPS_ONLY = {"Strict-Transport-Security": "max-age=31536000"}
-NO_STORE = {"Cache-Control": "private, no-store"}
-
-_PAGE = "default-src 'none'; base-uri 'none'; form-action 'none'; img-src 'self'; script-src 'self'; "
-VIEWER = {
-    **NO_STORE,
-    "Content-Security-Policy": _PAGE + "style-src 'self'; frame-ancestors 'self'",
-}
-CONSOLE = {
-    **NO_STORE,
-    "Content-Security-Policy": _PAGE
-    + "style-src 'self'; connect-src 'self'; frame-src 'self'; frame-ancestors 'none'",
-}
-PDF = {
-    "Content-Type": "application/pdf",
-    "Content-Security-Policy": "sandbox; default-src 'none'; frame-ancestors 'self'",
-}
-STATIC = {"Cache-Control": "public, max-age=31536000, immutable"}
 
 
 def refusal(style_hash: str) -> dict[str, str]:

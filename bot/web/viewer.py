@@ -23,6 +23,12 @@ from storage.errors import DocumentError, InfrastructureError, UnknownChannel
 from storage.models import Box, Channel, CitationRecord, Page, PlacedWord, VersionSource, self_description
 from storage.stores import Stores
 
+_BASELINE = 0.22
+"""Share of a word's box that hangs below its base line."""
+
+SCALES = {"1": 132, "2": 220}
+"""Dots per inch of the ordinary and the fine picture."""
+
 
 @dataclass(frozen=True, slots=True)
 class OpenLink:
@@ -67,10 +73,6 @@ async def _channel(channel_id: int, stores: Stores) -> Channel | None:
 def _is_what_was_signed(citation: CitationRecord, claims: LinkClaims) -> bool:
     signed = (claims.channel_id, claims.version_id, claims.page)
     return (citation.channel_id, citation.version_id, citation.page) == signed
-
-
-_BASELINE = 0.22
-"""Share of a word's box that hangs below its base line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,10 +156,6 @@ def _lines(page: Page) -> Iterable[TextLine]:
 def _span(page: Page, word: PlacedWord) -> TextSpan:
     x0, x1 = word.box.x0 * page.width, word.box.x1 * page.width
     return TextSpan(page.text[word.start : word.end], round(x0, 1), round(max(0.1, x1 - x0), 1))
-
-
-SCALES = {"1": 132, "2": 220}
-"""Dots per inch of the ordinary and the fine picture."""
 
 
 class Viewer:

@@ -37,34 +37,6 @@ _OTHER = re.compile(
 )
 _NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d.,]*%?(?!\w)")
 
-
-def kind_of(caption: str, text: str, shapes: Shapes) -> FigureKind:
-    """The one kind that words name, else the one that the shapes are enough for; two are none.
-
-    Args:
-        caption: the document's words for the figure.
-        text: what is printed in it.
-        shapes: what it is drawn with.
-    """
-    named = [kind for kind, words in _WORDS.items() if words.search(f"{caption}\n{text}")]
-    named += [FigureKind.OTHER] if _OTHER.search(caption) else []
-    if named:
-        return named[0] if len(named) == 1 else FigureKind.UNKNOWN
-    drawn = {
-        FigureKind.BAR: shapes.bars >= MIN_BARS,
-        FigureKind.LINE: shapes.lines > 0,
-        FigureKind.PIE: shapes.slices >= MIN_SLICES,
-    }
-    seen = [kind for kind, is_drawn in drawn.items() if is_drawn]
-    return seen[0] if len(seen) == 1 else FigureKind.UNKNOWN
-
-
-def holds_data(kind: FigureKind, text: str) -> bool:
-    """Whether a figure of this kind, with these labels, shows numbers."""
-    is_chart = kind in {FigureKind.BAR, FigureKind.LINE, FigureKind.PIE}
-    return is_chart or len(_NUMBER.findall(text)) >= SEVERAL_NUMBERS
-
-
 NEAR_POINTS = 12.0
 """Boxes that are no further apart are one figure, unless each has a caption of its own."""
 
@@ -91,6 +63,33 @@ NAMED = re.compile(rf"{LABEL.pattern}\s*(?:[.:)|–—-]|\n|$)", re.IGNORECASE)
 """How a block begins that names a figure; "Figure 7 shows" is a sentence."""
 
 _TABLE = re.compile(r"(?:table|tabelle|tableau|tabla)\s+\w*\d", re.IGNORECASE)
+
+
+def kind_of(caption: str, text: str, shapes: Shapes) -> FigureKind:
+    """The one kind that words name, else the one that the shapes are enough for; two are none.
+
+    Args:
+        caption: the document's words for the figure.
+        text: what is printed in it.
+        shapes: what it is drawn with.
+    """
+    named = [kind for kind, words in _WORDS.items() if words.search(f"{caption}\n{text}")]
+    named += [FigureKind.OTHER] if _OTHER.search(caption) else []
+    if named:
+        return named[0] if len(named) == 1 else FigureKind.UNKNOWN
+    drawn = {
+        FigureKind.BAR: shapes.bars >= MIN_BARS,
+        FigureKind.LINE: shapes.lines > 0,
+        FigureKind.PIE: shapes.slices >= MIN_SLICES,
+    }
+    seen = [kind for kind, is_drawn in drawn.items() if is_drawn]
+    return seen[0] if len(seen) == 1 else FigureKind.UNKNOWN
+
+
+def holds_data(kind: FigureKind, text: str) -> bool:
+    """Whether a figure of this kind, with these labels, shows numbers."""
+    is_chart = kind in {FigureKind.BAR, FigureKind.LINE, FigureKind.PIE}
+    return is_chart or len(_NUMBER.findall(text)) >= SEVERAL_NUMBERS
 
 
 @dataclass(frozen=True, slots=True)

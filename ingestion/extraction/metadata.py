@@ -31,6 +31,20 @@ MIN_WORDS = 20
 MAX_LETTERS = 4000
 MIN_PROBABILITY = 0.95
 
+MAX_VALUE_CHARS = 120
+
+BLOCK_LINES = 40
+"""Lines of the first page among which a title block is searched."""
+HEAD_LINES = 12
+"""Of these the first ones, where shapes say something without a label."""
+RUNNING_SHARE = 0.5
+"""A line at the edge of so many of the further pages speaks for the document."""
+LABEL_WEIGHT, RUNNING_WEIGHT, SHAPE_WEIGHT = 3, 2, 1
+
+_NUMBERED = re.compile(r"\s*\d{1,2}(?:\.\d{1,2})*\.?\s+[^\W\d_]")
+_SECTION = re.compile(r"\s*(?:(?:table of )?contents|abstract)\s*", re.IGNORECASE)
+_CELL = re.compile(r"(?:(?! {2,}).)+")
+
 
 def read_language(pdf: ReadPdf) -> MetadataField | None:
     """The language of the first page with enough words, as an ISO 639-1 code; None when nothing is sure."""
@@ -46,9 +60,6 @@ def _identifier() -> LanguageIdentifier:
     """Loaded when it is first wanted: that takes 0.8 s and 80 MB."""
     identifier: LanguageIdentifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
     return identifier
-
-
-MAX_VALUE_CHARS = 120
 
 
 class MetadataCandidate(NamedTuple):
@@ -132,19 +143,6 @@ def chosen(found: Iterable[MetadataCandidate]) -> dict[str, MetadataCandidate]:
 
 def _key(value: str) -> str:
     return metadata_patterns.one_kind_of_hyphen(value).casefold()
-
-
-BLOCK_LINES = 40
-"""Lines of the first page among which a title block is searched."""
-HEAD_LINES = 12
-"""Of these the first ones, where shapes say something without a label."""
-RUNNING_SHARE = 0.5
-"""A line at the edge of so many of the further pages speaks for the document."""
-LABEL_WEIGHT, RUNNING_WEIGHT, SHAPE_WEIGHT = 3, 2, 1
-
-_NUMBERED = re.compile(r"\s*\d{1,2}(?:\.\d{1,2})*\.?\s+[^\W\d_]")
-_SECTION = re.compile(r"\s*(?:(?:table of )?contents|abstract)\s*", re.IGNORECASE)
-_CELL = re.compile(r"(?:(?! {2,}).)+")
 
 
 def read_metadata(pdf: ReadPdf) -> dict[str, MetadataField]:

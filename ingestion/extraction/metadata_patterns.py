@@ -53,6 +53,62 @@ _DEPARTMENT = re.compile(
     r"(?P<name>[A-Z][\w&/-]*(?: (?:and|of|&|[A-Z][\w&/-]*)){0,4}) (?:Department|Dept\.?)"
 )
 
+NUMBER = "number"
+"""Of a label that means the document's number in a procedure, and anything elsewhere."""
+IGNORED = ""
+"""Of labels that only end the value before them: what they introduce is not kept."""
+
+LABELS = {
+    "sop_id": (
+        r"(?:sop|document|doc|procedure|policy|control|work instruction|form)[ -]?"
+        r"(?:no|nr|num|number|id|identifier|code|ref|reference|control number|#)",
+        r"standard operating procedure (?:no|number|id|#)",
+        r"sop(?= ?[:#])",
+    ),
+    NUMBER: (r"(?:reference|ref|number|no)(?= ?[.:#])",),
+    "effective": (
+        r"(?:date )?effective(?: date| from| as of| on)?",
+        r"date (?:effective|of effect|in force)",
+        r"(?:valid|in force) (?:from|since|as of)",
+        r"(?:implementation|start|commencement) date",
+    ),
+    "last_updated": (
+        r"(?:last |date )?(?:revised|updated|modified|amended)(?: on| date)?",
+        r"(?:last )?(?:revision|update|modification|amendment) date",
+        r"date of (?:last |latest )?(?:revision|update|amendment)",
+        r"last (?:revision|update)",
+    ),
+    "version": (
+        r"(?:document |sop |current )?(?:version|revision|rev|issue|edition|ver)[ .]?(?:no|number|nr|#)?",
+    ),
+    "department": (
+        r"(?:responsible |owning |owner |issuing )?(?:department|dept)(?: name)?",
+        r"(?:responsible )?(?:division|business unit)",
+    ),
+    "author": (r"author(?:s|\(s\))?", r"(?:prepared|written|compiled|drafted|created) by"),
+    "organisation": (r"(?:company|organi[sz]ation|institution|facility)(?: name)?",),
+    "document_type": (r"(?:document|doc) type", r"type of document"),
+    "title": (r"(?:sop |document |procedure |policy )?title", r"subject"),
+    IGNORED: (
+        r"(?:date )?(?:approved|authori[sz]ed|reviewed|checked|issued|signed|supersedes|replaces)"
+        r"(?: by| on| date)?",
+        r"(?:approval|authori[sz]ation|next review|review|issue|print(?:ed)?|expiry|expiration|training|due)"
+        r"[ -]?date",
+        r"(?:next|last|periodic) review(?: due)?",
+        r"date(?: of issue| issued)?",
+        r"page(?: no)?",
+        r"status|signature|name|owner|process owner|classification|location|site|distribution|copy no|scope",
+        r"e-?mail(?: address)?|phone|telephone|position|role|keywords|category|section|approver|purpose"
+        r"|language",
+    ),
+}  # fmt: skip
+
+_ALL = "|".join(
+    f"(?P<f{number}_{name}>{'|'.join(forms)})" for number, (name, forms) in enumerate(LABELS.items())
+)
+_LABEL = re.compile(rf"(?<![\w-])(?:{_ALL})\.?(?P<mark> ?[:#=]|(?=\s*$)|(?= {{2,}})|(?= ))", re.IGNORECASE)
+_SPACES = re.compile(r"\s+")
+
 
 def is_nothing(text: str) -> bool:
     """Whether a template was not filled in here."""
@@ -107,57 +163,6 @@ def is_organisation(text: str) -> bool:
     return is_name and 2 <= len(words) <= 9 and _ORGANISATION.search(text) is not None
 
 
-NUMBER = "number"
-"""Of a label that means the document's number in a procedure, and anything elsewhere."""
-IGNORED = ""
-"""Of labels that only end the value before them: what they introduce is not kept."""
-
-LABELS = {
-    "sop_id": (
-        r"(?:sop|document|doc|procedure|policy|control|work instruction|form)[ -]?"
-        r"(?:no|nr|num|number|id|identifier|code|ref|reference|control number|#)",
-        r"standard operating procedure (?:no|number|id|#)",
-        r"sop(?= ?[:#])",
-    ),
-    NUMBER: (r"(?:reference|ref|number|no)(?= ?[.:#])",),
-    "effective": (
-        r"(?:date )?effective(?: date| from| as of| on)?",
-        r"date (?:effective|of effect|in force)",
-        r"(?:valid|in force) (?:from|since|as of)",
-        r"(?:implementation|start|commencement) date",
-    ),
-    "last_updated": (
-        r"(?:last |date )?(?:revised|updated|modified|amended)(?: on| date)?",
-        r"(?:last )?(?:revision|update|modification|amendment) date",
-        r"date of (?:last |latest )?(?:revision|update|amendment)",
-        r"last (?:revision|update)",
-    ),
-    "version": (
-        r"(?:document |sop |current )?(?:version|revision|rev|issue|edition|ver)[ .]?(?:no|number|nr|#)?",
-    ),
-    "department": (
-        r"(?:responsible |owning |owner |issuing )?(?:department|dept)(?: name)?",
-        r"(?:responsible )?(?:division|business unit)",
-    ),
-    "author": (r"author(?:s|\(s\))?", r"(?:prepared|written|compiled|drafted|created) by"),
-    "organisation": (r"(?:company|organi[sz]ation|institution|facility)(?: name)?",),
-    "document_type": (r"(?:document|doc) type", r"type of document"),
-    "title": (r"(?:sop |document |procedure |policy )?title", r"subject"),
-    IGNORED: (
-        r"(?:date )?(?:approved|authori[sz]ed|reviewed|checked|issued|signed|supersedes|replaces)"
-        r"(?: by| on| date)?",
-        r"(?:approval|authori[sz]ation|next review|review|issue|print(?:ed)?|expiry|expiration|training|due)"
-        r"[ -]?date",
-        r"(?:next|last|periodic) review(?: due)?",
-        r"date(?: of issue| issued)?",
-        r"page(?: no)?",
-        r"status|signature|name|owner|process owner|classification|location|site|distribution|copy no|scope",
-        r"e-?mail(?: address)?|phone|telephone|position|role|keywords|category|section|approver|purpose"
-        r"|language",
-    ),
-}  # fmt: skip
-
-
 class Labelled(NamedTuple):
     """A label of a line and what stands behind it, up to the next one."""
 
@@ -166,13 +171,6 @@ class Labelled(NamedTuple):
     start: int
     """text[start:end] is the value, as it stands in the line."""
     end: int
-
-
-_ALL = "|".join(
-    f"(?P<f{number}_{name}>{'|'.join(forms)})" for number, (name, forms) in enumerate(LABELS.items())
-)
-_LABEL = re.compile(rf"(?<![\w-])(?:{_ALL})\.?(?P<mark> ?[:#=]|(?=\s*$)|(?= {{2,}})|(?= ))", re.IGNORECASE)
-_SPACES = re.compile(r"\s+")
 
 
 def name_of(cell: str) -> str | None:

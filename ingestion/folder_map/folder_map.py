@@ -25,6 +25,13 @@ from storage.settings import fault_of
 
 _CHAT = ("sl_", "ms_")
 
+Fault = tuple[KeyPath, str]
+"""Where, and a sentence that says what to do."""
+
+MAP_NAME = "folders.toml"
+MAX_PASSWORDS = 50
+"""Of one folder: each costs a hundredth of a second for every page of a locked PDF that is drawn."""
+
 
 @dataclass(frozen=True, slots=True)
 class FolderMapEntry:
@@ -55,10 +62,6 @@ class _Root(NamedTuple):
 
     def holds(self, other: _Root) -> bool:
         return self.server == other.server and other.parts[: len(self.parts)] == self.parts
-
-
-Fault = tuple[KeyPath, str]
-"""Where, and a sentence that says what to do."""
 
 
 def resolve_location(location: str, home: Path) -> str:
@@ -188,11 +191,6 @@ def _root(location: str) -> _Root:
         address = read_address(location)
         return _Root(f"{address.protocol}://{address.server}", address.parts)
     return _Root("", Path(real_path(location)).parts)
-
-
-MAP_NAME = "folders.toml"
-MAX_PASSWORDS = 50
-"""Of one folder: each costs a hundredth of a second for every page of a locked PDF that is drawn."""
 
 
 class _Table(BaseModel):

@@ -35,6 +35,17 @@ INSTRUCTIONS = (
 
 _log = logging.getLogger(__name__)
 
+DPI = 110
+MAX_FIGURES = 200
+"""Figures of a PDF that a model is asked about."""
+MAX_FAILURES, REST_SECONDS = 3, 600.0
+"""So many in a row, and the model is away: for so long nobody waits for it, whatever the document."""
+MAX_DESCRIPTION_CHARS = 600
+
+Wait = Callable[[], Awaitable[object]]
+Describe = Callable[[str, Sequence[Figure], Wait], Awaitable[Sequence[Figure]]]
+"""Figures of a content, given its sha256, with their descriptions."""
+
 
 class VisionEndpoint:
     """The vision model behind an endpoint; a connection lives as long as one description."""
@@ -72,19 +83,6 @@ class VisionEndpoint:
 def _text_of(reply: object) -> str | None:
     choices = reply.choices if isinstance(reply, ChatCompletion) else None
     return choices[0].message.content if choices and choices[0].message else None
-
-
-DPI = 110
-MAX_FIGURES = 200
-"""Figures of a PDF that a model is asked about."""
-MAX_FAILURES, REST_SECONDS = 3, 600.0
-"""So many in a row, and the model is away: for so long nobody waits for it, whatever the document."""
-MAX_DESCRIPTION_CHARS = 600
-"""Characters."""
-
-Wait = Callable[[], Awaitable[object]]
-Describe = Callable[[str, Sequence[Figure], Wait], Awaitable[Sequence[Figure]]]
-"""Figures of a content, given its sha256, with their descriptions."""
 
 
 class Renderer(Protocol):

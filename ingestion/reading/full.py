@@ -36,6 +36,8 @@ from storage.models import Box, Figure, Reading, Rung
 from storage.queues.reading_queue import ReadingClaim, ReadingQueue, ReadingResult
 from storage.sql.leases import pause
 
+_log = logging.getLogger(__name__)
+
 BATCH = 10
 """Pages looked at in one go, some seconds of work: then whatever is more urgent comes first."""
 
@@ -164,9 +166,6 @@ def _page_skipped() -> Iterator[None]:
 def _ranges(first: int, last: int, size: int) -> Iterator[tuple[int, int]]:
     for start in range(first, last + 1, size):
         yield start, min(start + size - 1, last)
-
-
-_log = logging.getLogger(__name__)
 
 
 class FullReader:

@@ -32,6 +32,11 @@ _GONE = "The folder is missing: is its disk or share connected?"
 _MISSING = "A part of the folder is missing: is its disk or share connected?"
 _UNMOUNTED = "A disk or share that was connected inside the folder is gone: connect it again."
 
+T = TypeVar("T")
+_LINK = (
+    "The folder is a link now: put the folder itself there, or name the place it leads to in folders.toml."
+)
+
 
 def scan(root: Path, devices: dict[Parts, int], heartbeat: Heartbeat) -> Scan:
     """See every PDF below ``root``; symlinks, pipes, devices and temporary files are passed over.
@@ -150,12 +155,6 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 def _is_pdf(entry: os.DirEntry[str]) -> bool:
     return why_passed_over(entry.name) is None and entry.is_file(follow_symlinks=False)
-
-
-T = TypeVar("T")
-_LINK = (
-    "The folder is a link now: put the folder itself there, or name the place it leads to in folders.toml."
-)
 
 
 class LocalSource:

@@ -22,6 +22,12 @@ from storage.errors import BlobsUnavailable
 RETRY_SECONDS = 600.0
 """After that long a file that could not be read is tried again."""
 
+BLOCK_BYTES = MEGABYTE = 1 << 20
+DAMAGES = (errno.EIO, errno.EREMOTEIO, errno.EUCLEAN, errno.EBADMSG, errno.ENODATA)
+"""What a disk says of a file that it cannot give back, while others beside it are well."""
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
 
 class UnreadableFiles:
     """Makes such files count as new again after a while; for one place."""
@@ -46,13 +52,6 @@ class UnreadableFiles:
         return file_stat._replace(
             tag=f"{file_stat.tag} try {int((self._clock() - since) / RETRY_SECONDS) + 2}"
         )
-
-
-BLOCK_BYTES = MEGABYTE = 1 << 20
-DAMAGES = (errno.EIO, errno.EREMOTEIO, errno.EUCLEAN, errno.EBADMSG, errno.ENODATA)
-"""What a disk says of a file that it cannot give back, while others beside it are well."""
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def open_beneath(root: Path, parts: tuple[str, ...]) -> int:

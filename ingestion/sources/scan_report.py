@@ -27,6 +27,8 @@ MAX_STRANGERS = 100
 """Of one place: a folder of photographs is told by some of them."""
 _SHOWN_ESCAPED = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
+EXAMPLES = 3
+
 
 def is_foreign_folder(name: str) -> bool:
     """Whether a folder of this name is another program's: hidden, a trash, a thumbnail store."""
@@ -71,9 +73,6 @@ def _escape(letter: str) -> str:
     if unicodedata.category(letter) in _SHOWN_ESCAPED:
         return f"\\u{{{ord(letter):x}}}"
     return letter
-
-
-EXAMPLES = 3
 
 
 class ScanReport:

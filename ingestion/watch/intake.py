@@ -33,6 +33,9 @@ PORTION_FILES = 16
 PORTION_BYTES = 16 << 20
 _log = logging.getLogger(__name__)
 
+_Links = dict[str | int, str | int]
+"""File or size -> another one of its group; who has none stands for the group."""
+
 
 class OtherFolders:
     """Looks at other folders when it must, and once at most: make a new one for every look."""
@@ -65,10 +68,6 @@ def _scan_location(location: str) -> Scan:
         return source.scan()
     finally:
         source.close()
-
-
-_Links = dict[str | int, str | int]
-"""File or size -> another one of its group; who has none stands for the group."""
 
 
 def group(

@@ -25,6 +25,9 @@ from storage.queues.publication_queue import republish
 from storage.sql.database import Database
 from storage.sql.tables import IS_PRESENT, BlobRow, DocumentRow, FolderRow, PublicationRow, VersionRow
 
+KnownContents = dict[str, list[tuple[dict[str, Any], str]]]
+"""File -> (stat, sha256) of everything that was stored of it and is kept."""
+
 
 @dataclass(frozen=True, slots=True)
 class StoredArrival:
@@ -44,10 +47,6 @@ class SameContentDocument:
     document: UUID
     location: str
     file: str
-
-
-KnownContents = dict[str, list[tuple[dict[str, Any], str]]]
-"""File -> (stat, sha256) of everything that was stored of it and is kept."""
 
 
 class Arrivals:

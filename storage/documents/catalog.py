@@ -25,6 +25,8 @@ from storage.sql.tables import DocumentRow, PublicationRow, ReadingRow, VersionR
 DESCRIBED = 1000
 """Documents whose metadata are held in memory: some megabytes, and those of the questions just asked."""
 
+_newest = aliased(ReadingRow, name="newest")
+
 
 class Catalog:
     """Reads the state of documents."""
@@ -94,9 +96,6 @@ class Catalog:
         scopes = None if channel_id is None else [in_channel(channel_id)]
         async with self._database.snapshot() as session:
             return await measure_progress(session, scopes, self._stops_at)
-
-
-_newest = aliased(ReadingRow, name="newest")
 
 
 @cache

@@ -38,6 +38,12 @@ from storage.sql.tables import ChannelRow, DocumentRow, FolderRow, PublicationRo
 
 MAX_RANGES = 6
 
+_newest = aliased(VersionRow, name="newest")
+"""The version with the highest number, whether or not anything of it answers."""
+_live = aliased(PublicationRow, name="live")
+_live_version = aliased(VersionRow, name="live_version")
+_live_reading = aliased(ReadingRow, name="live_reading")
+
 
 def remarks_of(details: Mapping[str, Any]) -> Iterator[str]:
     """Phrases about a reading, from the details that were kept with it."""
@@ -73,13 +79,6 @@ def _ranges(numbers: Sequence[int]) -> Iterator[str]:
         if following > last + 1:
             yield str(start) if start == last else f"{start}-{last}"
             start = following
-
-
-_newest = aliased(VersionRow, name="newest")
-"""The version with the highest number, whether or not anything of it answers."""
-_live = aliased(PublicationRow, name="live")
-_live_version = aliased(VersionRow, name="live_version")
-_live_reading = aliased(ReadingRow, name="live_reading")
 
 
 @cache

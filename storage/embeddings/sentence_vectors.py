@@ -20,6 +20,10 @@ Vectors = npt.NDArray[np.float32]
 
 MAX_INT8 = 127
 
+TextRange = tuple[int, int]
+"""(start, end) of a part of a chunk's text."""
+Vector = npt.NDArray[np.float32]
+
 
 def quantize(vectors: Vectors) -> Int8Vectors:
     """(texts, dimensions) vectors, none of them zero, in a byte a number."""
@@ -34,11 +38,6 @@ def dequantize(vectors: Int8Vectors) -> Vectors:
     lengths = np.linalg.norm(numbers, axis=1, keepdims=True)
     unit: Vectors = numbers / np.maximum(lengths, np.float32(1e-12))
     return unit
-
-
-TextRange = tuple[int, int]
-"""(start, end) of a part of a chunk's text."""
-Vector = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,8 @@ _LOCK = "lock"
 LOCK_SECONDS, LOCK_POLL_SECONDS = 30.0, 0.01
 """How long an arrival waits for a removal and the other way round, and how often it looks."""
 
+SHARDS = tuple(f"{number:02x}" for number in range(256))
+
 
 @dataclass(frozen=True, slots=True)
 class ShardEntry:
@@ -35,9 +37,6 @@ class ShardEntry:
     size: int
     seconds: float
     """Since it was written."""
-
-
-SHARDS = tuple(f"{number:02x}" for number in range(256))
 
 
 def list_shards(root: Path, shards: Iterable[str]) -> dict[str, ShardEntry]:

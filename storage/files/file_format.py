@@ -26,6 +26,14 @@ import numpy.typing as npt
 from storage.models import Box, Chunk, Figure, FigureKind, Page
 from storage.text.word_boxes import WordMap
 
+CHECKSUM = 8
+"""Characters of a line's CRC-32 in hex; a space follows."""
+
+Vectors = npt.NDArray[np.float32]
+
+CHECKSUM_BYTES = 4
+"""Behind the vectors: their CRC-32."""
+
 
 def page_values(page: Page) -> list[Any]:
     """A page as a line holds it."""
@@ -71,10 +79,6 @@ def figure_of(values: list[Any]) -> Figure:
     """The figure of a line."""
     page, box, kind, holds_data, chunk, path, *texts = values
     return Figure(page, Box(*box), FigureKind(kind), holds_data, chunk, tuple(path), *texts)
-
-
-CHECKSUM = 8
-"""Characters of a line's CRC-32 in hex; a space follows."""
 
 
 def write_lines(path: Path, values: Iterable[Any]) -> None:
@@ -149,12 +153,6 @@ def _bounds(index: IO[bytes], number: int) -> tuple[int, int]:
         raise LookupError(f"there is no line {number}")
     start, end = array("Q", data)
     return start, end
-
-
-Vectors = npt.NDArray[np.float32]
-
-CHECKSUM_BYTES = 4
-"""Behind the vectors: their CRC-32."""
 
 
 def write_vectors(path: Path, vectors: Vectors) -> None:

@@ -26,6 +26,8 @@ from storage.settings import read_dotenv
 from storage.sql.database import Database
 from storage.sql.tables import DocumentRow, FolderRow, VersionRow
 
+_log = logging.getLogger(__name__)
+
 MAX_SECRET_BYTES = 4096
 """Bytes; no more of a file is read."""
 
@@ -56,9 +58,6 @@ def _first_line(path: Path) -> str:
             text = file.read(MAX_SECRET_BYTES).decode("utf-8-sig") if is_file else ""
         return text.partition("\n")[0].strip()
     return ""
-
-
-_log = logging.getLogger(__name__)
 
 
 class FolderPasswords:

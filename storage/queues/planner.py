@@ -41,6 +41,18 @@ from storage.sql.tables import DocumentRow, FactRow, PublicationRow, ReadingRow,
 Kind = tuple[str, str]
 """(generation, rung) of a reading."""
 
+IN_FORCE = "generations"
+"""Name of the fact that says which generations the home is read in."""
+
+PLAN_BATCH_SIZE = 500
+"""Contents that one statement names, and that one transaction plans."""
+LONG_SECONDS = 0.5
+REST_AFTER_LONG = 20
+"""A search for gaps that took longer is not repeated before so many times as long: a home may be large."""
+
+Conditions = list[ColumnElement[bool]]
+"""On versions joined with their documents; built once each, for building takes longer than asking."""
+
 
 async def contents_with_gaps(session: AsyncSession, wanted: list[Kind]) -> set[str]:
     """The sha256 of every content with a gap; ``wanted`` are the kinds of readings, the best one last."""
@@ -95,20 +107,6 @@ def _unserved(wanted: list[Kind]) -> Select[Any]:
     return select(col(version.sha256)).where(
         col(version.id).in_(except_(_candidates(col(VersionRow.id)), served)), col(version.sha256).in_(read)
     )
-
-
-IN_FORCE = "generations"
-"""Name of the fact that says which generations the home is read in."""
-
-
-PLAN_BATCH_SIZE = 500
-"""Contents that one statement names, and that one transaction plans."""
-LONG_SECONDS = 0.5
-REST_AFTER_LONG = 20
-"""A search for gaps that took longer is not repeated before so many times as long: a home may be large."""
-
-Conditions = list[ColumnElement[bool]]
-"""On versions joined with their documents; built once each, for building takes longer than asking."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,10 @@ from storage.sql.dialect import QUEUE_SECONDS, WriterQueue
 
 T = TypeVar("T")
 
+MAX_MEMBERS = 64
+MAX_SECONDS = 0.05
+"""How old a group may be when another transaction joins it: the first one waits for all of them."""
+
 
 class UncancelledConnection(aiosqlite.Connection):
     """Every statement runs to its end, even when its task is cancelled meanwhile.
@@ -78,11 +82,6 @@ async def run_to_completion(step: Coroutine[Any, Any, T]) -> T:
         task.uncancel()  # asked for once more in the next line, and not twice: timeouts count requests
         task.cancel()
     return running.result()
-
-
-MAX_MEMBERS = 64
-MAX_SECONDS = 0.05
-"""How old a group may be when another transaction joins it: the first one waits for all of them."""
 
 
 class CommitGroup:

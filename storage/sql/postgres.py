@@ -62,6 +62,8 @@ _REFUSALS = {
 }
 """By what the server says to a connection that it does not accept: there is no SQLSTATE then."""
 
+_LOCK = select(func.pg_advisory_xact_lock(ALONE))
+
 
 class PostgresDialect:
     """One database on a server."""
@@ -143,9 +145,6 @@ class PostgresDialect:
             connect_args={"application_name": "footnote", "options": limits, **named},
             **options,
         )
-
-
-_LOCK = select(func.pg_advisory_xact_lock(ALONE))
 
 
 def _take_lock(connection: Connection) -> None:

@@ -27,6 +27,9 @@ from storage.clock import utc_now
 from storage.models import Rung
 from storage.sql.columns import AUTOINCREMENT, LeaseColumns, moment, random_id
 
+IS_PRESENT = "state != 'deleted'"
+"""Only one document at a time has a file, but any number of deleted ones may have had it."""
+
 
 class QuestionRecordRow(SQLModel, table=True):
     """How one question was answered; it goes with its channel, and after the time it is kept."""
@@ -100,10 +103,6 @@ class FolderRow(SQLModel, table=True):
     lease_until: datetime | None = moment(default=None)
     """Only the process that holds the lease scans the folder."""
     created_at: datetime = moment(default_factory=utc_now)
-
-
-IS_PRESENT = "state != 'deleted'"
-"""Only one document at a time has a file, but any number of deleted ones may have had it."""
 
 
 class DocumentRow(SQLModel, table=True):

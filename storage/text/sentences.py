@@ -30,6 +30,17 @@ _MAX_ABBREVIATION_CHARS = 10
 """No match of it is longer; the dots count."""
 _NUMBER_ALONE = re.compile(r"\W*\d{1,2}\.")
 
+SPLITTER = "quotables-1"
+"""Raise it when other parts of a text may be quoted: every reading is then made again. Until it is, what
+has no vector gets one when a question comes upon it."""
+
+MAX_LIST_WORDS = 80
+"""Words of a list, or of an item with its lead-in, that are still quoted together."""
+
+_EMPTY_LABELS = re.compile(r"(?:[^:\n]{1,60}:[_.…\s-]*)+")
+_RUNNING_HEAD = re.compile(r"(?:page:? )?\d+ (?:of|/) \d+\b.{0,40}", re.IGNORECASE)
+_CONTENTS_LINE = re.compile(r"(?:\. ?){4,}|^\d+(?:\.\d+)*\s+\D+\s{2}\d+$")
+
 
 @dataclass(frozen=True, slots=True)
 class TextUnit:
@@ -126,18 +137,6 @@ def _is_abbreviated(text: str, start: int, end: int) -> bool:
     """Whether the dot that ends text[start:end] ends no sentence."""
     is_number = _NUMBER_ALONE.fullmatch(text, start, end) is not None
     return is_number or _ABBREVIATED.search(text, max(start, end - _MAX_ABBREVIATION_CHARS), end) is not None
-
-
-SPLITTER = "quotables-1"
-"""Raise it when other parts of a text may be quoted: every reading is then made again. Until it is, what
-has no vector gets one when a question comes upon it."""
-
-MAX_LIST_WORDS = 80
-"""Words of a list, or of an item with its lead-in, that are still quoted together."""
-
-_EMPTY_LABELS = re.compile(r"(?:[^:\n]{1,60}:[_.…\s-]*)+")
-_RUNNING_HEAD = re.compile(r"(?:page:? )?\d+ (?:of|/) \d+\b.{0,40}", re.IGNORECASE)
-_CONTENTS_LINE = re.compile(r"(?:\. ?){4,}|^\d+(?:\.\d+)*\s+\D+\s{2}\d+$")
 
 
 @dataclass(frozen=True, slots=True)

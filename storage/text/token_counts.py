@@ -22,6 +22,18 @@ from storage.errors import EngineStartError
 
 MODEL, TOKENIZER, VOCABULARY = "model.onnx", "tokenizer.json", "cl100k_base.tiktoken"
 
+_PATTERN = (
+    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+"
+    r"|\s++$|\s*[\r\n]|\s+(?!\S)|\s"
+)
+
+SPECIAL = 2
+"""The pieces that stand around every text."""
+
+MAX_CACHED_CHARS = 40
+MAX_CACHED_WORDS = 100_000
+_WORD = re.compile(r"[\S\x0b\x0c\x1c-\x1f\x85]+")  # these are no spaces to the tokenizer: it drops them
+
 
 def bundled_folder() -> Path:
     """The folder of the bundled files, inside the environment this program runs in."""
@@ -38,12 +50,6 @@ def bundled(name: str) -> Path:
     if not path.is_file():
         raise EngineStartError(f"{path} is missing; run `make install`")
     return path
-
-
-_PATTERN = (
-    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+"
-    r"|\s++$|\s*[\r\n]|\s+(?!\S)|\s"
-)
 
 
 def count_tokens(text: str) -> int:
@@ -68,14 +74,6 @@ def _encoding() -> tiktoken.Encoding:
     words = bundled(VOCABULARY).read_bytes().split()  # a token and its rank, by turns
     ranks = dict(zip(map(a2b_base64, words[::2]), map(int, words[1::2]), strict=True))
     return tiktoken.Encoding("cl100k_base", pat_str=_PATTERN, mergeable_ranks=ranks, special_tokens={})
-
-
-SPECIAL = 2
-"""The pieces that stand around every text."""
-
-MAX_CACHED_CHARS = 40
-MAX_CACHED_WORDS = 100_000
-_WORD = re.compile(r"[\S\x0b\x0c\x1c-\x1f\x85]+")  # these are no spaces to the tokenizer: it drops them
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,11 @@ from typing import overload
 
 from storage.models import Box, PlacedWord
 
+SCALE = 10_000
+"""Boxes are kept as fractions of the displayed page times this."""
+WIDTH = 8
+"""Whole numbers of a word: start, end, page, line, x0, y0, x1, y1."""
+
 
 def rectangles(words: Sequence[PlacedWord], start: int, end: int) -> dict[int, list[Box]]:
     """The words that text[start:end] touches, page -> one box per line, in the order of the text."""
@@ -49,12 +54,6 @@ def _around(boxes: Sequence[Box]) -> Box:
     """The smallest box that holds them all."""
     lefts, tops, rights, bottoms = zip(*boxes, strict=True)
     return Box(min(lefts), min(tops), max(rights), max(bottoms))
-
-
-SCALE = 10_000
-"""Boxes are kept as fractions of the displayed page times this."""
-WIDTH = 8
-"""Whole numbers of a word: start, end, page, line, x0, y0, x1, y1."""
 
 
 class WordMap(Sequence[PlacedWord]):

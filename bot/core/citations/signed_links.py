@@ -31,6 +31,14 @@ from storage.models import Channel, CitationRecord
 ACTIVE_KEYS = 2
 _KEY_BYTES = 32
 
+_FORMAT = 1
+_DOMAIN = b"footnote link\x00"
+_BODY = struct.Struct(">4B6Q")
+"""Format, key id, purpose, audience; channel, version, page, citation, expiry, channel epoch."""
+_MAC_BYTES = 32
+_TOKEN = re.compile(r"[A-Za-z0-9_-]{112}", re.ASCII)
+"""84 bytes are a multiple of three: exactly one text for any bytes, and no padding."""
+
 
 class LinkKey(NamedTuple):
     """One signing key; the id (0-255) travels in every link that it signed."""
@@ -106,15 +114,6 @@ def _format_keys(keys: tuple[LinkKey, ...]) -> bytes:
 def _parse_keys(data: bytes) -> tuple[LinkKey, ...]:
     rows = json.loads(data)["keys"]
     return tuple(LinkKey(int(row["id"]), base64.b64decode(row["secret"], validate=True)) for row in rows)
-
-
-_FORMAT = 1
-_DOMAIN = b"footnote link\x00"
-_BODY = struct.Struct(">4B6Q")
-"""Format, key id, purpose, audience; channel, version, page, citation, expiry, channel epoch."""
-_MAC_BYTES = 32
-_TOKEN = re.compile(r"[A-Za-z0-9_-]{112}", re.ASCII)
-"""84 bytes are a multiple of three: exactly one text for any bytes, and no padding."""
 
 
 class Purpose(IntEnum):

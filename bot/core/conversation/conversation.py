@@ -44,7 +44,14 @@ from storage.chat.thread_memory import ThreadMemory
 from storage.errors import DatabaseUnavailable, InfrastructureError, LeaseLost, raised_at
 from storage.models import Box, InboxItem, Platform
 
+_log = logging.getLogger(__name__)
+
 Json = dict[str, Any]
+
+MAX_ATTEMPTS = 3
+"""Tries that may fail by the question's own fault before it is answered with a sentence that says so."""
+MAX_DELIVERY_TIME = timedelta(days=1)
+"""How long a platform may refuse an answer before nobody waits for it any more."""
 
 
 def answer_to_json(answer: Answer) -> Json:
@@ -75,14 +82,6 @@ def _citation(stored: Json) -> Citation:
 
 def _boxes(stored: Sequence[Sequence[float]]) -> tuple[Box, ...]:
     return tuple(Box(*box) for box in stored)
-
-
-MAX_ATTEMPTS = 3
-"""Tries that may fail by the question's own fault before it is answered with a sentence that says so."""
-MAX_DELIVERY_TIME = timedelta(days=1)
-"""How long a platform may refuse an answer before nobody waits for it any more."""
-
-_log = logging.getLogger(__name__)
 
 
 class Conversation:

@@ -21,6 +21,11 @@ PAUSE_SECONDS = 1.0
 
 log = logging.getLogger(__name__)
 
+REMEMBERED = {AnswerState.GROUNDED, AnswerState.PARTIAL, AnswerState.NOT_FOUND}
+"""A greeting or a failure is nothing that the next question leans on."""
+QUESTION, ANSWER = 500, 800
+"""Characters kept of a question and of an answer."""
+
 
 @contextlib.asynccontextmanager
 async def expiring(memory: Expiring, every: float = INTERVAL_SECONDS) -> AsyncIterator[None]:
@@ -41,12 +46,6 @@ async def _expiry_loop(memory: Expiring, every: float) -> None:
             log.warning("what is old enough to be forgotten stays for now: %s", error)
             erased = 0
         await asyncio.sleep(PAUSE_SECONDS if erased else every)
-
-
-REMEMBERED = {AnswerState.GROUNDED, AnswerState.PARTIAL, AnswerState.NOT_FOUND}
-"""A greeting or a failure is nothing that the next question leans on."""
-QUESTION, ANSWER = 500, 800
-"""Characters kept of a question and of an answer."""
 
 
 class Threads:

@@ -19,6 +19,39 @@ from bot.core.understanding.language import language_of
 from bot.core.verification.page_markers import with_page_markers
 from storage.models import self_description
 
+_QUOTE_LINE = re.compile(r"QUOTE\s*\[?(\d{1,3})\]?\s*:\s*(.+)", re.IGNORECASE)
+_CLAIM_LINE = re.compile(r"CLAIM\s*:\s*(.+)", re.IGNORECASE)
+_NOT_FOUND = re.compile(r"NOT[ _]FOUND", re.IGNORECASE)
+_FENCED = re.compile(r"\s*```(?:json)?\s*(.*?)\s*```\s*", re.DOTALL)
+
+_QUOTE = {
+    "type": "object",
+    "properties": {"passage": {"type": "integer"}, "quote": {"type": "string"}},
+    "required": ["passage", "quote"],
+    "additionalProperties": False,
+}
+_CLAIM = {
+    "type": "object",
+    "properties": {"text": {"type": "string"}, "quotes": {"type": "array", "items": _QUOTE}},
+    "required": ["text", "quotes"],
+    "additionalProperties": False,
+}
+REPLY_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"found": {"type": "boolean"}, "claims": {"type": "array", "items": _CLAIM}},
+    "required": ["found", "claims"],
+    "additionalProperties": False,
+}
+"""JSON schema of a reply, in the subset that OpenAI's strict mode takes."""
+
+MISSHAPEN = (ValueError, KeyError, TypeError, OverflowError, RecursionError)
+"""What reading JSON raises that is not what was asked for."""
+
+_OPENING = re.compile(r'\s*(?:```(?:json)?\s*)?\{\s*"found"\s*:\s*true\s*,\s*"claims"\s*:\s*\[')
+"""What a model says before its first sentence; one that says it later is read at its end."""
+_BETWEEN = re.compile(r"[\s,]*")
+_DECODER = json.JSONDecoder()
+
 
 def format_passages(evidence: Sequence[Evidence], fence: str) -> str:
     """The passages as a model reads them.
@@ -49,36 +82,6 @@ def _pages(passage: Passage) -> str:
 def _line(text: str) -> str:
     """Text of a document on one line, so that it cannot pretend to be a passage's first lines."""
     return " ".join(text.split())
-
-
-_QUOTE_LINE = re.compile(r"QUOTE\s*\[?(\d{1,3})\]?\s*:\s*(.+)", re.IGNORECASE)
-_CLAIM_LINE = re.compile(r"CLAIM\s*:\s*(.+)", re.IGNORECASE)
-_NOT_FOUND = re.compile(r"NOT[ _]FOUND", re.IGNORECASE)
-_FENCED = re.compile(r"\s*```(?:json)?\s*(.*?)\s*```\s*", re.DOTALL)
-
-_QUOTE = {
-    "type": "object",
-    "properties": {"passage": {"type": "integer"}, "quote": {"type": "string"}},
-    "required": ["passage", "quote"],
-    "additionalProperties": False,
-}
-_CLAIM = {
-    "type": "object",
-    "properties": {"text": {"type": "string"}, "quotes": {"type": "array", "items": _QUOTE}},
-    "required": ["text", "quotes"],
-    "additionalProperties": False,
-}
-REPLY_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {"found": {"type": "boolean"}, "claims": {"type": "array", "items": _CLAIM}},
-    "required": ["found", "claims"],
-    "additionalProperties": False,
-}
-"""JSON schema of a reply, in the subset that OpenAI's strict mode takes."""
-
-
-MISSHAPEN = (ValueError, KeyError, TypeError, OverflowError, RecursionError)
-"""What reading JSON raises that is not what was asked for."""
 
 
 class ReplyMisformatted(ModelReplyUnusable):
@@ -183,12 +186,6 @@ def read_marked_claims(reply: str) -> list[Claim]:
             last = claims.pop()
             claims.append(Claim(last.text, (*last.quotes, Quote(int(quote[1]), quote[2]))))
     return claims
-
-
-_OPENING = re.compile(r'\s*(?:```(?:json)?\s*)?\{\s*"found"\s*:\s*true\s*,\s*"claims"\s*:\s*\[')
-"""What a model says before its first sentence; one that says it later is read at its end."""
-_BETWEEN = re.compile(r"[\s,]*")
-_DECODER = json.JSONDecoder()
 
 
 class StreamedReply:

@@ -8,6 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+FOLDERS_LEAD = "Something changed with the watched folders."
+
+TRY_ASKING = "Try asking:"
+
+EARLIER_ANSWERS = "Until then its earlier version answers."
+
+REPAIRED = "The file is damaged and was repaired for reading: better replace it by a sound copy."
+
+HOW_DO_I = "How do I {}?"
+
 
 def receipt_lead(live: int, failed: int) -> str:
     """Opens a receipt for several files."""
@@ -17,11 +27,6 @@ def receipt_lead(live: int, failed: int) -> str:
     if failed:
         sentences.append(f"{failed} file{'' if failed == 1 else 's'} could not be read.")
     return " ".join(sentences)
-
-
-FOLDERS_LEAD = "Something changed with the watched folders."
-
-TRY_ASKING = "Try asking:"
 
 
 def receipt(title: str, file: str, pages: int, channel: str, *, is_replacement: bool) -> str:
@@ -35,9 +40,6 @@ def receipt(title: str, file: str, pages: int, channel: str, *, is_replacement: 
 def unreadable(file: str, channel: str) -> str:
     """One file that could not be read; ``channel`` is '' in that channel itself."""
     return f"{file}{f' in {channel}' if channel else ''} could not be read."
-
-
-EARLIER_ANSWERS = "Until then its earlier version answers."
 
 
 def pages_without_text(pages: Sequence[int]) -> str:
@@ -56,9 +58,6 @@ def pages_read_by_ocr(pages: Sequence[int]) -> str:
 def pages_unread(pages: Sequence[int]) -> str:
     """Pages that the reader gave up."""
     return f"{_pages(pages)} could not be read: print the file into a new PDF and drop it again."
-
-
-REPAIRED = "The file is damaged and was repaired for reading: better replace it by a sound copy."
 
 
 def _pages(pages: Sequence[int]) -> str:
@@ -90,6 +89,3 @@ def folder_problem(location: str, channel: str, problem: str) -> str:
 def folder_well(location: str, channel: str) -> str:
     """The end of a folder's problem."""
     return f"Folder {location} of {channel}: all is well again."
-
-
-HOW_DO_I = "How do I {}?"

@@ -29,6 +29,11 @@ from storage.clock import utc_now
 from storage.errors import raised_at
 from storage.models import Channel, Platform
 
+_log = logging.getLogger(__name__)
+
+NOTICE_EXPIRY = timedelta(days=7)
+"""What could not be announced until then is shown in the console only."""
+
 
 @dataclass(frozen=True, slots=True)
 class Route:
@@ -63,12 +68,6 @@ class Routes:
         for group in groups:
             sorted_groups.setdefault(self.route(group), []).append(group)
         return list(sorted_groups.items())
-
-
-NOTICE_EXPIRY = timedelta(days=7)
-"""What could not be announced until then is shown in the console only."""
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

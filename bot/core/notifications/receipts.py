@@ -24,16 +24,7 @@ from storage.chat_models import Notice
 from storage.errors import InfrastructureError
 from storage.models import Channel
 
-
-def announcement_paragraphs(announcement: Announcement) -> list[str]:
-    """Its words as paragraphs of plain text; a renderer still has to escape them."""
-    return [announcement.lead, *map(_paragraph, announcement.entries), *announcement.more]
-
-
-def _paragraph(entry: AnnouncementEntry) -> str:
-    tried = [notification_wording.TRY_ASKING, *(f"• {question}" for question in entry.questions)]
-    return "\n".join((entry.headline, *entry.notes, *(tried if entry.questions else ())))
-
+_log = logging.getLogger(__name__)
 
 MAX_NAMED = 5
 MIN_LIVE = 2
@@ -44,6 +35,16 @@ REASON_CHARS = 500
 
 Contents = Mapping[str, tuple[int, Sequence[Notice]]]
 """By kind: how many there are, and the first of them."""
+
+
+def announcement_paragraphs(announcement: Announcement) -> list[str]:
+    """Its words as paragraphs of plain text; a renderer still has to escape them."""
+    return [announcement.lead, *map(_paragraph, announcement.entries), *announcement.more]
+
+
+def _paragraph(entry: AnnouncementEntry) -> str:
+    tried = [notification_wording.TRY_ASKING, *(f"• {question}" for question in entry.questions)]
+    return "\n".join((entry.headline, *entry.notes, *(tried if entry.questions else ())))
 
 
 def named_notices(contents: Contents) -> tuple[list[Notice], list[Notice], list[Notice]]:
@@ -148,9 +149,6 @@ def _source(notice: Notice, url: str) -> CitedPage:
 
 def _place(notice: Notice, is_elsewhere: bool) -> str:
     return shorten(notice.channel, NAME_CHARS) if is_elsewhere else ""
-
-
-_log = logging.getLogger(__name__)
 
 
 class ReceiptBuilder:

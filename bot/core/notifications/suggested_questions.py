@@ -38,6 +38,12 @@ _HANGING = re.compile(
     r"(?:while|when|if|before|after|for|in|on|at|with|and|or|other|warning|caution)\b", re.I
 )
 
+MAX_OFFERED = 3
+MAX_TRIED = 6
+"""Questions asked for one document at most: each costs what a person's question costs."""
+MAX_CHUNKS_READ = 12
+"""Chunks looked at, evenly spread: the beginning of a long document is often a table of contents."""
+
 
 def suggest_questions(chunks: Sequence[Chunk], title: str, most: int) -> list[str]:
     """At most ``most`` questions: the document's own, then about headings of the whole document."""
@@ -100,13 +106,6 @@ class _Decapitalizer:
         is_known = word.lower() in self._small
         is_capital_alone = word[1:].islower() and word not in self._names
         return word.lower() if is_known or is_capital_alone else word
-
-
-MAX_OFFERED = 3
-MAX_TRIED = 6
-"""Questions asked for one document at most: each costs what a person's question costs."""
-MAX_CHUNKS_READ = 12
-"""Chunks looked at, evenly spread: the beginning of a long document is often a table of contents."""
 
 
 class SuggestedQuestions:

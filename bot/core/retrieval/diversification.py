@@ -31,6 +31,12 @@ _SPANS = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 
+SIMILARITY = 0.9
+_SHINGLE = 5
+_WORD = re.compile(r"\w+")
+_NUMBER = re.compile(r"\d+")
+_NO_DIGITS = bytes(set(range(256)) - set(b"0123456789"))
+
 
 def spans_documents(question: str) -> bool:
     """Whether the words ask for several documents: comparisons, "which of", "each of"."""
@@ -54,13 +60,6 @@ def diversify(passages: Sequence[Passage], named: Collection[UUID] = ()) -> list
     turns = chain.from_iterable(zip_longest(*(queues[id_] for id_ in chosen)))
     others = (passage for passage in passages if passage.publication.document_id not in chosen)
     return [*filter(None, turns), *others]
-
-
-SIMILARITY = 0.9
-_SHINGLE = 5
-_WORD = re.compile(r"\w+")
-_NUMBER = re.compile(r"\d+")
-_NO_DIGITS = bytes(set(range(256)) - set(b"0123456789"))
 
 
 class _TextFingerprint:

@@ -26,6 +26,12 @@ from storage.index.base import FIGURE_FACET, Hit, PendingVector, document_facet
 from storage.index.live_index import LiveIndex, SearchHits
 from storage.text.analyzer import analyze
 
+EXTRA_FIGURES, MAX_HITS_ASKED = 12, 1000
+"""Hits asked for beyond the chunks that are wanted, for figures stand among them; and the most ever asked."""
+
+EXACT_HOLDERS = 6
+"""A code, number or name that more chunks hold than this is not rare enough to be kept at any rank."""
+
 
 def chunks_of(found: SearchHits, limit: int) -> SearchHits:
     """The best ``limit`` chunks of each leg."""
@@ -67,13 +73,6 @@ def figures_of(found: SearchHits) -> tuple[FoundFigure, ...]:
 
 def _is_figure(hit: Hit, found: SearchHits) -> bool:
     return hit.ordinal >= found.publications[hit.publication].chunks
-
-
-EXTRA_FIGURES, MAX_HITS_ASKED = 12, 1000
-"""Hits asked for beyond the chunks that are wanted, for figures stand among them; and the most ever asked."""
-
-EXACT_HOLDERS = 6
-"""A code, number or name that more chunks hold than this is not rare enough to be kept at any rank."""
 
 
 class HybridRetriever:

@@ -31,6 +31,8 @@ from storage.text.analyzer import HeldTerms, fold
 
 _Key = tuple[str, int]
 
+_Age = tuple[int, ...]
+
 
 def fuse(found: SearchHits, words_weight: float) -> list[Passage]:
     """Every hit once, scored 0-1 by its min-max normalised legs, best first.
@@ -102,9 +104,6 @@ def _passage(
         vector=vector,
         terms=HeldTerms.of(hit.terms),
     )
-
-
-_Age = tuple[int, ...]
 
 
 def outdated(publications: Iterable[LivePublication], today: date) -> frozenset[UUID]:

@@ -29,6 +29,8 @@ from storage.embeddings.base import Vectors
 from storage.errors import InfrastructureError
 from storage.queues.reading_repair import SentenceVectorStore
 
+log = logging.getLogger(__name__)
+
 
 class SentenceReranker:
     """Judges a passage by its sentence nearest to the question."""
@@ -63,9 +65,6 @@ def _nearest(asked: Vectors, kept: Sequence[Mapping[tuple[int, int], Vectors]]) 
     cosines = np.stack([vector for vectors in known.values() for vector in vectors.values()]) @ asked
     starts = np.cumsum([0, *map(len, known.values())][:-1])
     return dict(zip(known, np.maximum.reduceat(cosines, starts).tolist(), strict=True))
-
-
-log = logging.getLogger(__name__)
 
 
 class Reranker(Protocol):

@@ -26,6 +26,19 @@ from storage.text.analyzer import analyze, fold
 
 log = logging.getLogger(__name__)
 
+MAX_HISTORY_CHARS = 2000
+"""Characters of the thread that a model reads, the newest first."""
+MAX_QUESTION_CHARS = 400
+REWRITE_SECONDS, REWRITE_TOKENS = 6.0, 120
+"""What one rewriting may take."""
+
+_WORD = re.compile(r"[^\W_]+")
+_LABEL = re.compile(r"^(?:(?:standalone |rewritten )?question|q)\s*:\s*", re.IGNORECASE)
+_SPELLED = frozenset(
+    "two three four five six seven eight nine ten eleven twelve fifteen twenty thirty forty fifty hundred "
+    "thousand million zwei drei vier funf zehn deux trois quatre cinq dix dos tres cuatro cinco diez".split()
+)
+
 
 class FollowUps:
     """Words the follow-up questions of all channels: by a model where there is one, else by rules."""
@@ -61,20 +74,6 @@ async def _reworded(question: Question, view: ChannelView) -> str:
     is_contrast = opens_contrast(question.text) is not None
     documents = await view.documents() if is_contrast else []
     return rewrite_standalone(question.text, question.history[-1], names_of(documents))
-
-
-MAX_HISTORY_CHARS = 2000
-"""Characters of the thread that a model reads, the newest first."""
-MAX_QUESTION_CHARS = 400
-REWRITE_SECONDS, REWRITE_TOKENS = 6.0, 120
-"""What one rewriting may take."""
-
-_WORD = re.compile(r"[^\W_]+")
-_LABEL = re.compile(r"^(?:(?:standalone |rewritten )?question|q)\s*:\s*", re.IGNORECASE)
-_SPELLED = frozenset(
-    "two three four five six seven eight nine ten eleven twelve fifteen twenty thirty forty fifty hundred "
-    "thousand million zwei drei vier funf zehn deux trois quatre cinq dix dos tres cuatro cinco diez".split()
-)
 
 
 class ModelRewriter:

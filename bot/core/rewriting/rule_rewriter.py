@@ -19,6 +19,11 @@ from storage.text.analyzer import analyze, fold
 
 _WORD = re.compile(r"[^\W_]+")
 
+MAX_CARRIED_WORDS = 25
+"""Words of an earlier question that a later one takes along."""
+
+_CARRIED = re.compile(r"\(([^()]{3,})\)\W*$")
+
 
 @dataclass(frozen=True, slots=True)
 class Name:
@@ -99,12 +104,6 @@ def _key(exchange: NameSwap) -> frozenset[str]:
 def _low(text: str | Sequence[str]) -> frozenset[str]:
     words = _WORD.findall(text) if isinstance(text, str) else text
     return frozenset(fold(word).lower() for word in words)
-
-
-MAX_CARRIED_WORDS = 25
-"""Words of an earlier question that a later one takes along."""
-
-_CARRIED = re.compile(r"\(([^()]{3,})\)\W*$")
 
 
 def rewrite_standalone(text: str, last: Turn, names: Sequence[Name] = ()) -> str:

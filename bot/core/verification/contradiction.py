@@ -39,6 +39,15 @@ _PAIRED = frozenset({"neither", "weder"})
 """With "nor" they deny once."""
 _MUSTS = frozenset("must shall doit doivent debe deben deve devono devem moet moeten muss mussen".split())
 
+DENIES = "it denies something that the quoted words do not deny."
+ASSERTS = "it leaves out a negation of the quoted words."
+
+ENOUGH = 2 / 3
+"""Share of a clause's words that another one holds before they are compared."""
+
+_CLOSED = re.compile(r"[.!?][\"'”’)]*$")
+_PREFIXES = ("un", "in", "im", "il", "ir", "non", "dis", "des", "on", "miss")
+
 
 @dataclass(frozen=True, slots=True)
 class Clause:
@@ -136,16 +145,6 @@ def _clause(tokens: Sequence[str], words: NegationWords) -> Clause:
 
 def _is_light(token: str, words: NegationWords) -> bool:
     return token in words.unnamed or (len(token) == 1 and not token.isdigit())
-
-
-DENIES = "it denies something that the quoted words do not deny."
-ASSERTS = "it leaves out a negation of the quoted words."
-
-ENOUGH = 2 / 3
-"""Share of a clause's words that another one holds before they are compared."""
-
-_CLOSED = re.compile(r"[.!?][\"'”’)]*$")
-_PREFIXES = ("un", "in", "im", "il", "ir", "non", "dis", "des", "on", "miss")
 
 
 def find_contradiction(sentence: str, quotes: Sequence[LocatedQuote]) -> str | None:

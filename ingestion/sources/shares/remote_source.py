@@ -28,6 +28,9 @@ BUSY = "Somebody else is writing this file."
 _MISSING = (errno.ENOENT, errno.ENOTDIR)
 _FORBIDDEN = (errno.EACCES, errno.EPERM)
 
+MAX_DEPTH = 100
+"""Folders below folders that are listed; a server could go on inventing them."""
+
 
 class ShareError(Exception):
     """Something did not work; the message is a sentence for an admin, without names or secrets."""
@@ -110,10 +113,6 @@ def share_error_by_type(error: Exception, table: ErrorTable) -> ShareError:
 def wrong_account(variables: str) -> ShareError:
     """The sentence for credentials that a server does not take."""
     return ShareError(f"The server does not let us in: check {variables} (or FOOTNOTE_SHARE_ACCOUNTS).")
-
-
-MAX_DEPTH = 100
-"""Folders below folders that are listed; a server could go on inventing them."""
 
 
 def _nothing() -> None:

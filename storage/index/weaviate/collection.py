@@ -40,6 +40,16 @@ FIRST_VECTOR = "text"
 
 MAX_TRIES = 5
 
+COLLECTION = "FootnoteChunk"
+SHOWN = ["publication", "ordinal", "terms", "text", "first_page", "last_page", "heading_path"]
+"""The properties a hit is made of."""
+
+_CHANNEL_OPTIONS: list[tuple[str, Any]] = [
+    ("grpc.enable_http_proxy", 0),
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 1000),  # the default of two minutes would outlast every restart
+]
+
 
 def vector_config(name: str) -> Any:
     """A named vector that we bring ourselves; flat, because a tenant is one channel."""
@@ -82,17 +92,6 @@ class VectorSpaces:
                 await self._collection.config.add_vector(vector_config=vector_config(self.vector_of(space)))
         if not await self.has(space):
             await self._collection.config.add_vector(vector_config=vector_config(self.vector_of(space)))
-
-
-COLLECTION = "FootnoteChunk"
-SHOWN = ["publication", "ordinal", "terms", "text", "first_page", "last_page", "heading_path"]
-"""The properties a hit is made of."""
-
-_CHANNEL_OPTIONS: list[tuple[str, Any]] = [
-    ("grpc.enable_http_proxy", 0),
-    ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.max_reconnect_backoff_ms", 1000),  # the default of two minutes would outlast every restart
-]
 
 
 def _address(url: str) -> tuple[str, str, int | None]:

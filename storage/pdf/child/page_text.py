@@ -16,6 +16,47 @@ from typing import Any, NamedTuple, Protocol
 
 from storage.text.word_boxes import SCALE, WIDTH, WordMap
 
+MAX_TITLE_CHARS = 200
+
+_JUNK = re.compile(
+    r"""(?ix)
+    untitled.* | no\ title | title | \(anonymous\) | unknown | none | null | default | test
+    | (new\ )?(document|presentation|slide|page|sheet|book|workbook|folie|template)[\s_-]*\d*
+    | powerpoint[\s-]presentation | slide\s\d+
+    | (microsoft\s(word|powerpoint|excel)|word|print)\s*-.*
+    | .*\.(docx?|dotx?|pptx?|xlsx?|odt|odp|rtf|tex|dvi|html?|indd|qxd|pdf|ps|txt|tmp|md)
+    | (https?|file):.* | about:blank
+    | [{(]?[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}[)}]?
+    | (scan|img|image|doc)[\s_-]*\d+
+    """
+)
+
+MIN_FONT_SIZE = 1.0
+"""Text smaller than this many points is read by nobody."""
+
+MIN_ALPHA = 13
+"""Text with less opacity than this (of 255) is seen by nobody."""
+
+_WORD = re.compile(r"[^\s\ufffd]+")  # a glyph that the font maps to nothing is no text
+_BOLD = re.compile(r"bold|black|heavy", re.IGNORECASE)
+_COMPOUND = re.compile(r"[^\W\d_]+-[^\W\d_]+")
+_PART_BEFORE = re.compile(r"[^\w-]*([^\W\d_]+)")
+_PART_AFTER = re.compile(r"([^\W\d_]+)(?![\w-])")
+_UNMAPPED = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\ue000-\uf0a6\uf0a8-\uf0b6\uf0b8-\uf8ff\ufffd]")
+_CELL_GAP = "  "
+_HYPHENS = "-\u2010\u2011\xad"
+_CLEANED = str.maketrans(
+    {
+        **dict.fromkeys([*range(0x20), *range(0x7F, 0xA0)]),  # control characters, NUL among them
+        **dict.fromkeys([0xAD, *range(0x200B, 0x2010), *range(0x2060, 0x2065), 0xFEFF]),  # without width
+        **dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)]),  # turns of direction
+        **dict.fromkeys(range(0xE0000, 0xE0080)),  # tags: text for machines that nobody sees
+        **dict.fromkeys(range(0xD800, 0xE000)),  # halves of a pair are no text
+        **dict.fromkeys([0xF0A7, 0xF0B7], "•"),  # the bullets of two symbol fonts
+        **dict.fromkeys([0x2010, 0x2011], "-"),
+    }
+)
+
 
 class PageTransform(NamedTuple):
     """Maps MuPDF's unrotated page space to SCALE-ths of the displayed page."""
@@ -73,22 +114,6 @@ def placed(page: int, words: Sequence[tuple[int, int, int]], boxes: Sequence[int
     return WordMap(array("i", flat))
 
 
-MAX_TITLE_CHARS = 200
-
-_JUNK = re.compile(
-    r"""(?ix)
-    untitled.* | no\ title | title | \(anonymous\) | unknown | none | null | default | test
-    | (new\ )?(document|presentation|slide|page|sheet|book|workbook|folie|template)[\s_-]*\d*
-    | powerpoint[\s-]presentation | slide\s\d+
-    | (microsoft\s(word|powerpoint|excel)|word|print)\s*-.*
-    | .*\.(docx?|dotx?|pptx?|xlsx?|odt|odp|rtf|tex|dvi|html?|indd|qxd|pdf|ps|txt|tmp|md)
-    | (https?|file):.* | about:blank
-    | [{(]?[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}[)}]?
-    | (scan|img|image|doc)[\s_-]*\d+
-    """
-)
-
-
 def sane_title(raw: str | None) -> str:
     """The title if a person wrote it, else ''; never a control character in it, never long."""
     text = unicodedata.normalize("NFKC", (raw or "").replace("\x00", ""))
@@ -98,33 +123,6 @@ def sane_title(raw: str | None) -> str:
     if letters < 3 or _JUNK.fullmatch(title):
         return ""
     return title[:MAX_TITLE_CHARS].rstrip()
-
-
-MIN_FONT_SIZE = 1.0
-"""Text smaller than this many points is read by nobody."""
-
-MIN_ALPHA = 13
-"""Text with less opacity than this (of 255) is seen by nobody."""
-
-_WORD = re.compile(r"[^\s\ufffd]+")  # a glyph that the font maps to nothing is no text
-_BOLD = re.compile(r"bold|black|heavy", re.IGNORECASE)
-_COMPOUND = re.compile(r"[^\W\d_]+-[^\W\d_]+")
-_PART_BEFORE = re.compile(r"[^\w-]*([^\W\d_]+)")
-_PART_AFTER = re.compile(r"([^\W\d_]+)(?![\w-])")
-_UNMAPPED = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\ue000-\uf0a6\uf0a8-\uf0b6\uf0b8-\uf8ff\ufffd]")
-_CELL_GAP = "  "
-_HYPHENS = "-\u2010\u2011\xad"
-_CLEANED = str.maketrans(
-    {
-        **dict.fromkeys([*range(0x20), *range(0x7F, 0xA0)]),  # control characters, NUL among them
-        **dict.fromkeys([0xAD, *range(0x200B, 0x2010), *range(0x2060, 0x2065), 0xFEFF]),  # without width
-        **dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)]),  # turns of direction
-        **dict.fromkeys(range(0xE0000, 0xE0080)),  # tags: text for machines that nobody sees
-        **dict.fromkeys(range(0xD800, 0xE000)),  # halves of a pair are no text
-        **dict.fromkeys([0xF0A7, 0xF0B7], "•"),  # the bullets of two symbol fonts
-        **dict.fromkeys([0x2010, 0x2011], "-"),
-    }
-)
 
 
 class PageInk(Protocol):
