@@ -173,6 +173,25 @@ async def test_a_link_of_one_channel_never_opens_anothers_document(
     await assert_ended(client, path_of(house, cited.channel, mixed))
 
 
+async def test_a_link_opens_no_version_of_another_channel(
+    client: TestClient, house: House, cited: Cited
+) -> None:
+    """Shows that a citation of the link's own channel does not lend it a version of another one."""
+    beta = await house.channel("beta")
+    canary = await house.shelve(beta, "canary.pdf", make_pdf([["CANARY"]]), "CANARY")
+    lent = await house.keep(cited.channel, Shown(canary.version, 1, "CANARY"))
+    await assert_ended(client, path_of(house, cited.channel, lent))
+
+
+async def test_a_link_opens_no_citation_of_another_channel(
+    client: TestClient, house: House, cited: Cited
+) -> None:
+    """Shows that what another channel quoted of a version is not marked for this one."""
+    beta = await house.channel("beta")
+    foreign = await house.keep(beta, Shown(cited.shelved.version, 2, QUOTE))
+    await assert_ended(client, path_of(house, cited.channel, foreign))
+
+
 async def assert_ended(client: TestClient, path: str) -> None:
     """410, and nothing of any document."""
     response = await client.get(path)

@@ -13,7 +13,7 @@ from samples.paper import pdf
 from ingestion.settings import IngestionSettings
 from ingestion.sources.base import FileStat, Scan, ScannedFile
 from ingestion.sources.local import LocalSource
-from ingestion.watch.deletions import AWAY_SECONDS, DeletionPolicy
+from ingestion.watch.deletions import AWAY_SECONDS, DeletionPolicy, needs_approval
 from ingestion.watch.intake import Intake
 from ingestion.watch.known_files import KnownFolder
 from ingestion.watch.watched_folder import PlaceWatch, WatchedFolder
@@ -74,6 +74,24 @@ async def until_live(home: Home, files: set[str]) -> None:
         return set(await home.find("hr", "rule")) == files
 
     await home.until(is_so)
+
+
+@pytest.mark.parametrize(
+    ("lost", "of_folder", "before", "asks"),
+    [
+        (1, 1, 0, True),
+        (4, 4, 0, True),
+        (4, 5, 0, False),
+        (51, 60, 0, True),
+        (4, 60, 47, True),
+        (0, 0, 0, False),
+    ],
+)
+def test_all_of_a_folder_or_more_than_the_share_needs_a_word(
+    lost: int, of_folder: int, before: int, *, asks: bool
+) -> None:
+    """Shows that a folder never empties unasked, however small it is beside its channel's 100 documents."""
+    assert needs_approval(lost, of_folder, 100, 0.5, before=before) is asks
 
 
 async def test_what_an_admin_approves_is_deleted_and_nothing_else(home: Home) -> None:

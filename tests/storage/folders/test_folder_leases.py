@@ -11,6 +11,7 @@ from storage.clock import clock_ahead
 from storage.folders.folder_leases import FolderLeases
 from storage.folders.folders import Folders
 from storage.sql.database import Database
+from storage.sql.tables import DocumentRow
 
 PLACE = "/srv/library"
 
@@ -95,3 +96,27 @@ async def test_a_folder_that_is_attached_later_joins_the_lease(database: Databas
     await first.renew()
     assert first.holds(place)
     assert not await FolderLeases(database, "second", 30).take(place)
+
+
+async def test_who_lost_a_place_gives_nobody_elses_lease_back(database: Database, place: str) -> None:
+    """Shows that a process that was halted ends without opening the place to a third one."""
+    first, second = FolderLeases(database, "first", 30), FolderLeases(database, "second", 30)
+    assert await first.take(place)
+    with clock_ahead(timedelta(seconds=31)):
+        assert await second.take(place)
+        await first.release()
+        assert not await FolderLeases(database, "third", 30).take(place)
+
+
+async def test_who_lost_a_place_deletes_nothing_of_it(database: Database, place: str) -> None:
+    """Shows that what an old scan missed stays once another process scans the place."""
+    channel = await Channels(database).ensure_named("a")
+    first, second = Folders(database, "first"), Folders(database, "second")
+    folder = await first.ensure(channel.id, place, watched=True, origin="map")
+    document = DocumentRow(channel_id=channel.id, folder_id=folder.id, file="0.pdf", look=None)
+    gone = {document.id: document.file}
+    async with database.transaction() as session:
+        session.add(document)
+    assert await FolderLeases(database, "second", 30).take(place)
+    assert await first.delete(folder.id, gone) == []
+    assert await second.delete(folder.id, gone) == list(gone)

@@ -63,6 +63,32 @@ def test_the_filter_alone_refuses_sockets(probe: Callable[..., dict[str, object]
     assert told["after"][0] == "PermissionError"
 
 
+async def test_the_running_program_has_no_network_and_no_rights() -> None:
+    """Shows that the very program that is given PDFs is what it says: shut off before its first job."""
+    program = await ForkServerClient.start("text")
+    try:
+        told, own = program.isolation, Path(f"/proc/{program.pid}")
+        ours, theirs = _status("self"), _status(program.pid)
+        if told["network"] == "namespace":
+            assert (own / "ns/net").stat().st_ino != Path("/proc/self/ns/net").stat().st_ino
+        else:
+            assert told["network"] == "filter"
+            assert int(theirs["Seccomp_filters"]) > int(ours["Seccomp_filters"])
+        if told["files"] == "none":
+            assert os.listdir(own / "root") == []
+        assert theirs["NoNewPrivs"] == "1"
+        assert int(theirs["CapEff"], 16) == 0
+        assert "0" not in theirs["Uid"].split()
+    finally:
+        await program.aclose()
+
+
+def _status(pid: int | str) -> dict[str, str]:
+    """What the kernel says of a process."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
+
+
 async def test_the_process_has_no_secret_and_one_thread(monkeypatch: pytest.MonkeyPatch, pdfs: Path) -> None:
     """None of our environment reaches the program that opens strangers' files."""
     monkeypatch.setenv("SLACK_BOT_TOKEN", "xoxb-canary")

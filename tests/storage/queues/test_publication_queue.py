@@ -1,13 +1,14 @@
-"""Whoever takes the next publication of a rung finds it at once, however many wait at the other."""
+"""What is published next, found at once however much waits; what it may replace, and by whom."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+from uuid import UUID
 
 import pytest
-from sqlalchemy import event, insert, text
+from sqlalchemy import event, insert, select, text
 from sqlalchemy.engine import Engine
 
 from storage.chat.channels import Channels
@@ -21,34 +22,74 @@ from storage.sql.tables import BlobRow, DocumentRow, FolderRow, PublicationRow, 
 PENDING = 3000
 
 
-async def fill(database: Database) -> None:
-    """Thousands of pending full publications, and after them one quick one."""
-    channel = await Channels(database).ensure(ChannelKey(Platform.LOCAL, "", "shelf"))
-    async with database.transaction() as session:
-        folder = FolderRow(channel_id=channel.id, location="/shelf", watched=True)
-        session.add(folder)
-        await session.flush()
-        document = DocumentRow(channel_id=channel.id, folder_id=folder.id, file="a.pdf")
-        session.add_all([document, BlobRow(sha256="a", size=1)])
-        await session.flush()
-        readings = {
-            rung: ReadingRow(sha256="a", generation=rung, rung=rung.value, state="done") for rung in Rung
-        }
-        version = VersionRow(document_id=document.id, number=1, sha256="a")
-        session.add_all([version, *readings.values()])
-        await session.flush()
-        rungs = [Rung.FULL] * PENDING + [Rung.QUICK]
+class Shelf:
+    """A document of two versions, each of which is read at both rungs."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._channel = 0
+        self._versions: dict[int, int] = {}
+        self._readings: dict[tuple[int, Rung], UUID] = {}
+
+    async def fill(self) -> None:
+        """Make it."""
+        channel = await Channels(self._database).ensure(ChannelKey(Platform.LOCAL, "", "shelf"))
+        self._channel = channel.id
+        async with self._database.transaction() as session:
+            folder = FolderRow(channel_id=channel.id, location="/shelf", watched=True)
+            session.add(folder)
+            await session.flush()
+            document = DocumentRow(channel_id=channel.id, folder_id=folder.id, file="a.pdf")
+            session.add_all([document, *(BlobRow(sha256=str(number), size=1) for number in (1, 2))])
+            await session.flush()
+            for number in (1, 2):
+                version = VersionRow(document_id=document.id, number=number, sha256=str(number))
+                session.add(version)
+                for rung in Rung:
+                    reading = ReadingRow(sha256=str(number), generation=rung, rung=rung.value, state="done")
+                    session.add(reading)
+                    self._readings[number, rung] = reading.id
+                await session.flush()
+                self._versions[number] = version.id
+
+    async def publish(self, version: int, rung: Rung, count: int = 1) -> None:
+        """Let so many publications of one reading wait."""
         rows = [
             PublicationRow(
-                channel_id=channel.id,
-                version_id=version.id,
-                reading_id=readings[rung].id,
+                channel_id=self._channel,
+                version_id=self._versions[version],
+                reading_id=self._readings[version, rung],
                 rung=rung.value,
                 created_at=utc_now(),
             ).model_dump()
-            for rung in rungs
+            for _ in range(count)
         ]
-        await session.execute(insert(PublicationRow), rows)
+        async with self._database.transaction() as session:
+            await session.execute(insert(PublicationRow), rows)
+
+    async def rows(self) -> list[PublicationRow]:
+        """All publications."""
+        async with self._database.snapshot() as session:
+            return list(await session.scalars(select(PublicationRow)))
+
+    async def live(self) -> list[tuple[int, Rung]]:
+        """Version and rung of what is live."""
+        numbers = {id: number for number, id in self._versions.items()}
+        return [(numbers[row.version_id], Rung(row.rung)) for row in await self.rows() if row.state == "live"]
+
+
+@pytest.fixture
+async def shelf(database: Database) -> Shelf:
+    """The document, of which nothing is published yet."""
+    shelf = Shelf(database)
+    await shelf.fill()
+    return shelf
+
+
+@pytest.fixture
+def work(database: Database) -> PublicationQueue:
+    """The queue of one worker."""
+    return PublicationQueue(database, Leases(database, "me", 60))
 
 
 @contextmanager
@@ -72,17 +113,62 @@ def plans() -> Iterator[list[str]]:
 
 @pytest.mark.parametrize("rung", list(Rung))
 async def test_a_claim_goes_to_its_row_by_the_queue(
-    request: pytest.FixtureRequest, database: Database, rung: Rung
+    request: pytest.FixtureRequest, database: Database, shelf: Shelf, work: PublicationQueue, rung: Rung
 ) -> None:
     """Shows that a claim of either rung searches the queue's index, and sorts and scans nothing."""
-    await fill(database)
+    await shelf.publish(1, Rung.FULL, PENDING)
+    await shelf.publish(1, Rung.QUICK)
     if "postgres" in request.node.name:
         async with database.transaction() as session:
             await session.execute(text("ANALYZE publication"))
     with plans() as steps:
-        claim = await PublicationQueue(database, Leases(database, "me", 60)).claim(rung)
+        claim = await work.claim(rung)
     assert claim is not None
     assert claim.rung is rung
     assert any("ix_publication_queue" in step for step in steps), steps
     slow = ("TEMP B-TREE", "Sort", "SCAN publication", "Seq Scan on publication")
     assert not any(word in step for step in steps for word in slow), steps
+
+
+@pytest.mark.parametrize(
+    ("live", "later", "replaces"),
+    [
+        ((1, Rung.QUICK), (1, Rung.FULL), True),
+        ((1, Rung.FULL), (2, Rung.QUICK), True),
+        ((2, Rung.QUICK), (1, Rung.FULL), False),
+        ((2, Rung.QUICK), (1, Rung.QUICK), False),
+        ((2, Rung.FULL), (2, Rung.QUICK), False),
+    ],
+)
+async def test_only_what_is_newer_or_better_replaces_what_is_live(
+    shelf: Shelf, work: PublicationQueue, live: tuple[int, Rung], later: tuple[int, Rung], *, replaces: bool
+) -> None:
+    """Shows that the newer version goes before the better reading, and that nothing goes back."""
+    went = []
+    for version, rung in (live, later):
+        await shelf.publish(version, rung)
+        claim = await work.claim(rung)
+        assert claim is not None
+        went.append(await work.go_live(claim))
+    assert went == [True, replaces]
+    assert await shelf.live() == [later if replaces else live]
+
+
+async def test_who_lost_a_publication_can_change_nothing_of_it(
+    database: Database, shelf: Shelf, work: PublicationQueue
+) -> None:
+    """Shows that a step that still runs when its publication was given back and taken again has no effect."""
+    await shelf.publish(1, Rung.QUICK)
+    lost = await work.claim(Rung.QUICK)
+    assert lost is not None
+    await work.give_back(lost, None, None)
+    held = await work.claim(Rung.QUICK)
+    assert held is not None
+    before = await shelf.rows()
+    assert not await Leases(database, "me", 60).renew(lost.lease)
+    assert not await work.go_live(lost)
+    await work.give_back(lost, "late", None)
+    await work.publish_anew(lost, "late", None)
+    await work.wait_for_reading(lost, "late")
+    assert await shelf.rows() == before
+    assert await work.go_live(held)

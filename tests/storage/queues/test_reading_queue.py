@@ -13,7 +13,7 @@ from storage.chat.channels import Channels
 from storage.clock import clock_ahead
 from storage.models import ChannelKey, Platform, Rung
 from storage.queues.planner import Generations, plan
-from storage.queues.reading_queue import ReadingQueue
+from storage.queues.reading_queue import ReadingQueue, ReadingResult
 from storage.sql.database import Database
 from storage.sql.leases import Leases
 from storage.sql.tables import BlobRow, DocumentRow, FolderRow, PublicationRow, ReadingRow, VersionRow
@@ -143,3 +143,30 @@ async def test_a_reading_that_is_begun_again_keeps_the_pages_that_were_shown(dat
         async with database.snapshot() as session:
             shown.append(await session.scalar(select(ReadingRow.pages_begun)))
     assert shown == [70, 70, 80]
+
+
+async def test_who_lost_a_reading_can_change_nothing_of_it(database: Database) -> None:
+    """Shows that after another worker took a reading over, no step of the first one leaves a trace."""
+    await fill(database, 1)
+    generations = Generations("q1", None)
+    async with database.transaction() as session:
+        await plan(session, generations)
+    leases = Leases(database, "slow", 15)
+    slow = ReadingQueue(database, leases, generations)
+    lost = await slow.claim(Rung.QUICK)
+    with clock_ahead(timedelta(seconds=16)):
+        assert lost is not None
+        assert await ReadingQueue(database, Leases(database, "quick", 15), generations).claim(Rung.QUICK)
+
+    async def row() -> ReadingRow:
+        async with database.snapshot() as session:
+            return (await session.scalars(select(ReadingRow))).one()
+
+    before = await row()
+    assert not await leases.renew(lost.lease)
+    assert not await slow.finish(lost, ReadingResult("late", 9, 9, {}))
+    assert not await slow.fail(lost, "late")
+    await slow.note_pages(lost, 9)
+    await slow.give_back(lost, "late", None)
+    await slow.wait_for(lost, lost.id, "late")
+    assert await row() == before
