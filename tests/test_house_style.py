@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from statistics import median
 
 import pytest
-from sources import PACKAGES, Function, Module, modules
+from sources import PACKAGES, ROOT, Function, Module, modules
 
 FOLDER_FILES = 12
 MODULE_LINES = 600
@@ -148,6 +148,12 @@ def test_a_folder_can_be_taken_in_at_a_glance() -> None:
     folders = Counter(module.path.parent for module in measured())
     crowded = [f"{folder}: {count}" for folder, count in folders.items() if count > FOLDER_FILES]
     assert not crowded, "\n".join(crowded)
+
+
+def test_no_two_test_modules_share_a_name() -> None:
+    """Shows that the whole suite can be collected: pytest imports each by its bare name."""
+    names = Counter(path.name for path in (ROOT / "tests").rglob("test_*.py"))
+    assert [name for name, count in names.items() if count > 1] == []
 
 
 def test_modules_are_as_long_as_their_concepts() -> None:
