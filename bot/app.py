@@ -1,4 +1,4 @@
-"""Runs both rooms in one process for ``footnote serve``: the composition root's second half."""
+"""Runs bot and ingestion in one process for ``footnote serve``: the composition root's second half."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class ChatPlatforms:
 
     @property
     def checks(self) -> dict[str, Check]:
-        """What tells whether events come in; what Teams and Slack send over HTTP comes in where we listen."""
+        """What says whether events come in; what Teams and Slack send over HTTP comes in where we listen."""
         return {"slack": self.slack.is_ready} if self.slack else {}
 
     def add_routes(self, app: web.Application) -> None:

@@ -310,7 +310,7 @@ def make_links(settings: Settings) -> Links:
 def build_ingestion(
     settings: Settings, stores: Stores, embedder: Embedder, index: Index, pdf: PdfProcess
 ) -> Ingestion:
-    """Put the ingestion room together; nothing runs yet."""
+    """Put ingestion together; nothing runs yet."""
     from ingestion.app import Ingestion
 
     return Ingestion(

@@ -1,4 +1,4 @@
-"""Where ``serve`` listens: the address is taken before anything slow starts, and told to other commands."""
+"""Where ``serve`` listens: the address is taken before anything slow starts, and other commands find it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Settings of the bot room: answering, links, and the doors.
+"""Settings of the bot: answering, links, web server and chat platforms.
 
-Whether a host is this very machine: what the console and the Teams development switch trust.
+``load_settings`` reads those of all packages. ``is_loopback_host`` says whether a host is this very machine,
+which the console and the Teams development switch require.
 """
 
 from __future__ import annotations
@@ -242,7 +243,7 @@ class BotSettings(FootnoteSettings):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The settings of all three rooms."""
+    """The settings of all three packages."""
 
     storage: StorageSettings
     bot: BotSettings

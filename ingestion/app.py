@@ -1,4 +1,4 @@
-"""The ingestion room as one object: it watches an inbox, ingests once, and does the work that follows."""
+"""Ingestion as one object: it watches an inbox, ingests once, and does the work that follows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The errors of the ingestion room.
+"""The errors of ingestion.
 
 ::
 

@@ -1,4 +1,4 @@
-"""Settings of the ingestion room: folders, reading and publishing."""
+"""Settings of ingestion: folders, reading and publishing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic import Field, SecretStr
 from storage.settings import FootnoteSettings
 
 REMEMBERED_SECONDS = 900.0
-"""How long a look trusts what it remembers of SQL, which another process may have mended."""
+"""How long a scan trusts what it remembers of SQL, which another process may have mended."""
 
 
 class IngestionSettings(FootnoteSettings):
@@ -34,7 +34,7 @@ class IngestionSettings(FootnoteSettings):
     stop_at: str = Field("full", pattern="^(quick|full)$", description="Rung at which reading stops.")
     layout: bool = Field(
         True,
-        description="Look at each page for headings, tables and columns, behind everything else: 1 s a page.",
+        description="Find headings, tables and columns on each page, behind everything else: 1 s a page.",
     )
     ocr: bool = Field(
         True,

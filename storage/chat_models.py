@@ -1,4 +1,4 @@
-"""Values of the chat room, as they cross the borders between rooms: frozen, plain, without I/O.
+"""Values of ``storage.chat``, as they cross the borders between packages: frozen, plain, without I/O.
 
 A line of an admin's glossary, a turn of a thread, and notices: events that channels or admins are notified
 of.

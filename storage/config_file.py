@@ -112,7 +112,7 @@ class AdminFile(Generic[T]):
             read: what its bytes say, none when it is not there; raises InvalidFile.
             what: how the log calls it.
             named_by: the command that names its mistakes.
-            equal_scans: how often it must look the same before it counts: 2 for a file that must not be
+            equal_scans: how many scans must be equal before it counts: 2 for a file that must not be
                 followed while it is being saved.
         """
         self._path = path
@@ -122,7 +122,7 @@ class AdminFile(Generic[T]):
         self._equal_scans = equal_scans
         self._lock = threading.Lock()
         self._last: tuple[_Stamp | None, int] = (None, 0)
-        """How the file looked last, and how often in a row."""
+        """The stat of the file at the last scan, and how many scans in a row had it."""
         self._followed: _Stamp | None = None
         self.in_force: T | None = None
         """What it said when it was last valid; None when it never was."""

@@ -1,4 +1,4 @@
-"""The errors of the storage room.
+"""The errors of storage.
 
 ::
 

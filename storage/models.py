@@ -1,4 +1,4 @@
-"""The values that cross the borders between rooms: frozen, plain, without I/O.
+"""The values that cross the borders between packages: frozen, plain, without I/O.
 
 Pages are physical and count from 1. Boxes are fractions (0-1) of the displayed page, origin at its top left,
 after crop and rotation.

@@ -1,4 +1,4 @@
-"""Tells which files lie on a network share, where locks, write-ahead logs and change times mean less."""
+"""Detects which files lie on a network share, where locks, write-ahead logs and change times mean less."""
 
 from __future__ import annotations
 

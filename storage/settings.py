@@ -1,11 +1,9 @@
 """Settings: the environment first, then ``.env``, then ``footnote.toml`` in the home.
 
-Each room describes its own settings by subclassing ``FootnoteSettings``; ``refuse_unknown`` is
+Each package describes its own settings by subclassing ``FootnoteSettings``; ``refuse_unknown`` is
 called once by the composition root with all of them, because a mistyped variable is nobody's.
 
-Secrets that a line names and does not hold: ``env:NAME`` or ``file:/absolute/path``.
-
-``referenced.py`` follows them.
+A setting may name a secret instead of holding it: ``env:NAME`` or ``file:/absolute/path``.
 """
 
 from __future__ import annotations
@@ -73,7 +71,7 @@ def read_toml() -> dict[str, Any]:
 
 
 class FootnoteSettings(BaseSettings):
-    """Base of every room's settings."""
+    """Base of every package's settings."""
 
     model_config = SettingsConfigDict(
         env_prefix=PREFIX,
@@ -100,7 +98,7 @@ class FootnoteSettings(BaseSettings):
 
     @classmethod
     def variables(cls) -> dict[str, str]:
-        """Environment variable -> field, for every setting of this room."""
+        """Environment variable -> field, for every setting of this package."""
         return {
             (
                 field.validation_alias if isinstance(field.validation_alias, str) else PREFIX + name.upper()
@@ -113,7 +111,7 @@ S = TypeVar("S", bound=FootnoteSettings)
 
 
 def load(room: type[S], **overrides: Any) -> S:
-    """Read one room's settings.
+    """Read one package's settings.
 
     Raises:
         SettingsError: a value is missing or out of bounds; the message names the variable.
@@ -130,7 +128,7 @@ def refuse_unknown(rooms: Iterable[type[FootnoteSettings]]) -> None:
     """Refuse a mistyped setting instead of ignoring it.
 
     Raises:
-        SettingsError: a ``FOOTNOTE_`` variable, or a key of ``footnote.toml``, that no room knows.
+        SettingsError: a ``FOOTNOTE_`` variable, or a key of ``footnote.toml``, that no package knows.
     """
     known = {variable for room in rooms for variable in room.variables()} | {"FOOTNOTE_HOME"}
     given = [name for name in (*os.environ, *read_dotenv()) if name.startswith(PREFIX)]

@@ -63,7 +63,7 @@ async def first_space(database: Database) -> str | None:
 
 
 class NamedIndex(Protocol):
-    """An index that can be told from every other one."""
+    """An index that can be distinguished from every other one."""
 
     @property
     def identity(self) -> str:

@@ -49,7 +49,7 @@ async def preview_ingest(options: argparse.Namespace) -> int:
 
 
 async def preview_folders(options: argparse.Namespace) -> int:
-    """Say what the next look at everything that is watched would do; as above, 2 when the map is wrong."""
+    """Say what the next scan of everything that is watched would do; as above, 2 when the map is wrong."""
     settings = load_settings()
     try:
         async with _open_previewer(settings) as previewer:

@@ -44,7 +44,7 @@ def set_up_logging(*, verbose: bool, for_machines: bool) -> None:
     """Send records to stderr; libraries speak only when something is wrong.
 
     Args:
-        verbose: tell what happens, not only what goes wrong.
+        verbose: log what happens, not only what goes wrong.
         for_machines: the same where no person watches, as a service's log should.
     """
     handler = logging.StreamHandler(sys.stderr)

@@ -53,7 +53,7 @@ async def _serve(options: argparse.Namespace) -> None:
 async def _report_progress(service: Service) -> None:
     """Say every few seconds how far reading has come, while it goes on and when it ended.
 
-    A person at a terminal is told of unreadable files by their names; elsewhere the log has them.
+    A terminal shows unreadable files by their names; elsewhere the log has them.
     """
     progress_log, quarantined = ProgressLog(), 0
     while True:

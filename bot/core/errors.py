@@ -1,4 +1,4 @@
-"""The errors of the bot room.
+"""The errors of the bot package.
 
 ::
 
@@ -8,7 +8,7 @@
     │   └── ModelReplyUnusable   cut off, empty, not what was asked for
     ├── RerankerError            the reranker is down or late, or gave no scores
     ├── DeliveryError            the chat platform did not take a message
-    │   ├── DeliveryUnclear      nobody knows whether it did: look before posting again
+    │   ├── DeliveryUnclear      nobody knows whether it did: search before posting again
     │   └── ChannelClosed        nothing of ours can be posted in that channel
     └── LinkError
         ├── LinkForged           always the same 404, whatever is wrong with it

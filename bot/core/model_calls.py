@@ -53,7 +53,7 @@ _collected: ContextVar[list[AuxiliaryCall]] = ContextVar("helping_calls")
 def collected_calls() -> Iterator[list[AuxiliaryCall]]:
     """The helping calls that are made in here, also by tasks that begin in here.
 
-    They are made far from where a question's record is, by whatever stands behind a port.
+    They are made far from where a question's record is, by whatever implements a port.
     """
     calls: list[AuxiliaryCall] = []
     token = _collected.set(calls)

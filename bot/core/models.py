@@ -84,7 +84,7 @@ class Question:
     synonyms: tuple[Synonym, ...] = ()
     """What else its words are called here."""
     is_wide: bool = False
-    """A second look after one that found too little: only what a person set narrows it."""
+    """A second search after one that found too little: only what a person set narrows it."""
     language: Language = Language.ENGLISH
     """What its reply is written in."""
     is_trial: bool = False
@@ -265,7 +265,7 @@ class Citation:
     """The quote's rectangles on ``page``; empty when nothing could be located."""
     url: str
     version_id: int = 0
-    """The version it stands in; no two documents share one, though their paths may be equal."""
+    """The version that holds it; no two documents share one, though their paths may be equal."""
     edition: str = ""
     """What the document says it is, as in ``SOP-IT-04, version 2.1``."""
     is_ocr: bool = False
@@ -355,7 +355,7 @@ class CitedPage:
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """What one message tells."""
+    """What one message says."""
 
     id: str
     """Names the message, so that it can be found again."""

@@ -44,7 +44,7 @@ class Announcer(Protocol):
         """
 
     async def has_announced(self, place: dict[str, Any], announcement: str, since: datetime) -> bool | None:
-        """Whether the announcement of this id stands there; None from a platform that cannot search.
+        """Whether the announcement of this id was posted there; None from a platform that cannot search.
 
         Raises:
             bot.core.errors.DeliveryError: the platform did not let us search.
@@ -80,7 +80,7 @@ class Generator(Protocol):
             question: what is asked.
             evidence: what may be quoted.
             faults: what was wrong with the last draft.
-            stands: sentences of an earlier draft that are proven; only what they do not say is wanted.
+            stands: proven sentences of an earlier draft; only what they do not say is wanted.
             on_claim: called with each complete sentence; those before an error belong to no draft.
 
         Raises:

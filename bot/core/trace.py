@@ -1,6 +1,6 @@
-"""Notes, while a question is answered, what its record will tell.
+"""The record of a question: what was found, read, sent to a model, written, judged and cited.
 
-The canonical record of a question: what was found, read, sent to a model, written, judged and cited.
+``Trace`` collects it while the question is answered.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class SearchRecord:
 
 @dataclass(frozen=True, slots=True)
 class QuoteRecord:
-    """A quote of a draft: the words that were claimed, and where they stand."""
+    """A quote of a draft: the words that were claimed, and where they were found."""
 
     passage: int
     """The number that was claimed."""
@@ -223,7 +223,7 @@ class SearchTrace:
     read: int = 0
     """How many of the first candidates were read."""
     evidence: Sequence[Evidence] | None = None
-    """These, and what stands around them; None where a figure alone may answer."""
+    """These, and the text around them; None where a figure alone may answer."""
     is_enough: bool | None = None
     """Whether the evidence was judged near enough; None: it was not asked."""
 

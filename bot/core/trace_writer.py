@@ -1,4 +1,4 @@
-"""Keeps the records of questions behind the answers' back: what fails here never costs an answer."""
+"""Writes the records of questions asynchronously: a full queue or a failing store never delays an answer."""
 
 from __future__ import annotations
 

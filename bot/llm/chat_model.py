@@ -49,7 +49,7 @@ TRANSIENT = (openai.APIConnectionError, openai.InternalServerError, openai.RateL
 REFUSED = (openai.BadRequestError, openai.UnprocessableEntityError)
 
 OnDelta = Callable[[str], None]
-"""Told each piece of a reply's text as it comes; a piece is never told twice."""
+"""Called with each piece of a reply's text as it comes, and never twice with one."""
 
 _T = TypeVar("_T")
 
@@ -106,7 +106,7 @@ class ChatModel:
     ) -> Reply:
         """The whole reply, after a few short retries; ``on_delta`` gets its pieces as they arrive.
 
-        Pieces that were heard belong to no whole reply when an error follows.
+        Pieces that were passed on belong to no whole reply when an error follows.
 
         Raises:
             ModelUnavailable: the endpoint is down, late, refusing or rate-limited.
@@ -176,7 +176,7 @@ class ChatModel:
     async def _stream(self, ask: ChatRequest, on_delta: OnDelta) -> Reply | None:
         """The reply of a stream; None when not a single event came, or the endpoint refuses to stream.
 
-        An error after the first piece ends it, because a second try would tell what was heard again.
+        An error after the first piece ends it, because a second try would repeat what was passed on.
         """
         state = _StreamState(on_delta)
         try:

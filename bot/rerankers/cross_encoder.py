@@ -136,6 +136,6 @@ def _one_a_pair(output: npt.NDArray[np.float64], pairs: int) -> npt.NDArray[np.f
 
 
 def _padding(tokenizer: Tokenizer) -> tuple[str, int]:
-    """What fills a shorter pair up; the model is told not to look at it."""
+    """What fills a shorter pair up; the attention mask excludes it."""
     known = ((token, tokenizer.token_to_id(token)) for token in _PADDING)
     return next(((token, number) for token, number in known if number is not None), (_PADDING[0], 0))

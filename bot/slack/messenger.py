@@ -58,7 +58,7 @@ class SlackMessenger:
         return {"channel": reply["channel"], "ts": reply["ts"]}
 
     async def find_placeholder(self, address: Json) -> Json | None:
-        """Look through all that was posted since the question for a message that names it."""
+        """Search all that was posted since the question for a message that names it."""
         where = {"channel": address["channel"], "oldest": address["ts"]}
         if address["thread"]:
             read, where["ts"] = self.client.conversations_replies, address["thread"]
@@ -104,7 +104,7 @@ class SlackMessenger:
         )
 
     async def has_announced(self, place: Json, announcement: str, since: datetime) -> bool:
-        """Look through all that was posted since for a message that names it."""
+        """Search all that was posted since for a message that names it."""
         oldest = (since - MAX_CLOCK_SKEW).timestamp()
         found = await _find(
             self.client.conversations_history,

@@ -94,7 +94,7 @@ class TokenVerifier:
 
         Raises:
             TokenRefused: missing, malformed, expired, for another bot, or signed by anybody else.
-            KeysUnavailable: it cannot be told right now.
+            KeysUnavailable: the keys cannot be fetched right now.
         """
         scheme, _, token = (authorization or "").partition(" ")
         if scheme.lower() != "bearer" or not token:

@@ -74,7 +74,7 @@ def make_runner(app: web.Application) -> web.AppRunner:
 
 
 def _serves_console(settings: BotSettings, public_url: str) -> bool:
-    """Unless told, only while links point at this machine: else a proxy may stand before us."""
+    """Unless set, only while links point at this machine: else there may be a proxy in front."""
     if settings.console is not None:
         return settings.console
     return is_loopback_host(urlsplit(public_url).hostname)

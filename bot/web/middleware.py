@@ -49,7 +49,7 @@ async def log_access(request: web.Request, handler: Handler) -> web.StreamRespon
 
 
 def answer_failures(pages: Templates) -> Middleware:
-    """A middleware that turns every failure into a page which tells nothing of what failed."""
+    """A middleware that turns every failure into a page which says nothing of what failed."""
 
     @web.middleware
     async def answer(request: web.Request, handler: Handler) -> web.StreamResponse:

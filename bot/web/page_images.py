@@ -46,7 +46,7 @@ class PageImage:
 
 
 class PageImages:
-    """Draws pages once, and forgets those not looked at for longest when they outgrow ``limit_bytes``.
+    """Draws pages once, and deletes the least recently used when they outgrow ``limit_bytes``.
 
     Several processes may share the folder: a picture appears there in one step.
     """
@@ -77,7 +77,7 @@ class PageImages:
         return image
 
     def _cached(self, name: str) -> PageImage | None:
-        """A picture from disk, marked as just looked at."""
+        """A picture from disk, marked as just used."""
         for path in self._folder.glob(f"{name}.*"):
             media_type, _ = mimetypes.guess_type(path.name)
             try:
@@ -96,7 +96,7 @@ class PageImages:
         self._make_room()
 
     def _make_room(self) -> None:
-        """Remove the pictures not looked at for longest until the rest fits."""
+        """Remove the least recently used pictures until the rest fits."""
         pictures = sorted(self._folder.glob("[!.]*"), key=_last_access)
         spare = sum(map(_size, pictures)) - self._limit
         for path in pictures:

@@ -1,4 +1,4 @@
-"""Whether questions can be asked and answered right now, and what stands in the way when they cannot."""
+"""Whether questions can be asked and answered right now, and which part is not ready when they cannot."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class JitteredInterval(BaseTrigger):
         return now + timedelta(seconds=self._seconds * (1 + _CHANCE.uniform(0, JITTER_SHARE)))
 
     def latest(self, now: datetime) -> datetime:
-        """No fire time that was ever told lies after this one, unless the clock was put back since."""
+        """No fire time that was ever returned lies after this one, unless the clock was put back since."""
         return now + timedelta(seconds=self._seconds * (1 + JITTER_SHARE))
 
 

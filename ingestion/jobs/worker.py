@@ -56,7 +56,7 @@ class Worker(Generic[C]):
         self._loop: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin; ``wake`` makes it look for work."""
+        """Begin; ``wake`` makes it search for work."""
         self._quiet.set()
         self._loop = asyncio.create_task(self._fill_whenever_woken())
         self.wake()

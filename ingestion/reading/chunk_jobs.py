@@ -40,7 +40,7 @@ class ChunkingClient:
         Args:
             reading: whose files they are.
             pages: as the text child wrote them.
-            layout: batches of the layout child, if it looked.
+            layout: batches of the layout child, if it ran.
             ocr: lines of the OCR child, of pages and of figures; None: it has not read yet.
 
         Raises:

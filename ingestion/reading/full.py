@@ -39,7 +39,7 @@ from storage.sql.leases import pause
 _log = logging.getLogger(__name__)
 
 BATCH = 10
-"""Pages looked at in one go, some seconds of work: then whatever is more urgent comes first."""
+"""Pages analysed in one go, some seconds of work: then whatever is more urgent comes first."""
 
 MAX_FAILURES = 10
 """Pages that may fail by themselves before the rest of a document is left alone."""
@@ -55,7 +55,7 @@ class ReadingPacer:
     wait: Callable[[], Awaitable[object]]
     """Returns when nothing more urgent runs."""
     report: Callable[[int], Awaitable[object]]
-    """So many pages were looked at so far."""
+    """So many pages were analysed so far."""
 
 
 class PageViewer(Renderer, Protocol):
@@ -65,7 +65,7 @@ class PageViewer(Renderer, Protocol):
         """Every page as ``storage.pdf.protocol`` reads it; raises DocumentError or EngineStartError."""
 
     async def lay_out(self, path: Path, first: int, last: int) -> bytes:
-        """Where the parts of some pages stand, as ``protocol`` reads it; raises as ``fetch``."""
+        """Where the parts of some pages are, as ``protocol`` reads it; raises as ``fetch``."""
 
     async def fetch_ocr(self, path: Path, page: int, clip: Box | None = None) -> bytes:
         """What OCR reads in a page or a part of it, as ``protocol`` reads it; raises as ``fetch``."""
@@ -272,7 +272,7 @@ class FullReader:
         return await self._describe(base.sha256, figures, wait_until_idle) if self._describe else figures
 
     def _rest(self, error: EmbedderUnavailable) -> None:
-        """What an embedder told one document holds for all: ten thousand would else ask it one by one."""
+        """What an embedder answered for one document holds for all: else ten thousand would each ask it."""
         self._failures += 1
         seconds = max(pause(self._failures).total_seconds(), error.retry_after)
         self._rests_until = max(self._rests_until, steady_seconds() + seconds)

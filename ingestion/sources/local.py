@@ -245,7 +245,7 @@ class LocalSource:
 
 
 def _nothing() -> None:
-    """The beat of calls that nobody watches."""
+    """The heartbeat of calls that have no watchdog."""
 
 
 def _tail(root: Path, seen: ScannedFile, size: int) -> bytes:

@@ -24,7 +24,7 @@ _UNFINISHED_FOLDERS = (".crdownload", ".download", ".part", ".partial")
 _UNFINISHED_FILES = (*_UNFINISHED_FOLDERS, ".filepart", ".tmp", ".temp", ".lock", "~", "#")
 _SYSTEM_FILES = frozenset(("thumbs.db", "desktop.ini", "icon\r"))
 MAX_STRANGERS = 100
-"""Of one place: a folder of photographs is told by some of them."""
+"""Of one place: a folder of photographs is recognised by some of them."""
 _SHOWN_ESCAPED = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 EXAMPLES = 3
@@ -103,7 +103,7 @@ class ScanReport:
             self._strangers[safe_name(parts)] = sentence
 
     def add_problem(self, sentence: str, parts: tuple[str, ...] = ()) -> None:
-        """Something that could not be seen, and where; the first sentence is told, with all its places."""
+        """Something that could not be seen, and where; the first sentence is shown, with all its places."""
         places = self._problems.setdefault(sentence, [])
         if parts:
             places.append(safe_name(parts))

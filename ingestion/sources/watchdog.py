@@ -44,7 +44,7 @@ class Watchdog:
         """Do ``work`` and return its result, or raise its error; blocks.
 
         Raises:
-            ShareTimeout: nothing moved for so long; the work ends at its next beat.
+            ShareTimeout: nothing moved for so long; the work ends at its next heartbeat.
         """
         if not self._free.acquire(timeout=self._seconds):
             raise self._unanswered()

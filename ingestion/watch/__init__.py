@@ -1,1 +1,1 @@
-"""Looks at the wanted places, takes what is finished, and lets go of what is surely gone."""
+"""Scans the watched places, takes in finished files, and deletes documents whose files are gone."""

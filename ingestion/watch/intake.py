@@ -1,8 +1,7 @@
 """Takes settled files into the blob store and SQL: each is copied once, however many channels it feeds.
 
-Tells which documents have left a channel's other folders, for files that move between folders.
-
-Finds arriving files that may have exchanged names: they are taken together, all others one by one.
+Files that may have exchanged names are grouped and taken together, all others one by one. For files that move
+between folders, ``OtherFolders`` says which documents have left a channel's other folders.
 """
 
 from __future__ import annotations
@@ -34,11 +33,11 @@ PORTION_BYTES = 16 << 20
 _log = logging.getLogger(__name__)
 
 _Links = dict[str | int, str | int]
-"""File or size -> another one of its group; who has none stands for the group."""
+"""File or size -> another one of its group; who has none represents the group."""
 
 
 class OtherFolders:
-    """Looks at other folders when it must, and once at most: make a new one for every look."""
+    """Scans other folders when it must, and once at most: make a new one for every scan."""
 
     def __init__(self) -> None:
         self._scans: dict[str, Scan] = {}
@@ -73,10 +72,10 @@ def _scan_location(location: str) -> Scan:
 def group(
     arriving: Mapping[str, ScannedFile], present: Mapping[str, ScannedFile], folders: Iterable[KnownFolder]
 ) -> list[list[ScannedFile]]:
-    """Put together what has to be judged together; sizes tell who can be whose new name.
+    """Put together what has to be judged together; sizes say which can be whose new name.
 
     Args:
-        arriving: files that are new or look different.
+        arriving: files that are new or whose stat differs.
         present: everything that the scan saw.
         folders: the folders that the place feeds.
     """
@@ -98,7 +97,7 @@ def group(
 def _vacated(
     arriving: Mapping[str, ScannedFile], present: Mapping[str, ScannedFile], folders: Iterable[KnownFolder]
 ) -> Iterator[tuple[str, int]]:
-    """(file, size as it was stored) of every document whose file is away or looks different now."""
+    """(file, size as it was stored) of every document whose file is away or whose stat differs now."""
     for folder in folders if arriving else ():
         for file, known in folder.documents.items():
             if known.stat is not None and (file in arriving or file not in present):
@@ -125,7 +124,7 @@ def _join(links: _Links, one: str | int, other: str | int) -> None:
 
 
 def _root(links: _Links, one: str | int) -> str | int:
-    """Who stands for the group of ``one``."""
+    """The representative of the group of ``one``."""
     root = one
     while (above := links.get(root, root)) != root:
         root = above
@@ -136,7 +135,7 @@ def _root(links: _Links, one: str | int) -> str | int:
 
 @dataclass(slots=True)
 class IntakeResult:
-    """What became of the files of one look."""
+    """What became of the files of one scan."""
 
     documents: dict[int, dict[str, UUID]] = field(default_factory=dict)
     """Folder -> file -> the document that was stored or refused."""
@@ -171,9 +170,9 @@ class Intake:
 
         Args:
             folders: the folders of the place, one for each channel that it feeds; loaded.
-            scan: what lies there; a file that still looks as it did is not opened.
+            scan: what lies there; a file with the same stat is not opened.
             stability: decides which files are finished.
-            sees_all: the whole place was looked at, so that renames can be told from copies.
+            sees_all: the whole place was scanned, so that renames differ from copies.
 
         Raises:
             DatabaseUnavailable: the database does not work.
@@ -254,7 +253,7 @@ class Intake:
         source: Source,
         known: Sequence[tuple[dict[str, Any], str]],
     ) -> FetchedFile:
-        """Copy a file, unless the blob store has what it held when it last looked like this."""
+        """Copy a file, unless the blob store has what it held at this stat."""
         for file_stat, sha256 in known:
             if FileStat(**file_stat) == seen.stat and await asyncio.to_thread(
                 self._blobs.path(sha256).exists
@@ -322,7 +321,7 @@ class Intake:
 
 @dataclass(frozen=True, slots=True)
 class _ScanContext:
-    """What the look saw beside the files that are stored."""
+    """What the scan saw beside the files that are stored."""
 
     scan: Scan
     sees_all: bool
@@ -340,6 +339,6 @@ def _remove(temporaries: Iterable[Path]) -> None:
 
 
 def _settled(stability: StabilityCheck, arriving: Mapping[str, ScannedFile]) -> set[str]:
-    """The files that are finished; asked every look, for a rest is as long as looks were equal."""
+    """The files that are finished; asked every scan, for a rest is as long as scans were equal."""
     stability.keep(arriving.keys())
     return {file for file, seen in arriving.items() if stability.is_settled(seen)}

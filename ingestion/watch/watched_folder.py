@@ -1,4 +1,4 @@
-"""Watches one place: every look takes what has settled, and deletes what is surely gone."""
+"""Watches one place: every scan takes in settled files, and deletes documents whose files are gone."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class WatchedFolder:
 
     @property
     def is_settled(self) -> bool:
-        """Whether SQL holds nothing that the next equal look could change."""
+        """Whether SQL holds nothing that the next equal scan could change."""
         return self._problem is None and self._deletion_policy.is_settled
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the next look will decide about files that the last one missed."""
+        """Whether the next scan will decide about files that the last one missed."""
         return self._problem is None and self._deletion_policy.is_waiting
 
     async def finish_scan(self, scan: Scan, arriving: Collection[int]) -> None:
@@ -109,7 +109,7 @@ class PlaceWatch:
         self.scan_seconds = 0.0
         """How long the last scan took."""
         self.is_waiting = False
-        """Whether the last look left files that the next one will take or miss again."""
+        """Whether the last scan left files that the next one will take or miss again."""
         self._source = source
         self._intake = intake
         self._settings = settings
@@ -123,15 +123,15 @@ class PlaceWatch:
         self._settled_as: dict[str, ScannedFile] | None = None
         self._loaded_at = 0.0
         self._invalidations = 0
-        """How often all that was remembered became void: also while a look is on its way."""
+        """How often all that was remembered became void: also while a scan is running."""
 
     def feed(self, folders: Iterable[WatchedFolder]) -> None:
-        """Feed these folders from the next look on, and no others."""
+        """Feed these folders from the next scan on, and no others."""
         self._folders = list(folders)
         self.invalidate()
 
     def invalidate(self) -> None:
-        """Believe nothing that was remembered: the next look asks SQL."""
+        """Believe nothing that was remembered: the next scan asks SQL."""
         self._settled_as = self._strangers = None
         self._invalidations += 1
         self._loaded_at = steady_seconds()
@@ -141,7 +141,7 @@ class PlaceWatch:
     async def tick(self) -> bool:
         """Make SQL equal to the place as far as that is safe; returns whether anything was taken.
 
-        A place that looks as after the last complete look costs one scan and nothing else.
+        A place that has not changed since the last complete pass costs one scan and nothing else.
 
         Raises:
             InfrastructureError: the database, or one of the disks, does not work.

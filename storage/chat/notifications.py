@@ -1,4 +1,4 @@
-"""Notices: what people should be told, from the transaction that made it true to its message.
+"""Notices: events for channels and admins, from the transaction that recorded one to its message.
 
 Several notices become one message, a batch: waiting -> posting -> posted, or kept (the console alone
 shows it) or dropped. A batch belongs to whoever made it until its lease ends. Notices are read together with
@@ -96,7 +96,7 @@ def _strangers() -> Any:
 
 
 def _folders() -> Any:
-    """The last notice of each folder, unless people were told just that before: what came between is over."""
+    """The last notice of each folder, unless just that was posted before: what came between is over."""
     later = aliased(NoticeRow)
     has_later = exists().where(
         col(later.folder_id) == NoticeRow.folder_id,
@@ -112,7 +112,7 @@ def _folders() -> Any:
 
 
 def _last_told() -> ScalarSelect[str | None]:
-    """What people were last told of the notice's folder; nothing, too, when all was well then."""
+    """The last notice posted of the notice's folder; nothing, too, when all was well then."""
     told = aliased(NoticeRow)
     return (
         select(col(told.text))
@@ -253,7 +253,7 @@ class Notices:
         """Keep, before it happens, that a batch is being posted in a channel.
 
         Raises:
-            LeaseLost: somebody else tells some of it.
+            LeaseLost: another process posts some of it.
         """
         own = update(NoticeRow).where(col(NoticeRow.batch) == batch, col(NoticeRow.state) == "waiting")
         until = _until(lease_seconds)
@@ -270,7 +270,7 @@ class Notices:
         await self._run(_of(batch), state="waiting", batch=None, told_in=None, lease_until=None)
 
     async def put_off(self, batch: str, seconds: float) -> None:
-        """Nobody knows whether a batch was posted: whoever comes after ``seconds`` looks."""
+        """Nobody knows whether a batch was posted: whoever comes after ``seconds`` searches for it."""
         await self._run(_of(batch), lease_until=_until(seconds))
 
     async def take_over(self, lease_seconds: float) -> NoticeBatch | None:
@@ -290,7 +290,7 @@ class Notices:
         return NoticeBatch(row[0], row[1], row[2]) if is_ours else None
 
     async def expire(self, before: datetime) -> int:
-        """Keep, for the console alone, what waited too long for anybody to be told; returns how many."""
+        """Keep, for the console alone, what waited too long to be posted; returns how many."""
         old = update(NoticeRow).where(_is_free("waiting"), col(NoticeRow.created_at) < before)
         return await self._run(old, state="kept")
 

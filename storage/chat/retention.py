@@ -67,7 +67,7 @@ class Retention:
         )
 
     async def _delete(self, table: Any, is_expired: ColumnElement[bool]) -> int:
-        """Looked for before the transaction begins: finding them may take long, erasing them does not."""
+        """Searched for before the transaction begins: finding them may take long, erasing them does not."""
         ids = await self._ids(table, is_expired)
         if ids:
             async with self._database.transaction(exclusive=False) as session:
@@ -166,7 +166,7 @@ def _has_newer_question() -> ColumnElement[bool]:
 
 
 def _is_last_told_of_its_folder() -> ColumnElement[bool]:
-    """What people were told of a folder last: nothing is told of it again while that is true."""
+    """The last notice of a folder: none is posted again while that is true."""
     later = aliased(NoticeRow)
     has_later = exists().where(
         col(later.folder_id) == NoticeRow.folder_id,

@@ -215,7 +215,7 @@ def _live_publication(row: Row[Any]) -> LivePublication:
 def _described(
     details: str | None, corrected: str | None
 ) -> tuple[Mapping[str, MetadataField], frozenset[int]]:
-    """(metadata, pages read by OCR) as JSON tells them; memoised, because every question meets the same."""
+    """(metadata, pages read by OCR) as JSON holds them; memoised, because every question meets the same."""
     printed, said = (json.loads(one or "null") or {} for one in (details, corrected))
     return metadata_of(printed, said), frozenset(printed.get("ocr_pages", ()))
 

@@ -24,7 +24,7 @@ from storage.sql.tables import IS_PRESENT, DocumentRow, VersionRow
 
 
 class FileFingerprint(NamedTuple):
-    """What tells a file's bytes from others: their hash, and where the disk keeps them (0: unknown)."""
+    """What identifies a file's bytes: their hash, and where the disk keeps them (0: unknown)."""
 
     sha256: str
     inode: int

@@ -34,7 +34,7 @@ from storage.queues.reading_queue import BEGUN_AT, BEGUN_FROM
 from storage.sql.tables import BlobRow, DocumentRow, PublicationRow, ReadingRow, VersionRow
 
 WINDOWS = {Rung.QUICK: timedelta(seconds=20), Rung.FULL: timedelta(seconds=120)}
-"""How far back a rung's speed looks: long enough for a few files, short enough to follow a change."""
+"""How far back a rung's speed is measured: long enough for a few files, short enough to follow a change."""
 MIN_SPAN_SECONDS = 1.0
 """Seconds; a speed over less would be chance."""
 

@@ -25,7 +25,7 @@ _PICTURE = re.compile(r"[0-9a-f]{64}-")
 _TEMPORARY = "temporary"
 _LOCK = "lock"
 LOCK_SECONDS, LOCK_POLL_SECONDS = 30.0, 0.01
-"""How long an arrival waits for a removal and the other way round, and how often it looks."""
+"""How long an arrival waits for a removal and the other way round, and how often it checks."""
 
 SHARDS = tuple(f"{number:02x}" for number in range(256))
 

@@ -23,7 +23,7 @@ PendingVector = asyncio.Future[Vector]
 """Perhaps still in the making."""
 
 FIGURE_FACET = "kind=figure"
-"""The mark of a figure: it stands behind its publication's chunks, as one more of them."""
+"""The mark of a figure: it follows its publication's chunks, as one more of them."""
 
 
 def document_facet(document: UUID) -> str:

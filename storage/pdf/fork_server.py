@@ -44,7 +44,7 @@ looking as often as it does by itself takes a third of a reading's time."""
 
 
 class ForkServer:
-    """Forks children, stops them when told so, and tells how each ended."""
+    """Forks children, stops them on request, and reports how each ended."""
 
     def __init__(self, owner: socket.socket, perform: Perform) -> None:
         self._owner = owner

@@ -78,7 +78,7 @@ class OcrPage:
 
 
 class BlockKind(StrEnum):
-    """What a part of a page is to a person who looks at it."""
+    """What a part of a page is to a person who reads it."""
 
     HEADING = "heading"
     TEXT = "text"
@@ -94,7 +94,7 @@ class BlockKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Where a part of a page stands, before anybody knows its words."""
+    """Where a part of a page is, before anybody knows its words."""
 
     kind: BlockKind
     box: Box
@@ -109,7 +109,7 @@ class Layout:
     """What a document's pages look like."""
 
     pages: Mapping[int, tuple[Region, ...]]
-    """Page (from 1) -> its parts in reading order; a page that was not looked at is missing."""
+    """Page (from 1) -> its parts in reading order; a page that was not analysed is missing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ IDLE_SECONDS = 300
 """Programs that hold models are closed after so long without work: they take 220 and 270 MB."""
 
 LAYOUT_MEMORY = 3072 * MEGABYTE
-"""Address space of a child that looks at pages; what it really uses is a fifth of it."""
+"""Address space of a layout child; what it really uses is a fifth of it."""
 LAYOUT_SECONDS, LAYOUT_PAGE_SECONDS = 20, 6
 """Computing time of such a child, and what each page adds; a page takes 0.2 to 1.2 s, and seldom 4."""
 
@@ -33,7 +33,7 @@ class PdfProcess:
     Args:
         settings: the limits of a file and of the child that opens it.
         keyring: asked about a locked file by its name, which is its sha256; None: it stays closed.
-        readers: PDFs read, and as many looked at, at the same time.
+        readers: PDFs read, and as many analysed, at the same time.
         renderers: pages drawn at the same time; a page never waits for a reading.
     """
 

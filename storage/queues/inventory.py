@@ -37,7 +37,7 @@ from storage.sql.tables import (
 
 T = TypeVar("T")
 Shards = Sequence[str]
-"""Neighbouring shelves of blobs and readings, by the two digits that names on them begin with."""
+"""Neighbouring shards of blobs and readings, by the two digits that names on them begin with."""
 SLICE_CONTENTS = 2000
 """Contents compared at once, and names in one statement."""
 _LEASE_FACT = "reconcile"
@@ -127,14 +127,14 @@ class Inventory:
         return strays
 
     async def slices(self) -> list[Shards]:
-        """All shelves, in runs of neighbours that hold about ``SLICE_CONTENTS`` contents each."""
+        """All shards, in runs of neighbours that hold about ``SLICE_CONTENTS`` contents each."""
         async with self._database.snapshot() as session:
             contents = await session.scalar(select(func.count()).select_from(BlobRow)) or 0
         run = max(1, len(SHARDS) * SLICE_CONTENTS // max(contents, SLICE_CONTENTS))
         return [SHARDS[start : start + run] for start in range(0, len(SHARDS), run)]
 
     async def wanted_blobs(self, shards: Shards) -> dict[str, int]:
-        """Size of every content on these shelves that a document wants, or that is still to be purged."""
+        """Size of every content in these shards that a document wants, or that is still to be purged."""
         query = select(col(BlobRow.sha256), col(BlobRow.size)).where(
             col(BlobRow.sha256).between(shards[0], f"{shards[-1]}g"),
             or_(is_wanted(BlobRow), _has_reading()),
@@ -178,7 +178,7 @@ class Inventory:
                 return len(documents)
 
     async def readings(self, shards: Shards) -> tuple[set[UUID], list[ExpectedReading]]:
-        """(every reading of these shelves that has files or will, those of them that are done)."""
+        """(every reading of these shards that has files or will, those of them that are done)."""
         query = select(ReadingRow).where(
             col(ReadingRow.id).between(UUID(f"{shards[0]}{30 * '0'}"), UUID(f"{shards[-1]}{30 * 'f'}"))
         )

@@ -32,7 +32,7 @@ class Dialect(Protocol):
         """A session that cannot write and sees one moment."""
 
     def cause(self, error: DBAPIError) -> str | None:
-        """What an admin should look at, as a sentence without secrets; None for a mistake of ours."""
+        """What an admin should check, as a sentence without secrets; None for a mistake of ours."""
 
     async def aclose(self) -> None:
         """Finish what is being committed and let go of every connection."""

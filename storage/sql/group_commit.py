@@ -203,7 +203,7 @@ class GroupCommit:
 
 
 async def _settle(group: CommitGroup) -> None:
-    """Commit a group and tell its members; one that failed is rolled back by closing its connection."""
+    """Commit a group and wake its members; one that failed is rolled back by closing its connection."""
     try:
         if group.failure is None:
             await group.connection.commit()

@@ -34,7 +34,7 @@ _CAUSES = {
     sqlite3.SQLITE_CORRUPT: "the database file is damaged: restore it from a backup",
     sqlite3.SQLITE_NOTADB: "the database file is not a database: restore it from a backup",
 }
-"""What an admin should look at, by SQLite's primary result code; all else is a mistake of ours."""
+"""What an admin should check, by SQLite's primary result code; all else is a mistake of ours."""
 
 
 class SqliteDialect:

@@ -4,14 +4,10 @@
 
     channel <- folder <- document <- version <- publication -> reading -> blob
     channel <- inbox <- outbox        channel, version <- citation        channel <- notice
-    channel <- turn (turn_table.py)   channel <- question_record (record_table.py)
+    channel <- turn   channel <- question_record
 
 Only this package sees these classes; callers get the dataclasses of ``models.py``.
 Every step of the journey is a compare-and-set on ``state`` together with ``fence``.
-
-The SQL table of the records that questions leave; ``tables.py`` has all others.
-
-The SQL table of what threads remember; ``tables.py`` has all others.
 """
 
 from __future__ import annotations
@@ -130,7 +126,7 @@ class DocumentRow(SQLModel, table=True):
     reason: str | None = None
     """Why the newest bytes of the file could not even be stored: a sentence for an admin."""
     look: dict[str, Any] | None = Field(default=None, sa_type=JSON)
-    """Size, times and inode when the file was last stored: the same look is not opened again."""
+    """Size, times and inode when the file was last stored: a file of the same stat is not opened again."""
     deleted_at: datetime | None = moment(default=None)
     purged_at: datetime | None = moment(default=None)
     """When a purge began on what only it had: from then on nothing brings it back."""
@@ -211,7 +207,7 @@ class PublicationRow(LeaseColumns, table=True):
     version_id: int = Field(foreign_key="version.id")
     reading_id: UUID = Field(foreign_key="reading.id", index=True)
     rung: str = Field(default=Rung.QUICK.value, sa_column_kwargs={"server_default": Rung.QUICK.value})
-    """The reading's: the next one of a rung is found without a look at those of the other."""
+    """The reading's: the next one of a rung is found without reading those of the other."""
     state: str = Field(default="pending")
     created_at: datetime = moment(default_factory=utc_now)
     live_at: datetime | None = moment(default=None)
@@ -272,7 +268,7 @@ class CitationRow(SQLModel, table=True):
 
 
 class NoticeRow(SQLModel, table=True):
-    """Something that people should be told once; ``state``: waiting, posting, posted, kept or dropped.
+    """An event to be posted once; ``state``: waiting, posting, posted, kept or dropped.
 
     A kept one is shown in the console only, a dropped one nowhere.
     """
@@ -284,23 +280,23 @@ class NoticeRow(SQLModel, table=True):
     """``live`` (a version answers for the first time), ``failed`` (a file cannot be read), ``stranger`` (a
     file is no document), ``folder``."""
     key: str | None = Field(default=None, unique=True)
-    """What it tells, for what is told only once."""
+    """What makes it unique, for an event that is posted only once."""
     channel_id: int = Field(foreign_key="channel.id", index=True)
     """Whose documents it is about."""
     folder_id: int | None = Field(default=None, foreign_key="folder.id")
     document_id: UUID | None = Field(default=None, foreign_key="document.id")
     version_id: int | None = Field(default=None, foreign_key="version.id")
     text: str | None = None
-    """What happened, when the tables do not tell: a sentence for an admin."""
+    """What happened, when the tables do not say: a sentence for an admin."""
     questions: list[str] | None = Field(default=None, sa_type=JSON)
     """Questions that were tried and that the version answers."""
     state: str = Field(default="waiting")
     batch: str | None = Field(default=None, index=True)
-    """The message that tells it together with others."""
+    """The message that posts it together with others."""
     told_in: int | None = Field(default=None, foreign_key="channel.id")
     """The channel of that message."""
     lease_until: datetime | None = moment(default=None)
-    """Until then the process that made the batch tells it."""
+    """Until then the process that made the batch posts it."""
     created_at: datetime = moment(default_factory=utc_now)
     posted_at: datetime | None = moment(default=None)
 

@@ -115,7 +115,7 @@ class _Draft:
     async def fill(
         self, model: Generator, question: AnalyzedQuestion, faults: Sequence[str] = ()
     ) -> VerifiedDraft:
-        """Have a model add to it, sentence by sentence if somebody looks; returns how its draft was judged.
+        """Have a model add to it, sentence by sentence if somebody listens; returns how its draft was judged.
 
         Raises:
             ModelError: there is no whole draft. What was proven of it stays.

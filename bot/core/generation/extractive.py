@@ -1,7 +1,7 @@
 """Answers with the documents' own sentences: the answerer that needs no model and cannot invent.
 
 Each sentence, list item and table row of the evidence is scored by meaning, by the question's rare words, by
-the kind of answer asked for, by the passage it stands in, and by what stands around it.
+the kind of answer asked for, by its passage, and by the sentences around it.
 
 Of the scored ones, a good answer stays on its page: a further quote from the page of an earlier one may be a
 good deal worse than the best, one from another page hardly. A question that spans documents gets the best of
@@ -42,6 +42,22 @@ SAME_PAGE, OTHER_PAGE, OTHER_DOCUMENT = 0.7, 0.985, 0.85
 FRAGMENT_WORDS = 5
 """What has fewer words and no end is a scrap."""
 
+COSINE, COVERAGE, BM25, NEIGHBOUR, LABEL, PASSAGE = 1.0, 0.6, 0.3, 0.25, 0.6, 4.0
+"""Weights of the parts of a score; each part lies in 0-1."""
+
+CONTRADICTED = 0.8
+"""Taken off a unit that names years, and none of the question's."""
+
+REQUIRED = 0.7
+"""Share of the best score that something of the kind asked for reaches at least: a phone number elsewhere in
+the document is not the one of which a question asks."""
+
+FRAGMENT = 0.35
+"""Taken off a heading or other scrap of text, which is no sentence and no row."""
+
+PASSAGES_KEPT = 256
+"""Taken apart in memory: up to ten megabytes, and the passages of the questions just asked."""
+
 
 @dataclass(frozen=True, slots=True)
 class QuoteCandidate:
@@ -63,7 +79,7 @@ class QuoteCandidate:
 
     @property
     def document(self) -> UUID:
-        """The document it stands in."""
+        """The document that holds it."""
         return self.item.passage.publication.document_id
 
     @property
@@ -114,23 +130,6 @@ def _is_repeated(candidate: QuoteCandidate, earlier: Iterable[QuoteCandidate]) -
 def _says_the_same(one: QuoteCandidate, other: QuoteCandidate) -> bool:
     mine, theirs = reduce_text(one.unit.text).text, reduce_text(other.unit.text).text
     return mine in theirs or theirs in mine
-
-
-COSINE, COVERAGE, BM25, NEIGHBOUR, LABEL, PASSAGE = 1.0, 0.6, 0.3, 0.25, 0.6, 4.0
-"""Weights of the parts of a score; each part lies in 0-1."""
-
-CONTRADICTED = 0.8
-"""Taken off a unit that names years, and none of the question's."""
-
-REQUIRED = 0.7
-"""Share of the best score that something of the kind asked for reaches at least: a phone number elsewhere in
-the document is not the one of which a question asks."""
-
-FRAGMENT = 0.35
-"""Taken off a heading or other scrap of text, which is no sentence and no row."""
-
-PASSAGES_KEPT = 256
-"""Taken apart in memory: up to ten megabytes, and the passages of the questions just asked."""
 
 
 class ExtractiveAnswerer:

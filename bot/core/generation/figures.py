@@ -1,7 +1,7 @@
 """Chooses the figures of an answer: the one that a question asks for, or those of the chunks it cites.
 
-A figure is believed to be meant by its words alone: its caption, what stands in it and the headings it
-stands under. A question that speaks of no figure brings one only when a cited sentence names it.
+A figure is believed to be meant by its words alone: its caption, the words in it and the headings above
+it. A question that speaks of no figure brings one only when a cited sentence names it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from storage.text.analyzer import analyze
 
 MAX_FIGURES_SHOWN = 3
 MAX_FIGURES_READ = 24
-"""Figures that are looked at for one question."""
+"""Figures that are compared with one question."""
 
 MIN_COVERAGE, MIN_OWN_COVERAGE = 0.6, 0.3
 """Shares of the weight of what a figure is asked for by: all that its words, headings and document's names
@@ -41,7 +41,7 @@ MIN_IMPLICIT_COVERAGE = 0.6
 """As ``MIN_OWN_COVERAGE``, where something is to be shown that the question does not call a figure."""
 
 MIN_NUMBERED_COVERAGE = 0.3
-"""As ``MIN_COVERAGE``, where the question gives the figure's number: the rest tells the document at most."""
+"""As ``MIN_COVERAGE``, where the question gives the figure's number: the rest names the document at most."""
 
 MIN_CITED_OVERLAP = 0.4
 """Share of a prose question's weight that a figure's own words cover at least, when a cited sentence speaks
@@ -127,7 +127,7 @@ class FigureSelector:
         ]
 
     async def _evidence(self, number: int, chosen: ChosenFigure) -> Evidence:
-        """The chunk that a figure stands in, with its words' places."""
+        """The chunk that holds a figure, with its words' places."""
         figure, publication = chosen.figure, chosen.publication
         if figure.chunk is None:
             ordinal, page = publication.chunks + chosen.number, figure.page
@@ -157,7 +157,7 @@ def _of_its_own(item: Evidence, chosen: ChosenFigure) -> LocatedQuote:
 
 
 def _is_cited_figure(found: FoundFigure, figure: KnownFigure, cited: Sequence[LocatedQuote]) -> bool:
-    """Whether a figure stands in a chunk, or on a page, that is cited, and the quote there speaks of it."""
+    """Whether a figure is in a chunk, or on a page, that is cited, and the quote there speaks of it."""
     own = [quote for quote in cited if quote.passage.publication.id == found.publication.id]
     near = [one for one in own if figure.chunk == one.passage.ordinal or figure.page == one.page]
     return any(speaks_of(quote.quote, figure.caption) for quote in near)

@@ -1,6 +1,6 @@
-"""What a model is asked, and how its reply is read: two formats, one meaning, no network here.
+"""Builds the prompt of a model and parses its reply, in either of two formats; no network here.
 
-A reply that is still being written is read sentence by sentence, each once its quotes are complete.
+A streamed reply is parsed sentence by sentence, each once its quotes are complete.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def request(
     faults: Sequence[str] = (),
     stands: Sequence[str] = (),
 ) -> str:
-    """The user's turn: passages, question, what stands already, what was wrong, and this reply's language."""
+    """The user's turn: passages, question, proven sentences, what was wrong, and this reply's language."""
     parts = [format_passages(evidence, fence), f"Question: {question.text}"]
     if stands:
         parts.append(_list("These sentences stand. Do not repeat them, write only what is missing:", stands))
@@ -189,7 +189,7 @@ def read_marked_claims(reply: str) -> list[Claim]:
 
 
 class StreamedReply:
-    """Collects a reply's pieces and tells each of its sentences, once."""
+    """Collects a reply's pieces and passes on each of its sentences, once."""
 
     def __init__(self, reply_format: ReplyFormat, on_claim: OnClaim) -> None:
         self._on_claim = on_claim

@@ -42,7 +42,7 @@ MAX_OFFERED = 3
 MAX_TRIED = 6
 """Questions asked for one document at most: each costs what a person's question costs."""
 MAX_CHUNKS_READ = 12
-"""Chunks looked at, evenly spread: the beginning of a long document is often a table of contents."""
+"""Chunks read, evenly spread: the beginning of a long document is often a table of contents."""
 
 
 def suggest_questions(chunks: Sequence[Chunk], title: str, most: int) -> list[str]:

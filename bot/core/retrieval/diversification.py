@@ -1,7 +1,7 @@
 """Collapses near-identical passages, as of two copies of a page, and lets documents take turns.
 
-Likeness is the Jaccard index of word 5-shingles (Broder, "On the resemblance and containment of documents",
-1997); passages whose numbers differ are never alike, however equal their words.
+Similarity is the Jaccard index of word 5-shingles (Broder, "On the resemblance and containment of documents",
+1997); passages whose numbers differ never count as similar, however equal their words.
 
 A question that spans documents gets passages of each; one about a single document is not diluted.
 """
@@ -68,7 +68,7 @@ class _TextFingerprint:
     def __init__(self, passage: Passage) -> None:
         self._text = passage.text.casefold()
         self.digits = passage.text.encode(errors="ignore").translate(None, _NO_DIGITS)
-        """Equal in texts of the same numbers; a look at them costs a tenth."""
+        """Equal in texts of the same numbers; comparing them costs a tenth."""
 
     @cached_property
     def numbers(self) -> tuple[str, ...]:

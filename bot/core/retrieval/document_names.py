@@ -67,7 +67,7 @@ def _share(name: frozenset[str], asked: Collection[str], weights: Mapping[str, f
 
 
 def edition(publication: LivePublication) -> str:
-    """What tells it from other documents of its title: ``SOP-IT-04, version 2.1``, as far as it says so.
+    """What sets it apart from other documents of its title: ``SOP-IT-04, version 2.1``, as far as it says so.
 
     A number that the title holds already is not said twice.
     """

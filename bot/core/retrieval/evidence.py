@@ -1,5 +1,5 @@
-"""The evidence of a question: the passages that an answerer reads, what stands around them, and whether it
-is near enough to the question to answer it.
+"""The evidence of a question: the passages that an answerer reads, the text around them, and whether it is
+near enough to the question to answer it.
 
 Text is followed no further than its section, one chunk on and one back; a table as far as it goes. Likeness
 of meaning, with the share of the question's idf weight that a passage covers, was the steadiest signal for
@@ -30,7 +30,7 @@ COVERAGE = 0.3
 
 
 class Expansion:
-    """What stands around the passages of one question, as long as a budget lasts."""
+    """The text around the passages of one question, within a token budget."""
 
     def __init__(self, evidence: Sequence[Evidence], chunks: RepairingReadings, tokens: int) -> None:
         """``tokens`` (cl100k_base): what may be added to ``evidence``."""
@@ -40,7 +40,7 @@ class Expansion:
         self._tokens = tokens
 
     async def expand(self) -> list[Evidence]:
-        """The evidence, and behind it what stands beside its passages, those of the best first.
+        """The evidence, and behind it the chunks beside its passages, those of the best first.
 
         Raises:
             storage.errors.InfrastructureError: readings cannot be reached.
@@ -62,7 +62,7 @@ class Expansion:
             edge = chunk.text
 
     async def _read(self, passage: Passage, ordinal: int) -> Chunk | None:
-        """The chunk at a place of the passage's reading, when it is new and there is room for it."""
+        """The chunk at a place of the passage's reading, when it is new and fits the budget."""
         is_inside = 0 <= ordinal < passage.publication.chunks
         if self._tokens <= 0 or not is_inside or _place(passage, ordinal) in self._places:
             return None

@@ -1,6 +1,6 @@
-"""Finds the passages of one channel that may answer a question, by words and by meaning.
+"""Finds the passages of one channel that may answer a question, by BM25 and by vectors.
 
-The index holds a publication's figures behind its chunks: hits are parted into both.
+The index holds a publication's figures behind its chunks: hits are split into both.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from storage.index.live_index import LiveIndex, SearchHits
 from storage.text.analyzer import analyze
 
 EXTRA_FIGURES, MAX_HITS_ASKED = 12, 1000
-"""Hits asked for beyond the chunks that are wanted, for figures stand among them; and the most ever asked."""
+"""Hits asked for beyond the chunks that are wanted, for figures are among them; and the most ever asked."""
 
 EXACT_HOLDERS = 6
 """A code, number or name that more chunks hold than this is not rare enough to be kept at any rank."""

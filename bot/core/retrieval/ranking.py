@@ -109,7 +109,7 @@ def _passage(
 def outdated(publications: Iterable[LivePublication], today: date) -> frozenset[UUID]:
     """The publications whose procedure another one of these documents describes as it is now.
 
-    Editions are told by their SOP id and organisation. Days decide, the effective one before that of the
+    Editions are known by their SOP id and organisation. Days decide, the effective one before that of the
     last update; where an edition has none, version numbers do, part by part. What is effective only in
     the future gives way to what is in force; what cannot be compared is left alone.
     """

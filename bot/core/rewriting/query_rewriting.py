@@ -1,6 +1,6 @@
-"""Has a model word a follow-up question, and believes it only as far as its words come from the thread.
+"""Rewrites a follow-up question so that it stands alone, by a model where there is one.
 
-Understands a question in its thread: worded to stand alone where it leans on it, else as it is.
+A model's rewriting is used only as far as its words come from the thread; other questions stay as they are.
 """
 
 from __future__ import annotations

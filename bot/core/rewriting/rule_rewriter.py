@@ -1,6 +1,6 @@
 """Words a follow-up question so that it can be searched for without its thread: pure, and without a model.
 
-The subject of the last question, as it was understood, stands behind the new one; where that means another
+The subject of the last question, as it was understood, is put behind the new one; where that means another
 document of a family, such as the other of two plans, the names are exchanged in the last question instead.
 """
 
@@ -35,7 +35,7 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class NameSwap:
-    """The words that tell a document from its sibling, and those that the sibling has in their place."""
+    """The words that set a document apart from its sibling, and those that the sibling has in their place."""
 
     document: UUID
     own: tuple[str, ...]
@@ -91,7 +91,7 @@ def _touches(name: Name, said: Collection[str], cited: Collection[UUID]) -> bool
 
 
 def _replaced(text: str, exchange: NameSwap) -> str | None:
-    """The text with the sibling's words; None when its own do not stand together."""
+    """The text with the sibling's words; None when its own are not next to each other."""
     own = re.compile(r"\W+".join(map(re.escape, exchange.own)), re.IGNORECASE)
     replaced = own.sub(" ".join(exchange.others), text, count=1)
     return f"{replaced}?" if replaced != text else None

@@ -1,7 +1,7 @@
 """What a channel holds while one question is answered, and which of it the question asks in.
 
 "In SOP-IT-04", "in the 2024 handbook" and "from HR" make a filter. A name that merely occurs in a question is
-a preference (``document_names.py``): what it names may stand in several documents.
+a preference (``document_names.py``): what it names may be in several documents.
 """
 
 from __future__ import annotations

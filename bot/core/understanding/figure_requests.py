@@ -68,7 +68,7 @@ class FigureQuestion:
     """A question that speaks of a figure."""
 
     wants_it: bool
-    """It asks for the figure itself, not for what stands in it."""
+    """It asks for the figure itself, not for what it says."""
     is_sure: bool
     """It names a figure by a word that means nothing else, or asks to be shown something."""
     names_one: bool

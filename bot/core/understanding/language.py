@@ -1,4 +1,4 @@
-"""Tells which language a question or a passage is in, by its small words, and says so only when it is sure.
+"""Detects the language of a question or a passage by its function words; None when that is not certain.
 
 A few words are enough, as in "wie lange?", and an English question is never taken for another one: words
 that English shares with a language count for both.
@@ -152,7 +152,7 @@ zwangerschap
 _TOKEN = re.compile(r"[^\W_]+(?:[-/.@][^\W_]+)*")
 _SPANISH_MARK = re.compile(r"[¿¡]\w")
 MIN_KNOWN_WORDS = 2
-"""So many known words tell a language; in a text of at most three words, one is enough."""
+"""So many known words decide a language; in a text of at most three words, one is enough."""
 MIN_UPPERCASE_WORDS = 2
 """A text of more words than this, all in capitals, is no abbreviation."""
 MIN_LEAD_SHARE = 0.1

@@ -22,6 +22,39 @@ from storage.text.analyzer import analyze, fold, spellings
 _WORD = re.compile(r"[^\W_]+(?:[-_./:,&][^\W_]+)*")
 _SENTENCE_END = re.compile(r"[.?!]\s*$")
 
+OWN_WEIGHT = 2
+"""How often each term of the question itself is searched for, and each other word once."""
+
+MAX_SYNONYMS = 24
+"""A glossary that has more for one question is not followed any further."""
+
+_ENGLISH = """
+a about according again all also am an and any anyone anything are as at back be been being but by
+can could did do document documents does doing done during each either else every far file files
+find for from get gets give gives go got had happen happens has have having he her here hers him his
+how i if in into is it its itself kind know let list long many may me mean might mine more most much
+must my need no not of off often on one or other our ours out over own page pages pdf per please
+provide say says shall she should show so some someone something such tell than that the their
+theirs them then there these they thing things this those to too under until up us use used very
+want was way we were what whats when where which while who whom whose why will with within without
+would you your yours
+"""
+_OTHERS = """
+was wer wie wo wann warum welche welcher welches ist sind der die das den dem ein eine einen und oder
+in im mit von zu fur auf bei nach aus wird werden hat haben kann man es sie ich wir
+que qui quoi quel quelle quels quelles quand comment pourquoi combien est sont le la les un une des du
+de et ou a au aux en dans pour par sur avec il elle on nous vous je ce cette
+cual cuales cuando como donde quien cuanto cuantos es son el los las una unos y o del al con por para
+"""
+
+NAME_SHARE = 0.3
+"""What is left of the weight of names, codes and what a thread spoke of before, where it is not in question
+what a text is about: together at most this share of the other words' weight."""
+
+_YEAR = re.compile(r"\b(?:19|20)\d{2}\b")
+_BACKGROUND = re.compile(r"\([^()]{3,}\)\W*$")
+"""'How often are they tested (nightly backups)?': what a follow-up carries over, or a person adds."""
+
 
 def exact_words(question: str) -> list[str]:
     """The codes, numbers, acronyms and names of a question, as written.
@@ -76,13 +109,6 @@ def _is_exact(word: str) -> bool:
 def _opens_sentence(text: str, start: int) -> bool:
     before = text[:start].strip("\"'“‘( ")
     return not before or _SENTENCE_END.search(before) is not None
-
-
-OWN_WEIGHT = 2
-"""How often each term of the question itself is searched for, and each other word once."""
-
-MAX_SYNONYMS = 24
-"""A glossary that has more for one question is not followed any further."""
 
 
 def find_synonyms(
@@ -141,26 +167,6 @@ def _follow(terms: Sequence[str], phrase: Sequence[str]) -> bool:
     return any(tuple(terms[at : at + length]) == tuple(phrase) for at in range(len(terms) - length + 1))
 
 
-_ENGLISH = """
-a about according again all also am an and any anyone anything are as at back be been being but by
-can could did do document documents does doing done during each either else every far file files
-find for from get gets give gives go got had happen happens has have having he her here hers him his
-how i if in into is it its itself kind know let list long many may me mean might mine more most much
-must my need no not of off often on one or other our ours out over own page pages pdf per please
-provide say says shall she should show so some someone something such tell than that the their
-theirs them then there these they thing things this those to too under until up us use used very
-want was way we were what whats when where which while who whom whose why will with within without
-would you your yours
-"""
-_OTHERS = """
-was wer wie wo wann warum welche welcher welches ist sind der die das den dem ein eine einen und oder
-in im mit von zu fur auf bei nach aus wird werden hat haben kann man es sie ich wir
-que qui quoi quel quelle quels quelles quand comment pourquoi combien est sont le la les un une des du
-de et ou a au aux en dans pour par sur avec il elle on nous vous je ce cette
-cual cuales cuando como donde quien cuanto cuantos es son el los las una unos y o del al con por para
-"""
-
-
 def _foreign() -> set[str]:
     """Terms of the other languages' small words, without those that are English words, too.
 
@@ -172,14 +178,6 @@ def _foreign() -> set[str]:
 
 
 FUNCTION_TERMS = frozenset(analyze(fold(_ENGLISH + _OTHERS))) | _foreign()
-
-NAME_SHARE = 0.3
-"""What is left of the weight of names, codes and what a thread spoke of before, where it is not in question
-what a text is about: together at most this share of the other words' weight."""
-
-_YEAR = re.compile(r"\b(?:19|20)\d{2}\b")
-_BACKGROUND = re.compile(r"\([^()]{3,}\)\W*$")
-"""'How often are they tested (nightly backups)?': what a follow-up carries over, or a person adds."""
 
 
 def weighted_terms(text: str) -> set[str]:

@@ -116,7 +116,7 @@ def wrong_account(variables: str) -> ShareError:
 
 
 def _nothing() -> None:
-    """The beat of what needs none."""
+    """The heartbeat of what needs none."""
 
 
 class RemoteSource:

@@ -35,7 +35,7 @@ class EmbeddedIndex:
     """The index without a server."""
 
     identity = "embedded"
-    """Tells this index from a server's: it lies in the home, where no other one can take its place."""
+    """Never equal to a server's: it lies in the home, where no other one can take its place."""
     is_ours_alone = True
     """It lies in the home."""
     outages = 0

@@ -83,7 +83,7 @@ class VectorSpaces:
         """Add the space's vector unless it is there.
 
         Adding reads the collection's settings and writes them back, so another process that adds a
-        vector at the same time may win: look, and add again.
+        vector at the same time may win: check, and add again.
         """
         for _ in range(MAX_TRIES):
             if await self.has(space):
@@ -131,7 +131,7 @@ def make_client(url: str, api_key: str | None, grpc_port: int, timeout: float) -
 
 
 async def ensure_collection(client: WeaviateAsyncClient) -> str:
-    """Create the collection unless it exists, and tell it from every other one.
+    """Create the collection unless it exists, and identify it among all others.
 
     Returns:
         Its description, which is made at random: a server that was emptied gets another one.

@@ -57,7 +57,7 @@ SHARD_CACHE_SIZE = 1000
 FIRST = UUID(int=0)
 
 _NOBODY = TenantName("lo_" + 52 * "a")
-"""A tenant that no name leads to, asked for to hear the server say so."""
+"""A tenant that no name leads to, asked for only to get an answer of the server."""
 
 T = TypeVar("T")
 
@@ -72,7 +72,7 @@ class WeaviateIndex:
         self, client: WeaviateAsyncClient, identity: str, timeout: float, first_space: str | None
     ) -> None:
         self.identity = identity
-        """Tells this collection from every other one, and from itself before it was emptied."""
+        """Distinguishes this collection from every other one, and from itself before it was emptied."""
         self.is_ours_alone = False
         """Set for a server of our own, which no other home writes to."""
         self.outages = 0
@@ -288,7 +288,7 @@ class WeaviateIndex:
         """Its files are the server's own."""
 
     async def damaged(self) -> set[TenantName]:
-        """None that we could tell."""
+        """None that we could see."""
         return set()
 
     async def restore(self, tenant: TenantName) -> None:

@@ -170,7 +170,7 @@ async def spawn(binary: Path, data: Path, log: Path, identity: ServerIdentity) -
 
 
 def environment(data: Path, identity: ServerIdentity) -> dict[str, str]:
-    """All the child is told; nothing of our own environment, which holds secrets, reaches it."""
+    """All of the child's environment; nothing of our own environment, which holds secrets, reaches it."""
     ports = identity.ports
     return {
         "PATH": os.environ.get("PATH", os.defpath),

@@ -1,8 +1,8 @@
-"""What the limited child of the layout program does with one PDF: say where the parts of its pages stand.
+"""What the limited child of the layout program does with one PDF: find the parts of its pages.
 
 Text is none of its business: the text child reads every character with its place, and the parts are
 joined with its words in ``ingestion/layout/reading_order.py``. The analysis is PyMuPDF's own, a model that
-looks at each page by itself; it keeps its state for a whole process, and a process handles one file.
+analyses each page by itself; it keeps its state for a whole process, and a process handles one file.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _KINDS = {
 
 
 def perform(job: dict[str, Any], source: int, out: int) -> None:
-    """Say where the parts of pages ``first`` to ``last`` (from 1) stand: a line each, and an end."""
+    """Write where the parts of pages ``first`` to ``last`` (from 1) are: a line each, and an end."""
     answer(_lay_out, job, source, out)
 
 
@@ -68,7 +68,7 @@ def _lay_out(job: dict[str, Any], document: pymupdf.Document) -> Iterator[bytes]
 
 
 def _parts(document: pymupdf.Document, index: int) -> list[list[Any]] | None:
-    """The parts of a page in reading order, None for one that cannot be looked at."""
+    """The parts of a page in reading order, None for one that cannot be analysed."""
     try:
         _let_crop_be_all(document[index])
         (page,) = parse_document(document, pages=[index], use_ocr=False).pages

@@ -1,4 +1,4 @@
-"""Tells whether a database has every revision, without Alembic: importing that takes half a second."""
+"""Checks whether a database has every revision, without Alembic: importing that takes half a second."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tells SQLite's planner how a grown home is shaped.
+"""Gives SQLite's planner the statistics of a grown home.
 
 Without statistics it takes every index for equally good and may visit all readings of a state for each
 document (10,000 documents: 24 s instead of 0.2). ``ANALYZE`` on a young home would be as misleading, so
