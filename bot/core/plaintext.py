@@ -19,7 +19,7 @@ _LINKS = re.compile(
 )
 
 MORE_TO_COME = "…"
-"""Stands behind the first sentences of an answer while the others are written: in any language."""
+"""Follows the first sentences of an answer while the others are written: in any language."""
 
 
 def mend(text: str) -> str:

@@ -1,6 +1,6 @@
 """Every sentence of a reply, in each language that replies are written in: ``replies/<language>.toml``.
 
-Nothing there quotes an exception, a path or an id. A sentence with {places} is called with what stands there;
+Nothing there quotes an exception, a path or an id. A sentence with {places} is called with their values;
 one with a number has a form for one and a form for the others.
 """
 

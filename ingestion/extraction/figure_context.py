@@ -1,4 +1,4 @@
-"""Where a figure stands in its document: its chunk, and the sentences there that are about it."""
+"""Where a figure is in its document: its chunk, and the sentences there that are about it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from storage.text.word_boxes import WordMap
 CONTEXT_WORDS = 60
 
 OTHER_PAGE_DISTANCE = 1.0
-"""Distance of what stands on another page: a page's height."""
+"""Distance of what is on another page: a page's height."""
 
 _PARAGRAPH = re.compile(r"[^\n]+(?:\n[^\n]+)*")
 _NAME = r"\b(?:fig\w*|chart|exhibit|graph|abb\w*)\.?\s?{}(?![\w-]|\.\d)"

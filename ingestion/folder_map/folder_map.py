@@ -1,7 +1,7 @@
 """Reads ``folders.toml``, in which admins say which folders feed which channels, and finds its mistakes.
 
 Mistakes are unknown places, malformed channels, one folder inside another. A file with a mistake is worth
-nothing as a whole: whoever watches keeps the mapping it has.
+nothing as a whole: the mapping in force stays.
 """
 
 from __future__ import annotations

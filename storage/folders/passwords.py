@@ -116,7 +116,7 @@ class FolderPasswords:
         return await asyncio.to_thread(self._follow, references)
 
     def _follow(self, references: dict[str, list[str]]) -> dict[str, Passwords]:
-        """Each reference is looked up once, and each password is there once."""
+        """Each reference is resolved once, and each password is there once."""
         resolve = cache(self._resolve)
         return {one: _passwords([*named, *self._everywhere], resolve) for one, named in references.items()}
 

@@ -28,7 +28,7 @@ _PATTERN = (
 )
 
 SPECIAL = 2
-"""The pieces that stand around every text."""
+"""The special pieces around every text."""
 
 MAX_CACHED_CHARS = 40
 MAX_CACHED_WORDS = 100_000

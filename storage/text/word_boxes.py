@@ -33,7 +33,7 @@ def main_page(words: Sequence[PlacedWord], start: int, end: int) -> int:
     """The page that holds most of the characters of text[start:end]; the earlier one of two equals.
 
     Raises:
-        ValueError: no word stands in that range.
+        ValueError: no word lies in that range.
     """
     shares: dict[int, int] = {}
     for word in _within(words, start, end):

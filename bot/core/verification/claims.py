@@ -33,7 +33,7 @@ class JudgedClaim:
 
     claim: Claim
     places: tuple[LocatedQuote | None, ...]
-    """Where each of its quotes stands; None: nowhere, or at several places where it is short."""
+    """Where each of its quotes was found; None: nowhere, or at several places where it is short."""
     fault: str | None
     """What is wrong with it; None: it is kept."""
 

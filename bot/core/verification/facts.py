@@ -93,7 +93,7 @@ def _without_codes(text: str) -> str:
 
 
 def _holds_code(source: str, code: str) -> bool:
-    """Whether a code stands there, its parts parted in any way: 'SOP IT 04' is 'SOP-IT-04'."""
+    """Whether a code occurs there, its parts separated in any way: 'SOP IT 04' is 'SOP-IT-04'."""
     parts = r"[\W_]{0,3}".join(map(re.escape, _CODE_PART.findall(code)))
     return re.search(rf"(?<![^\W_]){parts}(?![^\W_])", source, re.IGNORECASE) is not None
 

@@ -1,6 +1,6 @@
 """Words that deny, limit and oblige, by language, as folded and lower-case text has them.
 
-``contradiction.py`` compares them, and leaves a sentence alone as soon as a limiting word stands on one
+``contradiction.py`` compares them, and leaves a sentence alone as soon as a limiting word is on one
 side only: whatever may turn a meaning round without denying it belongs to ``limits``.
 """
 

@@ -1,6 +1,6 @@
 """Page markers: they show an answerer where in the document it reads, and are made at reading time.
 
-A marker opens every passage, stands at each page start and at most 400 tokens after the last one,
+A marker opens every passage, and comes at each page start and at most 400 tokens after the last one,
 between sentences. Nothing of this is stored, embedded or counted in a chunk.
 """
 

@@ -82,7 +82,7 @@ class StatedNumbers:
         return is_there and one.magnitude in self._magnitudes
 
     def _has_unit(self, one: Quantity) -> bool:
-        """Whether the number stands somewhere in the claim's unit, or in none that we know."""
+        """Whether the number occurs somewhere in the claim's unit, or in none that we know."""
         same = [other.unit for other in self._found if one.values & (other.values | other.parts)]
         return one.unit is None or not same or one.unit in same or None in same
 

@@ -19,7 +19,7 @@ from bot.core.verification.page_markers import unescaped
 from storage.text.word_boxes import main_page, rectangles
 
 MIN_UNAMBIGUOUS_CHARS = 12
-"""A quote of fewer reduced characters must stand at one place only; a longer one may repeat itself."""
+"""A quote of fewer reduced characters must occur at one place only; a longer one may repeat itself."""
 
 _SAME = {
     **dict.fromkeys("‘’‚‛′´`ʼ", "'"),
@@ -54,7 +54,7 @@ def reduce_text(text: str) -> Reduced:
 
 
 def cells(quote: LocatedQuote) -> list[str]:
-    """What stands in each cell of a quoted row, each on one line; a quote that is no row is one cell."""
+    """The text of each cell of a quoted row, each on one line; a quote that is no row is one cell."""
     text = quote.passage.text
     is_row = text.startswith("|", text.rfind("\n", 0, quote.start) + 1)
     parts = groupby(quote.quote.split(), key=lambda token: is_row and token in _BARS)
@@ -122,7 +122,7 @@ def _best_span(quote: Quote, item: Evidence) -> tuple[int, int] | None:
 
 
 def _copied_span(quote: Quote, text: str) -> tuple[int, int] | None:
-    """Where its very characters stand, at its offset: the place that a search would find, without one."""
+    """Where its very characters are, at its offset: the place that a search would find, without one."""
     if quote.start is None or not quote.text:
         return None
     span = quote.start, quote.start + len(quote.text)

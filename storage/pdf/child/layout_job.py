@@ -2,7 +2,7 @@
 
 Text is none of its business: the text child reads every character with its place, and the parts are
 joined with its words in ``ingestion/layout/reading_order.py``. The analysis is PyMuPDF's own, a model that
-analyses each page by itself; it keeps its state for a whole process, and a process handles one file.
+is given each page by itself; it keeps its state for a whole process, and a process handles one file.
 """
 
 from __future__ import annotations
