@@ -73,7 +73,10 @@ class RealPostgres:
         """Start it and wait until it takes connections."""
         command = ["-D", str(self._data), "-k", str(self._folder)]
         command += ["-c", "listen_addresses=", "-c", "fsync=off"]
-        command += ["-c", "authentication_timeout=2"]  # nobody waits long for a connection that was given up
+        command += [
+            "-c",
+            "authentication_timeout=30",
+        ]  # a connection that was given up goes; a slow one stays
         with (self._folder / "log.txt").open("ab") as log:
             self._server = subprocess.Popen(
                 [_program("postgres"), *command],
