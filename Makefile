@@ -18,7 +18,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Where an image sets it, each of the many programs that tests start would compile everything again.
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all soak soak-hostile bench-ingest bench-ask bench-read eval weaviate lint format types lock clean
+.PHONY: help install demo test test-all mutate soak soak-hostile bench-ingest bench-ask bench-read eval weaviate lint format types lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -40,6 +40,10 @@ test-all: $(VENV)/.developing ## also random kills, hostile files, many examples
 	@$(BIN)/python tests/fetch.py
 	@$(MAKE) --no-print-directory lint types
 	@$(EVENLY) tests/isolated.sh $(BIN)/pytest -n $(JOBS) --durations=15 --all --seed $(SEED) $(IN_CI)
+	@$(MAKE) --no-print-directory mutate
+
+mutate: $(VENV)/.developing ## put known faults into copies of the code, and show that nearby tests catch each
+	@$(EVENLY) tests/isolated.sh $(BIN)/python tests/mutations/mutate.py
 
 soak: $(VENV)/.developing ## kill it [KILLS=2000] times on every engine; Ctrl-C, and it goes on next time
 	@$(BIN)/python tests/fetch.py

@@ -92,6 +92,11 @@ async def test_a_signature_is_good_for_five_minutes(street: Any, age: int, statu
     assert await street.send(EVENT, age=age) == status
 
 
+async def test_an_old_recording_is_not_even_parsed(street: Any, sign: Any) -> None:
+    """Shows that age is judged before the body: nonsense that Slack signed once is unsigned by now."""
+    assert await street.post(b"{", Content_Type="application/json", **sign(b"{", age=600)) == 401
+
+
 async def test_a_signature_by_another_secret_is_refused(street: Any) -> None:
     """Whoever does not know the secret cannot ask."""
     assert await street.send(EVENT, secret="guessed") == 401

@@ -160,6 +160,15 @@ def test_a_wrong_offset_is_not_believed() -> None:
     assert located.start == 5
 
 
+def test_whole_words_at_an_offset_are_compared() -> None:
+    """Shows that other words of the same length are no quote, though they stand where the answerer says."""
+    evidence = make_evidence(make_passage("Pumps stop. Pumps halt."))
+    located = locate(Quote(1, "Pumps halt", start=0), evidence)
+    assert located is not None
+    assert located.start == 12
+    assert locate(Quote(1, "Pumps burn", start=0), evidence) is None
+
+
 def test_a_quote_lies_on_the_page_that_holds_most_of_it() -> None:
     """A sentence across a page break is cited on the page with most of its characters, boxes included."""
     text = "It ends\non the following page where most of it stands."

@@ -1,0 +1,191 @@
+"""Faults that must not pass unseen: a few changed words of the product each, and the test that notices."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Mutation(NamedTuple):
+    """One fault."""
+
+    fault: str
+    """What the product would do."""
+    file: str
+    before: str
+    """Stands in the file exactly once."""
+    after: str
+    test: str
+    """A pytest node that passes without the fault, and fails with it."""
+
+
+VIEWER, LEASES = "bot/web/viewer.py", "storage/sql/leases.py"
+EVIDENCE, PUBLICATIONS = "bot/core/retrieval/evidence.py", "storage/queues/publication_queue.py"
+VIEWER_TESTS = "tests/bot/web/test_viewer.py"
+GATE_TESTS = "tests/bot/core/retrieval/test_evidence_gate.py"
+PUBLICATION_TESTS = "tests/storage/queues/test_publication_queue.py"
+CLAIMS, CLAIMS_TESTS = "bot/core/verification/claims.py", "tests/bot/core/verification/test_claims.py"
+SANDBOX_TESTS = "tests/storage/pdf/test_sandbox.py"
+
+MUTATIONS = (
+    Mutation(
+        "a link opens though its version belongs to another channel",
+        VIEWER,
+        "source is None or source.is_deleted or source.channel_id != claims.channel_id",
+        "source is None or source.is_deleted",
+        f"{VIEWER_TESTS}::test_a_link_opens_no_version_of_another_channel",
+    ),
+    Mutation(
+        "a link opens though its citation belongs to another channel",
+        VIEWER,
+        "return (citation.channel_id, citation.version_id, citation.page) == signed",
+        "return (citation.version_id, citation.page) == signed[1:]",
+        f"{VIEWER_TESTS}::test_a_link_opens_no_citation_of_another_channel",
+    ),
+    Mutation(
+        "the gate opens at half its coverage",
+        EVIDENCE,
+        "enough_coverage: float = 0.6",
+        "enough_coverage: float = 0.3",
+        f"{GATE_TESTS}::test_the_gate_opens_at_its_coverage_and_not_below",
+    ),
+    Mutation(
+        "the gate opens at half the coverage asked of what has no vector",
+        EVIDENCE,
+        "coverage >= self._least_words",
+        "coverage >= self._least_words / 2",
+        f"{GATE_TESTS}::test_the_gate_opens_at_its_coverage_and_not_below",
+    ),
+    Mutation(
+        "a worker that lost a reading's lease writes its result",
+        LEASES,
+        "id=lease.id, fence=lease.fence, state=lease.state",
+        "id=lease.id, state=lease.state",
+        "tests/storage/queues/test_reading_queue.py::test_who_lost_a_reading_can_change_nothing_of_it",
+    ),
+    Mutation(
+        "a worker that lost a publication's lease makes it live",
+        LEASES,
+        "id=lease.id, fence=lease.fence, state=lease.state",
+        "id=lease.id, state=lease.state",
+        f"{PUBLICATION_TESTS}::test_who_lost_a_publication_can_change_nothing_of_it",
+    ),
+    Mutation(
+        "a worker that lost a question's lease answers it",
+        "storage/chat/inbox.py",
+        "col(InboxRow.id) == item.id, col(InboxRow.fence) == item.fence",
+        "col(InboxRow.id) == item.id",
+        "tests/storage/chat/test_inbox.py::test_a_worker_that_lost_its_lease_can_change_nothing",
+    ),
+    Mutation(
+        "a process that lost a folder's lease deletes its documents",
+        "storage/folders/folders.py",
+        "owner is None or folder.lease_owner in (None, owner)",
+        "True",
+        "tests/storage/folders/test_folder_leases.py::test_who_lost_a_place_deletes_nothing_of_it",
+    ),
+    Mutation(
+        "a process that lost a folder's lease gives away that of the next one",
+        "storage/folders/folder_leases.py",
+        "col(FolderRow.location).in_(ours), col(FolderRow.lease_owner) == self._owner",
+        "col(FolderRow.location).in_(ours)",
+        "tests/storage/folders/test_folder_leases.py::test_who_lost_a_place_gives_nobody_elses_lease_back",
+    ),
+    Mutation(
+        "the full reading of an older version replaces the quick one of a newer",
+        PUBLICATIONS,
+        "any(rank > mine for _, rank in live)",
+        "any(rank[1] > mine[1] for _, rank in live)",
+        f"{PUBLICATION_TESTS}::test_only_what_is_newer_or_better_replaces_what_is_live",
+    ),
+    Mutation(
+        "a version older than the live one goes live",
+        PUBLICATIONS,
+        " or any(rank > mine for _, rank in live):",
+        ":",
+        f"{PUBLICATION_TESTS}::test_only_what_is_newer_or_better_replaces_what_is_live",
+    ),
+    Mutation(
+        "a whole folder goes past the deletion brake",
+        "ingestion/watch/deletions.py",
+        "(lost == of_folder or lost + before > share * of_channel)",
+        "lost + before > share * of_channel",
+        "tests/ingestion/watch/test_deletions.py::test_all_of_a_folder_or_more_than_the_share_needs_a_word",
+    ),
+    Mutation(
+        "the children that open PDFs keep the network",
+        "storage/pdf/sandbox.py",
+        "_unshare(_CLONE_NEWNET) or _unshare(_CLONE_NEWUSER | _CLONE_NEWNET)",
+        "True",
+        f"{SANDBOX_TESTS}::test_the_running_program_has_no_network_and_no_rights",
+    ),
+    Mutation(
+        "the program that opens PDFs is not isolated",
+        "storage/pdf/fork_server.py",
+        "sandbox.isolate()",
+        '{"network": "namespace", "files": "none"}',
+        f"{SANDBOX_TESTS}::test_the_running_program_has_no_network_and_no_rights",
+    ),
+    Mutation(
+        "the embedded index keeps all channels in one file",
+        "storage/index/embedded/tenant_file.py",
+        'return self._folder / f"{TenantName(str(tenant))}.sqlite3"',
+        "return self._folder / f\"{TenantName(str(tenant)) and 'all'}.sqlite3\"",
+        "tests/storage/index/test_index_contract.py::test_a_tenant_never_finds_what_another_holds[embedded]",
+    ),
+    Mutation(
+        "what is not live is shown",
+        "storage/documents/catalog.py",
+        '.where(col(PublicationRow.state) == "live", col(DocumentRow.state) != "deleted")',
+        '.where(col(DocumentRow.state) != "deleted")',
+        "tests/storage/documents/test_catalog.py::test_a_flip_shows_the_old_or_the_new_and_hides_the_other",
+    ),
+    Mutation(
+        "a sentence stands though its quote does not",
+        CLAIMS,
+        "if not located:",
+        "if not located and is_verbatim:",
+        f"{CLAIMS_TESTS}::test_a_forged_quote_is_dropped",
+    ),
+    Mutation(
+        "a quote is believed to stand where the answerer says",
+        "bot/core/verification/quotes.py",
+        "is_there = text[slice(*span)] == quote.text and _is_whole(text, *span)",
+        "is_there = _is_whole(text, *span)",
+        "tests/bot/core/verification/test_quotes.py::test_whole_words_at_an_offset_are_compared",
+    ),
+    Mutation(
+        "a sentence may name numbers that no source states",
+        CLAIMS,
+        "missing := unsupported(text, _sources(located))",
+        "missing := ()",
+        f"{CLAIMS_TESTS}::test_a_number_that_no_source_states_is_dropped",
+    ),
+    Mutation(
+        "a link opens for ever",
+        "bot/core/citations/signed_links.py",
+        "claims.expires <= self.clock().timestamp()",
+        "claims.expires <= 0",
+        "tests/bot/core/citations/test_signed_links.py::test_a_link_ends_when_its_life_is_over",
+    ),
+    Mutation(
+        "a link opens though its channel's links were revoked",
+        VIEWER,
+        "channel is not None and channel.epoch == claims.epoch",
+        "channel is not None",
+        f"{VIEWER_TESTS}::test_raising_the_channels_epoch_ends_its_links_at_once",
+    ),
+    Mutation(
+        "the console answers under a name that a foreign page gave it",
+        "bot/web/security.py",
+        " or not is_loopback_host(_host(request)):",
+        ":",
+        "tests/bot/web/test_console.py::test_a_rebound_name_sees_nothing",
+    ),
+    Mutation(
+        "an old recording of a request by Slack is taken",
+        "bot/slack/signature.py",
+        "if abs(now - int(stamps[0])) > WINDOW:",
+        "if int(stamps[0]) < 0:",
+        "tests/bot/slack/test_slack_signature.py::test_an_old_recording_is_not_even_parsed",
+    ),
+)
