@@ -265,9 +265,9 @@ async def test_what_was_copied_is_cleared_away_off_the_loop(home: Home, tmp_path
     """Shows that the removal of temporary files, which a slow disk delays, keeps no question waiting."""
     folder = await folder_at(home, tmp_path / "hr")
     (tmp_path / "hr" / "a.pdf").write_bytes(pdf("A rule."))
-    arrivals = Arrivals(home.database, home.ingestion(stop_at="quick").generations)
-    taking = Intake(arrivals, ThreadedBlobs(home.path / "blobs"), 10**8)
-    watch = PlaceWatch(LocalSource(folder.location, 10), taking, SETTINGS)
+    blobs = ThreadedBlobs(home.path / "blobs")
+    arrivals = Arrivals(home.database, home.ingestion(stop_at="quick").generations, blobs)
+    watch = PlaceWatch(LocalSource(folder.location, 10), Intake(arrivals, blobs, 10**8), SETTINGS)
     watch.feed([WatchedFolder(folder, Folders(home.database), 0.5, away_seconds=0)])
     await home.until(watch.tick)
     assert ThreadedPath.removed_on
