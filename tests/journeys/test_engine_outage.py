@@ -82,8 +82,9 @@ async def test_our_own_server_is_started_again_when_it_dies_under_us(program: Pr
     assert f"Weaviate (process {child}) ended under us" in program.log
 
 
-def test_a_server_that_is_not_there_is_a_sentence(program: Program) -> None:
+def test_a_server_that_is_not_there_is_a_sentence(program: Program, sop: Path) -> None:
     """A command that ends says what does not answer, in JSON too; it never takes another index instead."""
+    assert program.run("ingest", str(sop), "--channel", "it").returncode == 0
     program.environment = {"WEAVIATE_URL": "http://127.0.0.1:9", "FOOTNOTE_INDEX_TIMEOUT": "2"}
     answered = program.run("ask", QUESTION, "--channel", "it", "--json")
     assert (answered.returncode, json.loads(answered.stdout)["state"]) == (1, "failed")
