@@ -129,7 +129,11 @@ class DeletionPolicy:
         return {known.document: file for file, known in self._known.documents.items()}
 
     def _note(self, missing: set[str], is_growing: bool) -> set[str]:
-        """What is missing again, and long enough; nothing while files go on vanishing."""
+        """What is missing again, and long enough; nothing while files go on vanishing.
+
+        Files that one person deletes together are missed by different scans: they are judged together, once
+        the last of them was away long enough.
+        """
         now = self._clock()
         if not self._missed:
             self._since = now
@@ -137,7 +141,9 @@ class DeletionPolicy:
             file for file in missing & self._missed.keys() if now - self._missed[file] >= self._away_seconds
         }
         self._missed = {file: self._missed.get(file, now) for file in missing}
-        return set() if is_growing and now - self._since < AWAY_SECONDS else away
+        is_recent = any(now - first < self._away_seconds for first in self._missed.values())
+        waits = (is_growing or is_recent) and now - self._since < AWAY_SECONDS + self._away_seconds
+        return set() if waits else away
 
     def _may_come(self, file: str, arriving: Collection[int]) -> bool:
         """Whether a missing document may yet turn out to be one of the arriving files."""

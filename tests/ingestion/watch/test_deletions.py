@@ -316,6 +316,19 @@ async def test_a_name_that_is_empty_for_a_moment_loses_no_document(home: Home, f
     assert [row.file for row in await home.rows(DocumentRow) if row.state == "deleted"] == ["9.pdf"]
 
 
+async def test_files_that_vanish_within_a_moment_are_judged_together(home: Home, folder: Folder) -> None:
+    """Shows that the first of six files deleted at once does not go alone because a scan ran in between."""
+    folders, clock = Folders(home.database), Clock()
+    known = KnownFolder(folder, folders)
+    policy = DeletionPolicy(known, folders, 0.5, clock, away_seconds=1)
+    for seconds, left in ((0.0, 9), (0.5, 4), (0.6, 4)):
+        clock.now += seconds
+        assert await judge(policy, known, *range(left)) is None
+    clock.now += 0.6
+    assert "6 of 10" in (await judge(policy, known, *range(4)) or "")
+    assert not [row for row in await home.rows(DocumentRow) if row.state == "deleted"]
+
+
 async def test_a_disappearance_without_end_is_judged_all_the_same(home: Home, folder: Folder) -> None:
     """Shows that a folder where something goes at every look does not keep everything for ever."""
     folders, clock = Folders(home.database), Clock()
