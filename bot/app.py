@@ -1,4 +1,4 @@
-"""Runs bot and ingestion in one process for ``footnote serve``: the composition root's second half."""
+"""Runs bot and ingestion in one process for ``footnote serve``, each part from its start to its end."""
 
 from __future__ import annotations
 
@@ -7,21 +7,25 @@ import logging
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from aiohttp import web
 
-from bot.bootstrap import build_answering, build_ingestion, embedding_key, make_links, open_home
+from bot.bootstrap import (
+    build_answering,
+    build_conversation,
+    build_ingestion,
+    build_notifier,
+    embedding_key,
+    make_links,
+    open_home,
+    open_slack,
+    open_teams,
+)
 from bot.core.answering import Answering
-from bot.core.citations.citations import CitationService
 from bot.core.citations.signed_links import Links
-from bot.core.conversation.conversation import Conversation
 from bot.core.conversation.memory import expiring
-from bot.core.notifications.notifier import Notifier, Routes
-from bot.core.notifications.receipts import ReceiptBuilder
-from bot.core.notifications.suggested_questions import SuggestedQuestions
+from bot.core.notifications.notifier import Notifier
 from bot.core.ports import Announcer, Messenger
 from bot.server_socket import ServerSocket
 from bot.settings import BotSettings, Settings, is_loopback_host
@@ -29,18 +33,11 @@ from bot.web.app import build_web, make_runner
 from bot.web.page_images import PageRenderer
 from bot.web.readiness import Check, Readiness
 from ingestion.folder_map.folder_map import MAP_NAME
-from storage.chat.inbox import Inbox
 from storage.index.base import Index
-from storage.models import Platform, TenantName
+from storage.models import Platform
 from storage.stores import Stores, open_embedder, open_index, open_pdf_process
 
-if TYPE_CHECKING:
-    from bot.slack.adapter import SlackAdapter
-    from bot.teams.adapter import TeamsAdapter
-
 DRAIN_SECONDS = 10.0
-LEASE_SECONDS = 20.0
-"""After this time a question of a process that died is answered by another one, or by the next start."""
 
 _log = logging.getLogger(__name__)
 
@@ -76,7 +73,8 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         ingestion = build_ingestion(settings, stores, embedder, index, pdf)
         stack.push_async_callback(ingestion.stop)
         await ingestion.start(settings.inbox, settings.home / MAP_NAME)
-        platforms = await stack.enter_async_context(_open_platforms(settings.bot, stores, answering))
+        platforms = ChatPlatforms(settings.bot, stores, answering)
+        stack.push_async_callback(platforms.stop)
         await stack.enter_async_context(
             _open_web(
                 settings,
@@ -90,7 +88,8 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
             )
         )
         await platforms.start()
-        await stack.enter_async_context(_open_notifier(settings.bot, stores, answering, links, platforms))
+        notifier = await build_notifier(settings.bot, stores, answering, links, platforms.announcers)
+        await stack.enter_async_context(_notifying(notifier))
         if warning := unreachable_links(settings.bot, links.public_url, platforms.names):
             _log.warning(warning)
         yield Service(stores, greeting(settings, server_socket.url, platforms.names))
@@ -101,17 +100,9 @@ class ChatPlatforms:
 
     def __init__(self, settings: BotSettings, stores: Stores, answering: Answering) -> None:
         messengers: dict[Platform, Messenger] = {}
-        self._conversation = Conversation(
-            Inbox(stores.database),
-            stores.channels,
-            answering,
-            stores.memory,
-            messengers,
-            concurrency=settings.questions_at_once,
-            lease_seconds=LEASE_SECONDS,
-        )
-        self.slack = _slack_adapter(settings, self._conversation)
-        self.teams = _teams_adapter(settings, self._conversation)
+        self._conversation = build_conversation(settings, stores, answering, messengers)
+        self.slack = open_slack(settings, self._conversation.receive)
+        self.teams = open_teams(settings, self._conversation.receive)
         self.announcers: dict[Platform, Announcer] = {}
         if self.slack:
             messengers[Platform.SLACK] = self.announcers[Platform.SLACK] = self.slack.messenger
@@ -157,53 +148,9 @@ class ChatPlatforms:
             await self.teams.stop()
 
 
-def _slack_adapter(settings: BotSettings, conversation: Conversation) -> SlackAdapter | None:
-    """Slack's adapter when it is configured; its SDK is imported only then."""
-    if settings.slack_bot_token is None:
-        return None
-    from bot.slack.adapter import SlackAdapter, slack_messenger
-
-    messenger = slack_messenger(settings)
-    return SlackAdapter(settings, messenger, conversation.receive) if messenger else None
-
-
-def _teams_adapter(settings: BotSettings, conversation: Conversation) -> TeamsAdapter | None:
-    """Teams' adapter when it is configured; its SDK is imported only then."""
-    if not (settings.teams_development or settings.teams_app_id or settings.teams_app_password):
-        return None
-    from bot.teams.adapter import TeamsAdapter, teams_messenger
-
-    messenger = teams_messenger(settings)
-    return TeamsAdapter(settings, messenger, conversation.receive) if messenger else None
-
-
 @asynccontextmanager
-async def _open_platforms(
-    settings: BotSettings, stores: Stores, answering: Answering
-) -> AsyncIterator[ChatPlatforms]:
-    platforms = ChatPlatforms(settings, stores, answering)
-    try:
-        yield platforms
-    finally:
-        await platforms.stop()
-
-
-@asynccontextmanager
-async def _open_notifier(
-    settings: BotSettings, stores: Stores, answering: Answering, links: Links, platforms: ChatPlatforms
-) -> AsyncIterator[None]:
+async def _notifying(notifier: Notifier) -> AsyncIterator[None]:
     """Notify channels and admins until the context ends; a message in work is then finished."""
-    admin = settings.admin_channel
-    routes = Routes(
-        settings.receipts, await stores.channels.ensure_tenant(TenantName(admin)) if admin else None
-    )
-    suggested_questions = SuggestedQuestions(answering, stores.readings)
-    receipt_builder = ReceiptBuilder(
-        stores.notices, stores.channels, suggested_questions, CitationService(stores.citations, links)
-    )
-    notifier = Notifier(
-        stores.notices, stores.channels, receipt_builder, routes=routes, announcers=platforms.announcers
-    )
     running = asyncio.create_task(notifier.run(), name="announcing")
     try:
         yield
@@ -266,17 +213,12 @@ def _checks(stores: Stores, index: Index) -> dict[str, Check]:
     return {"sql": sql, "index": index_answers, "blobs": blobs}
 
 
-def _folders(inbox: Path) -> list[str]:
-    """The channel folders; none while the inbox is away, as an unmounted share is."""
-    try:
-        return sorted(path.name for path in inbox.iterdir() if path.is_dir())
-    except OSError:
-        return []
-
-
 def greeting(settings: Settings, url: str, chats: Sequence[str]) -> tuple[str, str, str]:
     """Where to ask, where to drop PDFs, which engines run: what ``serve`` prints when it is ready."""
-    folders = _folders(settings.inbox)
+    try:
+        folders = [path.name for path in settings.inbox.iterdir() if path.is_dir()]
+    except OSError:  # the inbox is away, as an unmounted share is
+        folders = []
     place = folders[0] if len(folders) == 1 else "<channel>"
     return (
         f"Ask        {' and '.join([url, *chats])}",
@@ -306,6 +248,5 @@ def _engines(settings: Settings) -> Iterator[str]:
     yield "SQL: PostgreSQL" if url and url.get_secret_value().startswith("postgresql") else "SQL: SQLite"
     if chosen.embed_model:
         yield f"embeddings: {chosen.embed_model}"
-    has_model = bot.openai_api_key or bot.openai_base_url
     second = f", else {bot.second_model}" if bot.second_model else ""
-    yield f"answers: {bot.openai_model}{second}" if has_model else "answers: quotes (no model key)"
+    yield f"answers: {bot.openai_model}{second}" if bot.has_model else "answers: quotes (no model key)"

@@ -1,4 +1,4 @@
-"""The composition root: knows every concrete class; ``app.py`` goes on from here for ``serve``.
+"""The composition root: knows every concrete class; ``app.py`` runs for ``serve`` what is put together here.
 
 Each ``open_...`` is an async context manager: what it opens it closes, in reverse order. Tests build the same
 program through these functions with other settings. SDKs that take long to import are imported where they are
@@ -8,19 +8,21 @@ chosen: `footnote ask` starts a second sooner.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple
-
-from pydantic import SecretStr
+from typing import TYPE_CHECKING
 
 from bot.core.answering import Answering
 from bot.core.citations.citations import CitationService
 from bot.core.citations.signed_links import KeyRing, Links
+from bot.core.conversation.conversation import Conversation
 from bot.core.generation.answer_writer import AnswerWriter
 from bot.core.generation.extractive import ExtractiveAnswerer
-from bot.core.ports import Retriever
+from bot.core.notifications.notifier import Notifier, Routes
+from bot.core.notifications.receipts import ReceiptBuilder
+from bot.core.notifications.suggested_questions import SuggestedQuestions
+from bot.core.ports import Announcer, Messenger, Receive, Retriever
 from bot.core.retrieval.evidence import EvidenceGate
 from bot.core.retrieval.hybrid_retriever import HybridRetriever
 from bot.core.retrieval.query_expansion import MultiQuery, MultiQueryMode, QueryExpansionRetriever
@@ -29,12 +31,13 @@ from bot.core.retrieval.reranking import Reranker, RerankingRetriever, SentenceR
 from bot.core.rewriting.query_rewriting import ModelRewriter
 from bot.core.trace_writer import writing_traces
 from bot.server_socket import base_url, read_server_url
-from bot.settings import BotSettings, Settings
+from bot.settings import BotSettings, Settings, revealed
+from storage.chat.inbox import Inbox
 from storage.embeddings.base import Embedder, QueryEmbedder
 from storage.errors import SettingsError
 from storage.index.base import Index
 from storage.index.live_index import LiveIndex
-from storage.models import Rung
+from storage.models import Platform, Rung, TenantName
 from storage.pdf.pdf_process import PdfProcess
 from storage.queues.reading_repair import SentenceVectorStore
 from storage.stores import Stores, open_embedder, open_index, open_pdf_process, open_stores
@@ -45,9 +48,14 @@ if TYPE_CHECKING:
     from bot.rerankers.cross_encoder import CrossEncoder
     from bot.rerankers.llm_reranker import LlmReranker
     from bot.rerankers.rerank_api import ApiReranker
+    from bot.slack.adapter import SlackAdapter
+    from bot.teams.adapter import TeamsAdapter
     from ingestion.app import Ingestion
     from ingestion.reading.captioning import VisionEndpoint
     from ingestion.settings import IngestionSettings
+
+LEASE_SECONDS = 20.0
+"""After this time a question of a process that died is answered by another one, or by the next start."""
 
 
 def open_home(settings: Settings) -> AbstractAsyncContextManager[Stores]:
@@ -62,8 +70,7 @@ def embedding_key(settings: Settings) -> str | None:
     chosen, bot = settings.storage, settings.bot
     models = bot.openai_base_url or OPENAI
     is_trusted = (chosen.embed_base_url or OPENAI).rstrip("/") in (OPENAI, models.rstrip("/"))
-    key = chosen.embed_api_key or (bot.openai_api_key if is_trusted else None)
-    return key.get_secret_value() if key else None
+    return revealed(chosen.embed_api_key or (bot.openai_api_key if is_trusted else None))
 
 
 @asynccontextmanager
@@ -83,41 +90,32 @@ async def open_retriever(
         SettingsError: the settings do not say enough of what they choose.
     """
     async with AsyncExitStack() as stack:
-        hybrid = HybridRetriever(search, embedder, _ranking(settings), candidates=settings.candidates)
-        multi_query = _open_multi_query(settings, stack)
-        widening = QueryExpansionRetriever(
-            hybrid, stores.glossary, multi_query, rewords=MultiQueryMode(settings.reword)
+        ranking = Ranking(
+            words_weight=settings.words_weight,
+            coverage_weight=settings.coverage_weight,
+            named_weight=settings.named_weight,
+            document_weight=settings.document_weight,
+            outdated_share=settings.outdated_share,
+            recency=Recency(settings.recency_weight, settings.recency_half_life_days),
         )
-        reranker = await _open_reranker(settings, kept, stack)
-        yield _reranking(widening, reranker, settings) if reranker else widening
+        hybrid = HybridRetriever(search, embedder, ranking, candidates=settings.candidates)
+        mode = MultiQueryMode(settings.reword)
+        multi_query = None if mode is MultiQueryMode.NEVER else _open_multi_query(settings, stack)
+        widening = QueryExpansionRetriever(hybrid, stores.glossary, multi_query, rewords=mode)
+        if settings.reranker == "none":
+            yield widening
+            return
+        is_ours = settings.reranker == "sentences"
+        yield RerankingRetriever(
+            widening,
+            SentenceReranker(kept) if is_ours else await _open_reranker(settings, stack),
+            weight=settings.sentence_weight if is_ours else settings.rerank_weight,
+            seconds=settings.rerank_seconds,
+            most=settings.rerank_candidates,
+        )
 
 
-def _ranking(settings: BotSettings) -> Ranking:
-    recency = Recency(settings.recency_weight, settings.recency_half_life_days)
-    return Ranking(
-        words_weight=settings.words_weight,
-        coverage_weight=settings.coverage_weight,
-        named_weight=settings.named_weight,
-        document_weight=settings.document_weight,
-        outdated_share=settings.outdated_share,
-        recency=recency,
-    )
-
-
-def _reranking(retriever: Retriever, reranker: Reranker, settings: BotSettings) -> RerankingRetriever:
-    is_ours = settings.reranker == "sentences"
-    return RerankingRetriever(
-        retriever,
-        reranker,
-        weight=settings.sentence_weight if is_ours else settings.rerank_weight,
-        seconds=settings.rerank_seconds,
-        most=settings.rerank_candidates,
-    )
-
-
-def _open_multi_query(settings: BotSettings, stack: AsyncExitStack) -> MultiQuery | None:
-    if MultiQueryMode(settings.reword) is MultiQueryMode.NEVER:
-        return None
+def _open_multi_query(settings: BotSettings, stack: AsyncExitStack) -> MultiQuery:
     from bot.llm.multi_query import MultiQueryModel
 
     multi_query = MultiQueryModel(_model_calls(settings, "FOOTNOTE_REWORD", settings.reword_seconds))
@@ -125,20 +123,16 @@ def _open_multi_query(settings: BotSettings, stack: AsyncExitStack) -> MultiQuer
     return multi_query
 
 
-async def _open_reranker(
-    settings: BotSettings, kept: SentenceVectorStore, stack: AsyncExitStack
-) -> Reranker | None:
-    if settings.reranker == "none":
-        return None
-    if settings.reranker == "sentences":
-        return SentenceReranker(kept)
+async def _open_reranker(settings: BotSettings, stack: AsyncExitStack) -> Reranker:
     reranker: CrossEncoder | ApiReranker | LlmReranker
     if settings.reranker == "folder":
         reranker = await _open_cross_encoder(settings)
     elif settings.reranker == "endpoint":
         reranker = _open_endpoint(settings)
     else:
-        reranker = _open_judgement(settings)
+        from bot.rerankers.llm_reranker import LlmReranker
+
+        reranker = LlmReranker(_model_calls(settings, "FOOTNOTE_RERANKER", settings.rerank_seconds))
     stack.push_async_callback(reranker.aclose)
     return reranker
 
@@ -163,17 +157,11 @@ def _open_endpoint(settings: BotSettings) -> ApiReranker:
 
     return ApiReranker.connect(
         settings.rerank_url,
-        settings.rerank_key.get_secret_value() if settings.rerank_key else None,
+        revealed(settings.rerank_key),
         model=settings.rerank_model,
         seconds=settings.rerank_seconds,
         tokens=settings.rerank_window,
     )
-
-
-def _open_judgement(settings: BotSettings) -> LlmReranker:
-    from bot.rerankers.llm_reranker import LlmReranker
-
-    return LlmReranker(_model_calls(settings, "FOOTNOTE_RERANKER", settings.rerank_seconds))
 
 
 def _model_calls(settings: BotSettings, wanted_by: str, seconds: float) -> ModelCalls:
@@ -182,11 +170,11 @@ def _model_calls(settings: BotSettings, wanted_by: str, seconds: float) -> Model
     Raises:
         SettingsError: there is none.
     """
-    if settings.openai_api_key is None and settings.openai_base_url is None:
+    if not settings.has_model:
         raise SettingsError(f"{wanted_by}: name the model to ask by OPENAI_API_KEY or OPENAI_BASE_URL")
     from bot.llm.chat_model import ModelCalls
 
-    key = settings.openai_api_key.get_secret_value() if settings.openai_api_key else "none"
+    key = revealed(settings.openai_api_key) or "none"
     return ModelCalls.connect(key, settings.openai_base_url, model=settings.openai_model, seconds=seconds)
 
 
@@ -240,46 +228,30 @@ def _models(settings: BotSettings) -> list[ModelGenerator]:
     Raises:
         SettingsError: a second one is set by halves, or without a first.
     """
-    second = _second_model(settings)
-    if settings.openai_api_key is None and settings.openai_base_url is None:
-        if second:
-            raise SettingsError("FOOTNOTE_SECOND_MODEL: set a first one by OPENAI_API_KEY or OPENAI_BASE_URL")
+    second, url, key = settings.second_model, settings.second_model_url, settings.second_model_key
+    if second is None and (url or key):
+        raise SettingsError("FOOTNOTE_SECOND_MODEL: name the model at the second endpoint")
+    if second and not settings.has_model:
+        raise SettingsError("FOOTNOTE_SECOND_MODEL: set a first one by OPENAI_API_KEY or OPENAI_BASE_URL")
+    if not settings.has_model:
         return []
-    first = _Named(settings.openai_model, settings.openai_base_url, settings.openai_api_key)
-    return [_connect(one, settings) for one in (first, second) if one]
-
-
-class _Named(NamedTuple):
-    """A model, where it is, and the key to it."""
-
-    model: str
-    url: str | None
-    key: SecretStr | None
-
-
-def _second_model(settings: BotSettings) -> _Named | None:
-    """Where no URL is set it is one more model of the first endpoint, whose key goes to no other place."""
-    model, url, key = settings.second_model, settings.second_model_url, settings.second_model_key
-    if model is None:
-        if url or key:
-            raise SettingsError("FOOTNOTE_SECOND_MODEL: name the model at the second endpoint")
-        return None
-    if url is None:
-        return _Named(model, settings.openai_base_url, key or settings.openai_api_key)
-    return _Named(model, url, key)
-
-
-def _connect(named: _Named, settings: BotSettings) -> ModelGenerator:
-    """An endpoint of one's own may want no key."""
     from bot.llm.generator import ModelGenerator
 
-    return ModelGenerator.connect(
-        named.key.get_secret_value() if named.key else "none",
-        named.url,
-        model=named.model,
-        seconds=settings.model_seconds,
-        tokens=settings.model_tokens,
-    )
+    named = [(settings.openai_model, settings.openai_base_url, settings.openai_api_key)]
+    if second:
+        # Without a URL of its own it is at the first endpoint, whose key goes to no other place.
+        own = (url, key) if url else (settings.openai_base_url, key or settings.openai_api_key)
+        named.append((second, *own))
+    return [
+        ModelGenerator.connect(
+            revealed(key) or "none",
+            url,
+            model=model,
+            seconds=settings.model_seconds,
+            tokens=settings.model_tokens,
+        )
+        for model, url, key in named
+    ]
 
 
 def make_links(settings: Settings) -> Links:
@@ -298,13 +270,69 @@ def make_links(settings: Settings) -> Links:
             "until now then end"
         ) from None
     public = bot.public_url or read_server_url(settings.home) or base_url(bot.host, bot.port)
-    return Links(
-        keys,
-        public,
-        timedelta(days=bot.link_days),
-        lambda: datetime.now(UTC),
-        bot.button_opens,
+    return Links(keys, public, timedelta(days=bot.link_days), lambda: datetime.now(UTC), bot.button_opens)
+
+
+def build_conversation(
+    settings: BotSettings, stores: Stores, answering: Answering, messengers: Mapping[Platform, Messenger]
+) -> Conversation:
+    """What the chat platforms hand messages to; nothing runs yet."""
+    return Conversation(
+        Inbox(stores.database),
+        stores.channels,
+        answering,
+        stores.memory,
+        messengers,
+        concurrency=settings.questions_at_once,
+        lease_seconds=LEASE_SECONDS,
     )
+
+
+def open_slack(settings: BotSettings, receive: Receive) -> SlackAdapter | None:
+    """Slack's adapter when it is configured.
+
+    Raises:
+        SettingsError: there is no way for events to come in.
+    """
+    if settings.slack_bot_token is None:
+        return None
+    from bot.slack.adapter import SlackAdapter
+
+    return SlackAdapter(settings, receive)
+
+
+def open_teams(settings: BotSettings, receive: Receive) -> TeamsAdapter | None:
+    """Teams' adapter when it is configured.
+
+    Raises:
+        SettingsError: half a configuration, or the development switch where strangers could use it.
+    """
+    if not (settings.teams_development or settings.teams_app_id or settings.teams_app_password):
+        return None
+    from bot.teams.adapter import TeamsAdapter
+
+    return TeamsAdapter(settings, receive)
+
+
+async def build_notifier(
+    settings: BotSettings,
+    stores: Stores,
+    answering: Answering,
+    links: Links,
+    announcers: Mapping[Platform, Announcer],
+) -> Notifier:
+    """What tells channels and admins of their files; nothing runs yet."""
+    admin = settings.admin_channel
+    receipts = ReceiptBuilder(
+        stores.notices,
+        stores.channels,
+        SuggestedQuestions(answering, stores.readings),
+        CitationService(stores.citations, links),
+    )
+    routes = Routes(
+        settings.receipts, await stores.channels.ensure_tenant(TenantName(admin)) if admin else None
+    )
+    return Notifier(stores.notices, stores.channels, receipts, routes=routes, announcers=announcers)
 
 
 def build_ingestion(
@@ -340,8 +368,7 @@ def _vision(settings: IngestionSettings) -> VisionEndpoint | None:
         raise SettingsError("FOOTNOTE_VISION_MODEL: name the vision model at FOOTNOTE_VISION_URL")
     from ingestion.reading.captioning import VisionEndpoint
 
-    key = settings.vision_key.get_secret_value() if settings.vision_key else None
-    return VisionEndpoint(settings.vision_url, settings.vision_model, key)
+    return VisionEndpoint(settings.vision_url, settings.vision_model, revealed(settings.vision_key))
 
 
 @asynccontextmanager

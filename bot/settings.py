@@ -28,6 +28,11 @@ def is_loopback_host(host: str | None) -> bool:
         return False
 
 
+def revealed(secret: SecretStr | None) -> str | None:
+    """The text of a secret that is set."""
+    return secret.get_secret_value() if secret else None
+
+
 class BotSettings(FootnoteSettings):
     """How questions are answered and where answers are shown."""
 
@@ -223,6 +228,11 @@ class BotSettings(FootnoteSettings):
         False,
         description="Take Teams messages without tokens, from loopback only: for the Agents Playground.",
     )
+
+    @property
+    def has_model(self) -> bool:
+        """Whether a model writes answers; an endpoint of one's own may want no key."""
+        return self.openai_api_key is not None or self.openai_base_url is not None
 
     @field_validator("public_url")
     @classmethod

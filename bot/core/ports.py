@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -14,6 +14,7 @@ from bot.core.models import (
     Claim,
     Draft,
     Evidence,
+    IncomingMessage,
     Language,
     Question,
     Retrieval,
@@ -22,6 +23,9 @@ from storage.models import Channel
 
 OnClaim = Callable[[Claim], None]
 """Called with each sentence of a draft as soon as it and its quotes are complete."""
+
+Receive = Callable[[IncomingMessage], Awaitable[bool]]
+"""Commits a message of a chat platform for good; False when it was known already."""
 
 
 class Announcer(Protocol):

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +26,7 @@ from bot.core.models import AnalyzedQuestion, Passage
 from bot.core.retrieval.reranking import reranker_text
 from storage.embeddings.onnx_embedder import session_options
 from storage.errors import EngineStartError
+from storage.index.base import gather_or_cancel
 from storage.text.token_counts import MODEL, TOKENIZER, open_tokenizer
 
 BATCH = 4
@@ -31,6 +34,8 @@ BATCH = 4
 
 _NUMBERS = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}
 _PADDING = ("[PAD]", "<pad>")
+
+_T = TypeVar("_T")
 
 
 class CrossEncoder:
@@ -77,17 +82,13 @@ class CrossEncoder:
         Raises:
             RerankerError: the model failed on one of them.
         """
-        loop = asyncio.get_running_loop()
         texts = [reranker_text(passage) for passage in passages]
         try:
-            pairs = await loop.run_in_executor(self._workers, self._encode, question.text, texts)
+            pairs = await self._in_thread(partial(self._encode, question.text, texts))
             order = sorted(range(len(pairs)), key=lambda at: len(pairs[at]))
             batches = [order[at : at + BATCH] for at in range(0, len(order), BATCH)]
-            scored = await asyncio.gather(
-                *(
-                    loop.run_in_executor(self._workers, self._run, [pairs[at] for at in batch])
-                    for batch in batches
-                )
+            scored = await gather_or_cancel(
+                *(self._in_thread(partial(self._run, [pairs[at] for at in batch])) for batch in batches)
             )
         except Exception as error:
             raise RerankerError("the cross-encoder failed on a passage") from error
@@ -103,6 +104,9 @@ class CrossEncoder:
         """Let the running batches end and drop what waits."""
         await asyncio.to_thread(self._workers.shutdown, wait=True, cancel_futures=True)
 
+    async def _in_thread(self, work: Callable[[], _T]) -> _T:
+        return await asyncio.get_running_loop().run_in_executor(self._workers, work)
+
     def _encode(self, question: str, texts: Sequence[str]) -> list[Encoding]:
         """Each pair within the window; of a very long question only its beginning is read."""
         pieces = self._words.encode(question, add_special_tokens=False)
@@ -111,6 +115,11 @@ class CrossEncoder:
         return [self._pairs.encode(question, text) for text in texts]
 
     def _run(self, pairs: Sequence[Encoding]) -> npt.NDArray[np.float64]:
+        """The model's number for each pair.
+
+        Raises:
+            ValueError: the model gives something else.
+        """
         longest, (token, number) = max(map(len, pairs)), self._padding
         for pair in pairs:
             pair.pad(longest, pad_id=number, pad_token=token)
@@ -120,19 +129,11 @@ class CrossEncoder:
             "token_type_ids": [pair.type_ids for pair in pairs],
         }
         inputs = {name: np.array(given[name], dtype=kind) for name, kind in self._inputs.items()}
-        return _one_a_pair(np.asarray(self._session.run(None, inputs)[0], dtype=np.float64), len(pairs))
-
-
-def _one_a_pair(output: npt.NDArray[np.float64], pairs: int) -> npt.NDArray[np.float64]:
-    """One number for each pair; of two classes, by how much the second is the likelier.
-
-    Raises:
-        ValueError: the model gives something else.
-    """
-    rows = output.reshape(pairs, -1)
-    if rows.shape[1] not in (1, 2):
-        raise ValueError(f"the model gives {rows.shape[1]} numbers for a pair")
-    return rows[:, -1] - rows[:, 0] if rows.shape[1] == 2 else rows[:, 0]
+        rows = np.asarray(self._session.run(None, inputs)[0], dtype=np.float64).reshape(len(pairs), -1)
+        if rows.shape[1] not in (1, 2):
+            raise ValueError(f"the model gives {rows.shape[1]} numbers for a pair")
+        # Of two classes, by how much the second is the likelier.
+        return rows[:, -1] - rows[:, 0] if rows.shape[1] == 2 else rows[:, 0]
 
 
 def _padding(tokenizer: Tokenizer) -> tuple[str, int]:

@@ -10,7 +10,6 @@ from typing import Any, Protocol
 
 import aiohttp
 from aiohttp import web
-from pydantic import SecretStr
 from slack_bolt.adapter.aiohttp import to_aiohttp_response
 from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncApp
@@ -20,36 +19,16 @@ from slack_bolt.response import BoltResponse
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.core.models import IncomingMessage
-from bot.settings import BotSettings
+from bot.core.ports import Receive
+from bot.settings import BotSettings, revealed
 from bot.slack.events import read_event
 from bot.slack.messenger import SlackMessenger, web_client
 from bot.slack.signature import read_signed_body
 from storage.errors import SettingsError, raised_at
 
-Receive = Callable[[IncomingMessage], Awaitable[bool]]
-"""Commits a message for good; False when it was known already."""
-
 PATH = "/slack/events"
 
 log = logging.getLogger(__name__)
-
-
-def slack_messenger(settings: BotSettings) -> SlackMessenger | None:
-    """How the configured bot replies; None when Slack is not configured.
-
-    Raises:
-        SettingsError: a bot token without any way for events to come in.
-    """
-    if settings.slack_bot_token is None:
-        return None
-    if settings.slack_app_token is None and settings.slack_signing_secret is None:
-        raise SettingsError(
-            "SLACK_BOT_TOKEN is set, but no events can come in: set SLACK_APP_TOKEN (Socket Mode) "
-            "or SLACK_SIGNING_SECRET (events over HTTP)"
-        )
-    client = web_client(settings.slack_bot_token.get_secret_value(), settings.slack_api_url)
-    return SlackMessenger(client, settings.sources_shown)
 
 
 class _Socket(Protocol):
@@ -69,11 +48,22 @@ class SlackAdapter:
     only after ``receive`` has committed, and repeats the event when it did not.
     """
 
-    def __init__(self, settings: BotSettings, messenger: SlackMessenger, receive: Receive) -> None:
-        self.messenger = messenger
+    def __init__(self, settings: BotSettings, receive: Receive) -> None:
+        """Nothing is sent yet.
+
+        Raises:
+            SettingsError: there is no way for events to come in.
+        """
+        if settings.slack_app_token is None and settings.slack_signing_secret is None:
+            raise SettingsError(
+                "SLACK_BOT_TOKEN is set, but no events can come in: set SLACK_APP_TOKEN (Socket Mode) "
+                "or SLACK_SIGNING_SECRET (events over HTTP)"
+            )
+        client = web_client(revealed(settings.slack_bot_token) or "", settings.slack_api_url)
+        self.messenger = SlackMessenger(client, settings.sources_shown)
         self._settings = settings
-        self._secret = _plain(settings.slack_signing_secret)
-        self._app = _bolt_app(messenger.client, self._secret, receive)
+        self._secret = revealed(settings.slack_signing_secret) or ""
+        self._app = _bolt_app(client, self._secret, receive)
         self._socket: _Socket | None = None
         self._connecting: asyncio.Task[None] | None = None
 
@@ -89,10 +79,12 @@ class SlackAdapter:
             SettingsError: Slack refuses the bot token.
         """
         await self._check_token()
-        if app_token := _plain(self._settings.slack_app_token):
-            self._socket = self._open_socket(app_token)
+        if app_token := revealed(self._settings.slack_app_token):
+            client = web_client(app_token, self._settings.slack_api_url)
+            socket: _Socket = AsyncSocketModeHandler(self._app, app_token, web_client=client).client
+            self._socket = socket
             # It tries again after every failure; until it succeeds, ``is_ready`` says no.
-            self._connecting = asyncio.create_task(self._socket.connect(), name="slack-socket")
+            self._connecting = asyncio.create_task(socket.connect(), name="slack-socket")
 
     async def stop(self) -> None:
         """Take no more events; what was committed stays."""
@@ -101,10 +93,6 @@ class SlackAdapter:
             await asyncio.gather(self._connecting, return_exceptions=True)
         if self._socket:
             await self._socket.close()
-
-    def _open_socket(self, app_token: str) -> _Socket:
-        client = web_client(app_token, self._settings.slack_api_url)
-        return AsyncSocketModeHandler(self._app, app_token, web_client=client).client
 
     async def is_ready(self) -> bool:
         """Whether events can come in: over HTTP always, over a socket while it is connected."""
@@ -128,14 +116,12 @@ class SlackAdapter:
         return await to_aiohttp_response(response)
 
 
-def _plain(secret: SecretStr | None) -> str:
-    return secret.get_secret_value() if secret else ""
-
-
 def _bolt_app(client: AsyncWebClient, secret: str, receive: Receive) -> AsyncApp:
+    logger = logging.getLogger("slack_bolt.footnote")
+    logger.setLevel(logging.ERROR)  # below, Bolt logs bodies of requests, and remarks on settings we chose
     app = AsyncApp(
         name="footnote",
-        logger=_quiet_logger(),
+        logger=logger,
         client=client,
         signing_secret=secret,
         process_before_response=True,
@@ -165,10 +151,3 @@ async def _ask_again(error: Exception) -> BoltResponse:
     """Anything that failed before the commit: Slack sends the event again."""
     log.error("an event could not be kept: %s", raised_at(error))
     return BoltResponse(status=503)
-
-
-def _quiet_logger() -> logging.Logger:
-    """Below ERROR Bolt writes bodies of requests, and remarks on settings we chose, into the log."""
-    logger = logging.getLogger("slack_bolt.footnote")
-    logger.setLevel(logging.ERROR)
-    return logger

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from aiohttp import web
 
-from bot.core.models import IncomingMessage
+from bot.core.ports import Receive
 from bot.settings import BotSettings, is_loopback_host
 from bot.teams.activities import read_activity, tenant_of
 from bot.teams.connector import AppCredentials, Connector, is_local, is_microsofts
@@ -17,61 +17,25 @@ from bot.teams.messenger import TeamsMessenger
 from bot.teams.token_verifier import KeysUnavailable, SigningKeys, TokenRefused, TokenVerifier
 from storage.errors import SettingsError, raised_at
 
-Receive = Callable[[IncomingMessage], Awaitable[bool]]
-"""Commits a message for good; False when it was known already."""
-
 PATH = "/api/messages"
 MAX_BODY_BYTES = 1 << 18
 
 log = logging.getLogger(__name__)
 
 
-def teams_messenger(settings: BotSettings) -> TeamsMessenger | None:
-    """How the configured bot replies; None when Teams is not configured.
-
-    Raises:
-        SettingsError: half a configuration, or the development switch where strangers could use it.
-    """
-    if settings.teams_development:
-        _check_development(settings)
-        return TeamsMessenger(Connector(None, is_local), settings.sources_shown)
-    if settings.teams_app_id is None and settings.teams_app_password is None:
-        return None
-    return TeamsMessenger(Connector(_credentials(settings), is_microsofts), settings.sources_shown)
-
-
-def _check_development(settings: BotSettings) -> None:
-    if settings.teams_app_id or settings.teams_app_password:
-        raise SettingsError("FOOTNOTE_TEAMS_DEVELOPMENT takes messages without tokens: unset MicrosoftAppId")
-    if not is_loopback_host(settings.host):
-        raise SettingsError("FOOTNOTE_TEAMS_DEVELOPMENT works on loopback only: set FOOTNOTE_HOST=127.0.0.1")
-
-
-def _credentials(settings: BotSettings) -> AppCredentials:
-    if not (settings.teams_app_id and settings.teams_app_password):
-        raise SettingsError("Teams needs both MicrosoftAppId and MicrosoftAppPassword")
-    tenant = "botframework.com" if settings.teams_app_type == "MultiTenant" else settings.teams_tenant_id
-    if not tenant:
-        raise SettingsError("a SingleTenant bot needs MicrosoftAppTenantId")
-    return AppCredentials(settings.teams_app_id, settings.teams_app_password.get_secret_value(), tenant)
-
-
 class TeamsAdapter:
     """One route; nothing of a request is read before its token was found good."""
 
-    def __init__(
-        self,
-        settings: BotSettings,
-        messenger: TeamsMessenger,
-        receive: Receive,
-        keys: SigningKeys | None = None,
-    ) -> None:
-        self.messenger = messenger
+    def __init__(self, settings: BotSettings, receive: Receive, keys: SigningKeys | None = None) -> None:
+        """Nothing is sent yet.
+
+        Raises:
+            SettingsError: half a configuration, or the development switch where strangers could use it.
+        """
+        self.messenger = TeamsMessenger(_connector(settings), settings.sources_shown)
         self._receive = receive
         self._tenant = settings.teams_tenant_id if settings.teams_app_type == "SingleTenant" else None
         app_id = settings.teams_app_id
-        if app_id is None and not settings.teams_development:
-            raise SettingsError("Teams needs MicrosoftAppId")
         self._verifier = TokenVerifier(app_id, keys or SigningKeys()) if app_id else None
 
     def add_routes(self, app: web.Application) -> None:
@@ -87,7 +51,11 @@ class TeamsAdapter:
         activity = await _read_json(request)
         self._check_origin(activity, claims)
         if message := read_activity(activity):
-            await self._commit(message)
+            try:
+                await self._receive(message)
+            except Exception as error:  # the platform's edge: Teams sends again, whatever went wrong
+                log.error("a message could not be kept: %s", raised_at(error))
+                raise web.HTTPServiceUnavailable from None
         return web.Response()
 
     async def _claims(self, request: web.Request) -> Mapping[str, Any] | None:
@@ -110,22 +78,34 @@ class TeamsAdapter:
         if claims is None:
             is_fine = is_local(url)
         else:
-            is_fine = is_microsofts(url) and _same_url(str(claims["serviceurl"]), url)
+            is_fine = (
+                is_microsofts(url)
+                and str(claims["serviceurl"]).rstrip("/").lower() == url.rstrip("/").lower()
+            )
             is_fine = is_fine and activity.get("channelId") == "msteams"
             is_fine = is_fine and self._tenant in (None, tenant_of(activity))
         if not is_fine:
             raise web.HTTPForbidden
 
-    async def _commit(self, message: IncomingMessage) -> None:
-        try:
-            await self._receive(message)
-        except Exception as error:  # the platform's edge: Teams sends again, whatever went wrong
-            log.error("a message could not be kept: %s", raised_at(error))
-            raise web.HTTPServiceUnavailable from None
 
-
-def _same_url(one: str, other: str) -> bool:
-    return one.rstrip("/").lower() == other.rstrip("/").lower()
+def _connector(settings: BotSettings) -> Connector:
+    app_id, password = settings.teams_app_id, settings.teams_app_password
+    if settings.teams_development:
+        if app_id or password:
+            raise SettingsError(
+                "FOOTNOTE_TEAMS_DEVELOPMENT takes messages without tokens: unset MicrosoftAppId"
+            )
+        if not is_loopback_host(settings.host):
+            raise SettingsError(
+                "FOOTNOTE_TEAMS_DEVELOPMENT works on loopback only: set FOOTNOTE_HOST=127.0.0.1"
+            )
+        return Connector(None, is_local)
+    if not (app_id and password):
+        raise SettingsError("Teams needs both MicrosoftAppId and MicrosoftAppPassword")
+    tenant = "botframework.com" if settings.teams_app_type == "MultiTenant" else settings.teams_tenant_id
+    if not tenant:
+        raise SettingsError("a SingleTenant bot needs MicrosoftAppTenantId")
+    return Connector(AppCredentials(app_id, password.get_secret_value(), tenant), is_microsofts)
 
 
 async def _read_json(request: web.Request) -> Mapping[str, Any]:

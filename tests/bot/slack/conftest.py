@@ -21,7 +21,7 @@ from fakes.memory_inbox import MemoryInbox
 
 from bot.core.models import Answer, AnswerState, Citation, IncomingMessage
 from bot.settings import BotSettings
-from bot.slack.adapter import PATH, SlackAdapter, slack_messenger
+from bot.slack.adapter import PATH, SlackAdapter
 
 SECRET = "signing-secret-of-the-test"
 
@@ -75,9 +75,7 @@ def slack_settings(api_url: str = "http://127.0.0.1:9/api/", **others: Any) -> B
 
 def open_door(settings: BotSettings, inbox: MemoryInbox) -> SlackAdapter:
     """The door of these settings, in front of this inbox."""
-    messenger = slack_messenger(settings)
-    assert messenger
-    return SlackAdapter(settings, messenger, inbox.receive)
+    return SlackAdapter(settings, inbox.receive)
 
 
 @pytest.fixture

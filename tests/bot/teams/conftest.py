@@ -11,7 +11,7 @@ from fakes.memory_inbox import MemoryInbox
 
 from bot.core.models import Answer, AnswerState, Citation, IncomingMessage
 from bot.settings import BotSettings
-from bot.teams.adapter import TeamsAdapter, teams_messenger
+from bot.teams.adapter import TeamsAdapter
 
 
 def name_of(conversation: str) -> str:
@@ -34,10 +34,7 @@ def answer_to(message: IncomingMessage) -> Answer:
 
 def open_in_development(inbox: MemoryInbox) -> TeamsAdapter:
     """A door that takes messages of this machine without tokens."""
-    settings = BotSettings(teams_development=True)
-    messenger = teams_messenger(settings)
-    assert messenger
-    return TeamsAdapter(settings, messenger, inbox.receive)
+    return TeamsAdapter(BotSettings(teams_development=True), inbox.receive)
 
 
 @pytest.fixture

@@ -18,8 +18,9 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from cryptography.hazmat.primitives.asymmetric import rsa
 
+from bot.bootstrap import open_teams
 from bot.settings import BotSettings
-from bot.teams.adapter import PATH, TeamsAdapter, teams_messenger
+from bot.teams.adapter import PATH, TeamsAdapter
 from bot.teams.connector import is_local, is_microsofts
 from bot.teams.token_verifier import ISSUER, KeysUnavailable, SigningKeys, TokenRefused
 from storage.errors import DatabaseUnavailable, SettingsError
@@ -113,9 +114,8 @@ class Door:
 @pytest.fixture
 async def door(openid: OpenId, new_inbox: Callable[[], Any]) -> AsyncIterator[Door]:
     """The door of a configured bot that takes its keys from the local server."""
-    inbox, messenger = new_inbox(), teams_messenger(settings())
-    assert messenger
-    teams = TeamsAdapter(settings(), messenger, inbox.receive, SigningKeys(f"{openid.url}/openid"))
+    inbox = new_inbox()
+    teams = TeamsAdapter(settings(), inbox.receive, SigningKeys(f"{openid.url}/openid"))
     app = web.Application()
     teams.add_routes(app)
     async with AsyncExitStack() as stack:
@@ -339,12 +339,12 @@ async def test_development_listens_to_this_machine_only(
     ],
     ids=str,
 )
-def test_half_a_configuration_does_not_start(half: dict[str, Any]) -> None:
+def test_half_a_configuration_does_not_start(half: dict[str, Any], new_inbox: Callable[[], Any]) -> None:
     """A forgotten variable is said, and never an open door."""
     with pytest.raises(SettingsError):
-        teams_messenger(BotSettings(**half))
+        open_teams(BotSettings(**half), new_inbox().receive)
 
 
-def test_without_any_configuration_there_is_no_teams() -> None:
+def test_without_any_configuration_there_is_no_teams(new_inbox: Callable[[], Any]) -> None:
     """Nothing set, nothing opened."""
-    assert teams_messenger(BotSettings()) is None
+    assert open_teams(BotSettings(), new_inbox().receive) is None
