@@ -18,6 +18,7 @@ from sqlmodel import col
 
 from storage.clock import utc_now
 from storage.models import Rung
+from storage.sql.document_state import newest_number
 from storage.sql.tables import DocumentRow, FolderRow, NoticeRow, PublicationRow, ReadingRow, VersionRow
 
 STRANGER_KEY = "stranger:"
@@ -45,7 +46,7 @@ async def record_failed(session: AsyncSession, contents: Collection[str]) -> Non
         .join(ReadingRow, col(ReadingRow.sha256) == VersionRow.sha256)
         .where(col(VersionRow.sha256).in_(contents), col(DocumentRow.state) != "deleted")
         .where(col(ReadingRow.state) == "failed", col(ReadingRow.rung) == Rung.QUICK.value)
-        .where(~_has_newer(), ~_may_yet_be_read())
+        .where(col(VersionRow.number) == newest_number(VersionRow), ~_may_yet_be_read())
         .order_by(col(ReadingRow.created_at).desc())
     )
     for version, document, reading in (await session.execute(query)).all():
@@ -96,13 +97,6 @@ async def record_strangers(session: AsyncSession, folder: FolderRow, strangers: 
             folder_id=folder.id,
             text=reason,
         )
-
-
-def _has_newer() -> ColumnElement[bool]:
-    newer = aliased(VersionRow)
-    return exists().where(
-        col(newer.document_id) == VersionRow.document_id, col(newer.number) > VersionRow.number
-    )
 
 
 def _may_yet_be_read() -> ColumnElement[bool]:

@@ -17,12 +17,13 @@ from sqlmodel import col
 
 from storage.chat.notification_events import record_failed, record_refused
 from storage.crash_points import reach
-from storage.documents.identity import Arrival, ScanContext, documents_at, is_kept, newest_number, owners_of
+from storage.documents.identity import Arrival, ScanContext, documents_at, is_kept, owners_of
 from storage.files.blobs import Blobs
 from storage.folders.folders import Folder, is_ours
 from storage.queues.planner import Generations, plan
 from storage.queues.publication_queue import republish
 from storage.sql.database import Database
+from storage.sql.document_state import newest_number
 from storage.sql.tables import IS_PRESENT, BlobRow, DocumentRow, FolderRow, PublicationRow, VersionRow
 
 KnownContents = dict[str, list[tuple[dict[str, Any], str]]]

@@ -12,20 +12,18 @@ from pathlib import PurePosixPath
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import CompoundSelect, Row, ScalarSelect, Select, Text, bindparam, cast, func, select, union
-from sqlalchemy.orm import aliased
+from sqlalchemy import CompoundSelect, Row, Select, Text, bindparam, cast, select, union
 from sqlmodel import col
 
 from storage.documents.document_status import folder_states, overview, recent_documents, status_of
 from storage.documents.progress import Progress, in_channel, measure_progress
 from storage.models import DocumentStatus, LivePublication, MetadataField, Rung, VersionSource, metadata_of
 from storage.sql.database import Database
+from storage.sql.document_state import details_of, document_state, live_version
 from storage.sql.tables import DocumentRow, PublicationRow, ReadingRow, VersionRow
 
 DESCRIBED = 1000
 """Documents whose metadata are held in memory: some megabytes, and those of the questions just asked."""
-
-_newest = aliased(ReadingRow, name="newest")
 
 
 class Catalog:
@@ -78,8 +76,8 @@ class Catalog:
     async def source(self, version_id: int) -> VersionSource | None:
         """What a link to this version opens, or None when there never was one."""
         query = (
-            select(VersionRow, DocumentRow, ReadingRow, _newest_live_number(), _details())
-            .join(DocumentRow, col(DocumentRow.id) == VersionRow.document_id)
+            document_state.add_columns(VersionRow, DocumentRow, ReadingRow, col(live_version.number))
+            .join(VersionRow, col(VersionRow.document_id) == DocumentRow.id)
             .outerjoin(
                 ReadingRow, (col(ReadingRow.sha256) == VersionRow.sha256) & (col(ReadingRow.state) == "done")
             )
@@ -155,7 +153,7 @@ def _live_rows() -> Any:
             col(ReadingRow.chunks),
             col(ReadingRow.figures),
             col(ReadingRow.space),
-            cast(_details(), Text).label("details"),
+            cast(details_of(VersionRow), Text).label("details"),
         )
         .select_from(PublicationRow)
         .join(VersionRow, col(VersionRow.id) == PublicationRow.version_id)
@@ -163,30 +161,6 @@ def _live_rows() -> Any:
         .join(ReadingRow, col(ReadingRow.id) == PublicationRow.reading_id)
         .where(col(PublicationRow.state) == "live", col(DocumentRow.state) != "deleted")
         .where(col(PublicationRow.channel_id) == bindparam("channel"))
-    )
-
-
-def _details() -> ScalarSelect[Any]:
-    """The details of the newest reading of a version."""
-    return (
-        select(col(_newest.details))
-        .where(col(_newest.sha256) == VersionRow.sha256, col(_newest.state) == "done")
-        .order_by(col(_newest.done_at).desc())
-        .limit(1)
-        .correlate(VersionRow)
-        .scalar_subquery()
-    )
-
-
-def _newest_live_number() -> ScalarSelect[int | None]:
-    """Number of the newest version of a document that answers."""
-    version = aliased(VersionRow)
-    return (
-        select(func.max(col(version.number)))
-        .join(PublicationRow, col(PublicationRow.version_id) == version.id)
-        .where(col(PublicationRow.state) == "live", col(version.document_id) == DocumentRow.id)
-        .correlate(DocumentRow)
-        .scalar_subquery()
     )
 
 
@@ -225,8 +199,8 @@ def _source(
     document: DocumentRow,
     reading: ReadingRow | None,
     newest_live: int | None,
-    details: dict[str, Any] | None,
 ) -> VersionSource:
+    details = (reading.details if reading else None) or {}
     return VersionSource(
         version_id=version.id,
         channel_id=document.channel_id,
@@ -239,6 +213,6 @@ def _source(
         number=version.number,
         newest_number=newest_live or version.number,
         is_deleted=document.state == "deleted",
-        metadata=metadata_of(details or {}, version.corrected or {}),
-        ocr_pages=frozenset((details or {}).get("ocr_pages", ())),
+        metadata=metadata_of(details, version.corrected or {}),
+        ocr_pages=frozenset(details.get("ocr_pages", ())),
     )

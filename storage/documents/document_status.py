@@ -11,38 +11,26 @@ from functools import cache
 from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import Any
-from uuid import UUID
 
-from sqlalchemy import (
-    ColumnElement,
-    Row,
-    ScalarSelect,
-    Select,
-    Subquery,
-    bindparam,
-    case,
-    exists,
-    func,
-    null,
-    or_,
-    select,
-)
+from sqlalchemy import ColumnElement, Row, ScalarSelect, Select, Subquery, case, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
-from sqlalchemy.orm import aliased
 from sqlmodel import col
 
-from storage.clock import utc_now
 from storage.models import DocumentStatus, Rung, metadata_of
-from storage.sql.columns import UtcDateTime
+from storage.sql.document_state import (
+    details_of,
+    document_state,
+    has_reading,
+    is_held,
+    live,
+    live_reading,
+    live_version,
+    newest,
+    of_newest,
+)
 from storage.sql.tables import ChannelRow, DocumentRow, FolderRow, PublicationRow, ReadingRow, VersionRow
 
 MAX_RANGES = 6
-
-_newest = aliased(VersionRow, name="newest")
-"""The version with the highest number, whether or not anything of it answers."""
-_live = aliased(PublicationRow, name="live")
-_live_version = aliased(VersionRow, name="live_version")
-_live_reading = aliased(ReadingRow, name="live_reading")
 
 
 def remarks_of(details: Mapping[str, Any]) -> Iterator[str]:
@@ -85,21 +73,10 @@ def _ranges(numbers: Sequence[int]) -> Iterator[str]:
 def overview() -> Subquery:
     """All documents of all channels: what answers, the newest version, the state and its reason.
 
-    Built once, for building takes as long as asking. Each join is by a key, found by a correlated query
-    where need be, because SQLite scans a derived table once per document.
+    Built once, for building takes as long as asking.
     """
-    rows = (
-        select(*_columns())
-        .select_from(DocumentRow)
-        .join(ChannelRow, col(ChannelRow.id) == DocumentRow.channel_id)
-        .outerjoin(
-            _newest, (col(_newest.document_id) == DocumentRow.id) & (col(_newest.number) == _last_number())
-        )
-        .outerjoin(_live, col(_live.id) == _live_publication())
-        .outerjoin(_live_version, col(_live_version.id) == _live.version_id)
-        .outerjoin(_live_reading, col(_live_reading.id) == _live.reading_id)
-    )
-    return rows.subquery("overview")
+    rows = document_state.join(ChannelRow, col(ChannelRow.id) == DocumentRow.channel_id)
+    return rows.add_columns(*_columns()).subquery("overview")
 
 
 def recent_documents(channel_id: int, limit: int) -> Select[Any]:
@@ -125,27 +102,27 @@ def recent_documents(channel_id: int, limit: int) -> Select[Any]:
 
 
 def _columns() -> list[ColumnElement[Any]]:
-    failed = _exists_reading("failed") & ~_exists_reading("waiting", "done")
-    reason = (DocumentRow.reason, _of_newest("reason", "waiting", "failed"), _publishing_reason())
+    failed = has_reading("failed") & ~has_reading("waiting", "done")
+    why_unread = of_newest(col(ReadingRow.reason), "waiting", "failed")
     return [
         col(DocumentRow.id).label("document_id"),
         col(DocumentRow.channel_id).label("channel_id"),
         col(ChannelRow.name).label("channel"),
-        col(_newest.id).label("newest_id"),
+        col(newest.id).label("newest_id"),
         col(DocumentRow.folder_id).label("folder_id"),
         col(DocumentRow.file).label("file"),
-        func.coalesce(_live_version.sha256, _newest.sha256, "").label("version"),
-        col(_live_reading.rung).label("live_rung"),
-        col(_live_reading.pages).label("live_pages"),
-        func.coalesce(_live_reading.title, _of_newest("title", "done"), "").label("title"),
-        func.coalesce(_live_reading.pages, _of_newest("pages", "done"), 0).label("pages"),
+        func.coalesce(live_version.sha256, newest.sha256, "").label("version"),
+        col(live_reading.rung).label("live_rung"),
+        col(live_reading.pages).label("live_pages"),
+        func.coalesce(live_reading.title, of_newest(col(ReadingRow.title), "done"), "").label("title"),
+        func.coalesce(live_reading.pages, of_newest(col(ReadingRow.pages), "done"), 0).label("pages"),
         _state(failed).label("state"),
-        func.coalesce(col(_newest.number) > _live_version.number, False).label("is_newer_coming"),
+        func.coalesce(col(newest.number) > live_version.number, False).label("is_newer_coming"),
         failed.label("has_failed"),
-        func.coalesce(*reason).label("reason"),
-        _live_details().label("details"),
-        col(_live_version.corrected).label("corrected"),
-        (_exists_reading("waiting") & (col(_live_reading.rung) == Rung.FULL.value)).label("is_read_again"),
+        func.coalesce(DocumentRow.reason, why_unread, _publishing_reason()).label("reason"),
+        details_of(live_version).label("details"),
+        col(live_version.corrected).label("corrected"),
+        (has_reading("waiting") & (col(live_reading.rung) == Rung.FULL.value)).label("is_read_again"),
     ]
 
 
@@ -211,66 +188,13 @@ def _reason(row: Row[Any]) -> str | None:
 
 def _state(failed: ColumnElement[bool]) -> ColumnElement[str]:
     """live while any version answers; reading while a worker is at it or it only needs publishing."""
-    held = _exists_reading("waiting", held=True) | _exists_reading("done")
+    held = has_reading("waiting", also=is_held) | has_reading("done")
     return case(
         (col(DocumentRow.state) == "deleted", "deleted"),
-        (col(_live.id).is_not(None), "live"),
+        (col(live.id).is_not(None), "live"),
         ((col(DocumentRow.state) == "quarantined") | failed, "quarantined"),
         (held, "reading"),
         else_="waiting",
-    )
-
-
-def _live_publication() -> ScalarSelect[UUID]:
-    """The one publication of any version that answers in the document's own channel."""
-    publication, version = aliased(PublicationRow), aliased(VersionRow)
-    return (
-        select(col(publication.id))
-        .join(version, col(version.id) == publication.version_id)
-        .where(col(version.document_id) == DocumentRow.id, col(publication.state) == "live")
-        .where(col(publication.channel_id) == DocumentRow.channel_id)
-        .limit(1)
-        .correlate(DocumentRow)
-        .scalar_subquery()
-    )
-
-
-def _last_number() -> ScalarSelect[int]:
-    version = aliased(VersionRow)
-    numbers = select(func.max(col(version.number))).where(col(version.document_id) == DocumentRow.id)
-    return numbers.correlate(DocumentRow).scalar_subquery()
-
-
-def _exists_reading(*states: str, held: bool = False) -> ColumnElement[bool]:
-    """Whether the newest version has a reading in one of these states, held by a worker right now or not."""
-    found = exists().where(col(ReadingRow.sha256) == _newest.sha256, col(ReadingRow.state).in_(states))
-    now = bindparam("now", callable_=utc_now, type_=UtcDateTime())
-    return found.where(col(ReadingRow.lease_until) > now) if held else found
-
-
-def _of_newest(name: str, *states: str) -> ScalarSelect[Any]:
-    """A column of the newest version's latest reading that is in one of these states and has it."""
-    column = getattr(ReadingRow, name)
-    return (
-        select(column)
-        .where(col(ReadingRow.sha256) == _newest.sha256, col(ReadingRow.state).in_(states))
-        .where(column.is_not(null()))
-        .order_by(col(ReadingRow.created_at).desc())
-        .limit(1)
-        .correlate(_newest)
-        .scalar_subquery()
-    )
-
-
-def _live_details() -> ScalarSelect[Any]:
-    """The details of the newest reading behind what answers."""
-    return (
-        select(col(ReadingRow.details))
-        .where(col(ReadingRow.sha256) == _live_version.sha256, col(ReadingRow.state) == "done")
-        .order_by(col(ReadingRow.done_at).desc())
-        .limit(1)
-        .correlate(_live_version)
-        .scalar_subquery()
     )
 
 
@@ -278,8 +202,8 @@ def _publishing_reason() -> ScalarSelect[str | None]:
     """Why the newest version's publication waits."""
     return (
         select(col(PublicationRow.reason))
-        .where(col(PublicationRow.version_id) == _newest.id, col(PublicationRow.state) == "pending")
+        .where(col(PublicationRow.version_id) == newest.id, col(PublicationRow.state) == "pending")
         .limit(1)
-        .correlate(_newest)
+        .correlate(newest)
         .scalar_subquery()
     )

@@ -12,14 +12,14 @@ from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, ScalarSelect, Select, func, select, text
+from sqlalchemy import ColumnElement, Select, select, text
 from sqlalchemy.ext.asyncio import AsyncSession
-from sqlalchemy.orm import aliased
 from sqlmodel import col
 
 from storage.clock import utc_now
 from storage.folders.folders import Folder
 from storage.queues.publication_queue import republish
+from storage.sql.document_state import newest_number
 from storage.sql.tables import IS_PRESENT, DocumentRow, VersionRow
 
 
@@ -253,18 +253,6 @@ def _with_content(folder: Folder, contents: Collection[str]) -> Select[DocumentR
         .where(col(DocumentRow.channel_id) == folder.channel_id, col(VersionRow.sha256).in_(contents))
         .where(col(VersionRow.number) == newest_number())
         .where(is_kept())
-    )
-
-
-def newest_number(of: type[DocumentRow] | type[VersionRow] = DocumentRow) -> ScalarSelect[int | None]:
-    """The number of a document's newest version."""
-    other = aliased(VersionRow)
-    document = col(DocumentRow.id) if of is DocumentRow else col(VersionRow.document_id)
-    return (
-        select(func.max(other.number))
-        .where(col(other.document_id) == document)
-        .correlate(of)
-        .scalar_subquery()
     )
 
 

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, ScalarSelect, Subquery, exists, func, select, tuple_
-from sqlalchemy.orm import aliased
+from sqlalchemy import case, exists, func, tuple_
 from sqlmodel import col
 
 from storage.models import Rung
 from storage.queues.planner import Generations
 from storage.sql.database import Database
-from storage.sql.tables import BlobRow, DocumentRow, PublicationRow, ReadingRow, VersionRow
+from storage.sql.document_state import (
+    document_state,
+    has_reading,
+    is_newest_live,
+    live_reading,
+    newest,
+    newest_size,
+    of_newest,
+)
+from storage.sql.tables import DocumentRow, PublicationRow, ReadingRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,21 +58,26 @@ class IngestStatus:
 
 async def ingest_statuses(database: Database, folder_id: int, generations: Generations) -> list[IngestStatus]:
     """Every document of a folder that is not deleted, by file."""
-    newest, live = _newest(), _live()
+    kinds = tuple_(col(ReadingRow.generation), col(ReadingRow.rung)).in_(generations.pairs())
+    quick = (col(ReadingRow.generation) == generations.quick) & (col(ReadingRow.rung) == Rung.QUICK.value)
+    why_failed = of_newest(func.coalesce(ReadingRow.reason, ""), "failed", also=kinds)
+    awaited = exists().where(  # what was read is not yet what answers
+        col(PublicationRow.reading_id) == ReadingRow.id,
+        col(PublicationRow.version_id) == newest.id,
+        col(PublicationRow.state) == "pending",
+    )
+    to_publish = has_reading("waiting", "done", "failed", also=kinds & awaited.correlate(ReadingRow, newest))
     query = (
-        select(
+        document_state.add_columns(
             col(DocumentRow.id),
             col(DocumentRow.file),
-            func.coalesce(BlobRow.size, 0),
-            live.c.rung,
-            func.coalesce(live.c.pages, 0),
-            func.coalesce(DocumentRow.reason, _failure(newest, generations)),
-            _is_silent(newest, generations),
-            _is_underway(newest, generations),
+            func.coalesce(newest_size(), 0),
+            case((is_newest_live, live_reading.rung)),
+            case((is_newest_live, live_reading.pages), else_=0),
+            func.coalesce(DocumentRow.reason, why_failed),
+            has_reading("done", also=quick & (col(ReadingRow.chunks) == 0)),
+            has_reading("waiting", also=kinds) | to_publish,
         )
-        .outerjoin(newest, newest.c.document_id == DocumentRow.id)
-        .outerjoin(BlobRow, col(BlobRow.sha256) == newest.c.sha256)
-        .outerjoin(live, live.c.version_id == newest.c.id)
         .where(col(DocumentRow.folder_id) == folder_id, col(DocumentRow.state) != "deleted")
         .order_by(col(DocumentRow.file))
     )
@@ -77,57 +89,3 @@ async def ingest_statuses(database: Database, folder_id: int, generations: Gener
         )
         for document, file, size, rung, pages, reason, is_silent, is_underway in rows
     ]
-
-
-def _newest() -> Subquery:
-    other = aliased(VersionRow)
-    last = select(func.max(other.number)).where(col(other.document_id) == VersionRow.document_id)
-    query = select(col(VersionRow.id), col(VersionRow.document_id), col(VersionRow.sha256))
-    return query.where(col(VersionRow.number) == last.correlate(VersionRow).scalar_subquery()).subquery()
-
-
-def _live() -> Subquery:
-    return (
-        select(col(PublicationRow.version_id), col(ReadingRow.rung), col(ReadingRow.pages))
-        .join(ReadingRow, col(ReadingRow.id) == PublicationRow.reading_id)
-        .where(col(PublicationRow.state) == "live")
-        .subquery()
-    )
-
-
-def _failure(newest: Subquery, generations: Generations) -> ScalarSelect[Any]:
-    return (
-        select(func.coalesce(ReadingRow.reason, ""))
-        .where(col(ReadingRow.sha256) == newest.c.sha256, col(ReadingRow.state) == "failed")
-        .where(tuple_(col(ReadingRow.generation), col(ReadingRow.rung)).in_(generations.pairs()))
-        .limit(1)
-        .correlate(newest)
-        .scalar_subquery()
-    )
-
-
-def _is_silent(newest: Subquery, generations: Generations) -> ColumnElement[bool]:
-    return exists().where(
-        col(ReadingRow.sha256) == newest.c.sha256,
-        col(ReadingRow.generation) == generations.quick,
-        col(ReadingRow.rung) == Rung.QUICK.value,
-        col(ReadingRow.state) == "done",
-        col(ReadingRow.chunks) == 0,
-    )
-
-
-def _is_underway(newest: Subquery, generations: Generations) -> ColumnElement[bool]:
-    """While it is read, quickly first, and while what was read is not yet what answers."""
-    reading, publication = aliased(ReadingRow), aliased(PublicationRow)
-    ours = (
-        col(reading.sha256) == newest.c.sha256,
-        tuple_(col(reading.generation), col(reading.rung)).in_(generations.pairs()),
-    )
-    made = exists().where(*ours, col(reading.state) == "waiting")
-    placed = exists().where(
-        *ours,
-        col(publication.reading_id) == reading.id,
-        col(publication.version_id) == newest.c.id,
-        col(publication.state) == "pending",
-    )
-    return made | placed

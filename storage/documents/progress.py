@@ -10,38 +10,29 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from sqlalchemy import (
-    CTE,
-    ColumnElement,
-    Row,
-    ScalarSelect,
-    Select,
-    case,
-    exists,
-    false,
-    func,
-    or_,
-    select,
-    true,
-)
+from sqlalchemy import CTE, ColumnElement, Row, ScalarSelect, Select, case, false, func, or_, select, true
 from sqlalchemy.ext.asyncio import AsyncSession
-from sqlalchemy.orm import aliased
 from sqlmodel import col
 
 from storage.clock import utc_now
 from storage.models import Rung
 from storage.queues.reading_queue import BEGUN_AT, BEGUN_FROM
-from storage.sql.tables import BlobRow, DocumentRow, PublicationRow, ReadingRow, VersionRow
+from storage.sql.document_state import (
+    document_state,
+    has_reading,
+    is_newest_live,
+    live,
+    live_reading,
+    newest,
+    newest_size,
+    of_newest,
+)
+from storage.sql.tables import BlobRow, DocumentRow, ReadingRow, VersionRow
 
 WINDOWS = {Rung.QUICK: timedelta(seconds=20), Rung.FULL: timedelta(seconds=120)}
 """How far back a rung's speed is measured: long enough for a few files, short enough to follow a change."""
 MIN_SPAN_SECONDS = 1.0
 """Seconds; a speed over less would be chance."""
-
-_newest = aliased(VersionRow, name="newest")
-_live = aliased(PublicationRow, name="live")
-"""What of the newest version answers."""
-_reading = aliased(ReadingRow, name="live_reading")
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,64 +271,23 @@ def _counts(scope: ColumnElement[bool]) -> Select[*tuple[Any, ...]]:
 
 def _newest_versions(scope: ColumnElement[bool]) -> CTE:
     """What is known of each document's newest version; computed once, however often it is used."""
-    answers = col(_live.id).is_not(None)
-    is_full = func.coalesce(_reading.rung == Rung.FULL.value, False)
+    is_full = is_newest_live & (col(live_reading.rung) == Rung.FULL.value)
+    pages_read = of_newest(col(ReadingRow.pages), "done")
     columns = {
-        "answers": answers,
-        "any_answers": case((answers, True), else_=_older_answers()),
+        "answers": is_newest_live,
+        "any_answers": col(live.id).is_not(None),
         "is_full": is_full,
         "is_refused": col(DocumentRow.reason).is_not(None),
-        "is_read": case((answers, True), else_=_has_reading("done")),
-        "has_failed": case((is_full, False), else_=_has_reading("failed")),
-        "has_waiting": _has_reading("waiting"),
-        "has_quick_waiting": _has_reading("waiting", rung=Rung.QUICK),
-        "pages": case((answers, _reading.pages), else_=func.coalesce(_pages_read(), 0)),
+        "is_read": case((is_newest_live, True), else_=has_reading("done")),
+        "has_failed": case((is_full, False), else_=has_reading("failed")),
+        "has_waiting": has_reading("waiting"),
+        "has_quick_waiting": has_reading("waiting", also=col(ReadingRow.rung) == Rung.QUICK.value),
+        "pages": case((is_newest_live, live_reading.pages), else_=func.coalesce(pages_read, 0)),
         "pages_begun": func.coalesce(_pages_begun(), 0),
-        "unread_bytes": case((answers, 0), else_=_size()),
+        "unread_bytes": case((is_newest_live, 0), else_=newest_size()),
     }
-    return (
-        select(*(value.label(name) for name, value in columns.items()))
-        .select_from(DocumentRow)
-        .outerjoin(
-            _newest, (col(_newest.document_id) == DocumentRow.id) & (col(_newest.number) == _last_number())
-        )
-        .outerjoin(_live, (col(_live.version_id) == _newest.id) & (col(_live.state) == "live"))
-        .outerjoin(_reading, col(_reading.id) == _live.reading_id)
-        .where(scope)
-        .cte("newest_versions")
-        .prefix_with("MATERIALIZED")
-    )
-
-
-def _last_number() -> ScalarSelect[int]:
-    version = aliased(VersionRow)
-    numbers = select(func.max(col(version.number))).where(col(version.document_id) == DocumentRow.id)
-    return numbers.correlate(DocumentRow).scalar_subquery()
-
-
-def _has_reading(*states: str, rung: Rung | None = None) -> ColumnElement[bool]:
-    """Whether the newest version has a reading in one of these states, of this rung or of any."""
-    reading = aliased(ReadingRow)
-    found = exists().where(col(reading.sha256) == _newest.sha256, col(reading.state).in_(states))
-    return found.where(col(reading.rung) == rung.value) if rung else found
-
-
-def _older_answers() -> ColumnElement[bool]:
-    publication, version = aliased(PublicationRow), aliased(VersionRow)
-    return exists().where(
-        col(version.document_id) == DocumentRow.id,
-        col(publication.version_id) == version.id,
-        col(publication.state) == "live",
-    )
-
-
-def _pages_read() -> ScalarSelect[int]:
-    """Pages of the newest version where it is read and does not answer yet."""
-    reading = aliased(ReadingRow)
-    pages = select(func.max(col(reading.pages))).where(
-        col(reading.sha256) == _newest.sha256, col(reading.state) == "done"
-    )
-    return pages.correlate(_newest).scalar_subquery()
+    rows = document_state.add_columns(*(value.label(name) for name, value in columns.items()))
+    return rows.where(scope).cte("newest_versions").prefix_with("MATERIALIZED")
 
 
 def _pages_begun() -> ScalarSelect[int]:
@@ -346,18 +296,11 @@ def _pages_begun() -> ScalarSelect[int]:
     The one that is on its way counts first; one that is finished counts as a whole before it answers,
     and one that failed keeps what it had: pages that were shown as done stay so.
     """
-    reading = aliased(ReadingRow)
-    begun = func.max(col(reading.pages_begun))
+    begun = func.max(col(ReadingRow.pages_begun))
     pages = func.coalesce(
-        begun.filter(col(reading.state) == "waiting"),
-        func.max(col(reading.pages)).filter(col(reading.state) == "done"),
+        begun.filter(col(ReadingRow.state) == "waiting"),
+        func.max(col(ReadingRow.pages)).filter(col(ReadingRow.state) == "done"),
         begun,
     )
-    query = select(pages).where(col(reading.sha256) == _newest.sha256, col(reading.rung) == Rung.FULL.value)
-    return query.correlate(_newest).scalar_subquery()
-
-
-def _size() -> ScalarSelect[int]:
-    """Bytes of the newest version."""
-    size = select(col(BlobRow.size)).where(col(BlobRow.sha256) == _newest.sha256)
-    return size.correlate(_newest).scalar_subquery()
+    is_full = col(ReadingRow.rung) == Rung.FULL.value
+    return select(pages).where(col(ReadingRow.sha256) == newest.sha256, is_full).scalar_subquery()

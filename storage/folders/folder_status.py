@@ -12,6 +12,7 @@ from sqlalchemy import ColumnElement, func, select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
+from storage.sql.document_state import newest_number
 from storage.sql.tables import IS_PRESENT, ChannelRow, DocumentRow, FactRow, FolderRow, VersionRow
 
 IDS_BATCH_SIZE = 10_000
@@ -82,13 +83,12 @@ def _is_kept() -> ColumnElement[bool]:
 
 async def read_deleted(session: AsyncSession, channel_id: int) -> list[DeletedDocument]:
     """Deleted documents of a channel whose contents are not purged, the newest first."""
-    last = select(func.max(VersionRow.number)).where(col(VersionRow.document_id) == DocumentRow.id)
     query = (
         select(DocumentRow, col(FolderRow.location), col(VersionRow.sha256))
         .join(FolderRow, col(FolderRow.id) == DocumentRow.folder_id)
         .join(VersionRow, col(VersionRow.document_id) == DocumentRow.id)
         .where(col(DocumentRow.channel_id) == channel_id, col(DocumentRow.state) == "deleted")
-        .where(col(VersionRow.number) == last.correlate(DocumentRow).scalar_subquery())
+        .where(col(VersionRow.number) == newest_number())
         .where(col(DocumentRow.purged_at).is_(None))
         .order_by(col(DocumentRow.deleted_at).desc(), col(DocumentRow.file))
     )

@@ -14,7 +14,6 @@ from typing import TypeVar
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, exists, func, or_, select, update
-from sqlalchemy.orm import aliased
 from sqlmodel import col
 
 from storage.clock import utc_now
@@ -24,6 +23,7 @@ from storage.queues.publication_queue import OBJECTS, ExpectedPublication
 from storage.queues.purge import is_wanted
 from storage.queues.reading_queue import lose_reading
 from storage.sql.database import Database
+from storage.sql.document_state import newest_number
 from storage.sql.leases import is_running
 from storage.sql.tables import (
     BlobRow,
@@ -159,10 +159,8 @@ class Inventory:
         Returns:
             The documents that wait for it; 0 when only older versions, or deleted documents, had it.
         """
-        newest, other = VersionRow, aliased(VersionRow)
-        number = select(func.max(other.number)).where(col(other.document_id) == newest.document_id)
-        owners = select(col(newest.document_id)).where(
-            col(newest.sha256) == sha256, col(newest.number) == number.scalar_subquery()
+        owners = select(col(VersionRow.document_id)).where(
+            col(VersionRow.sha256) == sha256, col(VersionRow.number) == newest_number(VersionRow)
         )
         async with blobs.removing():
             await asyncio.to_thread(blobs.remove, sha256)

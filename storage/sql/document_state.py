@@ -1,0 +1,117 @@
+"""The state of a document: its newest version, what of it answers, and how far its readings have come.
+
+Overview, progress and ingestion add their columns to the one select ``document_state``. Whatever is asked of
+the newest version is a correlated query, because SQLite scans a derived table once per document.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import (
+    ColumnElement,
+    ScalarSelect,
+    Select,
+    SQLColumnExpression,
+    bindparam,
+    exists,
+    func,
+    null,
+    select,
+    true,
+)
+from sqlalchemy.orm import aliased
+from sqlmodel import col
+
+from storage.clock import utc_now
+from storage.sql.columns import UtcDateTime
+from storage.sql.tables import BlobRow, DocumentRow, PublicationRow, ReadingRow, VersionRow
+
+_ANY = true()
+
+newest = aliased(VersionRow, name="newest")
+"""The version with the highest number, whether or not anything of it answers."""
+live = aliased(PublicationRow, name="live")
+"""What answers: at most one publication of all versions, for a flip retires the others."""
+live_version = aliased(VersionRow, name="live_version")
+live_reading = aliased(ReadingRow, name="live_reading")
+
+is_held = col(ReadingRow.lease_until) > bindparam("now", callable_=utc_now, type_=UtcDateTime())
+"""Whether a worker is at a reading right now."""
+is_newest_live = func.coalesce(col(live.version_id) == newest.id, False)
+"""Whether it is the newest version that answers."""
+
+
+def newest_number(of: type[DocumentRow] | type[VersionRow] = DocumentRow) -> ScalarSelect[int | None]:
+    """The number of the newest version of a document, or of the document that a version belongs to."""
+    other = aliased(VersionRow)
+    document = col(DocumentRow.id) if of is DocumentRow else col(VersionRow.document_id)
+    numbers = select(func.max(other.number)).where(col(other.document_id) == document)
+    return numbers.correlate(of).scalar_subquery()
+
+
+def _live_id() -> ScalarSelect[UUID]:
+    publication, version = aliased(PublicationRow), aliased(VersionRow)
+    return (
+        select(col(publication.id))
+        .join(version, col(version.id) == publication.version_id)
+        .where(col(version.document_id) == DocumentRow.id, col(publication.state) == "live")
+        .where(col(publication.channel_id) == DocumentRow.channel_id)
+        .limit(1)
+        .correlate(DocumentRow)
+        .scalar_subquery()
+    )
+
+
+document_state: Select[Any] = (
+    select()
+    .select_from(DocumentRow)
+    .outerjoin(newest, (col(newest.document_id) == DocumentRow.id) & (col(newest.number) == newest_number()))
+    .outerjoin(live, col(live.id) == _live_id())
+    .outerjoin(live_version, col(live_version.id) == live.version_id)
+    .outerjoin(live_reading, col(live_reading.id) == live.reading_id)
+)
+"""One row per document, deleted ones included, and no columns yet."""
+
+
+def has_reading(*states: str, also: ColumnElement[bool] = _ANY) -> ColumnElement[bool]:
+    """Whether the newest version has a reading in one of these states of which ``also`` is true as well."""
+    return exists().where(_is_of_newest(states), also)
+
+
+def of_newest(
+    column: SQLColumnExpression[Any], *states: str, also: ColumnElement[bool] = _ANY
+) -> ScalarSelect[Any]:
+    """A column of the latest of those readings that have a value there."""
+    return (
+        select(column)
+        .where(_is_of_newest(states), also, column.is_not(null()))
+        .order_by(col(ReadingRow.created_at).desc())
+        .limit(1)
+        .correlate(newest)
+        .scalar_subquery()
+    )
+
+
+def _is_of_newest(states: tuple[str, ...]) -> ColumnElement[bool]:
+    return (col(ReadingRow.sha256) == newest.sha256) & col(ReadingRow.state).in_(states)
+
+
+def newest_size() -> ScalarSelect[int]:
+    """Bytes of the newest version."""
+    size = select(col(BlobRow.size)).where(col(BlobRow.sha256) == newest.sha256)
+    return size.correlate(newest).scalar_subquery()
+
+
+def details_of(version: Any) -> ScalarSelect[Any]:
+    """The details of the newest reading of a version: of ``VersionRow`` or an alias of it."""
+    reading = aliased(ReadingRow)
+    return (
+        select(col(reading.details))
+        .where(col(reading.sha256) == version.sha256, col(reading.state) == "done")
+        .order_by(col(reading.done_at).desc())
+        .limit(1)
+        .correlate(version)
+        .scalar_subquery()
+    )
