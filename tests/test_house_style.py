@@ -27,7 +27,6 @@ LONG_MODULES = {}
 
 SHORT_MODULES = {
     "bot/cli/ingest.py": "a command",
-    "bot/core/understanding/smalltalk.py": "a word list with its rule",
     "bot/llm/multi_query.py": "imported only where a model rewords",
     "bot/web/source_archive.py": "the AGPL's offer of the source",
     "ingestion/reading/generations.py": "what makes a reading a new generation",

@@ -13,19 +13,18 @@ from enum import StrEnum
 
 from bot.core.citations.citations import CitationService
 from bot.core.generation.abstention import Abstention
-from bot.core.generation.answer_writer import AnswerWriter, WrittenAnswer
+from bot.core.generation.answer_writer import AnswerWriter, Deadline, WrittenAnswer
 from bot.core.generation.figures import FigureSelector
 from bot.core.model_calls import collected_calls
-from bot.core.models import Answer, AnswerState, Deadline, Language, Milliseconds, Question
+from bot.core.models import Answer, AnswerState, Language, Milliseconds, Question
 from bot.core.ports import AnswerListener, Retriever
 from bot.core.retrieval.evidence import EvidenceGate, Expansion, gather_evidence
 from bot.core.rewriting.query_rewriting import FollowUps, ModelRewriter
 from bot.core.trace import SearchTrace, Trace
 from bot.core.trace_writer import TraceWriter
-from bot.core.understanding.channel_view import ChannelView
-from bot.core.understanding.figure_requests import wants_figure
-from bot.core.understanding.language import spoken_language
-from bot.core.understanding.smalltalk import reply_to
+from bot.core.understanding.answer_types import wants_figure
+from bot.core.understanding.channel_documents import ChannelView
+from bot.core.understanding.language import reply_to, spoken_language
 from bot.core.wording import reply_words
 from storage.documents.catalog import Catalog
 from storage.errors import InfrastructureError
@@ -193,8 +192,11 @@ class Answering:
                 retrieval.question, search.evidence or (), journey.deadline, journey.listener
             )
             journey.trace.attempts = written.attempts
+            if written.cited and retrieval.figures:
+                figures = await self._figure_selector.beside(retrieval, written.cited)
+                return replace(written, figures=figures)
             if written.cited:
-                return replace(written, figures=await self._figure_selector.beside(retrieval, written.cited))
+                return written
         return await self._figure_selector.write(retrieval)
 
     async def _cite(self, judgement: Judgement, written: WrittenAnswer | None, journey: _Journey) -> Answer:

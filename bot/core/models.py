@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -89,18 +88,6 @@ class Question:
     """What its reply is written in."""
     is_trial: bool = False
     """Nobody asked it: it was made up to see whether a document answers."""
-
-
-class Deadline:
-    """When the answer to one question is due, whatever its stages wait for."""
-
-    def __init__(self, seconds: float) -> None:
-        """Begin to count now."""
-        self._due = asyncio.get_running_loop().time() + seconds
-
-    def limit(self) -> asyncio.Timeout:
-        """A context that ends with TimeoutError once the answer is due."""
-        return asyncio.timeout_at(self._due)
 
 
 @dataclass(frozen=True, slots=True)

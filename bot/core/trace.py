@@ -15,8 +15,7 @@ from bot.core.generation.answer_writer import Attempt
 from bot.core.model_calls import AuxiliaryCall, Prompt
 from bot.core.models import Answer, Evidence, LocatedQuote, Passage, Question, Quote, Rejected, Retrieval
 from bot.core.plaintext import mend
-from bot.core.verification.claims import JudgedClaim
-from bot.core.verification.quotes import find_spans
+from bot.core.verification.claims import JudgedClaim, find_spans
 
 MAX_PROMPT_CHARS = 400_000
 """Of all prompts of a record together; what goes beyond is cut off, and the record says so."""

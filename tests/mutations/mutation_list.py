@@ -148,7 +148,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a quote is believed to stand where the answerer says",
-        "bot/core/verification/quotes.py",
+        CLAIMS,
         "is_there = text[slice(*span)] == quote.text and _is_whole(text, *span)",
         "is_there = _is_whole(text, *span)",
         "tests/bot/core/verification/test_quotes.py::test_whole_words_at_an_offset_are_compared",

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from bot.core.citations.signed_links import Links
 from bot.core.models import AnswerFigure, Citation, LocatedQuote, NearestPage, Passage
-from bot.core.retrieval import document_names
-from bot.core.verification.quotes import cells
+from bot.core.understanding import channel_documents
+from bot.core.verification.claims import cells
 from bot.core.wording import ReplyWords
 from storage.chat.citations import Citations
 from storage.models import Channel, CitationRecord, LivePublication, Shown
@@ -86,6 +86,6 @@ class CitationService:
             boxes=quote.boxes,
             url=self._links.page_url(channel, record),
             version_id=publication.version_id,
-            edition=document_names.edition(publication),
+            edition=channel_documents.edition(publication),
             is_ocr=quote.page in publication.ocr_pages,
         )

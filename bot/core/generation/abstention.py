@@ -14,7 +14,7 @@ from bot.core.models import (
     Question,
     UnreadFile,
 )
-from bot.core.understanding.channel_view import ChannelView
+from bot.core.understanding.channel_documents import ChannelView
 from bot.core.wording import ReplyWords, reply_words
 from storage.models import Channel, DocumentStatus, Platform
 

@@ -6,6 +6,7 @@ broke off, and the quotes that stand in for both come behind it.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,6 @@ from bot.core.models import (
     AnalyzedQuestion,
     ChosenFigure,
     Claim,
-    Deadline,
     Draft,
     Evidence,
     LocatedQuote,
@@ -51,6 +51,18 @@ class Attempt:
     draft: Draft | None
     judged: VerifiedDraft | None
     error: ModelError | None = None
+
+
+class Deadline:
+    """When the answer to one question is due, whatever its stages wait for."""
+
+    def __init__(self, seconds: float) -> None:
+        """Begin to count now."""
+        self._due = asyncio.get_running_loop().time() + seconds
+
+    def limit(self) -> asyncio.Timeout:
+        """A context that ends with TimeoutError once the answer is due."""
+        return asyncio.timeout_at(self._due)
 
 
 class AnswerWriter:

@@ -19,13 +19,12 @@ from uuid import UUID
 
 import numpy as np
 
-from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, Quote
-from bot.core.retrieval.diversification import spans_documents
-from bot.core.retrieval.sentence_vectors import SentenceVectors
-from bot.core.understanding.answer_types import required_answers
+from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, Passage, Quote
+from bot.core.retrieval.reranking import chunk_place
+from bot.core.understanding.answer_types import required_answers, spans_documents
 from bot.core.understanding.question_terms import QuestionTerms
-from bot.core.verification.quotes import page_at, reduce_text
-from storage.embeddings.base import QueryEmbedder
+from bot.core.verification.claims import page_at, reduce_text
+from storage.embeddings.base import QueryEmbedder, Vectors
 from storage.queues.reading_repair import SentenceVectorStore
 from storage.text.analyzer import analyze
 from storage.text.sentences import Quotable, quotables
@@ -57,6 +56,9 @@ FRAGMENT = 0.35
 
 PASSAGES_KEPT = 256
 """Taken apart in memory: up to ten megabytes, and the passages of the questions just asked."""
+
+VectorUnit = tuple[Passage, Quotable]
+"""A part of a passage's text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +132,37 @@ def _is_repeated(candidate: QuoteCandidate, earlier: Iterable[QuoteCandidate]) -
 def _says_the_same(one: QuoteCandidate, other: QuoteCandidate) -> bool:
     mine, theirs = reduce_text(one.unit.text).text, reduce_text(other.unit.text).text
     return mine in theirs or theirs in mine
+
+
+class SentenceVectors:
+    """Looks vectors up, and has the missing ones made in one go."""
+
+    def __init__(self, embedder: QueryEmbedder, kept: SentenceVectorStore | None) -> None:
+        """``kept``: what reading made; None: nothing."""
+        self._embedder = embedder
+        self._kept = kept
+
+    async def of(self, units: Sequence[VectorUnit], *, most_made: int) -> tuple[list[Vectors | None], int]:
+        """(the L2-normalised vector of each unit, None beyond ``most_made`` new ones; tokens embedded).
+
+        Raises:
+            storage.errors.InfrastructureError: readings cannot be reached, or the embedder is late.
+        """
+        found = await self._find_kept(units)
+        missing = [place for place, vector in enumerate(found) if vector is None][:most_made]
+        texts = [units[place][1].text for place in missing]
+        made = await self._embedder.aembed(texts) if texts else ()
+        for place, vector in zip(missing, made, strict=True):
+            found[place] = vector
+        return found, sum(map(self._embedder.count, texts))
+
+    async def _find_kept(self, units: Sequence[VectorUnit]) -> list[Vectors | None]:
+        """The kept vector of each unit; each chunk is asked for once."""
+        if self._kept is None:
+            return [None] * len(units)
+        places = list(dict.fromkeys(chunk_place(passage) for passage, _ in units))
+        kept = dict(zip(places, await self._kept.vectors(places), strict=True))
+        return [kept[chunk_place(passage)].get((unit.start, unit.end)) for passage, unit in units]
 
 
 class ExtractiveAnswerer:

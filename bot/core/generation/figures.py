@@ -20,8 +20,8 @@ from bot.core.models import (
     Quote,
     Retrieval,
 )
-from bot.core.retrieval.document_names import document_labels, name_shares
-from bot.core.understanding.figure_requests import FigureQuestion, figure_question, speaks_of
+from bot.core.understanding.answer_types import FigureQuestion, figure_question, speaks_of
+from bot.core.understanding.channel_documents import document_labels, name_shares
 from bot.core.understanding.question_terms import QuestionTerms
 from bot.core.verification.claims import verify
 from bot.core.wording import reply_words
@@ -85,8 +85,6 @@ class FigureSelector:
         Raises:
             storage.errors.InfrastructureError: readings cannot be reached.
         """
-        if not retrieval.figures:
-            return ()
         asked = figure_question(retrieval.question.text)
         if asked and asked.is_sure and asked.is_particular:
             return tuple(await self._matches(asked, retrieval))

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import chain
 
-from bot.core.models import AnalyzedQuestion, FoundFigure, Question, Rejected, Retrieval
-from bot.core.retrieval.ranking import USUAL, Ranking, cut
-from bot.core.understanding.figure_requests import figure_question
+from bot.core.models import AnalyzedQuestion, FoundFigure, Passage, Question, Rejected, Retrieval
+from bot.core.retrieval.ranking import USUAL, Ranking, cut, rank_order
+from bot.core.understanding.answer_types import figure_question
 from bot.core.understanding.question_terms import (
     embedded_text,
     holds_exactly,
@@ -24,7 +24,9 @@ from bot.core.understanding.question_terms import (
 from storage.embeddings.base import QueryEmbedder
 from storage.index.base import FIGURE_FACET, Hit, PendingVector, document_facet
 from storage.index.live_index import LiveIndex, SearchHits
-from storage.text.analyzer import analyze
+from storage.text.analyzer import HeldTerms, analyze
+
+_Key = tuple[str, int]
 
 EXTRA_FIGURES, MAX_HITS_ASKED = 12, 1000
 """Hits asked for beyond the chunks that are wanted, for figures are among them; and the most ever asked."""
@@ -75,6 +77,64 @@ def _is_figure(hit: Hit, found: SearchHits) -> bool:
     return hit.ordinal >= found.publications[hit.publication].chunks
 
 
+def fuse(found: SearchHits, words_weight: float) -> list[Passage]:
+    """Every hit once, scored 0-1 by its min-max normalised legs, best first.
+
+    When one leg found nothing at all (only words are live yet, or no word occurs) the other counts
+    alone; words count alone for the publications that have no vectors to be found by.
+    Source: Bruch et al., "An Analysis of Fusion Functions for Hybrid Retrieval" (2023).
+    """
+    words, vectors = _by_key(found.words), _by_key(found.vectors)
+    share = words_weight if words and vectors else float(bool(words))
+    word_scores, vector_scores = _normalised(words), _normalised(vectors)
+    passages = [
+        _passage(
+            hit,
+            found,
+            score=_weigh(
+                word_scores.get(key, 0.0),
+                vector_scores.get(key, 0.0),
+                1.0 if hit.publication in found.words_only else share,
+            ),
+            bm25=words[key].score if key in words else None,
+            vector=vectors[key].score if key in vectors else None,
+        )
+        for key, hit in {**vectors, **words}.items()
+    ]
+    return sorted(passages, key=rank_order)
+
+
+def _weigh(words: float, vectors: float, share: float) -> float:
+    return share * words + (1 - share) * vectors
+
+
+def _by_key(hits: Sequence[Hit]) -> dict[_Key, Hit]:
+    return {(str(hit.publication), hit.ordinal): hit for hit in hits}
+
+
+def _normalised(hits: Mapping[_Key, Hit]) -> dict[_Key, float]:
+    scores = [hit.score for hit in hits.values()]
+    low, high = (min(scores), max(scores)) if scores else (0.0, 0.0)
+    return {key: (hit.score - low) / (high - low) if high > low else 1.0 for key, hit in hits.items()}
+
+
+def _passage(
+    hit: Hit, found: SearchHits, *, score: float, bm25: float | None, vector: float | None
+) -> Passage:
+    return Passage(
+        publication=found.publications[hit.publication],
+        ordinal=hit.ordinal,
+        text=hit.text,
+        first_page=hit.first_page,
+        last_page=hit.last_page,
+        heading_path=hit.heading_path,
+        score=score,
+        bm25=bm25,
+        vector=vector,
+        terms=HeldTerms.of(hit.terms),
+    )
+
+
 class HybridRetriever:
     """Searches one channel by BM25 and by cosine."""
 
@@ -114,7 +174,13 @@ class HybridRetriever:
             question.text, terms, idf, compared, question.synonyms, language=question.language
         )
         rare = rare_words(analyzed, rarity=inverse_frequency(chunks, EXACT_HOLDERS))
-        ranked = self._ranking.order(analyzed, rare, found, question.asked_at.date())
+        ranked = self._ranking.order(
+            analyzed,
+            rare,
+            fuse(found, self._ranking.words_weight),
+            set(found.publications.values()),
+            question.asked_at.date(),
+        )
         passages = tuple(cut(ranked.passages, self._candidates, holds_exactly(rare)))
         chosen = set(map(id, passages))  # comparing them by what they hold takes long
         below = [Rejected(one) for one in ranked.passages if id(one) not in chosen]

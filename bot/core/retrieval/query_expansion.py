@@ -16,8 +16,7 @@ from typing import Protocol
 from bot.core.errors import ModelError
 from bot.core.models import Passage, Question, Rejected, Retrieval
 from bot.core.ports import Retriever
-from bot.core.retrieval.diversification import with_duplicates
-from bot.core.retrieval.ranking import rank_order
+from bot.core.retrieval.ranking import rank_order, with_duplicates
 from bot.core.understanding.question_terms import FUNCTION_TERMS, find_synonyms
 from storage.chat.glossary import GlossaryFile
 from storage.text.analyzer import analyze

@@ -1,4 +1,4 @@
-"""Orders what both legs of a search found: by words and meaning, by the documents that the question names or
+"""Orders what a search found: by words and meaning, by the documents that the question names or
 is about, by edition and age. The weights were measured on the tuning half of ``tests/evaluation``.
 
 "Did the Panama pilot file a flight plan?" is about the report that says Panama, though the passage on flight
@@ -8,61 +8,44 @@ Among passages of nearly equal relevance the newer document comes first: score =
 + w * 2 ** (-age / half-life). A document's age counts from its effective day, else from its last update. One
 that says neither keeps its relevance; a coming day counts as today. Of several editions of one procedure in a
 channel, the newest one in force keeps its score, the others lose.
+
+Near-identical passages, as of two copies of a page, count once. Similarity is the Jaccard index of word
+5-shingles (Broder, "On the resemblance and containment of documents", 1997); passages whose numbers differ
+never count as similar, however equal their words. A question that spans documents gets passages of each; one
+about a single document is not diluted.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
-from itertools import permutations
+from functools import cached_property
+from itertools import chain, permutations, zip_longest
 from uuid import UUID
 
 from bot.core.models import AnalyzedQuestion, Passage, Rejected
-from bot.core.retrieval.diversification import diversify, spans_documents, with_duplicates
-from bot.core.retrieval.document_names import named_documents
+from bot.core.understanding.answer_types import spans_documents
+from bot.core.understanding.channel_documents import named_documents
 from bot.core.understanding.question_terms import QuestionTerms, identified_documents
-from storage.index.base import Hit
-from storage.index.live_index import SearchHits
 from storage.models import LivePublication
-from storage.text.analyzer import HeldTerms, fold
+from storage.text.analyzer import fold
 
-_Key = tuple[str, int]
+MIN_SCORE = 0.4
+"""Share of the best score that a document's best passage reaches before it takes part, unless it is named."""
+
+MAX_PER_DOCUMENT = 8
+"""Documents that take part."""
+
+SIMILARITY = 0.9
+_SHINGLE = 5
+_WORD = re.compile(r"\w+")
+_NUMBER = re.compile(r"\d+")
+_NO_DIGITS = bytes(set(range(256)) - set(b"0123456789"))
 
 _Age = tuple[int, ...]
-
-
-def fuse(found: SearchHits, words_weight: float) -> list[Passage]:
-    """Every hit once, scored 0-1 by its min-max normalised legs, best first.
-
-    When one leg found nothing at all (only words are live yet, or no word occurs) the other counts
-    alone; words count alone for the publications that have no vectors to be found by.
-    Source: Bruch et al., "An Analysis of Fusion Functions for Hybrid Retrieval" (2023).
-    """
-    words, vectors = _by_key(found.words), _by_key(found.vectors)
-    share = words_weight if words and vectors else float(bool(words))
-    word_scores, vector_scores = _normalised(words), _normalised(vectors)
-    passages = [
-        _passage(
-            hit,
-            found,
-            score=_weigh(
-                word_scores.get(key, 0.0),
-                vector_scores.get(key, 0.0),
-                1.0 if hit.publication in found.words_only else share,
-            ),
-            bm25=words[key].score if key in words else None,
-            vector=vectors[key].score if key in vectors else None,
-        )
-        for key, hit in {**vectors, **words}.items()
-    ]
-    return sorted(passages, key=rank_order)
-
-
-def _weigh(words: float, vectors: float, share: float) -> float:
-    return share * words + (1 - share) * vectors
 
 
 def rank_order(passage: Passage) -> tuple[float, str, int]:
@@ -77,33 +60,6 @@ def cut(passages: Sequence[Passage], limit: int, is_exact: Callable[[Passage], b
     inexact = [passage for passage in reversed(kept) if not is_exact(passage)]
     given_up = inexact[: len(late)]
     return [passage for passage in kept if passage not in given_up] + late[: len(given_up)]
-
-
-def _by_key(hits: Sequence[Hit]) -> dict[_Key, Hit]:
-    return {(str(hit.publication), hit.ordinal): hit for hit in hits}
-
-
-def _normalised(hits: Mapping[_Key, Hit]) -> dict[_Key, float]:
-    scores = [hit.score for hit in hits.values()]
-    low, high = (min(scores), max(scores)) if scores else (0.0, 0.0)
-    return {key: (hit.score - low) / (high - low) if high > low else 1.0 for key, hit in hits.items()}
-
-
-def _passage(
-    hit: Hit, found: SearchHits, *, score: float, bm25: float | None, vector: float | None
-) -> Passage:
-    return Passage(
-        publication=found.publications[hit.publication],
-        ordinal=hit.ordinal,
-        text=hit.text,
-        first_page=hit.first_page,
-        last_page=hit.last_page,
-        heading_path=hit.heading_path,
-        score=score,
-        bm25=bm25,
-        vector=vector,
-        terms=HeldTerms.of(hit.terms),
-    )
 
 
 def outdated(publications: Iterable[LivePublication], today: date) -> frozenset[UUID]:
@@ -232,27 +188,30 @@ class Ranking:
     recency: Recency = field(default_factory=Recency)
 
     def order(
-        self, question: AnalyzedQuestion, rare: Sequence[str], found: SearchHits, today: date
+        self,
+        question: AnalyzedQuestion,
+        rare: Sequence[str],
+        passages: Sequence[Passage],
+        publications: Collection[LivePublication],
+        today: date,
     ) -> Ranked:
         """Every passage once, best first; near-identical ones as their best copy alone.
 
         Args:
             question: as analyzed in its channel.
             rare: its codes, numbers and names that few chunks hold.
-            found: hits of both legs.
+            passages: hits of both legs, fused.
+            publications: theirs.
             today: what ages count to.
         """
-        passages = fuse(found, self.words_weight)
-        named = named_documents(question.terms, set(found.publications.values()))
+        named = named_documents(question.terms, publications)
         identified = identified_documents(rare, passages)
         shares = {id_: max(share, identified.get(id_, 0.0)) for id_, share in named.items()}
-        weighed = self._weighed(question, passages, shares, outdated(found.publications.values(), today))
+        weighed = self._weighed(question, passages, shares, outdated(publications, today))
         deduplicated = list(with_duplicates(self.recency.order(weighed, today)))
         ranked = [passage for passage, earlier in deduplicated if earlier is None]
         if spans_documents(question.text):
-            ranked = diversify(
-                ranked, {found.publications[id_].document_id for id_, share in shares.items() if share}
-            )
+            ranked = diversify(ranked, {one.document_id for one in publications if shares[one.id]})
         return Ranked(ranked, tuple(Rejected(*one) for one in deduplicated if one[1]))
 
     def _weighed(
@@ -283,6 +242,71 @@ class Ranking:
             )
 
         return sorted(map(weigh, passages), key=rank_order)
+
+
+def diversify(passages: Sequence[Passage], named: Collection[UUID] = ()) -> list[Passage]:
+    """The passages so that the documents take turns, each with its best first.
+
+    Args:
+        passages: best first.
+        named: the documents that the question names; two of them leave the others for the end.
+    """
+    queues: dict[UUID, list[Passage]] = {}
+    for passage in passages:
+        queues.setdefault(passage.publication.document_id, []).append(passage)
+    chosen = [id_ for id_ in queues if id_ in named]
+    if len(chosen) < 2:
+        least = MIN_SCORE * passages[0].score if passages else 0.0
+        chosen = [id_ for id_, queue in queues.items() if queue[0].score >= least][:MAX_PER_DOCUMENT]
+    turns = chain.from_iterable(zip_longest(*(queues[id_] for id_ in chosen)))
+    others = (passage for passage in passages if passage.publication.document_id not in chosen)
+    return [*filter(None, turns), *others]
+
+
+class _TextFingerprint:
+    """What one passage is compared by."""
+
+    def __init__(self, passage: Passage) -> None:
+        self._text = passage.text.casefold()
+        self.digits = passage.text.encode(errors="ignore").translate(None, _NO_DIGITS)
+        """Equal in texts of the same numbers; comparing them costs a tenth."""
+
+    @cached_property
+    def numbers(self) -> tuple[str, ...]:
+        return tuple(_NUMBER.findall(self._text))
+
+    @cached_property
+    def words(self) -> list[str]:
+        return _WORD.findall(self._text)
+
+    @cached_property
+    def shingles(self) -> frozenset[tuple[str, ...]]:
+        last = max(len(self.words) - _SHINGLE, 0)
+        return frozenset(tuple(self.words[at : at + _SHINGLE]) for at in range(last + 1))
+
+    def is_like(self, other: _TextFingerprint) -> bool:
+        """Whether another text says the same of the same numbers."""
+        if self.numbers != other.numbers:
+            return False
+        if self.words == other.words:
+            return True
+        shorter, longer = sorted((len(self.words), len(other.words)))
+        if shorter < SIMILARITY * longer:
+            return False
+        shared = len(self.shingles & other.shingles)
+        return shared >= SIMILARITY * (len(self.shingles) + len(other.shingles) - shared)
+
+
+def with_duplicates(passages: Iterable[Passage]) -> Iterator[tuple[Passage, Passage | None]]:
+    """Each passage with the earlier one that it nearly repeats; None where it repeats none that was kept."""
+    by_digits: dict[bytes, list[tuple[_TextFingerprint, Passage]]] = {}
+    for passage in passages:
+        print_ = _TextFingerprint(passage)
+        kept = by_digits.setdefault(print_.digits, [])
+        like = next((earlier for other, earlier in kept if print_.is_like(other)), None)
+        if like is None:
+            kept.append((print_, passage))
+        yield passage, like
 
 
 USUAL = Ranking()

@@ -22,9 +22,8 @@ import numpy as np
 from bot.core.errors import RerankerError
 from bot.core.models import AnalyzedQuestion, Passage, Question, Retrieval
 from bot.core.ports import Retriever
-from bot.core.retrieval.diversification import spans_documents
 from bot.core.retrieval.ranking import rank_order
-from bot.core.retrieval.sentence_vectors import chunk_place
+from bot.core.understanding.answer_types import spans_documents
 from storage.embeddings.base import Vectors
 from storage.errors import InfrastructureError
 from storage.queues.reading_repair import SentenceVectorStore
@@ -65,6 +64,11 @@ def _nearest(asked: Vectors, kept: Sequence[Mapping[tuple[int, int], Vectors]]) 
     cosines = np.stack([vector for vectors in known.values() for vector in vectors.values()]) @ asked
     starts = np.cumsum([0, *map(len, known.values())][:-1])
     return dict(zip(known, np.maximum.reduceat(cosines, starts).tolist(), strict=True))
+
+
+def chunk_place(passage: Passage) -> tuple[UUID, int, str]:
+    """What the vectors of a passage's parts are looked up by: its reading, ordinal and text."""
+    return passage.publication.reading_id, passage.ordinal, passage.text
 
 
 class Reranker(Protocol):

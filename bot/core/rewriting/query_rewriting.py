@@ -16,9 +16,8 @@ from bot.core.model_calls import Prompt, auxiliary_call
 from bot.core.models import Question
 from bot.core.plaintext import shorten
 from bot.core.ports import Generator
-from bot.core.rewriting.follow_up_detection import leans_on_thread, opens_contrast
-from bot.core.rewriting.rule_rewriter import names_of, rewrite_standalone
-from bot.core.understanding.channel_view import ChannelView
+from bot.core.rewriting.rule_rewriter import leans_on_thread, names_of, opens_contrast, rewrite_standalone
+from bot.core.understanding.channel_documents import ChannelView
 from bot.core.understanding.question_terms import exact_words
 from bot.core.verification.facts import unsupported
 from storage.chat_models import Turn

@@ -15,7 +15,7 @@ from itertools import permutations
 from uuid import UUID
 
 from bot.core.models import AnalyzedQuestion, Language, Passage, Synonym
-from bot.core.understanding.language import SMALL_WORDS
+from bot.core.understanding.language_lexicon import SMALL_WORDS
 from storage.chat_models import GlossaryEntry
 from storage.text.analyzer import analyze, fold, spellings
 

@@ -1,19 +1,39 @@
 """Turns a draft into verified text: every sentence carries located quotes, and says nothing else.
 
-Pure: what an answerer says about its sources is never believed, only the words that are found.
+Pure: what an answerer says about its sources is never believed, only the words that are found. A quote is
+located in a passage's own text, and through its offset -> box map on the page. Both texts are reduced to what
+a reader would call the same words: case, whitespace, line-end hyphens, ligatures, kinds of quotation marks
+and dashes, bars between cells and invisible characters make no difference.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import groupby
 
-from bot.core.models import Claim, Draft, Evidence, LocatedQuote
+from bot.core.models import Claim, Draft, Evidence, LocatedQuote, Quote
 from bot.core.verification.contradiction import find_contradiction
 from bot.core.verification.facts import unsupported
-from bot.core.verification.quotes import cells, locate, reduce_text
+from bot.core.verification.page_markers import unescaped
+from storage.text.word_boxes import main_page, rectangles
 
+MIN_UNAMBIGUOUS_CHARS = 12
+"""A quote of fewer reduced characters must occur at one place only; a longer one may repeat itself."""
+
+_SAME = {
+    **dict.fromkeys("‘’‚‛′´`ʼ", "'"),
+    **dict.fromkeys("“”„‟″«»", '"'),
+    **dict.fromkeys("‐‑‒–—―−﹘﹣－", "-"),
+}
+_UNSEEN = {"Mn", "Cf", "Cc", "Zs", "Zl", "Zp"}
+_BARS = {"|", "---"}
+"""Between two cells, and part of the rule under a header."""
+_EDGES = re.compile(r"^[\W_]+|[^\w%°)\]]+$")
+_ONE_WORD_A_CHAR = re.compile(r"[\u0e00-\u0eff\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 _MARK = re.compile(r"\s*\[\s*\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*\s*\]")
 _BRACKETED = re.compile(r"\[(\s*\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*\s*)\]")
 _LINK = re.compile(r"!?\[([^\]\n]*)\]\([^)\n]*\)|<(?:https?:|mailto:)[^>|\n]*\|?([^>\n]*)>")
@@ -142,3 +162,128 @@ def _with_marks(claim: VerifiedClaim, cited: Sequence[LocatedQuote]) -> str:
     places = [_place(quote) for quote in cited]
     numbers = sorted({places.index(_place(quote)) + 1 for quote in claim.quotes})
     return claim.text + "".join(f" [{number}]" for number in numbers)
+
+
+@dataclass(frozen=True, slots=True)
+class Reduced:
+    """A text reduced for comparing, and for each reduced character where it comes from."""
+
+    text: str
+    origins: tuple[int, ...]
+
+
+@lru_cache(maxsize=256)
+def reduce_text(text: str) -> Reduced:
+    """The comparable form of a text with its offset map."""
+    chars = list(_folded(text))
+    kept = [
+        (char, origin)
+        for at, (char, origin) in enumerate(chars)
+        if char != "-" or _separates_numbers(chars, at)
+    ]
+    return Reduced("".join(char for char, _ in kept), tuple(origin for _, origin in kept))
+
+
+def cells(quote: LocatedQuote) -> list[str]:
+    """The text of each cell of a quoted row, each on one line; a quote that is no row is one cell."""
+    text = quote.passage.text
+    is_row = text.startswith("|", text.rfind("\n", 0, quote.start) + 1)
+    parts = groupby(quote.quote.split(), key=lambda token: is_row and token in _BARS)
+    return [" ".join(part) for is_bar, part in parts if not is_bar]
+
+
+def find_spans(quote: str, text: str) -> list[tuple[int, int]]:
+    """Every (start, end) of ``text`` that reads as ``quote``, between whole words; none for an empty one.
+
+    Punctuation at the quote's ends counts when the text has it there, and is passed over when not.
+    """
+    return _spans(quote, text) or _spans(_EDGES.sub("", quote), text)
+
+
+def _spans(quote: str, text: str) -> list[tuple[int, int]]:
+    wanted, haystack = reduce_text(quote).text, reduce_text(text)
+    if not any(char.isalnum() for char in wanted):
+        return []
+    starts = [match.start() for match in re.finditer(f"(?={re.escape(wanted)})", haystack.text)]
+    spans = [(haystack.origins[at], haystack.origins[at + len(wanted) - 1] + 1) for at in starts]
+    return [span for span in spans if _is_whole(text, *span)]
+
+
+def locate(quote: Quote, evidence: Sequence[Evidence]) -> LocatedQuote | None:
+    """The one best place of a quote in the evidence, or None.
+
+    The passage that the answerer named is searched first, then all others in their order: the words
+    decide, not the number.
+    """
+    for item in sorted(evidence, key=lambda item: item.number != quote.passage):
+        if span := _best_span(quote, item):
+            return place(item, *span)
+    return None
+
+
+def place(item: Evidence, start: int, end: int) -> LocatedQuote:
+    """A span of a passage as a located quote: its page is where most of it lies, its boxes those on it."""
+    boxes = rectangles(item.words, start, end)
+    page = main_page(item.words, start, end) if boxes else page_at(item, start)
+    return LocatedQuote(
+        passage=item.passage,
+        start=start,
+        end=end,
+        page=page,
+        quote=item.passage.text[start:end],
+        boxes=tuple(boxes.get(page, ())),
+    )
+
+
+def page_at(item: Evidence, offset: int) -> int:
+    """The page that a passage's text is on at an offset."""
+    return [page for start, page in item.page_starts if start <= offset][-1]
+
+
+def _best_span(quote: Quote, item: Evidence) -> tuple[int, int] | None:
+    text, is_named = item.passage.text, item.number == quote.passage
+    if is_named and (copied := _copied_span(quote, text)):
+        return copied
+    spans = find_spans(quote.text, text) or find_spans(unescaped(quote.text), text)
+    if starting := [span for span in spans if is_named and span[0] == quote.start]:
+        return starting[0]
+    if len(spans) > 1 and len(reduce_text(quote.text).text) < MIN_UNAMBIGUOUS_CHARS:
+        return None
+    return spans[0] if spans else None
+
+
+def _copied_span(quote: Quote, text: str) -> tuple[int, int] | None:
+    """Where its very characters are, at its offset: the place that a search would find, without one."""
+    if quote.start is None or not quote.text:
+        return None
+    span = quote.start, quote.start + len(quote.text)
+    is_there = text[slice(*span)] == quote.text and _is_whole(text, *span)
+    return span if is_there and _is_seen(quote.text[0]) and _is_seen(quote.text[-1]) else None
+
+
+def _is_seen(char: str) -> bool:
+    """Whether it makes a difference at the end of a quote."""
+    return any(part != "-" for part, _ in _folded(char))
+
+
+def _folded(text: str) -> Iterator[tuple[str, int]]:
+    """Comparable characters with the offset each comes from; whitespace and invisible ones are gone."""
+    for offset, char in enumerate(text):
+        for part in unicodedata.normalize("NFKD", _SAME.get(char, char)).casefold():
+            if unicodedata.category(part) not in _UNSEEN and part != "|":
+                yield _SAME.get(part, part), offset
+
+
+def _separates_numbers(chars: Sequence[tuple[str, int]], at: int) -> bool:
+    """A dash counts only before a digit and not after a letter: '5-10' and '-5' are not '510' and '5'."""
+    follows_letter = at > 0 and chars[at - 1][0].isalpha()
+    return not follows_letter and at + 1 < len(chars) and chars[at + 1][0].isdigit()
+
+
+def _is_whole(text: str, start: int, end: int) -> bool:
+    return not _joins(text[start - 1 : start], text[start]) and not _joins(text[end - 1], text[end : end + 1])
+
+
+def _joins(left: str, right: str) -> bool:
+    """Whether two neighbouring characters belong to one word."""
+    return left.isalnum() and right.isalnum() and not _ONE_WORD_A_CHAR.match(left + right)

@@ -37,13 +37,14 @@ from bot.core.retrieval.evidence import EvidenceGate
 from bot.core.retrieval.hybrid_retriever import HybridRetriever
 from bot.core.retrieval.query_expansion import QueryExpansionRetriever
 from bot.core.retrieval.reranking import RerankingRetriever, SentenceReranker
+from bot.core.wording import reply_words
 from storage.chat_models import GlossaryEntry
 from storage.errors import DatabaseUnavailable, IndexUnavailable
 
 DAILY = Claim("Backups run at 2 AM every day.", (Quote(1, "Backups run daily at 2:00 AM"),))
 FORGED = Claim("Backups run hourly.", (Quote(1, "Backups run every hour"),))
 QUESTION = "When do backups run?"
-FILES_ENTERED = 24
+FILES_ENTERED = 17
 
 
 class NoGlossary:
@@ -433,6 +434,7 @@ async def test_the_way_of_a_question_enters_few_files(world: World) -> None:
         catalog=register,
         citations=CitationService(register, register),
     )
+    reply_words.cache_clear()
     sys.setprofile(note)
     try:
         answer = await answering.answer(world.question(QUESTION))

@@ -9,7 +9,7 @@ from fakes.core import BACKUPS, WORDS, HashEmbedder, Register, Shelf, World, mak
 
 from bot.core.models import AnswerState
 from bot.core.retrieval.hybrid_retriever import HybridRetriever
-from bot.core.understanding.figure_requests import figure_question, speaks_of
+from bot.core.understanding.answer_types import figure_question, speaks_of
 from storage.models import Box, Figure, FigureKind
 
 BOX = Box(0.1, 0.2, 0.9, 0.5)

@@ -6,7 +6,8 @@ import pytest
 from fakes.core import make_passage
 
 from bot.core.models import Passage
-from bot.core.retrieval.diversification import diversify, spans_documents
+from bot.core.retrieval.ranking import diversify
+from bot.core.understanding.answer_types import spans_documents
 
 
 def found(*scores: tuple[str, float]) -> list[Passage]:

@@ -10,8 +10,8 @@ from fakes.core import make_publication
 
 from bot.core.citations.source_buttons import cited_pages
 from bot.core.models import Answer, AnswerState, Citation
-from bot.core.retrieval import document_names
 from bot.core.retrieval.ranking import outdated
+from bot.core.understanding import channel_documents
 from storage.models import LivePublication, MetadataField
 
 TODAY = date(2026, 11, 21)
@@ -72,7 +72,7 @@ def test_what_cannot_be_compared_is_left_alone(one: dict[str, str], other: dict[
 )
 def test_a_source_says_which_edition_it_is(title: str, said: dict[str, str], name: str) -> None:
     """Shows number and version beside the title, each said once."""
-    assert document_names.edition(replace(edition("a", **said), title=title)) == name
+    assert channel_documents.edition(replace(edition("a", **said), title=title)) == name
 
 
 def test_a_button_names_the_edition() -> None:

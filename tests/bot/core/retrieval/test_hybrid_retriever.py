@@ -23,10 +23,9 @@ from fakes.core import (
 )
 
 from bot.core.models import Passage, Question
-from bot.core.retrieval.diversification import without_near_duplicates
-from bot.core.retrieval.document_names import named_documents
-from bot.core.retrieval.hybrid_retriever import HybridRetriever
-from bot.core.retrieval.ranking import cut, fuse
+from bot.core.retrieval.hybrid_retriever import HybridRetriever, fuse
+from bot.core.retrieval.ranking import cut, with_duplicates
+from bot.core.understanding.channel_documents import named_documents
 from bot.core.understanding.question_terms import exact_words, holds_exactly, identified_documents, rare_words
 from storage.errors import IndexUnavailable
 from storage.index.base import Hit
@@ -37,6 +36,10 @@ from storage.text.analyzer import analyze
 
 PUBLICATION = make_publication()
 PUBLICATIONS = {PUBLICATION.id: PUBLICATION}
+
+
+def without_duplicates(passages: list[Passage]) -> list[Passage]:
+    return [passage for passage, earlier in with_duplicates(passages) if earlier is None]
 
 
 def hit(ordinal: int, score: float) -> Hit:
@@ -114,7 +117,7 @@ def test_copies_collapse_and_twins_do_not() -> None:
         make_passage(text.format(500).upper(), file="copy.pdf"),
         make_passage(text.format(900), file="other.pdf"),
     ]
-    assert [passage.publication.file for passage in without_near_duplicates(passages)] == [
+    assert [passage.publication.file for passage in without_duplicates(passages)] == [
         "sop-it-04.pdf",
         "other.pdf",
     ]
@@ -124,7 +127,7 @@ def test_numbers_of_the_same_digits_are_not_the_same() -> None:
     """A limit of 1 in 20 pages and one of 12 in 0 are told apart, however long the rest of the page is."""
     rest = " ".join(f"word{chr(97 + number % 26)}{chr(97 + number // 26)}" for number in range(120))
     passages = [make_passage(f"{rest} limit 1 of 20"), make_passage(f"{rest} limit 12 of 0", ordinal=1)]
-    assert len(without_near_duplicates(passages)) == 2
+    assert len(without_duplicates(passages)) == 2
 
 
 def test_nearly_equal_pages_collapse() -> None:
@@ -132,7 +135,7 @@ def test_nearly_equal_pages_collapse() -> None:
     words = [f"word{chr(97 + number % 26)}{chr(97 + number // 26)}" for number in range(200)]
     changed = [*words[:100], "other", *words[101:]]
     passages = [make_passage(" ".join(words)), make_passage(" ".join(changed), ordinal=1)]
-    assert len(without_near_duplicates(passages)) == 1
+    assert len(without_duplicates(passages)) == 1
 
 
 def test_a_named_document_is_preferred() -> None:

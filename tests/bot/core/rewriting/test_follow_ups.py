@@ -18,7 +18,7 @@ from bot.core.rewriting.query_rewriting import (
     format_history,
     is_faithful,
 )
-from bot.core.understanding.channel_view import ChannelView
+from bot.core.understanding.channel_documents import ChannelView
 from storage.chat_models import Turn
 from storage.text.analyzer import analyze
 

@@ -16,7 +16,7 @@ from bot.core.errors import ModelReplyUnusable, ModelUnavailable
 from bot.core.model_calls import collected_calls
 from bot.core.models import Question
 from bot.core.rewriting.query_rewriting import FollowUps, ModelRewriter, is_faithful
-from bot.core.understanding.channel_view import ChannelView
+from bot.core.understanding.channel_documents import ChannelView
 from bot.llm.generator import ModelGenerator
 from storage.chat_models import Turn
 

@@ -8,7 +8,7 @@ import pytest
 from fakes.core import ASKED_AT, Register, make_channel
 
 from bot.core.models import Question
-from bot.core.understanding.channel_view import ChannelView, filtered_documents
+from bot.core.understanding.channel_documents import ChannelView, filtered_documents
 from storage.models import DocumentStatus, MetadataField, Rung
 
 

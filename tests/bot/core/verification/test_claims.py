@@ -6,8 +6,7 @@ import pytest
 from fakes.core import make_evidence, make_passage
 
 from bot.core.models import Claim, Draft, Quote
-from bot.core.verification.claims import plain_sentence, verify
-from bot.core.verification.quotes import cells
+from bot.core.verification.claims import cells, plain_sentence, verify
 
 EVIDENCE = make_evidence(
     make_passage("Backups run daily at 2:00 AM. Reports are kept for two years. See SOP-IT-04 [3]."),

@@ -6,9 +6,8 @@ import pytest
 from fakes.core import make_evidence, make_passage
 
 from bot.core.models import Claim, Draft, Passage, Quote
-from bot.core.verification.claims import verify
+from bot.core.verification.claims import locate, verify
 from bot.core.verification.contradiction import ASSERTS, DENIES, find_contradiction
-from bot.core.verification.quotes import locate
 
 
 def fault(said: str, passage: Passage | str, quote: str | None = None) -> str | None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.core.models import Quote
-from bot.core.verification.quotes import find_spans, locate
+from bot.core.verification.claims import find_spans, locate
 from storage.text.sentences import split_units
 
 WORDS = st.sampled_from(
