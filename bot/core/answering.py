@@ -20,7 +20,7 @@ from bot.core.models import Answer, AnswerState, Language, Milliseconds, Questio
 from bot.core.ports import AnswerListener, Retriever
 from bot.core.retrieval.evidence import EvidenceGate, Expansion, gather_evidence
 from bot.core.rewriting.query_rewriting import FollowUps, ModelRewriter
-from bot.core.trace import SearchTrace, Trace
+from bot.core.trace import QuestionRecord, SearchTrace, Trace
 from bot.core.trace_writer import TraceWriter
 from bot.core.understanding.answer_types import wants_figure
 from bot.core.understanding.channel_documents import ChannelView
@@ -115,7 +115,7 @@ class Answering:
         answer = replace(answer, milliseconds=replace(answer.milliseconds, total=total))
         _log(question, answer)
         if self._records and not question.is_trial:
-            self._records.take(trace.record(question, answer))
+            self._records.take(QuestionRecord(question, answer, trace))
         return answer
 
     async def _travel(self, question: Question, journey: _Journey) -> Answer:

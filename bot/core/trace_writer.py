@@ -31,28 +31,25 @@ class TraceWriter:
         try:
             self._waiting.put_nowait(record)
         except asyncio.QueueFull:
-            log.warning("question=%s leaves no record: too many wait", record.question_id)
+            log.warning("question=%s leaves no record: too many wait", record.question.id)
 
     async def run(self) -> None:
         """Keep what is taken, until cancelled."""
         while True:
             record = await self._waiting.get()
+            asked = record.question
             try:
-                await self._keep(record)
+                await self._store.keep(
+                    asked.id, asked.channel.id, asked.asked_at, record.answer.state.value, record.as_json()
+                )
+            except StorageError as error:
+                log.warning("question=%s leaves no record: %s", asked.id, type(error).__name__)
             finally:
                 self._waiting.task_done()
 
     async def drained(self) -> None:
         """Wait until all that was taken is kept, or let go of."""
         await self._waiting.join()
-
-    async def _keep(self, record: QuestionRecord) -> None:
-        try:
-            await self._store.keep(
-                record.question_id, record.channel_id, record.asked_at, record.state, record.as_json()
-            )
-        except StorageError as error:
-            log.warning("question=%s leaves no record: %s", record.question_id, type(error).__name__)
 
 
 @contextlib.asynccontextmanager
