@@ -16,7 +16,7 @@ from bot.core.models import (
 )
 from bot.core.understanding.channel_documents import ChannelView
 from bot.core.wording import ReplyWords, reply_words
-from storage.models import Channel, DocumentStatus, Platform
+from storage.models import DocumentStatus, Platform
 
 
 class Abstention:
@@ -41,11 +41,13 @@ class Abstention:
             for status in statuses
             if status.state == "quarantined"
         )
+        said = _sentences(words, statuses, nearest, unread, passages)
+        if not said:
+            is_local = channel.platform is Platform.LOCAL  # its folder has its name, any other the tenant's
+            said.append(words.empty_channel(folder=channel.name if is_local else channel.tenant))
         return Answer(
             state=AnswerState.NOT_FOUND,
-            text="\n".join(
-                _sentences(words, statuses, nearest, unread, passages) or [_empty(words, channel)]
-            ),
+            text="\n".join(said),
             nearest=nearest,
             unread=unread,
         )
@@ -70,8 +72,3 @@ def _sentences(
         said = said or [words.not_found]
         said.append(words.unread([PurePosixPath(item.file).name for item in unread]))
     return said
-
-
-def _empty(words: ReplyWords, channel: Channel) -> str:
-    """Where the channel's PDFs go: a local channel's folder has its name, any other the tenant's."""
-    return words.empty_channel(folder=channel.name if channel.platform is Platform.LOCAL else channel.tenant)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.core.errors import ModelError, ModelReplyUnusable, ModelUnavailable
@@ -135,9 +135,13 @@ class _Draft:
         on_claim = self._on_claim if self._listener else None
         self._streamed.clear()
         try:
-            draft = await self._in_time(
-                model.draft(question, self.evidence, faults, stands=self.sentences, on_claim=on_claim)
-            )
+            try:
+                async with self._deadline.limit():
+                    draft = await model.draft(
+                        question, self.evidence, faults, stands=self.sentences, on_claim=on_claim
+                    )
+            except TimeoutError as error:
+                raise ModelUnavailable("the answer was due before the model had written it") from error
         except ModelError as error:
             verified = verify(Draft(tuple(self._streamed)), self.evidence)
             self.attempts.append(Attempt(None, verified, error))
@@ -145,13 +149,6 @@ class _Draft:
         judged = self._add(draft)
         self.attempts.append(Attempt(draft, judged))
         return judged
-
-    async def _in_time(self, drafting: Awaitable[Draft]) -> Draft:
-        try:
-            async with self._deadline.limit():
-                return await drafting
-        except TimeoutError as error:
-            raise ModelUnavailable("the answer was due before the model had written it") from error
 
     def _on_claim(self, claim: Claim) -> None:
         """Show a sentence of a draft that is still being written, if it is proven."""

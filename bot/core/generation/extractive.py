@@ -126,12 +126,9 @@ def _best_of_each(ranked: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
 
 
 def _is_repeated(candidate: QuoteCandidate, earlier: Iterable[QuoteCandidate]) -> bool:
-    return any(_says_the_same(candidate, other) for other in earlier)
-
-
-def _says_the_same(one: QuoteCandidate, other: QuoteCandidate) -> bool:
-    mine, theirs = reduce_text(one.unit.text).text, reduce_text(other.unit.text).text
-    return mine in theirs or theirs in mine
+    mine = reduce_text(candidate.unit.text).text
+    others = [reduce_text(other.unit.text).text for other in earlier]
+    return any(mine in theirs or theirs in mine for theirs in others)
 
 
 class SentenceVectors:
@@ -188,7 +185,10 @@ class ExtractiveAnswerer:
         if not _may_answer(ranked, required_answers(question.text)):
             return Draft((), verbatim=True, embedded=embedded)
         chosen = select_quotes(ranked, is_spanning=spans_documents(question.text))
-        return Draft(tuple(map(_claim, chosen)), verbatim=True, embedded=embedded)
+        claims = [
+            Claim(one.unit.text, (Quote(one.item.number, one.unit.text, one.unit.start),)) for one in chosen
+        ]
+        return Draft(tuple(claims), verbatim=True, embedded=embedded)
 
     async def _by_meaning(
         self, question: AnalyzedQuestion, candidates: Sequence[QuoteCandidate]
@@ -210,7 +210,11 @@ class ExtractiveAnswerer:
 
 def _by_words(asked: QuestionTerms, evidence: Sequence[Evidence]) -> list[QuoteCandidate]:
     """Everything quotable, scored without an embedding, best first."""
-    candidates = [candidate for item in evidence for candidate in _covered(asked, item)]
+    candidates = [
+        QuoteCandidate(item, unit, terms, coverage=asked.aspect_coverage(frozenset(terms)))
+        for item in evidence
+        for unit, terms in _with_terms(item.passage.text)
+    ]
     best = max((item.passage.score for item in evidence), default=0.0) or 1.0
     scored = [
         replace(
@@ -226,19 +230,6 @@ def _may_answer(ranked: Sequence[QuoteCandidate], required: Sequence[re.Pattern[
     """Whether one of the best could be the phone number, price or count that is asked for."""
     near = [one.unit.text for one in ranked if one.score >= REQUIRED * ranked[0].score]
     return not required or any(pattern.search(text) for pattern in required for text in near)
-
-
-def _claim(candidate: QuoteCandidate) -> Claim:
-    return Claim(
-        candidate.unit.text, (Quote(candidate.item.number, candidate.unit.text, candidate.unit.start),)
-    )
-
-
-def _covered(asked: QuestionTerms, item: Evidence) -> list[QuoteCandidate]:
-    return [
-        QuoteCandidate(item, unit, terms, coverage=asked.aspect_coverage(frozenset(terms)))
-        for unit, terms in _with_terms(item.passage.text)
-    ]
 
 
 @lru_cache(maxsize=PASSAGES_KEPT)

@@ -73,7 +73,10 @@ class FigureSelector:
         cited = verified.cited if not verified.dropped and len(named) == len(matches) else ()
         text = verified.text
         if not cited:
-            cited = tuple(_of_its_own(item, one) for item, one in zip(evidence, matches, strict=True))
+            cited = tuple(  # a figure whose caption cannot be quoted is marked itself
+                LocatedQuote(item.passage, 0, 0, one.figure.page, "", (one.figure.box,))
+                for item, one in zip(evidence, matches, strict=True)
+            )
             text = "\n".join(
                 words.figure_on(page=one.page, number=number) for number, one in enumerate(cited, start=1)
             )
@@ -147,11 +150,6 @@ class FigureSelector:
 
 def _best(ranked: Sequence[tuple[float, ChosenFigure]], most: int) -> list[ChosenFigure]:
     return [one for _, one in sorted(ranked, key=lambda one: -one[0])[:most]]
-
-
-def _of_its_own(item: Evidence, chosen: ChosenFigure) -> LocatedQuote:
-    """A figure whose caption cannot be quoted is marked itself."""
-    return LocatedQuote(item.passage, 0, 0, chosen.figure.page, "", (chosen.figure.box,))
 
 
 def _is_cited_figure(found: FoundFigure, figure: KnownFigure, cited: Sequence[LocatedQuote]) -> bool:

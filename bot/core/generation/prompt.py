@@ -9,11 +9,12 @@ import json
 import re
 from collections.abc import Sequence
 from enum import StrEnum
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
 from bot.core.errors import ModelReplyUnusable
-from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, Passage, Quote
+from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, Quote
 from bot.core.ports import OnClaim
 from bot.core.understanding.language import language_of
 from bot.core.verification.page_markers import with_page_markers
@@ -65,18 +66,15 @@ def format_passages(evidence: Sequence[Evidence], fence: str) -> str:
 
 def _format_passage(item: Evidence, fence: str) -> str:
     passage = item.passage
-    facts = [f"title: {_line(passage.publication.title)}", f"page: {_pages(passage)}"]
+    first, last = passage.first_page, passage.last_page
+    pages = str(first) if first == last else f"{first}-{last}"
+    facts = [f"title: {_line(passage.publication.title)}", f"page: {pages}"]
     if says := self_description(passage.publication.metadata):
         facts.append(f"document: {_line(says)}")
     if passage.heading_path:
         facts.append(f"section: {' > '.join(map(_line, passage.heading_path))}")
     head = "\n".join((f"<passage {item.number} {fence}>", *facts))
     return f"{head}\n{with_page_markers(passage.text, item.page_starts)}\n</passage {fence}>"
-
-
-def _pages(passage: Passage) -> str:
-    first, last = passage.first_page, passage.last_page
-    return str(first) if first == last else f"{first}-{last}"
 
 
 def _line(text: str) -> str:
@@ -131,13 +129,19 @@ def read_reply(reply: str, reply_format: ReplyFormat) -> Draft:
     Raises:
         ReplyMisformatted: it is not what the prompt asked for.
     """
-    return _read_json(reply) if reply_format is ReplyFormat.JSON else _read_marked(reply)
+    if reply_format is ReplyFormat.JSON:
+        return _read_json(reply)
+    claims = read_marked_claims(reply)
+    if not claims and not _NOT_FOUND.search(reply):
+        raise ReplyMisformatted("the reply has neither sentences nor NOT FOUND")
+    return Draft(tuple(claims))
 
 
 def _list(head: str, lines: Sequence[str]) -> str:
     return "\n".join([head, *(f"- {line}" for line in lines)])
 
 
+@cache
 def _prompt(name: str) -> str:
     return files("bot.core").joinpath("prompts", f"{name}.md").read_text(encoding="utf-8")
 
@@ -167,13 +171,6 @@ def read_claim(item: dict[str, Any]) -> Claim:
     """
     quotes = tuple(Quote(int(quote["passage"]), str(quote["quote"])) for quote in item["quotes"])
     return Claim(str(item["text"]), quotes)
-
-
-def _read_marked(reply: str) -> Draft:
-    claims = read_marked_claims(reply)
-    if not claims and not _NOT_FOUND.search(reply):
-        raise ReplyMisformatted("the reply has neither sentences nor NOT FOUND")
-    return Draft(tuple(claims))
 
 
 def read_marked_claims(reply: str) -> list[Claim]:

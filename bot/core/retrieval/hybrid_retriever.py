@@ -87,25 +87,24 @@ def fuse(found: SearchHits, words_weight: float) -> list[Passage]:
     words, vectors = _by_key(found.words), _by_key(found.vectors)
     share = words_weight if words and vectors else float(bool(words))
     word_scores, vector_scores = _normalised(words), _normalised(vectors)
-    passages = [
-        _passage(
-            hit,
-            found,
-            score=_weigh(
-                word_scores.get(key, 0.0),
-                vector_scores.get(key, 0.0),
-                1.0 if hit.publication in found.words_only else share,
-            ),
-            bm25=words[key].score if key in words else None,
-            vector=vectors[key].score if key in vectors else None,
+    passages = []
+    for key, hit in {**vectors, **words}.items():
+        own = 1.0 if hit.publication in found.words_only else share
+        passages.append(
+            Passage(
+                publication=found.publications[hit.publication],
+                ordinal=hit.ordinal,
+                text=hit.text,
+                first_page=hit.first_page,
+                last_page=hit.last_page,
+                heading_path=hit.heading_path,
+                score=own * word_scores.get(key, 0.0) + (1 - own) * vector_scores.get(key, 0.0),
+                bm25=words[key].score if key in words else None,
+                vector=vectors[key].score if key in vectors else None,
+                terms=HeldTerms.of(hit.terms),
+            )
         )
-        for key, hit in {**vectors, **words}.items()
-    ]
     return sorted(passages, key=rank_order)
-
-
-def _weigh(words: float, vectors: float, share: float) -> float:
-    return share * words + (1 - share) * vectors
 
 
 def _by_key(hits: Sequence[Hit]) -> dict[_Key, Hit]:
@@ -116,23 +115,6 @@ def _normalised(hits: Mapping[_Key, Hit]) -> dict[_Key, float]:
     scores = [hit.score for hit in hits.values()]
     low, high = (min(scores), max(scores)) if scores else (0.0, 0.0)
     return {key: (hit.score - low) / (high - low) if high > low else 1.0 for key, hit in hits.items()}
-
-
-def _passage(
-    hit: Hit, found: SearchHits, *, score: float, bm25: float | None, vector: float | None
-) -> Passage:
-    return Passage(
-        publication=found.publications[hit.publication],
-        ordinal=hit.ordinal,
-        text=hit.text,
-        first_page=hit.first_page,
-        last_page=hit.last_page,
-        heading_path=hit.heading_path,
-        score=score,
-        bm25=bm25,
-        vector=vector,
-        terms=HeldTerms.of(hit.terms),
-    )
 
 
 class HybridRetriever:
@@ -205,7 +187,9 @@ class HybridRetriever:
         A question that speaks of a figure has them searched by themselves.
         """
         find = partial(self._search.find, question.channel, terms, vector)
-        wanted, scope = 2 * self._candidates, _scope(question)
+        allowed = question.documents
+        scope = () if allowed is None else (frozenset(map(document_facet, allowed)),)
+        wanted = 2 * self._candidates
         asked = wanted + EXTRA_FIGURES
         found = await find(scope, limit=asked)
         while is_short(found, asked, wanted) and asked < MAX_HITS_ASKED:
@@ -215,11 +199,6 @@ class HybridRetriever:
         if figure_question(question.text):
             figures = figures_of(await find((*scope, frozenset({FIGURE_FACET})), limit=wanted))
         return chunks, figures
-
-
-def _scope(question: Question) -> tuple[frozenset[str], ...]:
-    """What the index compares to keep to the documents that may answer."""
-    return () if question.documents is None else (frozenset(map(document_facet, question.documents)),)
 
 
 def inverse_frequency(chunks: int, holding: int) -> float:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
@@ -149,16 +149,13 @@ def document_shares(terms: Collection[str], passages: Iterable[Passage]) -> dict
     for passage in passages:
         known = held.setdefault(passage.publication.id, set())
         known.update(term for term in terms if term in passage.terms)
-    weights = {term: _rarity(term, held) for term in terms}
-    total = sum(weights.values())
+    holders = {term: sum(term in known for known in held.values()) for term in terms}
+    weights = {term: max(math.log((len(held) + 1) / (count + 0.5)), 0.0) for term, count in holders.items()}
+    total = math.fsum(weights.values())  # fsum: sets of terms have no order, and equals are to stay equal
     return {
-        id_: sum(weights[term] for term in known) / total if total else 0.0 for id_, known in held.items()
+        id_: math.fsum(weights[term] for term in known) / total if total else 0.0
+        for id_, known in held.items()
     }
-
-
-def _rarity(term: str, held: Mapping[UUID, Collection[str]]) -> float:
-    holders = sum(term in known for known in held.values())
-    return max(math.log((len(held) + 1) / (holders + 0.5)), 0.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,10 @@ class FollowUps:
         """
         if not question.history or not leans_on_thread(question.text):
             return question
-        text = await self._rewritten(question) or await _reworded(question, view)
+        text = await self._rewritten(question)
+        if not text:
+            documents = await view.documents() if opens_contrast(question.text) else []
+            text = rewrite_standalone(question.text, question.history[-1], names_of(documents))
         return replace(question, text=text)
 
     async def _rewritten(self, question: Question) -> str | None:
@@ -67,12 +70,6 @@ class FollowUps:
             return None
         is_echo = analyze(text) == analyze(question.text)
         return None if is_echo and opens_contrast(question.text) else text
-
-
-async def _reworded(question: Question, view: ChannelView) -> str:
-    is_contrast = opens_contrast(question.text) is not None
-    documents = await view.documents() if is_contrast else []
-    return rewrite_standalone(question.text, question.history[-1], names_of(documents))
 
 
 class ModelRewriter:

@@ -118,7 +118,8 @@ def swap_names(text: str, wanted: str, names: Sequence[Name], cited: Collection[
     """
     is_other = re.search(r"\b(?:other|another|andere[nrsm]?|autre|otr[oa])\b", fold(wanted), re.I) is not None
     said, asked = _low(text), _low(wanted)
-    pairs = list(_name_swaps([name for name in names if _touches(name, said, cited)], names))
+    touched = [name for name in names if name.document in cited or not _low(name.words).isdisjoint(said)]
+    pairs = list(_name_swaps(touched, names))
     spoken = [pair for pair in pairs if _low(pair.own) <= said]
     meant = [pair for pair in spoken if is_other or _low(pair.others) <= asked]
     if len({_key(pair) for pair in meant}) == 1:
@@ -138,10 +139,6 @@ def _name_swaps(asked: Sequence[Name], names: Sequence[Name]) -> Iterator[NameSw
             shared = len(one.words) - len(own)
             if own and others and shared >= max(len(own), len(others)):
                 yield NameSwap(one.document, own, others)
-
-
-def _touches(name: Name, said: Collection[str], cited: Collection[UUID]) -> bool:
-    return name.document in cited or not _low(name.words).isdisjoint(said)
 
 
 def _replaced(text: str, exchange: NameSwap) -> str | None:
@@ -172,7 +169,11 @@ def rewrite_standalone(text: str, last: Turn, names: Sequence[Name] = ()) -> str
     asked = (text[contrast.end() :] if contrast else text).strip(" ¿?!.,;:") or text
     base = last.standalone.strip().rstrip("?!. ")
     sibling = swap_names(base, asked, names, last.documents) if contrast else None
-    return sibling or _about(asked, topic(last))
+    if sibling:
+        return sibling
+    subject, known = topic(last), set(analyze(asked))
+    is_known = all(set(analyze(word)) <= known for word in content_words(subject))
+    return f"{asked}?" if is_known else f"{asked} ({subject})?"
 
 
 def topic(turn: Turn) -> str:
@@ -185,10 +186,3 @@ def topic(turn: Turn) -> str:
     if not places:
         return " ".join(words)
     return " ".join(words[places[0] : places[-1] + 1][:MAX_CARRIED_WORDS])
-
-
-def _about(asked: str, subject: str) -> str:
-    """A question with its subject behind it, as far as it does not name that itself."""
-    known = set(analyze(asked))
-    is_known = all(set(analyze(word)) <= known for word in content_words(subject))
-    return f"{asked}?" if is_known else f"{asked} ({subject})?"

@@ -250,6 +250,9 @@ def figure_question(text: str) -> FigureQuestion | None:
     if named is None and not is_shown:
         return None
     number = _NUMBER.search(text)
+    rest = _SHOW.sub(" ", text)
+    for words in (*_KINDS.values(), _NUMBER, _NAME):
+        rest = words.sub(" ", rest)
     asks_in_words = _ASKS.match(text) and not (requests and requests[0].start() == 0)
     is_sure = is_shown or _SURE_NAME.search(text) is not None
     is_bare = len(text.split()) <= BARE_WORDS
@@ -260,12 +263,5 @@ def figure_question(text: str) -> FigureQuestion | None:
         wants_several=named is not None and _PLURAL.search(named[0]) is not None and number is None,
         number=number[1].lower() if number else "",
         kind=next((kind for kind, words in _KINDS.items() if words.search(text)), None),
-        subject=_subject(text),
+        subject=frozenset(analyze(rest)) - FUNCTION_TERMS - _SHOWING,
     )
-
-
-def _subject(text: str) -> frozenset[str]:
-    rest = _SHOW.sub(" ", text)
-    for words in (*_KINDS.values(), _NUMBER, _NAME):
-        rest = words.sub(" ", rest)
-    return frozenset(analyze(rest)) - FUNCTION_TERMS - _SHOWING

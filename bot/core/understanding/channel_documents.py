@@ -66,7 +66,8 @@ class ChannelView:
         except InfrastructureError as error:
             log.warning("channel=%d has no known language: %s", self._channel.id, type(error).__name__)
             return None
-        counts = Counter(filter(None, map(_language, documents)))
+        found = [one.metadata["language"].value for one in documents if "language" in one.metadata]
+        counts = Counter(_LANGUAGES[name] for name in found if name in _LANGUAGES)
         usual, count = counts.most_common(1)[0] if counts else (None, 0)
         return usual if 2 * count > len(documents) else None
 
@@ -84,21 +85,12 @@ class ChannelView:
         return replace(question, documents=said) if said else question
 
 
-def _language(document: DocumentStatus) -> Language | None:
-    """What a document is in, if replies can be written in it."""
-    found = document.metadata.get("language")
-    return _LANGUAGES.get(found.value) if found else None
-
-
 def filtered_documents(text: str, documents: Sequence[DocumentStatus]) -> frozenset[UUID]:
     """The documents that a question asks in; none when it names no place, or all of them."""
-    said = _by_file(text, documents) or _by_id_or_department(text, documents) or _by_name(text, documents)
+    files = {name.casefold() for name in _FILE.findall(text)}
+    by_file = [one for one in documents if PurePosixPath(one.file).name.casefold() in files]
+    said = by_file or _by_id_or_department(text, documents) or _by_name(text, documents)
     return frozenset(one.document for one in said) if len(said) < len(documents) else frozenset()
-
-
-def _by_file(text: str, documents: Sequence[DocumentStatus]) -> list[DocumentStatus]:
-    names = {name.casefold() for name in _FILE.findall(text)}
-    return [one for one in documents if PurePosixPath(one.file).name.casefold() in names]
 
 
 def _by_id_or_department(text: str, documents: Sequence[DocumentStatus]) -> list[DocumentStatus]:
@@ -110,12 +102,8 @@ def _by_id_or_department(text: str, documents: Sequence[DocumentStatus]) -> list
 def _is_said(document: DocumentStatus, place: str) -> bool:
     fields = (document.metadata.get(name) for name in ("sop_id", "department"))
     values = [fold(field.value).casefold() for field in fields if field]
-    values += [_initials(value) for value in values if " " in value]
+    values += ["".join(word[0] for word in value.split()) for value in values if " " in value]
     return any(re.match(rf"{re.escape(value)}(?![\w-])", place) for value in values)
-
-
-def _initials(name: str) -> str:
-    return "".join(word[0] for word in name.split())
 
 
 def _by_name(text: str, documents: Sequence[DocumentStatus]) -> list[DocumentStatus]:
@@ -144,7 +132,8 @@ def named_documents(terms: Collection[str], publications: Collection[LivePublica
 
 def name_shares(terms: Collection[str], publications: Collection[LivePublication]) -> dict[UUID, float]:
     """Publication -> share (0-1) of its title or file name that the question says, however little."""
-    names = {publication.id: _names(publication) for publication in publications}
+    labels = {publication.id: document_labels(publication) for publication in publications}
+    names = {id_: (_terms(title), _terms(file)) for id_, (title, file) in labels.items()}
     weights = _weights(names)
     asked = set(terms)
     return {
@@ -156,11 +145,6 @@ def name_shares(terms: Collection[str], publications: Collection[LivePublication
 def document_labels(publication: LivePublication) -> tuple[str, str]:
     """What people may call it: its title, and its file's name in words."""
     return publication.title, re.sub(r"[_\W]+", " ", PurePosixPath(publication.file).stem)
-
-
-def _names(publication: LivePublication) -> tuple[frozenset[str], frozenset[str]]:
-    title, file = document_labels(publication)
-    return _terms(title), _terms(file)
 
 
 @lru_cache(maxsize=10_000)
@@ -178,8 +162,8 @@ def _weights(names: Mapping[UUID, Collection[frozenset[str]]]) -> dict[str, floa
 
 
 def _share(name: frozenset[str], asked: Collection[str], weights: Mapping[str, float]) -> float:
-    total = sum(weights[term] for term in name)
-    return sum(weights[term] for term in name if term in asked) / total if total else 0.0
+    total = math.fsum(weights[term] for term in name)
+    return math.fsum(weights[term] for term in name if term in asked) / total if total else 0.0
 
 
 def edition(publication: LivePublication) -> str:

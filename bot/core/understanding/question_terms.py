@@ -70,7 +70,12 @@ def exact_words(question: str) -> list[str]:
 
 def rare_words(question: AnalyzedQuestion, rarity: float) -> list[str]:
     """The exact words of a question whose idf is above ``rarity``: the others single nothing out."""
-    return [word for word in exact_words(question.text) if _idf(question, word) > rarity]
+    idf = question.idf
+    return [
+        word
+        for word in exact_words(question.text)
+        if max((idf.get(term, 0.0) for term in analyze(word)[:1]), default=0.0) > rarity
+    ]
 
 
 def holds_exactly(words: Sequence[str]) -> Callable[[Passage], bool]:
@@ -80,7 +85,12 @@ def holds_exactly(words: Sequence[str]) -> Callable[[Passage], bool]:
     found = re.compile(
         rf"(?<!\w)(?:{'|'.join(re.escape(fold(word)) for word in words)})(?!\w)", re.IGNORECASE
     )
-    return lambda passage: found.search(fold(_all_text(passage))) is not None
+
+    def holds(passage: Passage) -> bool:
+        whole = "\n".join((passage.publication.title, *passage.heading_path, passage.text))
+        return found.search(fold(whole)) is not None
+
+    return holds
 
 
 def identified_documents(words: Sequence[str], passages: Sequence[Passage]) -> dict[UUID, float]:
@@ -92,14 +102,6 @@ def identified_documents(words: Sequence[str], passages: Sequence[Passage]) -> d
         known.update(word for word in words if word not in known and holders[word](passage))
     shares = {id_: len(known) / len(words) for id_, known in held.items() if words}
     return shares if len(set(shares.values())) > 1 else {}
-
-
-def _idf(question: AnalyzedQuestion, word: str) -> float:
-    return max((question.idf.get(term, 0.0) for term in analyze(word)[:1]), default=0.0)
-
-
-def _all_text(passage: Passage) -> str:
-    return "\n".join((passage.publication.title, *passage.heading_path, passage.text))
 
 
 def _is_exact(word: str) -> bool:

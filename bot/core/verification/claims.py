@@ -101,7 +101,12 @@ def number_quotes(claims: Sequence[VerifiedClaim]) -> tuple[list[str], tuple[Loc
     A claim that is added behind others changes none of theirs.
     """
     cited = _distinct(quote for claim in claims for quote in claim.quotes)
-    return [_with_marks(claim, cited) for claim in claims], tuple(cited)
+    places = [_place(quote) for quote in cited]
+    lines = []
+    for claim in claims:
+        numbers = sorted({places.index(_place(quote)) + 1 for quote in claim.quotes})
+        lines.append(claim.text + "".join(f" [{number}]" for number in numbers))
+    return lines, tuple(cited)
 
 
 def _check(claim: Claim, located: list[LocatedQuote], *, is_verbatim: bool) -> VerifiedClaim | str:
@@ -109,7 +114,11 @@ def _check(claim: Claim, located: list[LocatedQuote], *, is_verbatim: bool) -> V
     if not located:
         return "none of its quotes stands in a passage word for word."
     if is_verbatim:
-        return VerifiedClaim(f"“{_neutralised(_readable(located[0]))}”", (located[0],))
+        # A dot stands between two cells, but none behind a label's colon. The words' own [3] becomes (3), as
+        # [n] means our sources; and no link forms.
+        readable = " · ".join(cells(located[0])).replace(": · ", ": ")
+        inert = _BRACKETED.sub(r"(\1)", readable).replace("](", "] (")
+        return VerifiedClaim(f"“{inert}”", (located[0],))
     text = plain_sentence(claim.text)
     if not text:
         return "it is empty."
@@ -123,16 +132,6 @@ def _check(claim: Claim, located: list[LocatedQuote], *, is_verbatim: bool) -> V
 def plain_sentence(text: str) -> str:
     """A model's sentence as plain text: without [n] of its own, links or images; [2024] stays."""
     return " ".join(_MARK.sub("", _LINK.sub(r"\1\2", text)).split())
-
-
-def _readable(quote: LocatedQuote) -> str:
-    """A document's words on one line; a dot stands between two cells, but none behind a label's colon."""
-    return " · ".join(cells(quote)).replace(": · ", ": ")
-
-
-def _neutralised(quote: str) -> str:
-    """A quote that is nothing but words: its own [3] becomes (3), as [n] means our sources; no link forms."""
-    return _BRACKETED.sub(r"(\1)", quote).replace("](", "] (")
 
 
 def _sources(located: Iterable[LocatedQuote]) -> list[str]:
@@ -156,12 +155,6 @@ def _distinct(quotes: Iterable[LocatedQuote]) -> list[LocatedQuote]:
 def _place(quote: LocatedQuote) -> tuple[int, int, str]:
     """The same words of one page are one place, though two overlapping passages hold them."""
     return (quote.passage.publication.version_id, quote.page, reduce_text(quote.quote).text)
-
-
-def _with_marks(claim: VerifiedClaim, cited: Sequence[LocatedQuote]) -> str:
-    places = [_place(quote) for quote in cited]
-    numbers = sorted({places.index(_place(quote)) + 1 for quote in claim.quotes})
-    return claim.text + "".join(f" [{number}]" for number in numbers)
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,7 +129,7 @@ def _clause(tokens: Sequence[str], words: NegationWords) -> Clause:
     for token in tokens:
         if token in words.denies:
             denials.append(len(named))
-        elif not _is_light(token, words):
+        elif token not in words.unnamed and (len(token) > 1 or token.isdigit()):
             named.append(token)
     held = frozenset(tokens)
     return Clause(
@@ -143,10 +143,6 @@ def _clause(tokens: Sequence[str], words: NegationWords) -> Clause:
     )
 
 
-def _is_light(token: str, words: NegationWords) -> bool:
-    return token in words.unnamed or (len(token) == 1 and not token.isdigit())
-
-
 def find_contradiction(sentence: str, quotes: Sequence[LocatedQuote]) -> str | None:
     """``DENIES`` or ``ASSERTS`` when a sentence turns its quotes round; None when it does not, or may not."""
     said = prepare(sentence)
@@ -155,14 +151,10 @@ def find_contradiction(sentence: str, quotes: Sequence[LocatedQuote]) -> str | N
     if language is None:
         return None
     clauses = split_clauses(said, NEGATIONS[language])
-    if _is_contrapositive(clauses):
-        return None
+    is_conditional = any(one.limits & CONDITIONS for one in clauses)
+    if is_conditional and sum(len(one.denials) for one in clauses) > 1:
+        return None  # that what lacks something is not so: what has it may be so
     return next(filter(None, map(_ClauseComparison(language, quotes).fault, clauses)), None)
-
-
-def _is_contrapositive(clauses: Sequence[Clause]) -> bool:
-    """Whether it says that what lacks something is not so: what has it may be so."""
-    return sum(len(one.denials) for one in clauses) > 1 and any(one.limits & CONDITIONS for one in clauses)
 
 
 class _ClauseComparison:

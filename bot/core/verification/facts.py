@@ -55,7 +55,9 @@ class _Source:
 
     def __init__(self, text: str) -> None:
         self._dates, self._times = find_dates(text), find_times(text)
-        self._stated = StatedNumbers(text, _date_numbers(self._dates))
+        days = [day for date in self._dates for day in date.days]
+        years = {str(form) for _, _, year in days if year for form in (year, year % 100)}
+        self._stated = StatedNumbers(text, {*years, *(str(month) for month, _, _ in days)})
         for date in self._dates:
             text = text.replace(date.text, " ")
         self._undated = StatedNumbers(text)
@@ -86,13 +88,6 @@ class _Source:
 
 _source = lru_cache(maxsize=64)(_Source)
 """Several sentences of an answer cite the same passages."""
-
-
-def _date_numbers(dates: Iterable[Mention]) -> set[str]:
-    """Months by number, and years by their last two digits, too."""
-    days = [day for date in dates for day in date.days]
-    years = {year for _, _, year in days if year}
-    return {str(month) for month, _, _ in days} | {str(form) for year in years for form in (year, year % 100)}
 
 
 def _folded(text: str) -> str:

@@ -33,7 +33,7 @@ def with_page_markers(text: str, page_starts: Sequence[tuple[int, int]]) -> str:
     found = list(page_marker_offsets(text, page_starts))
     ends = [offset for offset, _ in found[1:]] + [len(text)]
     parts = (
-        f"{_marker(page)}\n{_escaped(text[offset:end].strip())}"
+        f"--- Page {page} ---\n{_escaped(text[offset:end].strip())}"
         for (offset, page), end in zip(found, ends, strict=True)
     )
     return "\n".join(parts)
@@ -45,10 +45,6 @@ def page_marker_offsets(text: str, page_starts: Sequence[tuple[int, int]]) -> It
     for (start, page), end in zip(page_starts, ends, strict=True):
         yield start, page
         yield from ((start + offset, page) for offset in _too_far(text[start:end]))
-
-
-def _marker(page: int) -> str:
-    return f"--- Page {page} ---"
 
 
 def _escaped(text: str) -> str:
