@@ -160,22 +160,14 @@ def _read_line(line: str, channel: str, where: Mapping[str, str], thread: str | 
     if not _is_text(asked) or not _is_text(place):
         return _Line(identity, "", channel, fault='this line lacks a "question" or a "channel" that is text')
     try:
-        own = {**where, **_own_where(values.get("where", {}))}
-        return _Line(identity, asked, place, own, _own_thread(values.get("thread", thread)))
+        own, named = values.get("where", {}), values.get("thread", thread)
+        if not isinstance(own, dict) or not all(map(_is_text, own.values())):
+            raise SettingsError('"where" of this line is no object of fields and texts')
+        if named is not None and not _is_text(named):
+            raise SettingsError('"thread" of this line is no text')
+        return _Line(identity, asked, place, {**where, **checked_where(own)}, named)
     except SettingsError as error:
         return _Line(identity, asked, place, fault=str(error))
-
-
-def _own_where(own: object) -> dict[str, str]:
-    if not isinstance(own, dict) or not all(map(_is_text, own.values())):
-        raise SettingsError('"where" of this line is no object of fields and texts')
-    return checked_where(own)
-
-
-def _own_thread(own: object) -> str | None:
-    if own is None or _is_text(own):
-        return own
-    raise SettingsError('"thread" of this line is no text')
 
 
 def _echo(identity: object) -> str | int | None:

@@ -10,19 +10,19 @@ import argparse
 import asyncio
 import shutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path, PurePosixPath
 from shlex import quote
 from uuid import UUID, uuid4
 
-from bot.cli.home import EmptyHome, channel_option, chosen_channel, open_existing_home
+from bot.cli.home import channel_option, chosen_channel, open_existing_home
 from bot.cli.json_output import channel_line, deleted_line, document_line, dump
-from bot.settings import Settings, load_settings
+from bot.settings import load_settings
 from storage.documents.corrections import Corrections
 from storage.errors import BlobsUnavailable, SettingsError
 from storage.folders.folder_status import DeletedDocument
-from storage.models import FIELDS, Channel, DocumentStatus, MetadataField, says, self_description
+from storage.models import FIELDS, DocumentStatus, says, self_description
 from storage.stores import Stores
 
 
@@ -69,36 +69,27 @@ async def list_documents(options: argparse.Namespace) -> int:
     async with open_existing_home(load_settings()) as stores:
         channel = await chosen_channel(stores, options.channel)
         documents = [one for one in await stores.catalog.documents(channel.id) if says(one.metadata, where)]
-    if options.json:
-        print(*(dump(document_line(one)) for one in documents), sep="\n", end="\n" if documents else "")
-    else:
-        option = channel_option(channel.name, channel.tenant)
-        _print_rows(documents, option, "no such documents" if where else "no documents")
-    return 0
-
-
-def _print_rows(documents: Sequence[DocumentStatus], channel: str, none: str) -> None:
-    kept = [one for one in documents if one.state != "deleted"]
-    for document in kept:
-        print(_document_row(document))
-    if not kept:
-        print(f"This channel has {none}.", file=sys.stderr)
+    kept = [one for one in documents if options.json or one.state != "deleted"]
+    for one in kept:
+        print(dump(document_line(one)) if options.json else _document_row(one))
+    if not kept and not options.json:
+        print(f"This channel has no {'such ' if where else ''}documents.", file=sys.stderr)
     if gone := len(documents) - len(kept):
-        print(f"{gone} deleted: footnote documents --deleted --channel {quote(channel)}", file=sys.stderr)
+        option = quote(channel_option(channel.name, channel.tenant))
+        print(f"{gone} deleted: footnote documents --deleted --channel {option}", file=sys.stderr)
+    return 0
 
 
 async def list_channels(options: argparse.Namespace) -> int:
     """Print all channels, and what is wrong with the glossary of their words."""
-    try:
-        async with open_existing_home(load_settings()) as stores:
-            channels = await stores.channels.all()
-            glossary = await stores.glossary.current()
-    except EmptyHome as error:
-        print(error, file=sys.stderr)
-        return 0
+    async with open_existing_home(load_settings()) as stores:
+        channels = await stores.channels.all()
+        glossary = await stores.glossary.current()
     for channel in channels:
         terms = len(glossary.of(channel))
-        print(dump(channel_line(channel, terms)) if options.json else _channel_row(channel, terms))
+        row = f"{channel.name:<24} {channel.platform.value:<6} {channel.tenant}"
+        row += f"  {terms} terms in the glossary" if terms else ""
+        print(dump(channel_line(channel, terms)) if options.json else row)
     for mistake in (*stores.glossary.mistakes, *glossary.unknown(channels)):
         print(mistake, file=sys.stderr)
     return 0
@@ -111,11 +102,6 @@ def _document_row(document: DocumentStatus) -> str:
     reason = document.reason or ""
     notes = [note for note in (self_description(document.metadata), reason[:1].upper() + reason[1:]) if note]
     return "\n".join([row, *(f"{'':<14} {'':>8}  {note}" for note in notes)])
-
-
-def _channel_row(channel: Channel, terms: int) -> str:
-    row = f"{channel.name:<24} {channel.platform.value:<6} {channel.tenant}"
-    return f"{row}  {terms} terms in the glossary" if terms else row
 
 
 async def show_metadata(options: argparse.Namespace) -> int:
@@ -133,7 +119,13 @@ async def show_metadata(options: argparse.Namespace) -> int:
     found = [one for one in documents if one.file == options.file and one.state != "deleted"]
     if not found:
         raise SettingsError(f"the channel has no file {options.file}; see footnote documents")
-    _print(found[0])
+    print(f"{found[0].file}: {found[0].title}")
+    for name in FIELDS:
+        row = f"  {name:<14} "
+        if one := found[0].metadata.get(name):
+            row += f"{one.value}  ({'corrected' if one.page is None else f'page {one.page}'})"
+        print(row.rstrip())
+    print("To correct a field: --set FIELD=VALUE; to take it back: --undo FIELD", file=sys.stderr)
     return 0
 
 
@@ -142,19 +134,6 @@ def _change(text: str) -> tuple[str, str | None]:
     if not equals:
         raise SettingsError(f"--set {text}: say FIELD=VALUE, or FIELD= when the document says nothing of it")
     return name.strip(), value.strip()
-
-
-def _print(document: DocumentStatus) -> None:
-    print(f"{document.file}: {document.title}")
-    for name in FIELDS:
-        print(f"  {name:<14} {_row(document.metadata.get(name))}".rstrip())
-    print("To correct a field: --set FIELD=VALUE; to take it back: --undo FIELD", file=sys.stderr)
-
-
-def _row(one: MetadataField | None) -> str:
-    if one is None:
-        return ""
-    return f"{one.value}  ({'corrected' if one.page is None else f'page {one.page}'})"
 
 
 async def list_deleted(options: argparse.Namespace) -> int:
@@ -181,7 +160,11 @@ async def list_deleted(options: argparse.Namespace) -> int:
 
 
 async def restore(options: argparse.Namespace) -> int:
-    """Save a deleted PDF beside the watched folders, for an admin to put back."""
+    """Save a deleted PDF beside the watched folders, for an admin to put back.
+
+    Raises:
+        SettingsError: it would be saved in a watched folder, or there is a file of its name.
+    """
     settings = load_settings()
     async with open_existing_home(settings) as stores:
         channel = await chosen_channel(stores, options.channel)
@@ -189,27 +172,18 @@ async def restore(options: argparse.Namespace) -> int:
         if not found:
             print("footnote: nothing of this name is kept; see footnote documents --deleted", file=sys.stderr)
             return 1
-        await _refuse_watched(options.to, stores, settings)
+        watched = [str(settings.inbox), *(folder.location for folder in await stores.folders.watched())]
+        if _is_beneath(options.to, watched):
+            raise SettingsError(
+                "--to lies in a watched folder, where this program never writes: choose another one"
+            )
         saved = await asyncio.to_thread(_save, stores.blobs.path(found[0].sha256), options.to, found[0])
     print(saved)
     print(f"Put it back into {found[0].location} as {found[0].file}, and it answers again.", file=sys.stderr)
     return 0
 
 
-async def _refuse_watched(target: Path, stores: Stores, settings: Settings) -> None:
-    """We never write into a watched folder.
-
-    Raises:
-        SettingsError: the target lies in one.
-    """
-    watched = [folder.location for folder in await stores.folders.watched()]
-    if _is_beneath(target, [str(settings.inbox), *watched]):
-        raise SettingsError(
-            "--to lies in a watched folder, where this program never writes: choose another one"
-        )
-
-
-def _is_beneath(target: Path, places: Iterable[str]) -> bool:
+def _is_beneath(target: Path, places: Sequence[str]) -> bool:
     resolved = target.resolve()
     return any(resolved.is_relative_to(Path(place).resolve()) for place in places if "://" not in place)
 

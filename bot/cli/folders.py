@@ -10,17 +10,16 @@ import argparse
 import asyncio
 import sys
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 from shlex import quote
 from tempfile import TemporaryDirectory
 
 from bot.bootstrap import open_home, open_ingestion
-from bot.cli.home import EmptyHome, channel_option, is_empty, open_existing_home
+from bot.cli.home import channel_option, is_empty, open_existing_home
 from bot.cli.json_output import dump, folder_line, inbox_line
 from bot.settings import Settings, load_settings
 from ingestion.folder_map.folder_map import MAP_NAME, check_map
-from ingestion.publish.reconciler import Repairs
 from ingestion.sources.scan_report import why_passed_over
 from ingestion.watch.dry_run import Preview, Previewer
 from storage.chat.channels import is_folder_name, named_tenant
@@ -32,20 +31,24 @@ MAX_FILES_LISTED = 50
 """Of each kind, in what a dry run prints."""
 MAX_FILES_NAMED = 20
 """Of those that an approval would delete, and of those that are not read."""
-MISTAKEN = (
-    "folders.toml holds mistakes, so the old mapping stays in force; footnote folders --check names them"
-)
 
 
 async def preview_ingest(options: argparse.Namespace) -> int:
-    """Say what ``footnote ingest`` would do; 1 when a folder cannot be trusted or a file is refused."""
+    """Say what ``footnote ingest`` would do; 1 when a folder cannot be trusted or a file is refused.
+
+    Raises:
+        UnknownChannel: no channel can be called so.
+        SettingsError: the file is no PDF by its name.
+    """
+    path, channel = options.path, options.channel
     async with _open_previewer(load_settings()) as previewer:
-        if options.channel is None:
-            previews = await previewer.root(options.path)
-        else:
-            _refuse_misnamed(options.path, options.channel)
-            previews = [await previewer.file_or_folder(options.path, options.channel)]
-    return _report(previews)
+        if channel is None:
+            return _report(await previewer.root(path))
+        if named_tenant(channel) != channel and not is_folder_name(channel):
+            raise UnknownChannel(f"{channel!r} cannot be a channel: no folder can have its name")
+        if path.is_file() and (reason := why_passed_over(path.name)):
+            raise SettingsError(f"{path.name} {reason}")
+        return _report([await previewer.file_or_folder(path, channel)])
 
 
 async def preview_folders(options: argparse.Namespace) -> int:
@@ -75,31 +78,15 @@ async def check_folders(options: argparse.Namespace) -> int:
 async def _open_previewer(settings: Settings) -> AsyncIterator[Previewer]:
     """On the home as it is; an empty one elsewhere stands in for one that is not there yet."""
     with TemporaryDirectory(prefix="footnote-") as empty:
-        chosen = _at_home(settings, Path(empty)) if is_empty(settings) else settings
-        async with open_home(chosen) as stores:
+        if is_empty(settings):
+            elsewhere = settings.storage.model_copy(update={"home": Path(empty)})
+            settings = Settings(elsewhere, settings.bot, settings.ingestion)
+        async with open_home(settings) as stores:
             yield Previewer(
                 stores.folders,
                 max_bytes=settings.storage.max_file_mb * 1024 * 1024,
                 ask_from_share=settings.ingestion.ask_before_deleting_share,
             )
-
-
-def _at_home(settings: Settings, home: Path) -> Settings:
-    elsewhere = settings.storage.model_copy(update={"home": home})
-    return Settings(elsewhere, settings.bot, settings.ingestion)
-
-
-def _refuse_misnamed(path: Path, channel: str) -> None:
-    """Refuse what ``footnote ingest`` would refuse.
-
-    Raises:
-        UnknownChannel: no channel can be called so.
-        SettingsError: the file is no PDF by its name.
-    """
-    if named_tenant(channel) != channel and not is_folder_name(channel):
-        raise UnknownChannel(f"{channel!r} cannot be a channel: no folder can have its name")
-    if path.is_file() and (reason := why_passed_over(path.name)):
-        raise SettingsError(f"{path.name} {reason}")
 
 
 def _report(previews: list[Preview]) -> int:
@@ -125,11 +112,14 @@ def _lines(preview: Preview) -> Iterable[str]:
     yield f"{'unchanged':<10} {preview.unchanged}"
 
 
-def _named(word: str, files: Iterable[str]) -> Iterable[str]:
-    listed = list(files)
-    yield from (f"{word:<10} {file}" for file in listed[:MAX_FILES_LISTED])
-    if len(listed) > MAX_FILES_LISTED:
-        yield f"{word:<10} and {len(listed) - MAX_FILES_LISTED} more"
+def _named(word: str, files: Sequence[str]) -> list[str]:
+    return _first_lines(f"{word:<10} ", files, MAX_FILES_LISTED)
+
+
+def _first_lines(indent: str, texts: Sequence[str], most: int) -> list[str]:
+    """A line for each of the first texts, and how many more there are: no more than a person reads."""
+    more = len(texts) - most
+    return [f"{indent}{text}" for text in (*texts[:most], *([f"and {more} more"] if more > 0 else ()))]
 
 
 async def reconcile(_options: argparse.Namespace) -> int:
@@ -139,12 +129,6 @@ async def reconcile(_options: argparse.Namespace) -> int:
     if repairs is None:
         print("footnote: another process is comparing right now; its log says what it mends", file=sys.stderr)
         return 1
-    for sentence in _sentences(repairs):
-        print(sentence)
-    return 0
-
-
-def _sentences(repairs: Repairs) -> list[str]:
     counted = [
         (repairs.published_anew, "publications the index had lost are published again by `footnote serve`"),
         (repairs.strays_removed, "publications that only the index knew were removed"),
@@ -153,18 +137,15 @@ def _sentences(repairs: Repairs) -> list[str]:
         (repairs.read_again, "readings lost their files and are made again by `footnote serve`"),
         (repairs.files_swept, "stored files that no document wants were removed"),
     ]
-    return [f"{number} {what}" for number, what in counted if number] or ["Nothing differs."]
+    print(*[f"{number} {what}" for number, what in counted if number] or ["Nothing differs."], sep="\n")
+    return 0
 
 
 async def list_folders(options: argparse.Namespace) -> int:
     """Print every folder; 1 when one of them has a problem, or the map has mistakes."""
     settings = load_settings()
-    mistakes = await asyncio.to_thread(check_map, settings.home / MAP_NAME, settings.inbox)
-    folders: Sequence[FolderStatus] = ()
-    loose: Mapping[str, str] = {}
-    with suppress(EmptyHome):
-        async with open_existing_home(settings) as stores:
-            folders, loose = await stores.folders.status(), await stores.folders.strangers()
+    async with open_existing_home(settings) as stores:
+        folders, loose = await stores.folders.status(), await stores.folders.strangers()
     if not folders:
         print(f"Nothing was watched yet; footnote serve watches {settings.inbox}", file=sys.stderr)
     for folder in folders:
@@ -173,8 +154,13 @@ async def list_folders(options: argparse.Namespace) -> int:
         print(dump(inbox_line(settings.inbox, loose)))
     elif loose:
         print(f"{'':>4}  {'inbox':<9} {len(loose):>6} files  {settings.inbox}", *_strangers(loose), sep="\n")
+    mistakes = await asyncio.to_thread(check_map, settings.home / MAP_NAME, settings.inbox)
     if mistakes:
-        print(MISTAKEN, file=sys.stderr)
+        print(
+            "folders.toml holds mistakes, so the old mapping stays in force; footnote folders --check "
+            "names them",
+            file=sys.stderr,
+        )
     return 1 if mistakes or any(folder.problem for folder in folders) else 0
 
 
@@ -188,7 +174,9 @@ async def approve(options: argparse.Namespace) -> int:
         if not folder.asked:
             print("Nothing in this folder waits for a word.", file=sys.stderr)
             return 0
-        _show_pending_deletions(folder)
+        print(f"Vanished from {folder.location}, which feeds {folder.channel_name}:", file=sys.stderr)
+        vanished = _first_lines("  ", [file for _, file in folder.asked], MAX_FILES_NAMED)
+        print(*vanished, *filter(None, [folder.problem]), sep="\n", file=sys.stderr)
         if not options.yes and not await _is_confirmed():
             print("Nothing is deleted.", file=sys.stderr)
             return 1
@@ -197,35 +185,19 @@ async def approve(options: argparse.Namespace) -> int:
     return 0
 
 
-def _show_pending_deletions(folder: FolderStatus) -> None:
-    print(f"Vanished from {folder.location}, which feeds {folder.channel_name}:", file=sys.stderr)
-    print(*_names(folder.asked), sep="\n", file=sys.stderr)
-    if folder.problem:
-        print(folder.problem, file=sys.stderr)
-
-
-def _names(asked: Sequence[tuple[object, str]]) -> list[str]:
-    named = [f"  {file}" for _, file in asked[:MAX_FILES_NAMED]]
-    return [*named, f"  and {len(asked) - MAX_FILES_NAMED} more"] if len(asked) > MAX_FILES_NAMED else named
-
-
 async def _is_confirmed() -> bool:
+    """Whether somebody types yes; a Ctrl-C ends the wait, which no thread could."""
     if not sys.stdin.isatty():
         print("footnote: nobody is here to be asked; add --yes", file=sys.stderr)
         return False
     print("Delete them? Nothing else is deleted. [y/N] ", end="", file=sys.stderr, flush=True)
-    return (await _typed_line()).strip().lower() in ("y", "yes")
-
-
-async def _typed_line() -> str:
-    """What somebody types, '' at the end of input; a Ctrl-C ends the wait, which no thread could."""
     typed = asyncio.Event()
     asyncio.get_running_loop().add_reader(sys.stdin, typed.set)
     try:
         await typed.wait()
     finally:
         asyncio.get_running_loop().remove_reader(sys.stdin)
-    return sys.stdin.readline()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def _row(folder: FolderStatus) -> str:
@@ -245,10 +217,9 @@ def _row(folder: FolderStatus) -> str:
 
 
 def _strangers(strangers: Mapping[str, str]) -> list[str]:
-    """A line for each file that is not read, with the reason; no more than a person reads."""
-    lines = [f"{'':<6}not read: {file}: {reason}" for file, reason in strangers.items()]
-    more = len(lines) - MAX_FILES_NAMED
-    return [*lines[:MAX_FILES_NAMED], f"{'':<6}and {more} more"] if more > 0 else lines
+    """A line for each file that is not read, with the reason."""
+    unread = [f"not read: {file}: {reason}" for file, reason in strangers.items()]
+    return _first_lines(" " * 6, unread, MAX_FILES_NAMED)
 
 
 def state_of(folder: FolderStatus) -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from bot.core.models import Answer, AnswerFigure, Citation, Passage
 from storage.folders.folder_status import DeletedDocument, FolderStatus
-from storage.models import FIELDS, Box, Channel, DocumentStatus, MetadataField
+from storage.models import FIELDS, Box, Channel, DocumentStatus
 
 
 def answer_line(answer: Answer, *, id: str | int | None, question: str, channel: str) -> dict[str, Any]:
@@ -24,17 +25,9 @@ def answer_line(answer: Answer, *, id: str | int | None, question: str, channel:
         "citations": [_citation(citation) for citation in answer.citations],
         "figures": [_figure(figure) for figure in answer.figures],
         "passages": [_passage(passage) for passage in answer.passages],
-        "nearest": (
-            {"file": answer.nearest.file, "page": answer.nearest.page, "url": answer.nearest.url}
-            if answer.nearest
-            else None
-        ),
-        "unread": [{"file": unread.file, "reason": unread.reason} for unread in answer.unread],
-        "milliseconds": {
-            "retrieve": answer.milliseconds.retrieve,
-            "answer": answer.milliseconds.answer,
-            "total": answer.milliseconds.total,
-        },
+        "nearest": asdict(answer.nearest) if answer.nearest else None,
+        "unread": [asdict(unread) for unread in answer.unread],
+        "milliseconds": asdict(answer.milliseconds),
         **({"standalone": answer.standalone} if answer.standalone else {}),
     }
 
@@ -77,7 +70,11 @@ def _box(box: Box) -> list[float]:
 
 
 def document_line(document: DocumentStatus) -> dict[str, Any]:
-    """One document as ``footnote documents --json`` prints it."""
+    """One document as ``footnote documents --json`` prints it.
+
+    A date that can be read in one way comes as a day that machines can compare.
+    """
+    metadata = document.metadata
     return {
         "channel": document.channel,
         "document": str(document.document),
@@ -88,13 +85,10 @@ def document_line(document: DocumentStatus) -> dict[str, Any]:
         "state": document.state,
         "rung": document.rung.value if document.rung else None,
         "reason": document.reason,
-        "metadata": {key: _value(document.metadata.get(key)) for key in FIELDS},
+        "metadata": {
+            key: metadata[key].day or metadata[key].value if key in metadata else None for key in FIELDS
+        },
     }
-
-
-def _value(one: MetadataField | None) -> str | None:
-    """A date that can be read in one way comes as a day that machines can compare."""
-    return None if one is None else one.day or one.value
 
 
 def deleted_line(document: DeletedDocument, channel: str, until: datetime) -> dict[str, Any]:
@@ -128,8 +122,20 @@ def folder_line(folder: FolderStatus) -> dict[str, Any]:
 
 
 def inbox_line(inbox: Path, strangers: Mapping[str, str]) -> dict[str, Any]:
-    """Files that lie in the inbox itself, beside the folders: a line of its own among the folders'."""
-    return {"folder": None, "location": str(inbox), "strangers": dict(strangers)}
+    """The inbox itself, with the files that lie loose in it, as ``footnote folders --json`` prints it."""
+    return {
+        "folder": None,
+        "location": str(inbox),
+        "channel": None,
+        "tenant": None,
+        "origin": "inbox",
+        "watched": True,
+        "documents": 0,
+        "deleted": 0,
+        "problem": None,
+        "asked": [],
+        "strangers": dict(strangers),
+    }
 
 
 def channel_line(channel: Channel, glossary: int) -> dict[str, Any]:

@@ -44,7 +44,10 @@ def build_parser() -> argparse.ArgumentParser:
     _add_ask(commands)
     _add_listings(commands)
     _add_folders(commands)
-    _add_reconcile(commands)
+    reconcile = commands.add_parser(
+        "reconcile", help="compare database, index and stored files now, and mend what differs"
+    )
+    reconcile.set_defaults(run="bot.cli.folders:reconcile")
     return parser
 
 
@@ -164,13 +167,6 @@ def _add_folders(commands: Any) -> None:
     approve.set_defaults(run="bot.cli.folders:approve")
 
 
-def _add_reconcile(commands: Any) -> None:
-    reconcile = commands.add_parser(
-        "reconcile", help="compare database, index and stored files now, and mend what differs"
-    )
-    reconcile.set_defaults(run="bot.cli.folders:reconcile")
-
-
 def _add_instead(command: argparse.ArgumentParser, option: str, run: str, help: str) -> None:
     """An option with which the command does something else."""
     command.add_argument(option, action="store_const", dest="run", const=run, help=help)
@@ -195,7 +191,10 @@ def main(arguments: list[str] | None = None) -> int:
     if not all(map(_is_readable, vars(options).values())):
         return _complain("an argument is not UTF-8", USAGE)
     try:
-        return _run(options)
+        # Imported only now: each command loads what it needs, and `--help` loads nothing.
+        module, function = options.run.split(":")
+        status: int = asyncio.run(getattr(importlib.import_module(module), function)(options))
+        return status
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
@@ -227,13 +226,6 @@ def _prepare_process() -> None:
 def _is_readable(value: object) -> bool:
     """Whether an argument is no text, or one that was UTF-8 when it was typed."""
     return not isinstance(value, str) or not any("\ud800" <= letter <= "\udfff" for letter in value)
-
-
-def _run(options: argparse.Namespace) -> int:
-    """Import the command only now: each loads what it needs, and `--help` loads nothing."""
-    module, function = options.run.split(":")
-    status: int = asyncio.run(getattr(importlib.import_module(module), function)(options))
-    return status
 
 
 def _complain(error: Exception | str, status: int) -> int:

@@ -268,7 +268,7 @@ def test_reading_an_empty_home_says_what_to_do_and_makes_nothing(
 ) -> None:
     """Shows that a command in the wrong place leaves no empty database there, and names the way out."""
     ended = program.run(*arguments)
-    assert ended.stdout == ""
+    assert (ended.returncode, ended.stdout) == (2, "")
     assert "footnote serve" in ended.stderr
     assert not program.home.exists()
 

@@ -236,11 +236,11 @@ def test_mistakes_of_the_folder_map_are_named_by_line(program: Program, tmp_path
 
 
 @pytest.mark.parametrize(
-    ("arguments", "status"), [(("approve",), 2), (("approve", "x"), 2), (("approve", "7"), 2), ((), 0)]
+    ("arguments", "status"), [(("approve",), 2), (("approve", "x"), 2), (("approve", "7"), 2), ((), 2)]
 )
 def test_folders_ends_with_a_status_that_scripts_can_use(
     program: Program, arguments: tuple[str, ...], status: int
 ) -> None:
-    """An unknown folder is wrong usage; no folders at all are no failure."""
+    """An unknown folder is wrong usage, and so is a home with nothing in it."""
     ended = program.run("folders", *arguments)
     assert (ended.returncode, "Traceback" in ended.stderr) == (status, False)
