@@ -21,7 +21,7 @@ from bot.cli.home import EmptyHome, channel_option, chosen_channel, require_home
 from bot.cli.json_output import answer_line, dump
 from bot.core.answering import Answering
 from bot.core.citations.source_buttons import cited_pages, figure_pages
-from bot.core.conversation.memory import Threads
+from bot.core.conversation.memory import answer_in_thread
 from bot.core.models import Answer, AnswerState, Language, Question
 from bot.core.ports import AnswerListener
 from bot.core.wording import reply_words
@@ -95,11 +95,8 @@ async def _answer(
     channel = await stores.channels.by_name(line.channel)
     documents = await documents_where(stores, channel.id, line.where)
     question = Question(uuid.uuid4().hex, line.question, channel, datetime.now(UTC), documents)
-    threads, thread = Threads(stores.memory), line.thread and f"ask {line.thread}"
-    question = await threads.recall(question, thread)
-    answer = await answering.answer(question, listener)
-    await threads.keep(question, thread, answer)
-    return answer
+    thread = line.thread and f"ask {line.thread}"
+    return await answer_in_thread(answering, stores.memory, question, thread, listener)
 
 
 def _failed(error: InfrastructureError) -> Answer:

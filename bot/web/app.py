@@ -53,7 +53,10 @@ def build_web(
     app.on_response_prepare.append(add_headers(links.public_url))
     app.add_routes(_common_routes(assets, readiness))
     app.add_routes(Viewer(links, stores, images, pages).routes())
-    if _serves_console(settings, links.public_url):
+    # Unless set, only while links point at this machine: else there may be a proxy in front.
+    is_local = is_loopback_host(urlsplit(links.public_url).hostname)
+    serves_console = is_local if settings.console is None else settings.console
+    if serves_console:
         console = Console(
             answering=answering,
             stores=stores,
@@ -71,13 +74,6 @@ def build_web(
 def make_runner(app: web.Application) -> web.AppRunner:
     """A runner without aiohttp's access log, which would print the links' tokens."""
     return web.AppRunner(app, access_log=None, shutdown_timeout=10)
-
-
-def _serves_console(settings: BotSettings, public_url: str) -> bool:
-    """Unless set, only while links point at this machine: else there may be a proxy in front."""
-    if settings.console is not None:
-        return settings.console
-    return is_loopback_host(urlsplit(public_url).hostname)
 
 
 def _common_routes(assets: Assets, readiness: Readiness) -> list[web.RouteDef]:

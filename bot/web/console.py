@@ -17,7 +17,7 @@ from aiohttp import web
 from bot.core.citations.signed_links import Links
 from bot.core.citations.source_buttons import cited_pages
 from bot.core.conversation.live_updates import live_updates
-from bot.core.conversation.memory import Threads
+from bot.core.conversation.memory import answer_in_thread
 from bot.core.models import Answer, AnswerState, CitedPage, Question
 from bot.core.plaintext import without_marks
 from bot.core.ports import AnswerListener, QuestionAnswering
@@ -27,9 +27,9 @@ from bot.web.middleware import log_failure
 from bot.web.security import require_own_page, require_this_machine
 from bot.web.templates import Templates
 from storage.chat_models import Notice
-from storage.documents.progress import Progress, RungProgress
+from storage.documents.progress import Progress
 from storage.errors import UnknownChannel
-from storage.models import Channel, DocumentStatus, Platform
+from storage.models import Channel, Platform
 from storage.stores import Stores
 
 MAX_ID = 999_999_999
@@ -57,7 +57,6 @@ class Console:
     ) -> None:
         self._answering = answering
         self._stores = stores
-        self._threads = Threads(stores.memory)
         self._links = links
         self._pages = pages
         self._inbox = inbox
@@ -101,7 +100,17 @@ class Console:
             {
                 "name": channel.name,
                 "folder": str(self._inbox / channel.name),
-                "documents": [_document_view(document) for document in documents],
+                "documents": [
+                    {
+                        "file": document.file,
+                        "title": document.title,
+                        "pages": document.pages,
+                        "state": document.state,
+                        "rung": document.rung,
+                        "reason": document.reason,
+                    }
+                    for document in documents
+                ],
                 "progress": _progress_view(progress),
                 "suggestions": _suggestions(await self._stores.notices.recent(channel.id, MAX_RECEIPTS)),
             }
@@ -127,10 +136,9 @@ class Console:
     ) -> dict[str, Any]:
         """What the page shows; no text when that failed."""
         try:
-            question = await self._threads.recall(question, thread)
-            answer = await self._answering.answer(question, listener)
-            await self._threads.keep(question, thread, answer)
-            return self._answer_view(answer)
+            return self._answer_view(
+                await answer_in_thread(self._answering, self._stores.memory, question, thread, listener)
+            )
         except Exception as error:  # the platform boundary: a person gets a sentence, the log the rest
             log_failure(request, error)
             return {"state": AnswerState.FAILED}
@@ -219,17 +227,6 @@ class Console:
         }
 
 
-def _document_view(document: DocumentStatus) -> dict[str, Any]:
-    return {
-        "file": document.file,
-        "title": document.title,
-        "pages": document.pages,
-        "state": document.state,
-        "rung": document.rung,
-        "reason": document.reason,
-    }
-
-
 def _suggestions(notices: Sequence[Notice]) -> list[dict[str, str]]:
     """Questions that were tried when their files came, the newest files' first, one of each in turn."""
     asked = [notice for notice in notices if notice.questions]
@@ -247,18 +244,17 @@ def _progress_view(progress: Progress) -> dict[str, Any]:
         "pages": progress.pages,
         "waiting": progress.waiting,
         "quarantined": progress.quarantined,
-        "rungs": [_rung_view(one) for one in progress.rungs],
-    }
-
-
-def _rung_view(progress: RungProgress) -> dict[str, Any]:
-    return {
-        "rung": progress.rung,
-        "files": progress.files_done,
-        "failed": progress.files_failed,
-        "pages": progress.pages_done,
-        "pages_per_second": progress.pages_per_second,
-        "seconds_left": progress.seconds_left,
+        "rungs": [
+            {
+                "rung": one.rung,
+                "files": one.files_done,
+                "failed": one.files_failed,
+                "pages": one.pages_done,
+                "pages_per_second": one.pages_per_second,
+                "seconds_left": one.seconds_left,
+            }
+            for one in progress.rungs
+        ],
     }
 
 

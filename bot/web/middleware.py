@@ -18,8 +18,8 @@ from bot.web.security import EVERYWHERE, HTTPS_ONLY
 from bot.web.templates import Templates
 
 _log = logging.getLogger(__name__)
-_quiet_routes = {"healthz", "readyz", "static", "console_channel", "console_channels", "console_folders"}
-"""What machines and open pages ask again and again."""
+_QUIET_ROUTES = {"healthz", "readyz", "static", "console_channel", "console_channels", "console_folders"}
+"""Routes that machines and open pages ask again and again: their successes are no news."""
 
 
 def add_headers(public_url: str) -> Callable[[web.Request, web.StreamResponse], Awaitable[None]]:
@@ -44,7 +44,7 @@ async def log_access(request: web.Request, handler: Handler) -> web.StreamRespon
         return response
     finally:
         name = request.match_info.route.name or "unnamed"
-        level = logging.DEBUG if name in _quiet_routes and status < 400 else logging.INFO
+        level = logging.DEBUG if name in _QUIET_ROUTES and status < 400 else logging.INFO
         _log.log(level, "%s %s %d %.0f ms", request.method, name, status, (time.monotonic() - started) * 1000)
 
 

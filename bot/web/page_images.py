@@ -8,27 +8,20 @@ from __future__ import annotations
 import asyncio
 import mimetypes
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 from uuid import uuid4
 from weakref import WeakValueDictionary
 
-
-class DrawnPage(Protocol):
-    """A page drawn as a picture."""
-
-    @property
-    def data(self) -> bytes: ...
-
-    @property
-    def media_type(self) -> str: ...
+from storage.pdf.models import RenderedPage
 
 
 class PageRenderer(Protocol):
     """Draws pages, in a limited child process."""
 
-    async def render(self, path: Path, page: int, dpi: int) -> DrawnPage:
+    async def render(self, path: Path, page: int, dpi: int) -> RenderedPage:
         """Draw one page.
 
         Raises:
@@ -67,14 +60,12 @@ class PageImages:
         """
         name = f"{sha256}-{page}-{dpi}"
         async with self._locks.setdefault(name, asyncio.Lock()):
-            cached = await asyncio.to_thread(self._cached, name)
-            return cached or await self._draw(name, blob, page, dpi)
-
-    async def _draw(self, name: str, blob: Path, page: int, dpi: int) -> PageImage:
-        drawing = await self._renderer.render(blob, page, dpi)
-        image = PageImage(drawing.data, drawing.media_type)
-        await asyncio.to_thread(self._keep, name, image)
-        return image
+            if cached := await asyncio.to_thread(self._cached, name):
+                return cached
+            drawing = await self._renderer.render(blob, page, dpi)
+            image = PageImage(drawing.data, drawing.media_type)
+            await asyncio.to_thread(self._keep, name, image)
+            return image
 
     def _cached(self, name: str) -> PageImage | None:
         """A picture from disk, marked as just used."""
@@ -97,18 +88,14 @@ class PageImages:
 
     def _make_room(self) -> None:
         """Remove the least recently used pictures until the rest fits."""
-        pictures = sorted(self._folder.glob("[!.]*"), key=_last_access)
-        spare = sum(map(_size, pictures)) - self._limit
-        for path in pictures:
-            if spare <= 0:
+        pictures = []
+        for path in self._folder.glob("[!.]*"):
+            with suppress(FileNotFoundError):  # another process has just made room
+                status = path.stat()
+                pictures.append((status.st_mtime, status.st_size, path))
+        excess = sum(size for _, size, _ in pictures) - self._limit
+        for _, size, path in sorted(pictures):
+            if excess <= 0:
                 return
-            spare -= _size(path)
+            excess -= size
             path.unlink(missing_ok=True)
-
-
-def _last_access(path: Path) -> float:
-    return path.stat().st_mtime if path.exists() else 0.0
-
-
-def _size(path: Path) -> int:
-    return path.stat().st_size if path.exists() else 0

@@ -27,7 +27,7 @@ class Readiness:
         self._checks = checks
         self._seconds = seconds
         self._running: dict[str, asyncio.Task[bool]] = {}
-        self._failing: frozenset[str] = frozenset()
+        self._failing: list[str] = []
 
     async def not_ready(self) -> list[str]:
         """The names of the parts that do not work, or do not say so in time; empty when all is well."""
@@ -40,7 +40,9 @@ class Readiness:
             if task in done and self._running.get(name) is task:
                 del self._running[name]
         failing = [name for name, task in asked.items() if task not in done or not task.result()]
-        self._log_change(frozenset(failing))
+        if failing != self._failing:
+            _log.warning("not ready: %s", ", ".join(sorted(failing)) or "nothing any more")
+        self._failing = failing
         return failing
 
     async def aclose(self) -> None:
@@ -48,11 +50,6 @@ class Readiness:
         for task in self._running.values():
             task.cancel()
         await asyncio.gather(*self._running.values(), return_exceptions=True)
-
-    def _log_change(self, failing: frozenset[str]) -> None:
-        if failing != self._failing:
-            _log.warning("not ready: %s", ", ".join(sorted(failing)) or "nothing any more")
-        self._failing = failing
 
 
 async def _works(name: str, check: Check) -> bool:

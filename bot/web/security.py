@@ -1,8 +1,8 @@
 """The headers of every response, and the check that only a browser of this machine uses the console.
 
-The headers let nothing be loaded from elsewhere, stored, or sent on as a referrer. The console asks for no
-sign-in: a foreign page may send requests to a loopback address, or give its own name that address (DNS
-rebinding), and a proxy may bring the whole world. Each of these shows in the request headers checked here.
+The console asks for no sign-in: a foreign page may send requests to a loopback address, or give its own name
+that address (DNS rebinding), and a proxy may bring the whole world. Each of these shows in the request
+headers checked here.
 """
 
 from __future__ import annotations
@@ -14,38 +14,44 @@ from aiohttp import web
 from bot.settings import is_loopback_host
 
 _FORWARDED = ("Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP")
+"""Request headers by which a proxy shows."""
 ASKED_BY = "X-Footnote-Console"
-"""A header of our own: a foreign page cannot send it without being asked for leave first."""
-
-_PERMISSIONS = "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()"
+"""Request header of our own script: a browser asks us before a foreign page may send it."""
 
 EVERYWHERE = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
-    "Permissions-Policy": _PERMISSIONS,
+    "Permissions-Policy": "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()",
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
     "X-Robots-Tag": "noindex, nofollow, noarchive, noimageindex",
 }
+"""Of each response, where it does not set them itself: nothing is loaded, framed or sent as a referrer."""
 HTTPS_ONLY = {"Strict-Transport-Security": "max-age=31536000"}
+"""Beside those, where the public URL is https."""
 NO_STORE = {"Cache-Control": "private, no-store"}
+"""Of what shows questions, answers or documents: no cache keeps it."""
 
 _PAGE = "default-src 'none'; base-uri 'none'; form-action 'none'; img-src 'self'; script-src 'self'; "
 VIEWER = {
     **NO_STORE,
     "Content-Security-Policy": _PAGE + "style-src 'self'; frame-ancestors 'self'",
 }
+"""Of the viewer's page, which the console shows in a frame."""
 CONSOLE = {
     **NO_STORE,
     "Content-Security-Policy": _PAGE
     + "style-src 'self'; connect-src 'self'; frame-src 'self'; frame-ancestors 'none'",
 }
+"""Of the console's page, which asks this server and frames the viewer."""
 PDF = {
     "Content-Type": "application/pdf",
     "Content-Security-Policy": "sandbox; default-src 'none'; frame-ancestors 'self'",
 }
+"""Of a PDF, whose scripts run nowhere."""
 STATIC = {"Cache-Control": "public, max-age=31536000, immutable"}
+"""Of a static file: its name changes with its content."""
 
 
 def require_this_machine(request: web.Request) -> None:
@@ -54,7 +60,11 @@ def require_this_machine(request: web.Request) -> None:
     Raises:
         web.HTTPForbidden: it is somebody else.
     """
-    if not is_loopback_host(request.remote) or not is_loopback_host(_host(request)):
+    try:
+        named = urlsplit(f"//{request.host}").hostname
+    except ValueError:
+        raise web.HTTPForbidden from None
+    if not is_loopback_host(request.remote) or not is_loopback_host(named):
         raise web.HTTPForbidden
     if any(name in request.headers for name in _FORWARDED):
         raise web.HTTPForbidden
@@ -76,13 +86,6 @@ def require_own_page(request: web.Request) -> None:
         raise web.HTTPForbidden
     if request.headers.get(ASKED_BY) != "1" or request.content_type != "application/json":
         raise web.HTTPForbidden
-
-
-def _host(request: web.Request) -> str | None:
-    try:
-        return urlsplit(f"//{request.host}").hostname
-    except ValueError:
-        return None
 
 
 def refusal(style_hash: str) -> dict[str, str]:

@@ -18,20 +18,17 @@ _KINDS = {".py", ".html", ".css", ".js", ".svg", ".md", ".mako", ".toml", ".txt"
 
 def pack_source() -> bytes:
     """The files of this installation, as a compressed tar archive."""
-    archive = io.BytesIO()
-    with tarfile.open(fileobj=archive, mode="w:gz") as tar:
-        for path in _source_files():
-            tar.add(path, f"footnote/{path.relative_to(_ROOT)}", filter=_without_owner)
-    return archive.getvalue()
-
-
-def _source_files() -> list[Path]:
-    """The three packages; in a checkout, where nothing foreign lies beside them, what builds them too."""
+    # In a checkout nothing foreign lies beside the three packages: what builds and tests them is packed, too.
     is_checkout = (_ROOT / "pyproject.toml").exists()
     rooms = (*_PACKAGES, *_CHECKOUT) if is_checkout else _PACKAGES
     inside = [path for room in rooms for path in (_ROOT / room).rglob("*") if path.suffix in _KINDS]
     beside = [path for pattern in _BESIDE for path in _ROOT.glob(pattern)] if is_checkout else []
-    return sorted(path for path in (*inside, *beside) if path.is_file() and not path.is_symlink())
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w:gz") as tar:
+        for path in sorted((*inside, *beside)):
+            if path.is_file() and not path.is_symlink():
+                tar.add(path, f"footnote/{path.relative_to(_ROOT)}", filter=_without_owner)
+    return archive.getvalue()
 
 
 def _without_owner(entry: tarfile.TarInfo) -> tarfile.TarInfo:

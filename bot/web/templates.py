@@ -12,9 +12,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from bot.web import security
 
-_STATIC = files("bot.web") / "static"
-_REFUSALS = {403, 404, 405, 410, 413, 500, 503}
-
 
 class Assets:
     """The static files, in memory: a request names one of them or nothing."""
@@ -22,14 +19,12 @@ class Assets:
     def __init__(self) -> None:
         self._files: dict[str, tuple[bytes, str]] = {}
         self._names: dict[str, str] = {}
-        for entry in _STATIC.iterdir():
-            self._add(entry.name, entry.read_bytes())
-
-    def _add(self, name: str, data: bytes) -> None:
-        stem, _, suffix = name.rpartition(".")
-        hashed = f"{stem}.{hashlib.sha256(data).hexdigest()[:12]}.{suffix}"
-        self._names[name] = hashed
-        self._files[hashed] = data, mimetypes.guess_type(name)[0] or "application/octet-stream"
+        for entry in (files("bot.web") / "static").iterdir():
+            name, data = entry.name, entry.read_bytes()
+            stem, _, suffix = name.rpartition(".")
+            hashed = f"{stem}.{hashlib.sha256(data).hexdigest()[:12]}.{suffix}"
+            self._names[name] = hashed
+            self._files[hashed] = data, mimetypes.guess_type(name)[0] or "application/octet-stream"
 
     def path(self, name: str) -> str:
         """The path of a file below the application's root."""
@@ -54,7 +49,8 @@ class Assets:
 class Templates:
     """Renders the templates."""
 
-    refusals = _REFUSALS
+    refusals = frozenset({403, 404, 405, 410, 413, 500, 503})
+    """Statuses that have a page of their own."""
 
     def __init__(self, assets: Assets, source_url: str | None, link_days: float) -> None:
         self._templates = Environment(
@@ -65,7 +61,7 @@ class Templates:
             lstrip_blocks=True,
         )
         self._templates.globals |= {"static": assets.path, "source_url": source_url}
-        self._refusals = {status: self._render_refusal(assets, status, link_days) for status in _REFUSALS}
+        self._refusals = {status: self._render_refusal(assets, status, link_days) for status in self.refusals}
 
     def page(self, template: str, page_headers: dict[str, str], **values: object) -> web.Response:
         """One page; ``root`` among the values leads from its URL up to the application's root."""

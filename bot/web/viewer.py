@@ -1,13 +1,14 @@
 """The page behind every source button: the cited page with its passage marked, and the PDF itself.
 
-Every request checks its link anew, the signature first, then SQL. Nothing is kept in the browser and nothing
-changes on a GET, because link previews and mail scanners fetch links as well.
+Every request checks its link anew, the signature first, then SQL. A GET changes nothing, because link
+previews and mail scanners fetch links as well.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -20,14 +21,14 @@ from bot.web import security
 from bot.web.page_images import PageImages
 from bot.web.templates import Templates
 from storage.errors import DocumentError, InfrastructureError, UnknownChannel
-from storage.models import Box, Channel, CitationRecord, Page, PlacedWord, VersionSource, self_description
+from storage.models import Box, CitationRecord, Page, VersionSource, self_description
 from storage.stores import Stores
 
-_BASELINE = 0.22
-"""Share of a word's box that hangs below its base line."""
-
 SCALES = {"1": 132, "2": 220}
-"""Dots per inch of the ordinary and the fine picture."""
+"""Dots per inch of a page's picture, by the scale in its path."""
+
+_BELOW_BASELINE = 0.22
+"""Share of a line's height that lies below its base line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,30 +50,18 @@ async def open_link(token: str, links: Links, stores: Stores) -> OpenLink:
     claims = links.read(token)
     source = await stores.catalog.source(claims.version_id)
     citation = await stores.citations.get(claims.citation_id)
-    if not await _is_in_force(claims, stores):
+    try:
+        channel = await stores.channels.get(claims.channel_id)
+    except UnknownChannel:
+        raise LinkEnded("its channel is gone") from None
+    if channel.epoch != claims.epoch:
         raise LinkEnded("revoked")
     if source is None or source.is_deleted or source.channel_id != claims.channel_id:
         raise LinkEnded("its document is gone")
-    if citation is None or not _is_what_was_signed(citation, claims):
+    signed = (claims.channel_id, claims.version_id, claims.page)
+    if citation is None or (citation.channel_id, citation.version_id, citation.page) != signed:
         raise LinkEnded("its citation is gone")
     return OpenLink(claims, source, citation)
-
-
-async def _is_in_force(claims: LinkClaims, stores: Stores) -> bool:
-    channel = await _channel(claims.channel_id, stores)
-    return channel is not None and channel.epoch == claims.epoch
-
-
-async def _channel(channel_id: int, stores: Stores) -> Channel | None:
-    try:
-        return await stores.channels.get(channel_id)
-    except UnknownChannel:
-        return None
-
-
-def _is_what_was_signed(citation: CitationRecord, claims: LinkClaims) -> bool:
-    signed = (claims.channel_id, claims.version_id, claims.page)
-    return (citation.channel_id, citation.version_id, citation.page) == signed
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,16 +83,6 @@ class TextLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
-    """A marked rectangle, in percent of the page."""
-
-    x: float
-    y: float
-    width: float
-    height: float
-
-
-@dataclass(frozen=True, slots=True)
 class PageView:
     """One page as the viewer shows it."""
 
@@ -113,7 +92,7 @@ class PageView:
     """The printed page number, or '' when it is the same or unknown."""
     is_cited: bool
     cited_page: int
-    marks: tuple[Mark, ...]
+    marks: tuple[Box, ...]
     width: float
     height: float
     """Displayed size in points; those of A4 when the page was never read."""
@@ -131,16 +110,12 @@ def make_page_view(link: OpenLink, number: int, page: Page | None) -> PageView:
         label=label,
         is_cited=is_cited,
         cited_page=link.claims.page,
-        marks=tuple(map(_mark, link.citation.boxes)) if is_cited else (),
+        marks=tuple(link.citation.boxes) if is_cited else (),
         width=page.width if page else 595.0,
         height=page.height if page else 842.0,
         lines=tuple(_lines(page)) if page else (),
         text=page.text if page else "",
     )
-
-
-def _mark(box: Box) -> Mark:
-    return Mark(*(round(100 * share, 3) for share in (box.x0, box.y0, box.x1 - box.x0, box.y1 - box.y0)))
 
 
 def _lines(page: Page) -> Iterable[TextLine]:
@@ -149,13 +124,12 @@ def _lines(page: Page) -> Iterable[TextLine]:
         top = min(word.box.y0 for word in words) * page.height
         bottom = max(word.box.y1 for word in words) * page.height
         height = bottom - top
-        spans = tuple(_span(page, word) for word in words)
-        yield TextLine(round(bottom - _BASELINE * height, 1), round(0.85 * height, 1), spans)
-
-
-def _span(page: Page, word: PlacedWord) -> TextSpan:
-    x0, x1 = word.box.x0 * page.width, word.box.x1 * page.width
-    return TextSpan(page.text[word.start : word.end], round(x0, 1), round(max(0.1, x1 - x0), 1))
+        spans = []
+        for word in words:
+            x0, x1 = word.box.x0 * page.width, word.box.x1 * page.width
+            text = page.text[word.start : word.end]
+            spans.append(TextSpan(text, round(x0, 1), round(max(0.1, x1 - x0), 1)))
+        yield TextLine(round(bottom - _BELOW_BASELINE * height, 1), round(0.85 * height, 1), tuple(spans))
 
 
 class Viewer:
@@ -211,28 +185,22 @@ class Viewer:
         return await open_link(request.match_info["token"], self._links, self._stores)
 
     async def _show(self, request: web.Request, link: OpenLink, number: int, root: str) -> web.Response:
-        leaf = make_page_view(link, number, await self._read(link, number))
+        page = None
+        if link.source.reading_id is not None:
+            with suppress(InfrastructureError, LookupError):  # picture and marks show what was quoted, too
+                page = await self._stores.readings.page(link.source.reading_id, number)
         return self._pages.page(
             "viewer.html",
             security.VIEWER,
             root=root,
             base=f"{root}v/{request.match_info['token']}",
-            leaf=leaf,
+            leaf=make_page_view(link, number, page),
             source=link.source,
             says=self_description(link.source.metadata),
             is_ocr=number in link.source.ocr_pages,
             quote=link.citation.quote,
             is_framed=request.headers.get("Sec-Fetch-Dest") == "iframe",
         )
-
-    async def _read(self, link: OpenLink, number: int) -> Page | None:
-        """The text of a page; without it, picture and marks still show what was quoted."""
-        if link.source.reading_id is None:
-            return None
-        try:
-            return await self._stores.readings.page(link.source.reading_id, number)
-        except (InfrastructureError, LookupError):
-            return None
 
     def _blob(self, link: OpenLink) -> Path:
         return self._stores.blobs.path(link.source.sha256)

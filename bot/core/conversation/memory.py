@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from bot.core.models import Answer, AnswerState, Question
 from bot.core.plaintext import mend, shorten
-from bot.core.ports import Expiring
+from bot.core.ports import AnswerListener, Expiring, QuestionAnswering
 from storage.chat.thread_memory import ThreadMemory
 from storage.chat_models import NewTurn
 from storage.errors import DatabaseUnavailable
@@ -30,7 +30,17 @@ QUESTION, ANSWER = 500, 800
 @contextlib.asynccontextmanager
 async def expiring(memory: Expiring, every: float = INTERVAL_SECONDS) -> AsyncIterator[None]:
     """Let a memory forget at once and then every so many seconds, until the context ends."""
-    running = asyncio.create_task(_expiry_loop(memory, every), name="forgetting")
+
+    async def forget() -> None:
+        while True:
+            try:
+                erased = await memory.delete_expired()
+            except DatabaseUnavailable as error:
+                log.warning("what is old enough to be forgotten stays for now: %s", error)
+                erased = 0
+            await asyncio.sleep(PAUSE_SECONDS if erased else every)
+
+    running = asyncio.create_task(forget(), name="forgetting")
     try:
         yield
     finally:
@@ -38,42 +48,32 @@ async def expiring(memory: Expiring, every: float = INTERVAL_SECONDS) -> AsyncIt
         await asyncio.gather(running, return_exceptions=True)
 
 
-async def _expiry_loop(memory: Expiring, every: float) -> None:
-    while True:
+async def answer_in_thread(
+    answering: QuestionAnswering,
+    memory: ThreadMemory,
+    question: Question,
+    thread: str | None,
+    listener: AnswerListener | None = None,
+) -> Answer:
+    """The answer of the console or the command line; chats keep a turn together with its answer.
+
+    The question is asked after what its thread said before, and its turn is kept there; without a thread it
+    stands alone. An answer is not lost because its turn cannot be kept.
+
+    Raises:
+        storage.errors.DatabaseUnavailable: nothing can be recalled just now.
+    """
+    if thread is None:
+        return await answering.answer(question, listener)
+    history = await memory.recall(question.channel.id, thread, question.asked_at)
+    question = replace(question, history=history)
+    answer = await answering.answer(question, listener)
+    if turn := turn_of(question, thread, answer):
         try:
-            erased = await memory.delete_expired()
-        except DatabaseUnavailable as error:
-            log.warning("what is old enough to be forgotten stays for now: %s", error)
-            erased = 0
-        await asyncio.sleep(PAUSE_SECONDS if erased else every)
-
-
-class Threads:
-    """Threads of the console and the command line; chats keep a turn together with its answer."""
-
-    def __init__(self, memory: ThreadMemory) -> None:
-        self._memory = memory
-
-    async def recall(self, question: Question, thread: str | None) -> Question:
-        """The question with what was said before it; without a thread it stands alone.
-
-        Raises:
-            storage.errors.DatabaseUnavailable: nothing can be recalled just now.
-        """
-        if thread is None:
-            return question
-        history = await self._memory.recall(question.channel.id, thread, question.asked_at)
-        return replace(question, history=history)
-
-    async def keep(self, question: Question, thread: str | None, answer: Answer) -> None:
-        """Remember the turn; an answer that is there is not lost because that fails."""
-        turn = None if thread is None else turn_of(question, thread, answer)
-        if turn is None:
-            return
-        try:
-            await self._memory.keep(turn)
+            await memory.keep(turn)
         except DatabaseUnavailable:
             log.warning("question=%s is not remembered by its thread", question.id)
+    return answer
 
 
 def turn_of(question: Question, thread: str, answer: Answer) -> NewTurn | None:

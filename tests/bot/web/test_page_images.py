@@ -7,8 +7,10 @@ from pathlib import Path
 
 from bot.web.page_images import PageImage, PageImages
 from storage.errors import DocumentError
+from storage.pdf.models import RenderedPage
 
 PICTURE = PageImage(b"a picture", "image/png")
+DRAWN = RenderedPage(PICTURE.data, PICTURE.media_type, 100, 100)
 
 
 class GatedRenderer:
@@ -20,7 +22,7 @@ class GatedRenderer:
         self.drawn = self.busy = self.busiest = 0
         self._failures = failures
 
-    async def render(self, path: Path, page: int, dpi: int) -> PageImage:
+    async def render(self, path: Path, page: int, dpi: int) -> RenderedPage:
         """The picture, or the failures that come first."""
         self.drawn += 1
         self.busy += 1
@@ -32,7 +34,7 @@ class GatedRenderer:
             self.busy -= 1
         if self.drawn <= self._failures:
             raise DocumentError("this page cannot be drawn")
-        return PICTURE
+        return DRAWN
 
 
 async def test_whoever_stops_waiting_makes_no_second_drawing(tmp_path: Path) -> None:
