@@ -44,16 +44,6 @@ class Citations:
         """One citation, or None."""
         async with self._database.snapshot() as session:
             row = await session.get(CitationRow, citation_id)
-        return _citation(row) if row else None
-
-
-def _citation(row: CitationRow) -> CitationRecord:
-    return CitationRecord(
-        id=row.id,
-        channel_id=row.channel_id,
-        version_id=row.version_id,
-        page=row.page,
-        quote=row.quote,
-        boxes=tuple(Box(*box) for box in row.boxes),
-        created_at=row.created_at,
-    )
+        if row is None:
+            return None
+        return CitationRecord(**{**row.model_dump(), "boxes": tuple(Box(*box) for box in row.boxes)})

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from hashlib import blake2b
 from typing import Any
 
-from sqlalchemy import ColumnElement, exists, func, select
+from sqlalchemy import exists, func, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import aliased
@@ -40,13 +40,17 @@ async def record_live(session: AsyncSession, publication: PublicationRow) -> Non
 
 async def record_failed(session: AsyncSession, contents: Collection[str]) -> None:
     """Some of these contents cannot be read; announced for every file that has one now, and once for each."""
+    other = aliased(ReadingRow)  # some generation has read the content, or is about to try
+    may_yet_be_read = exists().where(
+        col(other.sha256) == VersionRow.sha256, col(other.state).in_(("waiting", "done"))
+    )
     query = (
         select(VersionRow, DocumentRow, ReadingRow)
         .join(DocumentRow, col(DocumentRow.id) == VersionRow.document_id)
         .join(ReadingRow, col(ReadingRow.sha256) == VersionRow.sha256)
         .where(col(VersionRow.sha256).in_(contents), col(DocumentRow.state) != "deleted")
         .where(col(ReadingRow.state) == "failed", col(ReadingRow.rung) == Rung.QUICK.value)
-        .where(col(VersionRow.number) == newest_number(VersionRow), ~_may_yet_be_read())
+        .where(col(VersionRow.number) == newest_number(VersionRow), ~may_yet_be_read)
         .order_by(col(ReadingRow.created_at).desc())
     )
     for version, document, reading in (await session.execute(query)).all():
@@ -97,14 +101,6 @@ async def record_strangers(session: AsyncSession, folder: FolderRow, strangers: 
             folder_id=folder.id,
             text=reason,
         )
-
-
-def _may_yet_be_read() -> ColumnElement[bool]:
-    """Some generation has read the version's content, or is about to try."""
-    reading = aliased(ReadingRow)
-    return exists().where(
-        col(reading.sha256) == VersionRow.sha256, col(reading.state).in_(("waiting", "done"))
-    )
 
 
 async def _record_notice(session: AsyncSession, **values: Any) -> None:

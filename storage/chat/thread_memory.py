@@ -5,9 +5,8 @@ A turn is found by its channel and its thread together, and by nothing less.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
-from uuid import UUID
 
 from sqlalchemy import select
 from sqlalchemy.dialects.postgresql import insert
@@ -45,8 +44,19 @@ class ThreadMemory:
             rows = list(await session.scalars(query))
             if not thread:
                 rows = _latest_session(rows, asked_at)
-            documents = await _documents(session, {version for row in rows for version in row.versions})
-        return tuple(_turn(row, documents) for row in reversed(rows))
+            versions = {version for row in rows for version in row.versions}
+            owners = select(col(VersionRow.id), col(VersionRow.document_id))
+            found = (await session.execute(owners.where(col(VersionRow.id).in_(versions)))).all()
+        documents = {version: document for version, document in found}
+        return tuple(
+            Turn(
+                row.question,
+                row.standalone,
+                row.answer,
+                frozenset(documents[version] for version in row.versions if version in documents),
+            )
+            for row in reversed(rows)
+        )
 
     async def keep(self, turn: NewTurn) -> None:
         """Remember a turn; one that is remembered already stays as it is."""
@@ -80,14 +90,3 @@ def _latest_session(rows: Sequence[TurnRow], until: datetime) -> list[TurnRow]:
         kept.append(row)
         until = row.asked_at
     return kept
-
-
-async def _documents(session: AsyncSession, versions: Collection[int]) -> dict[int, UUID]:
-    """The document of each version."""
-    query = select(col(VersionRow.id), col(VersionRow.document_id)).where(col(VersionRow.id).in_(versions))
-    return {version: document for version, document in (await session.execute(query)).all()}
-
-
-def _turn(row: TurnRow, documents: dict[int, UUID]) -> Turn:
-    cited = frozenset(documents[version] for version in row.versions if version in documents)
-    return Turn(row.question, row.standalone, row.answer, cited)

@@ -6,7 +6,7 @@ Files that may have exchanged their names arrive together and are judged togethe
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -95,7 +95,10 @@ class Arrivals:
             row = await session.get_one(FolderRow, folder.id)
             if (folder.watched and not row.watched) or not is_ours(row, owner):
                 return []  # an admin took it out of the map while its files were copied, or we were halted
-            await _keep_rows_of_blobs(session, arrivals)
+            for one in arrivals:
+                if await session.get(BlobRow, one.sha256) is None:
+                    session.add(BlobRow(sha256=one.sha256, size=one.size))
+            await session.flush()
             owners = await owners_of(session, folder, arrivals, scan_context)
             stored = [await _store_one(session, folder, one, owners.get(one.file)) for one in arrivals]
             await session.flush()
@@ -151,13 +154,6 @@ class Arrivals:
                 if look:
                     found.setdefault(file, []).append((look, sha256))
         return found
-
-
-async def _keep_rows_of_blobs(session: AsyncSession, arrivals: Iterable[Arrival]) -> None:
-    for one in arrivals:
-        if await session.get(BlobRow, one.sha256) is None:
-            session.add(BlobRow(sha256=one.sha256, size=one.size))
-    await session.flush()
 
 
 async def _store_one(

@@ -75,8 +75,29 @@ def overview() -> Subquery:
 
     Built once, for building takes as long as asking.
     """
-    rows = document_state.join(ChannelRow, col(ChannelRow.id) == DocumentRow.channel_id)
-    return rows.add_columns(*_columns()).subquery("overview")
+    failed = has_reading("failed") & ~has_reading("waiting", "done")
+    why_unread = of_newest(col(ReadingRow.reason), "waiting", "failed")
+    rows = document_state.add_columns(
+        col(DocumentRow.id).label("document_id"),
+        col(DocumentRow.channel_id).label("channel_id"),
+        col(ChannelRow.name).label("channel"),
+        col(newest.id).label("newest_id"),
+        col(DocumentRow.folder_id).label("folder_id"),
+        col(DocumentRow.file).label("file"),
+        func.coalesce(live_version.sha256, newest.sha256, "").label("version"),
+        col(live_reading.rung).label("live_rung"),
+        col(live_reading.pages).label("live_pages"),
+        func.coalesce(live_reading.title, of_newest(col(ReadingRow.title), "done"), "").label("title"),
+        func.coalesce(live_reading.pages, of_newest(col(ReadingRow.pages), "done"), 0).label("pages"),
+        _state(failed).label("state"),
+        func.coalesce(col(newest.number) > live_version.number, False).label("is_newer_coming"),
+        failed.label("has_failed"),
+        func.coalesce(DocumentRow.reason, why_unread, _publishing_reason()).label("reason"),
+        details_of(live_version).label("details"),
+        col(live_version.corrected).label("corrected"),
+        (has_reading("waiting") & (col(live_reading.rung) == Rung.FULL.value)).label("is_read_again"),
+    )
+    return rows.join(ChannelRow, col(ChannelRow.id) == DocumentRow.channel_id).subquery("overview")
 
 
 def recent_documents(channel_id: int, limit: int) -> Select[Any]:
@@ -99,31 +120,6 @@ def recent_documents(channel_id: int, limit: int) -> Select[Any]:
     seen = overview()
     ids = or_(*(seen.c.document_id.in_(some) for some in chosen))
     return select(seen).where(seen.c.channel_id == channel_id, seen.c.state != "deleted", ids)
-
-
-def _columns() -> list[ColumnElement[Any]]:
-    failed = has_reading("failed") & ~has_reading("waiting", "done")
-    why_unread = of_newest(col(ReadingRow.reason), "waiting", "failed")
-    return [
-        col(DocumentRow.id).label("document_id"),
-        col(DocumentRow.channel_id).label("channel_id"),
-        col(ChannelRow.name).label("channel"),
-        col(newest.id).label("newest_id"),
-        col(DocumentRow.folder_id).label("folder_id"),
-        col(DocumentRow.file).label("file"),
-        func.coalesce(live_version.sha256, newest.sha256, "").label("version"),
-        col(live_reading.rung).label("live_rung"),
-        col(live_reading.pages).label("live_pages"),
-        func.coalesce(live_reading.title, of_newest(col(ReadingRow.title), "done"), "").label("title"),
-        func.coalesce(live_reading.pages, of_newest(col(ReadingRow.pages), "done"), 0).label("pages"),
-        _state(failed).label("state"),
-        func.coalesce(col(newest.number) > live_version.number, False).label("is_newer_coming"),
-        failed.label("has_failed"),
-        func.coalesce(DocumentRow.reason, why_unread, _publishing_reason()).label("reason"),
-        details_of(live_version).label("details"),
-        col(live_version.corrected).label("corrected"),
-        (has_reading("waiting") & (col(live_reading.rung) == Rung.FULL.value)).label("is_read_again"),
-    ]
 
 
 @dataclass(frozen=True, slots=True)

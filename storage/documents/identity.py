@@ -78,7 +78,11 @@ def _pairs(
     owners: Mapping[str, MoveCandidate],
 ) -> list[tuple[str, MoveCandidate]]:
     """Every arrival with every document that has its content, except those that just stay."""
-    stay = {file for file, one in owners.items() if file in arrivals and _same_bytes(one, arrivals[file])}
+    stay = {
+        file
+        for file, one in owners.items()
+        if file in arrivals and one.fingerprint and one.fingerprint.sha256 == arrivals[file].sha256
+    }
     resting = {owners[file].id for file in stay}
     named: dict[str, list[str]] = {}
     for file, arrived in arrivals.items():
@@ -127,10 +131,6 @@ def _is_possible(
     )
     is_free = owner is None or owner.fingerprint is None or owner.id in moved
     return has_left and is_free
-
-
-def _same_bytes(one: MoveCandidate, arrived: FileFingerprint) -> bool:
-    return one.fingerprint is not None and one.fingerprint.sha256 == arrived.sha256
 
 
 def _same_inode(one: MoveCandidate, arrived: FileFingerprint) -> bool:

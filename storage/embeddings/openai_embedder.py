@@ -60,7 +60,7 @@ class EndpointEmbedder:
         self._batch_tokens = batch_tokens
         self._seconds = seconds
         self._asks_for_length = False
-        self.id = _identity(model, dimensions)
+        self.id = f"endpoint-{hashlib.sha256(f'{dimensions} {model}'.encode()).hexdigest()[:16]}"
         self.space = space_of(self.id)
         self.dimensions = dimensions
         self.window = window
@@ -170,10 +170,6 @@ class EndpointEmbedder:
             raise _refusal(error) from error
         except (openai.OpenAIError, ValueError) as error:
             raise _unreadable() from error
-
-
-def _identity(model: str, dimensions: int) -> str:
-    return f"endpoint-{hashlib.sha256(f'{dimensions} {model}'.encode()).hexdigest()[:16]}"
 
 
 class _TextsRefused(EmbedderUnavailable):

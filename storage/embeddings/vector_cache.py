@@ -51,7 +51,7 @@ class VectorCache:
             EmbedderUnavailable: the embedder's own machine fails.
             DatabaseUnavailable: the database does.
         """
-        hashes = [_hash(text) for text in texts]
+        hashes = [hashlib.blake2b(text.encode(), digest_size=16).hexdigest() for text in texts]
         vectors = await self._find(embedder, set(hashes))
         missing = {key: text for key, text in zip(hashes, texts, strict=True) if key not in vectors}
         if missing:
@@ -94,16 +94,11 @@ class VectorCache:
         async with self._database.snapshot() as session:
             rows = (await session.execute(query)).all()
         if any(used_at < self._now() - TOUCHED_EVERY for _, _, used_at in rows):
-            await self._touch(space_key, hashes)
-        found = {key: self._unpacked(vector) for key, vector, _ in rows}
+            used = update(CachedVectorRow).where(col(CachedVectorRow.space) == space_key, key.in_(hashes))
+            async with self._database.transaction() as session:
+                await session.execute(used.values(used_at=self._now()))
+        found = {text_hash: self._unpacked(vector) for text_hash, vector, _ in rows}
         return {key: vector for key, vector in found.items() if vector.size == embedder.dimensions}
-
-    async def _touch(self, space_key: str, hashes: Collection[str]) -> None:
-        used = update(CachedVectorRow).where(
-            col(CachedVectorRow.space) == space_key, col(CachedVectorRow.text_hash).in_(hashes)
-        )
-        async with self._database.transaction() as session:
-            await session.execute(used.values(used_at=self._now()))
 
     def _now(self) -> datetime:
         """What a use is dated: that of a sentence so far back that a day remains of the 30."""
@@ -121,7 +116,3 @@ class VectorCache:
                 CachedVectorRow(space=space_key, text_hash=key, vector=self._packed(vector), used_at=used_at)
                 for key, vector in vectors.items()
             )
-
-
-def _hash(text: str) -> str:
-    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

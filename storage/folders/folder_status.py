@@ -6,9 +6,10 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from operator import itemgetter
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, func, select, text
+from sqlalchemy import func, select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
@@ -57,28 +58,34 @@ class DeletedDocument:
 async def read_status(session: AsyncSession) -> list[FolderStatus]:
     """Every folder that is watched, or that anything is left of, by location."""
     present = func.count().filter(text(f"document.{IS_PRESENT}"))
-    deleted = func.count().filter(col(DocumentRow.state) == "deleted", _is_kept())
+    has_bytes = select(col(VersionRow.id)).where(col(VersionRow.document_id) == DocumentRow.id).exists()
+    is_kept = has_bytes & col(DocumentRow.purged_at).is_(None)
+    deleted = func.count().filter(col(DocumentRow.state) == "deleted", is_kept)
     counts = select(col(DocumentRow.folder_id), present, deleted).group_by(col(DocumentRow.folder_id))
     counted = {folder: (here, gone) for folder, here, gone in (await session.execute(counts)).all()}
     rows = select(FolderRow, ChannelRow).join(ChannelRow, col(ChannelRow.id) == FolderRow.channel_id)
     found = (await session.execute(rows.order_by(col(FolderRow.location), col(FolderRow.id)))).all()
-    return [
-        _status(
-            folder,
-            channel,
-            counted.get(folder.id, (0, 0)),
-            await files_of(session, [UUID(one) for one in folder.asked or ()], folder.id),
-            await read_strangers(session, folder.id) if folder.watched else {},
-        )
-        for folder, channel in found
-        if folder.watched or folder.problem or any(counted.get(folder.id, ()))
-    ]
-
-
-def _is_kept() -> ColumnElement[bool]:
-    """Whether there are bytes of a document that no purge has begun on."""
-    has_bytes = select(col(VersionRow.id)).where(col(VersionRow.document_id) == DocumentRow.id).exists()
-    return has_bytes & col(DocumentRow.purged_at).is_(None)
+    statuses = []
+    for folder, channel in found:
+        documents, gone = counted.get(folder.id, (0, 0))
+        if folder.watched or folder.problem or documents or gone:
+            asked = await files_of(session, [UUID(one) for one in folder.asked or ()], folder.id)
+            status = FolderStatus(
+                id=folder.id,
+                channel_id=channel.id,
+                channel=channel.tenant,
+                channel_name=channel.name,
+                location=folder.location,
+                origin=folder.origin,
+                watched=folder.watched,
+                problem=folder.problem,
+                documents=documents,
+                deleted=gone,
+                asked=tuple(sorted(asked.items(), key=itemgetter(1))),
+                strangers=await read_strangers(session, folder.id) if folder.watched else {},
+            )
+            statuses.append(status)
+    return statuses
 
 
 async def read_deleted(session: AsyncSession, channel_id: int) -> list[DeletedDocument]:
@@ -126,26 +133,3 @@ async def read_strangers(session: AsyncSession, folder_id: int | None) -> dict[s
     fact = await session.get(FactRow, strangers_fact(folder_id), populate_existing=True)
     strangers: dict[str, str] = json.loads(fact.value) if fact else {}
     return strangers
-
-
-def _status(
-    folder: FolderRow,
-    channel: ChannelRow,
-    counted: tuple[int, int],
-    asked: Mapping[UUID, str],
-    strangers: Mapping[str, str],
-) -> FolderStatus:
-    return FolderStatus(
-        id=folder.id,
-        channel_id=channel.id,
-        channel=channel.tenant,
-        channel_name=channel.name,
-        location=folder.location,
-        origin=folder.origin,
-        watched=folder.watched,
-        problem=folder.problem,
-        documents=counted[0],
-        deleted=counted[1],
-        asked=tuple(sorted(asked.items(), key=lambda one: one[1])),
-        strangers=strangers,
-    )

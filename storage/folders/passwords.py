@@ -10,7 +10,7 @@ import asyncio
 import logging
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import cache
 from hashlib import blake2b
@@ -118,7 +118,12 @@ class FolderPasswords:
     def _follow(self, references: dict[str, list[str]]) -> dict[str, Passwords]:
         """Each reference is resolved once, and each password is there once."""
         resolve = cache(self._resolve)
-        return {one: _passwords([*named, *self._everywhere], resolve) for one, named in references.items()}
+        given = {}
+        for one, named in references.items():
+            looked = [resolve(reference) for reference in dict.fromkeys([*named, *self._everywhere])]
+            found = dict.fromkeys(secret for secret in looked if secret is not None)
+            given[one] = Passwords(tuple(found), looked.count(None))
+        return given
 
     def _resolve(self, reference: str) -> SecretStr | None:
         found = resolve_reference(reference)
@@ -129,9 +134,3 @@ class FolderPasswords:
 
     def _digests(self, passwords: Iterable[SecretStr]) -> set[bytes]:
         return {blake2b(one.get_secret_value().encode(), key=self._key).digest() for one in passwords}
-
-
-def _passwords(references: Iterable[str], resolve: Callable[[str], SecretStr | None]) -> Passwords:
-    looked = [resolve(one) for one in dict.fromkeys(references)]
-    found = dict.fromkeys(one for one in looked if one is not None)
-    return Passwords(tuple(found), looked.count(None))

@@ -19,7 +19,7 @@ from sqlmodel import col
 from storage.clock import utc_now
 from storage.files.blobs import SHARDS, Blobs
 from storage.models import Rung, TenantName
-from storage.queues.publication_queue import OBJECTS, ExpectedPublication
+from storage.queues.publication_queue import LIVE, ExpectedPublication, read_expected
 from storage.queues.purge import is_wanted
 from storage.queues.reading_queue import lose_reading
 from storage.sql.database import Database
@@ -101,18 +101,7 @@ class Inventory:
 
     async def live(self, channel_id: int) -> list[ExpectedPublication]:
         """Everything that answers in a channel, and what the index has to hold of it."""
-        query = (
-            select(col(PublicationRow.id), col(ChannelRow.tenant), OBJECTS, col(ReadingRow.space))
-            .join(ChannelRow, col(ChannelRow.id) == PublicationRow.channel_id)
-            .join(ReadingRow, col(ReadingRow.id) == PublicationRow.reading_id)
-            .where(col(PublicationRow.state) == "live", col(PublicationRow.channel_id) == channel_id)
-        )
-        async with self._database.snapshot() as session:
-            rows = (await session.execute(query)).all()
-        return [
-            ExpectedPublication(id, TenantName(tenant), objects, objects if space else 0, space)
-            for id, tenant, objects, space in rows
-        ]
+        return await read_expected(self._database, LIVE.where(col(PublicationRow.channel_id) == channel_id))
 
     async def orphans(self, held: Collection[UUID]) -> set[UUID]:
         """Those of ``held`` that SQL does not know, or knows as removed; ask after the index was listed.

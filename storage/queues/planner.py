@@ -14,8 +14,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, NamedTuple
-from uuid import UUID
+from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
@@ -133,15 +132,6 @@ class Generations:
         return f"{self.quick} {self.full or ''}"
 
 
-class _Wanted(NamedTuple):
-    """A version that should answer: the newest of its document that can be read."""
-
-    version_id: int
-    channel_id: int
-    reading_id: UUID
-    rung: str
-
-
 async def plan(
     session: AsyncSession, generations: Generations, contents: Collection[str] | None = None
 ) -> int:
@@ -210,8 +200,10 @@ async def _plan_contents(
     if not is_news and not await are_current_generations(session, generations):
         wanted.append(~_is_answered())
     added = await _plan_readings(session, generations, wanted)
-    if is_news:
-        await _raise_priority(session, wanted)
+    if is_news:  # what was only to be read again came once more, as something that does not answer yet
+        fresh = _of_documents(select(col(VersionRow.sha256))).where(*wanted, ~_is_answered())
+        again = update(ReadingRow).where(col(ReadingRow.again), col(ReadingRow.state) == "waiting")
+        await session.execute(again.where(col(ReadingRow.sha256).in_(fresh)).values(again=False))
     return added + await _plan_publications(session, generations, wanted)
 
 
@@ -255,13 +247,6 @@ async def _missing(
     ]
 
 
-async def _raise_priority(session: AsyncSession, wanted: Conditions) -> None:
-    """What was only to be read again has come once more, as something that does not answer yet."""
-    fresh = _of_documents(select(col(VersionRow.sha256))).where(*wanted, ~_is_answered())
-    waiting = update(ReadingRow).where(col(ReadingRow.again), col(ReadingRow.state) == "waiting")
-    await session.execute(waiting.where(col(ReadingRow.sha256).in_(fresh)).values(again=False))
-
-
 async def _plan_publications(session: AsyncSession, generations: Generations, wanted: Conditions) -> int:
     columns = select(
         col(VersionRow.id), col(DocumentRow.channel_id), col(ReadingRow.id), col(ReadingRow.rung)
@@ -273,17 +258,13 @@ async def _plan_publications(session: AsyncSession, generations: Generations, wa
         .where(tuple_(col(ReadingRow.generation), col(ReadingRow.rung)).in_(generations.pairs()))
         .where(*wanted, ~_is_served())
     )
-    best: dict[int, _Wanted] = {}
-    for row in (await session.execute(query)).all():
-        one = _Wanted(*row)
-        if one.version_id not in best or one.rung == Rung.FULL:
-            best[one.version_id] = one
-    session.add_all(
-        PublicationRow(
-            channel_id=one.channel_id, version_id=one.version_id, reading_id=one.reading_id, rung=one.rung
-        )
-        for one in best.values()
-    )
+    best: dict[int, PublicationRow] = {}
+    for version, channel, reading, rung in (await session.execute(query)).all():
+        if version not in best or rung == Rung.FULL:
+            best[version] = PublicationRow(
+                channel_id=channel, version_id=version, reading_id=reading, rung=rung
+            )
+    session.add_all(best.values())
     return len(best)
 
 

@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import NamedTuple
 from uuid import UUID, uuid4
 
-from sqlalchemy import ColumnElement, exists, select
+from sqlalchemy import Select, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
@@ -22,8 +22,18 @@ from storage.sql.database import Database
 from storage.sql.leases import Lease, Leases, held, release
 from storage.sql.tables import ChannelRow, DocumentRow, PublicationRow, ReadingRow, VersionRow
 
-OBJECTS = col(ReadingRow.chunks) + col(ReadingRow.figures)
-"""What the index has to hold of a reading."""
+LIVE = (
+    select(
+        col(PublicationRow.id),
+        col(ChannelRow.tenant),
+        col(ReadingRow.chunks) + col(ReadingRow.figures),
+        col(ReadingRow.space),
+    )
+    .join(ChannelRow, col(ChannelRow.id) == PublicationRow.channel_id)
+    .join(ReadingRow, col(ReadingRow.id) == PublicationRow.reading_id)
+    .where(col(PublicationRow.state) == "live")
+)
+"""Everything that answers, as ``read_expected`` reads it."""
 
 _RANKS = [Rung.QUICK, Rung.FULL]
 
@@ -63,6 +73,18 @@ class ExpectedPublication(NamedTuple):
     """Chunks and figures."""
     vectors: int
     space: str | None
+
+
+async def read_expected(
+    database: Database, live: Select[UUID, str, int, str | None]
+) -> list[ExpectedPublication]:
+    """What the index has to hold of the publications that are chosen from ``LIVE``."""
+    async with database.snapshot() as session:
+        rows = (await session.execute(live)).all()
+    return [
+        ExpectedPublication(id, TenantName(tenant), objects, objects if space else 0, space)
+        for id, tenant, objects, space in rows
+    ]
 
 
 class PublicationQueue:
@@ -140,20 +162,8 @@ class PublicationQueue:
 
     async def newest_live(self, limit: int) -> list[ExpectedPublication]:
         """The publications that went live last, the newest first."""
-        query = (
-            select(col(PublicationRow.id), col(ChannelRow.tenant), OBJECTS, col(ReadingRow.space))
-            .join(ChannelRow, col(ChannelRow.id) == PublicationRow.channel_id)
-            .join(ReadingRow, col(ReadingRow.id) == PublicationRow.reading_id)
-            .where(col(PublicationRow.state) == "live")
-            .order_by(col(PublicationRow.live_at).desc(), col(PublicationRow.id))
-            .limit(limit)
-        )
-        async with self._database.snapshot() as session:
-            rows = (await session.execute(query)).all()
-        return [
-            ExpectedPublication(id, TenantName(tenant), objects, objects if space else 0, space)
-            for id, tenant, objects, space in rows
-        ]
+        newest = LIVE.order_by(col(PublicationRow.live_at).desc(), col(PublicationRow.id)).limit(limit)
+        return await read_expected(self._database, newest)
 
     async def replace_live(self, publication: UUID) -> bool:
         """The index lost a part of it: publish it under a new id, while the old one answers until the flip.
@@ -162,7 +172,12 @@ class PublicationQueue:
         """
         async with self._database.transaction() as session:
             row = await session.get(PublicationRow, publication, with_for_update=True)
-            if row is None or row.state != "live" or await session.scalar(select(_has_successor(row))):
+            if row is None or row.state != "live":
+                return False
+            successor = select(PublicationRow).filter_by(
+                version_id=row.version_id, reading_id=row.reading_id, state="pending"
+            )
+            if (await session.scalars(successor)).first() is not None:
                 return False
             session.add(_copy(row))
             return True
@@ -191,14 +206,6 @@ def _copy(row: PublicationRow) -> PublicationRow:
         version_id=row.version_id,
         reading_id=row.reading_id,
         rung=row.rung,
-    )
-
-
-def _has_successor(row: PublicationRow) -> ColumnElement[bool]:
-    return exists().where(
-        col(PublicationRow.version_id) == row.version_id,
-        col(PublicationRow.reading_id) == row.reading_id,
-        col(PublicationRow.state) == "pending",
     )
 
 

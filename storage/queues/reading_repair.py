@@ -132,17 +132,16 @@ class LockedReadings:
             DatabaseUnavailable: the database does not work; the next tick tries again.
         """
         openable = await self._passwords.openable(select(col(ReadingRow.sha256)).where(self._is_locked))
+        again = (
+            update(ReadingRow)
+            .where(self._is_locked)
+            .values(
+                state="waiting", locked=False, attempts=0, details=None, reason=None, next_attempt_at=None
+            )
+        )
         for sha256 in openable:
-            await self._unlock(sha256)
+            async with self._database.transaction(exclusive=False) as session:
+                await session.execute(again.where(col(ReadingRow.sha256) == sha256))
         if openable:
             _log.info("%d locked PDFs are tried with other passwords", len(openable))
         return len(openable)
-
-    async def _unlock(self, sha256: str) -> None:
-        again = update(ReadingRow).where(self._is_locked, col(ReadingRow.sha256) == sha256)
-        async with self._database.transaction(exclusive=False) as session:
-            await session.execute(
-                again.values(
-                    state="waiting", locked=False, attempts=0, details=None, reason=None, next_attempt_at=None
-                )
-            )

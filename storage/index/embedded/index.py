@@ -10,7 +10,8 @@ import asyncio
 import sqlite3
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 from uuid import UUID
@@ -68,7 +69,8 @@ class EmbeddedIndex:
     async def write(self, tenant: TenantName, chunks: Sequence[IndexedChunk]) -> None:
         """Store chunks; one that is there already is replaced."""
         for start in range(0, len(chunks), WRITE_BATCH_SIZE):
-            await self._change(tenant, tenant_rows.write, chunks[start : start + WRITE_BATCH_SIZE])
+            batch = chunks[start : start + WRITE_BATCH_SIZE]
+            await self._run(self._files.writing, tenant, tenant_rows.write, batch)
 
     async def seal(
         self, tenant: TenantName, publication: UUID, *, chunks: int, vectors: int, space: str | None = None
@@ -78,7 +80,7 @@ class EmbeddedIndex:
         Raises:
             IncompletePublication: fewer chunks or vectors than given.
         """
-        found = await self._read(tenant, tenant_rows.count, publication, space)
+        found = await self._run(self._files.reading, tenant, tenant_rows.count, publication, space)
         require_complete(publication, chunks=(found[0], chunks), vectors=(found[1], vectors))
 
     async def find_by_words(
@@ -90,7 +92,7 @@ class EmbeddedIndex:
             counted = self._frequencies.of(tenant, connection, set(terms))
             return tenant_rows.hits(connection, bm25.best(connection, terms, counted, filters, limit))
 
-        return await self._answer(tenant, find)
+        return await self._run(self._files.answering, tenant, find)
 
     async def find_by_vector(
         self, tenant: TenantName, space: str, vector: Vector, filters: Filters, limit: int
@@ -102,26 +104,23 @@ class EmbeddedIndex:
             allowed = tenant_rows.allowed_ids(connection, filters)
             return tenant_rows.hits(connection, matrix.nearest(tenant_rows.unit(vector), allowed, limit))
 
-        return await self._answer(tenant, find)
+        return await self._run(self._files.answering, tenant, find)
 
     async def document_frequencies(
         self, tenant: TenantName, terms: Collection[str]
     ) -> tuple[int, dict[str, int]]:
         """(number of chunks in the tenant, chunks per term)."""
-
-        def count(connection: sqlite3.Connection) -> tuple[int, dict[str, int]]:
-            return self._frequencies.of(tenant, connection, terms)
-
-        return await self._answer(tenant, count)
+        counted = partial(self._frequencies.of, tenant)
+        return await self._run(self._files.answering, tenant, counted, terms)
 
     async def remove(self, tenant: TenantName, publication: UUID, chunks: int) -> None:
         """Remove a publication whole, however many chunks it has."""
-        while await self._change(tenant, tenant_rows.remove_some, publication):
+        while await self._run(self._files.writing, tenant, tenant_rows.remove_some, publication):
             pass
 
     async def publications(self, tenant: TenantName) -> dict[UUID, int]:
         """All publications the tenant holds, with their number of chunks."""
-        return await self._read(tenant, tenant_rows.publications)
+        return await self._run(self._files.reading, tenant, tenant_rows.publications)
 
     async def drop_tenant(self, tenant: TenantName) -> None:
         """Remove a tenant and all it holds."""
@@ -155,44 +154,21 @@ class EmbeddedIndex:
         """End the threads; none of them works past its deadline."""
         await asyncio.to_thread(self._threads.shutdown)
 
-    async def _read(
+    async def _run(
         self,
+        opened: Callable[[TenantName], AbstractContextManager[sqlite3.Connection]],
         tenant: TenantName,
         work: Callable[Concatenate[sqlite3.Connection, P], T],
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T:
-        def read() -> T:
-            with self._files.reading(tenant) as connection:
+        """Do some work on a tenant's file, ``opened`` for reading, answering or writing."""
+
+        def run() -> T:
+            with opened(tenant) as connection:
                 return work(connection, *args, **kwargs)
 
-        return await self._in_thread(read)
-
-    async def _answer(
-        self,
-        tenant: TenantName,
-        work: Callable[Concatenate[sqlite3.Connection, P], T],
-        *args: P.args,
-        **kwargs: P.kwargs,
-    ) -> T:
-        def answer() -> T:
-            with self._files.answering(tenant) as connection:
-                return work(connection, *args, **kwargs)
-
-        return await self._in_thread(answer)
-
-    async def _change(
-        self,
-        tenant: TenantName,
-        work: Callable[Concatenate[sqlite3.Connection, P], T],
-        *args: P.args,
-        **kwargs: P.kwargs,
-    ) -> T:
-        def change() -> T:
-            with self._files.writing(tenant) as connection:
-                return work(connection, *args, **kwargs)
-
-        return await self._in_thread(change)
+        return await self._in_thread(run)
 
     async def _in_thread(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         def translating() -> T:

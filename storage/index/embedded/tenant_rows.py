@@ -49,20 +49,17 @@ def write(connection: sqlite3.Connection, chunks: Sequence[IndexedChunk]) -> Non
     """Store chunks; one that is there already is replaced."""
     known = "SELECT id FROM chunk WHERE publication = ? AND ordinal = ?"
     for chunk in chunks:
-        _remove(connection, connection.execute(known, (str(chunk.publication), chunk.ordinal)).fetchall())
-        _insert(connection, chunk)
-
-
-def _insert(connection: sqlite3.Connection, chunk: IndexedChunk) -> None:
-    length = len(chunk.terms.split())
-    vector = None if chunk.vector is None else unit(chunk.vector).tobytes()
-    pages = (chunk.first_page, chunk.last_page)
-    shown = (chunk.text, *pages, json.dumps(chunk.heading_path))
-    columns = (str(chunk.publication), chunk.ordinal, chunk.terms, length, *shown, chunk.space)
-    row = connection.execute(_INSERT, (*columns, vector, checksum(columns, vector))).lastrowid
-    connection.execute("INSERT INTO words (rowid, terms) VALUES (?, ?)", (row, chunk.terms))
-    connection.executemany("INSERT INTO facet VALUES (?, ?)", [(facet, row) for facet in set(chunk.facets)])
-    connection.execute("UPDATE state SET last_id = ?, chunks = chunks + 1, terms = terms + ?", (row, length))
+        place, length = (str(chunk.publication), chunk.ordinal), len(chunk.terms.split())
+        _remove(connection, connection.execute(known, place).fetchall())
+        vector = None if chunk.vector is None else unit(chunk.vector).tobytes()
+        shown = (chunk.text, chunk.first_page, chunk.last_page, json.dumps(chunk.heading_path))
+        columns = (*place, chunk.terms, length, *shown, chunk.space)
+        row = connection.execute(_INSERT, (*columns, vector, checksum(columns, vector))).lastrowid
+        connection.execute("INSERT INTO words (rowid, terms) VALUES (?, ?)", (row, chunk.terms))
+        facets = [(facet, row) for facet in set(chunk.facets)]
+        connection.executemany("INSERT INTO facet VALUES (?, ?)", facets)
+        counted = "UPDATE state SET last_id = ?, chunks = chunks + 1, terms = terms + ?"
+        connection.execute(counted, (row, length))
 
 
 def remove_some(connection: sqlite3.Connection, publication: UUID) -> bool:
