@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 from bot.core.citations.citations import CitationService
 from bot.core.generation.abstention import Abstention
@@ -31,21 +30,6 @@ from storage.errors import InfrastructureError
 from storage.queues.reading_repair import RepairingReadings
 
 log = logging.getLogger(__name__)
-
-
-class Verdict(StrEnum):
-    """What the evidence of a question is good for."""
-
-    ANSWER = "answer"
-    ABSTAIN = "abstain"
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """A search that was judged."""
-
-    search: SearchTrace
-    verdict: Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +109,9 @@ class Answering:
         started = time.perf_counter()
         search = await self._retrieve(understood, journey)
         retrieved = time.perf_counter()
-        judgement = await self._judge(search, journey)
-        written = await self._write(judgement, journey)
-        answer = await self._cite(judgement, written, journey)
+        judged = await self._judge(search, journey)
+        written = await self._write(judged, journey)
+        answer = await self._cite(judged, written, journey)
         return replace(
             answer,
             passages=answer.passages or search.retrieval.passages,
@@ -165,29 +149,24 @@ class Answering:
             search.evidence = await Expansion(found, self._readings, self._expansion_tokens).expand()
             return search
 
-    async def _judge(self, search: SearchTrace, journey: _Journey) -> Judgement:
-        """Whether the evidence can answer; where it cannot, one wider search is tried."""
-        if search.evidence is None:
-            return Judgement(search, Verdict.ABSTAIN)
-        if self._is_enough(search):
-            return Judgement(search, Verdict.ANSWER)
+    async def _judge(self, search: SearchTrace, journey: _Journey) -> SearchTrace:
+        """The search, and whether its evidence is enough; a wider one where only that finds enough."""
+        if search.evidence is None or self._is_enough(search):
+            return search
         try:
             wide = await self._retrieve(replace(search.question, is_wide=True), journey)
         except TimeoutError:
-            return Judgement(search, Verdict.ABSTAIN)
-        return (
-            Judgement(wide, Verdict.ANSWER) if self._is_enough(wide) else Judgement(search, Verdict.ABSTAIN)
-        )
+            return search
+        return wide if self._is_enough(wide) else search
 
     def _is_enough(self, search: SearchTrace) -> bool:
         search.is_enough = self._gate.opens(search.retrieval.question, search.evidence or ())
         return search.is_enough
 
-    async def _write(self, judgement: Judgement, journey: _Journey) -> WrittenAnswer | None:
+    async def _write(self, search: SearchTrace, journey: _Journey) -> WrittenAnswer | None:
         """Words that are proven, or the figure that the question speaks of; None: neither."""
-        search = judgement.search
         retrieval = search.retrieval
-        if judgement.verdict is Verdict.ANSWER:
+        if search.is_enough:
             written = await self._writer.write(
                 retrieval.question, search.evidence or (), journey.deadline, journey.listener
             )
@@ -199,9 +178,9 @@ class Answering:
                 return written
         return await self._figure_selector.write(retrieval)
 
-    async def _cite(self, judgement: Judgement, written: WrittenAnswer | None, journey: _Journey) -> Answer:
+    async def _cite(self, search: SearchTrace, written: WrittenAnswer | None, journey: _Journey) -> Answer:
         """The answer with its citations kept and signed; where nothing was written, that nothing answers."""
-        question, retrieval = judgement.search.question, judgement.search.retrieval
+        question, retrieval = search.question, search.retrieval
         if written is None:
             return await self._abstention.abstain(question, retrieval.passages, journey.view)
         words = reply_words(question.language)

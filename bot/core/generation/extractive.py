@@ -145,21 +145,17 @@ class SentenceVectors:
         Raises:
             storage.errors.InfrastructureError: readings cannot be reached, or the embedder is late.
         """
-        found = await self._find_kept(units)
+        found: list[Vectors | None] = [None] * len(units)
+        if self._kept is not None:
+            places = list(dict.fromkeys(chunk_place(passage) for passage, _ in units))
+            kept = dict(zip(places, await self._kept.vectors(places), strict=True))
+            found = [kept[chunk_place(passage)].get((unit.start, unit.end)) for passage, unit in units]
         missing = [place for place, vector in enumerate(found) if vector is None][:most_made]
         texts = [units[place][1].text for place in missing]
         made = await self._embedder.aembed(texts) if texts else ()
         for place, vector in zip(missing, made, strict=True):
             found[place] = vector
         return found, sum(map(self._embedder.count, texts))
-
-    async def _find_kept(self, units: Sequence[VectorUnit]) -> list[Vectors | None]:
-        """The kept vector of each unit; each chunk is asked for once."""
-        if self._kept is None:
-            return [None] * len(units)
-        places = list(dict.fromkeys(chunk_place(passage) for passage, _ in units))
-        kept = dict(zip(places, await self._kept.vectors(places), strict=True))
-        return [kept[chunk_place(passage)].get((unit.start, unit.end)) for passage, unit in units]
 
 
 class ExtractiveAnswerer:
@@ -182,7 +178,9 @@ class ExtractiveAnswerer:
         """The best quotes; none when the evidence holds no text, or nothing of the kind that is asked for."""
         likely = _by_words(QuestionTerms(question), evidence)
         ranked, embedded = await self._by_meaning(question, likely)
-        if not _may_answer(ranked, required_answers(question.text)):
+        near = [one.unit.text for one in ranked if one.score >= REQUIRED * ranked[0].score]
+        required = required_answers(question.text)
+        if required and not any(pattern.search(text) for pattern in required for text in near):
             return Draft((), verbatim=True, embedded=embedded)
         chosen = select_quotes(ranked, is_spanning=spans_documents(question.text))
         claims = [
@@ -224,12 +222,6 @@ def _by_words(asked: QuestionTerms, evidence: Sequence[Evidence]) -> list[QuoteC
         for at, (candidate, bm25) in enumerate(zip(candidates, _bm25(asked, candidates), strict=True))
     ]
     return sorted(scored, key=lambda candidate: -candidate.score)
-
-
-def _may_answer(ranked: Sequence[QuoteCandidate], required: Sequence[re.Pattern[str]]) -> bool:
-    """Whether one of the best could be the phone number, price or count that is asked for."""
-    near = [one.unit.text for one in ranked if one.score >= REQUIRED * ranked[0].score]
-    return not required or any(pattern.search(text) for pattern in required for text in near)
 
 
 @lru_cache(maxsize=PASSAGES_KEPT)

@@ -130,7 +130,11 @@ def read_reply(reply: str, reply_format: ReplyFormat) -> Draft:
         ReplyMisformatted: it is not what the prompt asked for.
     """
     if reply_format is ReplyFormat.JSON:
-        return _read_json(reply)
+        try:
+            value = json_of(reply)
+            return Draft(tuple(map(read_claim, value["claims"])) if value["found"] else ())
+        except MISSHAPEN as error:
+            raise ReplyMisformatted("the reply is not the JSON that was asked for") from error
     claims = read_marked_claims(reply)
     if not claims and not _NOT_FOUND.search(reply):
         raise ReplyMisformatted("the reply has neither sentences nor NOT FOUND")
@@ -144,15 +148,6 @@ def _list(head: str, lines: Sequence[str]) -> str:
 @cache
 def _prompt(name: str) -> str:
     return files("bot.core").joinpath("prompts", f"{name}.md").read_text(encoding="utf-8")
-
-
-def _read_json(reply: str) -> Draft:
-    try:
-        value = json_of(reply)
-        claims = tuple(read_claim(item) for item in value["claims"]) if value["found"] else ()
-    except MISSHAPEN as error:
-        raise ReplyMisformatted("the reply is not the JSON that was asked for") from error
-    return Draft(claims)
 
 
 def json_of(reply: str) -> Any:

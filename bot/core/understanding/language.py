@@ -74,14 +74,10 @@ def reply_to(question: Question) -> Answer | None:
     """The reply to small talk, in the language of the reply if it is said so there; None for a question."""
     bare = " ".join(re.sub(r"[\W_]+", " ", fold(question.text)).casefold().split())
     likeliest_first = sorted(Language, key=lambda language: language is not question.language)
-    replies = ((language, _reply(bare, language)) for language in likeliest_first)
-    said = ((language, reply) for language, reply in replies if reply)
-    return next((Answer(AnswerState.CHAT, reply, language=language) for language, reply in said), None)
-
-
-def _reply(bare: str, language: Language) -> str | None:
-    words = reply_words(language)
-    if not bare:
-        return words.help
-    known = ((GREETINGS, words.greeting), (THANKS, words.thanks), (HELP, words.help))
-    return next((reply for said, reply in known if re.fullmatch(said[language], bare)), None)
+    for language in likeliest_first:
+        words = reply_words(language)
+        known = ((GREETINGS, words.greeting), (THANKS, words.thanks), (HELP, words.help))
+        said = [reply for phrases, reply in known if re.fullmatch(phrases[language], bare)]
+        if said or not bare:
+            return Answer(AnswerState.CHAT, said[0] if bare else words.help, language=language)
+    return None

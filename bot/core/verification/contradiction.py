@@ -170,16 +170,15 @@ class _ClauseComparison:
     def fault(self, said: Clause) -> str | None:
         """What is wrong with one clause of the sentence."""
         turned = [one for one in self._quoted if self._is_turned(said, one)]
-        if not turned or self._is_agreed(said, max(self._cover(said, one) for one in turned)):
+        if not turned:
             return None
+        cover = max(self._cover(said, one) for one in turned)
+        clauses = (clause for unit in self._units for clause in split_clauses(unit.text, self._words))
+        if any(self._agree(said, one) and self._cover(said, one) >= cover for one in clauses):
+            return None  # another place of the passages says so, in as many of its words
         if not said.denials:
             return ASSERTS
         return None if any(unit.stands_below_denial(self._words) for unit in self._cited) else DENIES
-
-    def _is_agreed(self, said: Clause, cover: float) -> bool:
-        """Whether another place of the passages says so, in as many of its words."""
-        clauses = (clause for unit in self._units for clause in split_clauses(unit.text, self._words))
-        return any(self._agree(said, one) and self._cover(said, one) >= cover for one in clauses)
 
     def _is_turned(self, said: Clause, quoted: Clause) -> bool:
         if self._agree(said, quoted) or self._is_unclear(said, quoted) or self._cover(said, quoted) < ENOUGH:
@@ -187,7 +186,9 @@ class _ClauseComparison:
         missing = [word for word in said.words if not self._holds(quoted.words, word)]
         if any(self._holds(other.words, word) for word in missing for other in self._quoted):
             return False  # the quote says something else of what is missing
-        return self._denies_words_of(said, quoted) if said.denials else self._is_denied(said, quoted)
+        if said.denials:
+            return all(self._holds(quoted.words, word) for word in said.denied)
+        return any(self._is_said(said, quoted, at) for at in quoted.denials)
 
     def _agree(self, said: Clause, quoted: Clause) -> bool:
         return bool(said.denials) == bool(quoted.denials)
@@ -197,14 +198,6 @@ class _ClauseComparison:
         one, other = (said, quoted) if said.denials else (quoted, said)
         is_spared = one.owes and other.is_allowed
         return one.is_double or is_spared or said.limits != quoted.limits or _have_opposites(said, quoted)
-
-    def _denies_words_of(self, said: Clause, quoted: Clause) -> bool:
-        """All that the sentence denies stands in the quoted clause."""
-        return all(self._holds(quoted.words, word) for word in said.denied)
-
-    def _is_denied(self, said: Clause, quoted: Clause) -> bool:
-        """The sentence says the very words that the quoted clause denies."""
-        return any(self._is_said(said, quoted, at) for at in quoted.denials)
 
     def _is_said(self, said: Clause, quoted: Clause, at: int) -> bool:
         """Whether the sentence says what is denied behind the first ``at`` words, or ends there."""
