@@ -293,18 +293,12 @@ def _pause(error: openai.APIError, tries: int) -> float | None:
     """Seconds to wait before trying again; None when it is not worth it."""
     if isinstance(error, openai.APITimeoutError) or error.code == "insufficient_quota":
         return None
-    asked = _retry_after(error)
-    if asked is None:
-        return _JITTER.uniform(0.2, 0.5) * 2.0**tries
-    return asked if asked <= MAX_PAUSE_SECONDS else None
-
-
-def _retry_after(error: openai.APIError) -> float | None:
     headers = error.response.headers if isinstance(error, openai.APIStatusError) else {}
     try:
-        return max(float(headers["retry-after"]), 0.0)
+        asked = max(float(headers["retry-after"]), 0.0)
     except (KeyError, ValueError):
-        return None
+        return _JITTER.uniform(0.2, 0.5) * 2.0**tries
+    return asked if asked <= MAX_PAUSE_SECONDS else None
 
 
 def _refused_feature(error: openai.APIStatusError) -> Feature | None:
@@ -373,7 +367,10 @@ class ModelCalls:
                     lambda: self._send(replace(structured, schema=None), call),
                 )
             call.usage = reply.usage
-            return _read(reply.text, read)
+            try:
+                return read(json_of(reply.text))
+            except MISSHAPEN as error:
+                raise ModelReplyUnusable("the reply is not the JSON that was asked for") from error
 
     async def _send(self, ask: ChatRequest, call: AuxiliaryCall) -> Reply:
         call.prompts.append(Prompt(ask.system, ask.user, ask.schema is not None))
@@ -382,10 +379,3 @@ class ModelCalls:
     async def aclose(self) -> None:
         """Close the connections."""
         await self._endpoint.aclose()
-
-
-def _read(text: str, read: Callable[[Any], _T]) -> _T:
-    try:
-        return read(json_of(text))
-    except MISSHAPEN as error:
-        raise ModelReplyUnusable("the reply is not the JSON that was asked for") from error

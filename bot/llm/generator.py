@@ -60,14 +60,17 @@ class ModelGenerator:
             ModelUnavailable: the endpoint is down, late, refusing or rate-limited.
             ModelReplyUnusable: the reply was cut off, empty or not what was asked for.
         """
-
         sent: list[Prompt] = []
 
         async def ask(reply_format: ReplyFormat) -> Draft:
             fence = secrets.token_hex(8)
             turn = request(question, evidence, fence, faults, stands)
-            sent.append(Prompt(instructions(reply_format, fence), turn, reply_format is ReplyFormat.JSON))
-            return await self._reply(reply_format, sent[-1], on_claim)
+            schema = REPLY_SCHEMA if reply_format is ReplyFormat.JSON else None
+            asked = ChatRequest(instructions(reply_format, fence), turn, self._tokens, schema)
+            sent.append(Prompt(asked.system, asked.user, schema is not None))
+            on_delta = StreamedReply(reply_format, on_claim).feed if on_claim else None
+            reply = await self._endpoint.reply(asked, on_delta)
+            return replace(read_reply(reply.text, reply_format), usage=reply.usage)
 
         try:
             async with in_time(self._seconds):
@@ -92,11 +95,3 @@ class ModelGenerator:
     async def aclose(self) -> None:
         """Close the connections."""
         await self._endpoint.aclose()
-
-    async def _reply(self, reply_format: ReplyFormat, prompt: Prompt, on_claim: OnClaim | None) -> Draft:
-        ask = ChatRequest(
-            prompt.system, prompt.user, self._tokens, REPLY_SCHEMA if prompt.with_schema else None
-        )
-        on_delta = StreamedReply(reply_format, on_claim).feed if on_claim else None
-        reply = await self._endpoint.reply(ask, on_delta)
-        return replace(read_reply(reply.text, reply_format), usage=reply.usage)

@@ -6,7 +6,6 @@ The words are only searched for: what answers, and what is shown, is the questio
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from bot.core.verification.facts import unsupported
 from bot.llm.chat_model import ModelCalls, ShortRequest, object_schema, prompt
@@ -33,7 +32,9 @@ class MultiQueryModel:
             ModelReplyUnusable: the reply holds no wordings.
         """
         ask = ShortRequest("reword", prompt("reword"), f"Question: {question}", _SCHEMA, _TOKENS)
-        said = await self._calls.ask(ask, _wordings)
+        said = await self._calls.ask(
+            ask, lambda reply: [" ".join(str(one).split()) for one in reply["wordings"]]
+        )
         known = {question.casefold()}
         fresh = [one for one in dict.fromkeys(said) if one and one.casefold() not in known]
         return [one for one in fresh if len(one) <= MAX_WORDING_CHARS and not unsupported(one, [question])][
@@ -43,7 +44,3 @@ class MultiQueryModel:
     async def aclose(self) -> None:
         """Close the connections."""
         await self._calls.aclose()
-
-
-def _wordings(reply: Any) -> list[str]:
-    return [" ".join(str(one).split()) for one in reply["wordings"]]

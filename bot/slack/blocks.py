@@ -41,8 +41,14 @@ def render(answer: Answer, sources_shown: int) -> SlackMessage:
     """The answer's words, a URL button per cited page and per figure, and a control for the pages beyond."""
     said, pages = reply_words(answer.language), opened_pages(answer)
     figures = figure_pages(answer, LABEL)
-    sources = [*_source_blocks(pages, sources_shown, said), *_figure_blocks(figures)]
-    understood = _understood(answer.standalone, said)
+    sources = _source_blocks(pages, sources_shown, said)
+    if figures:
+        buttons = [_button(f"source-figure-{number}", page) for number, page in enumerate(figures, start=1)]
+        sources.append({"type": "actions", "block_id": "figures", "elements": buttons})
+    understood: list[Block] = []
+    if answer.standalone:  # something else was searched for than was typed
+        line = _plain(said.understood(question=answer.standalone), UNDERSTOOD)
+        understood.append({"type": "context", "elements": [line]})
     words = tame(answer.text).strip() or said.engine_failed
     taken = len(json.dumps([*understood, *sources], ensure_ascii=False))
     sections = [_section(part) for part in _parts(words, MESSAGE - taken, said)]
@@ -72,13 +78,6 @@ def escape(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def _understood(question: str, said: ReplyWords) -> list[Block]:
-    """A small line over the answer, when something else was searched for than was typed."""
-    if not question:
-        return []
-    return [{"type": "context", "elements": [_plain(said.understood(question=question), UNDERSTOOD)]}]
-
-
 def _source_blocks(pages: Sequence[CitedPage], shown: int, said: ReplyWords) -> list[Block]:
     first, further = split_sources(pages, shown)
     if not first:
@@ -87,11 +86,6 @@ def _source_blocks(pages: Sequence[CitedPage], shown: int, said: ReplyWords) -> 
     groups = [further[start : start + OPTIONS] for start in range(0, len(further), OPTIONS)]
     menus = [_menu(number, group, said) for number, group in enumerate(groups, start=1)]
     return [{"type": "actions", "block_id": "sources", "elements": buttons}, *menus]
-
-
-def _figure_blocks(figures: Sequence[CitedPage]) -> list[Block]:
-    buttons = [_button(f"source-figure-{number}", page) for number, page in enumerate(figures, start=1)]
-    return [{"type": "actions", "block_id": "figures", "elements": buttons}] if buttons else []
 
 
 def _button(action: str, page: CitedPage) -> Block:

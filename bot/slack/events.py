@@ -32,14 +32,17 @@ def read_event(envelope: Json) -> IncomingMessage | None:
     if not (_SLACK_ID.fullmatch(installation) and _SLACK_ID.fullmatch(channel) and ts):
         return None
     message_key = f"{installation}:{channel}:{ts}"
+    # A question in a channel opens a thread, where we answer; what is said in a direct message goes on and
+    # on where it was written.
+    thread = event.get("thread_ts") or (None if event.get("channel_type") == "im" else ts)
     return IncomingMessage(
         key=ChannelKey(Platform.SLACK, installation, channel),
         channel_name=None,
         event_key=f"{installation}:{envelope.get('event_id') or message_key}",
         message_key=message_key,
-        thread=_thread(event),
+        thread=str(thread or ""),
         text=mend(plain_text(str(event.get("text") or ""), bot)),
-        address=_address(event, message_key),
+        address={"channel": channel, "ts": ts, "thread": thread, "key": message_key},
     )
 
 
@@ -83,14 +86,3 @@ def _is_stranger(envelope: Json, event: Json, authorization: Json) -> bool:
         return False
     home = {authorization.get("team_id"), authorization.get("enterprise_id")} - {None}
     return (event.get("user_team") or event.get("team")) not in home
-
-
-def _thread(event: Json) -> str:
-    """A question in a channel opens a thread; what is said in a direct message goes on and on."""
-    return str(event.get("thread_ts") or ("" if event.get("channel_type") == "im" else event["ts"]))
-
-
-def _address(event: Json, message_key: str) -> dict[str, Any]:
-    """In a channel we answer in a thread; in a direct message where the person wrote."""
-    thread = event.get("thread_ts") or (None if event.get("channel_type") == "im" else event["ts"])
-    return {"channel": event["channel"], "ts": event["ts"], "thread": thread, "key": message_key}

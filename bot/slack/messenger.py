@@ -167,13 +167,10 @@ async def _call(method: Callable[..., Awaitable[Any]], tries: int = MAX_TRIES, *
 def _refusal(error: SlackApiError) -> DeliveryError:
     status = error.response.status_code
     if status == 429:
-        return DeliveryError("Slack asked us to wait", retry_after=_seconds(error.response.headers))
+        named = {name.lower(): value for name, value in error.response.headers.items()}
+        asked = named.get("retry-after", "")
+        return DeliveryError("Slack asked us to wait", retry_after=float(asked) if asked.isdigit() else 1.0)
     if status >= 500:
         return DeliveryUnclear(f"Slack answered {status}")
     cause = error.response.get("error")
     return (ChannelClosed if cause in CLOSED else DeliveryError)(f"Slack refused: {cause}")
-
-
-def _seconds(headers: Json) -> float:
-    value = {name.lower(): text for name, text in headers.items()}.get("retry-after", "")
-    return float(value) if value.isdigit() else 1.0

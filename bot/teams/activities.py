@@ -28,18 +28,19 @@ def read_activity(activity: Json) -> IncomingMessage | None:
     mention = _mention(activity)
     if mention is None and conversation.get("conversationType") != "personal":
         return None
-    key = f"{tenant}:{conversation['id']}:{activity['id']}"
+    where = str(conversation["id"])
+    key = f"{tenant}:{where}:{activity['id']}"
+    # A channel is one for all its threads; a group or personal chat is one for itself.
+    channel = str(_part(activity, "channelData", "channel").get("id") or where).split(";messageid=", 1)[0]
     return IncomingMessage(
-        key=ChannelKey(Platform.TEAMS, tenant, _channel_id(activity)),
+        key=ChannelKey(Platform.TEAMS, tenant, channel),
         channel_name=_channel_name(activity),
         event_key=key,
         message_key=key,
-        thread=_thread(str(conversation["id"])),
+        # A post in a channel opens a thread, which its id names; what is said in a chat goes on and on.
+        thread=where if ";messageid=" in where else "",
         text=mend(plain_text(str(activity.get("text") or ""), mention or "")),
-        address={
-            "service_url": str(activity.get("serviceUrl") or ""),
-            "conversation": str(conversation["id"]),
-        },
+        address={"service_url": str(activity.get("serviceUrl") or ""), "conversation": where},
     )
 
 
@@ -53,17 +54,6 @@ def plain_text(text: str, mention: str) -> str:
     """What the person wrote, without one ``mention`` of the bot; the bot's name elsewhere stays."""
     bare = _TAG.sub("", text.replace(mention, " ", 1) if mention else text)
     return html.unescape(bare).replace("\N{NO-BREAK SPACE}", " ").strip()
-
-
-def _channel_id(activity: Json) -> str:
-    """The channel for all its threads; a group or personal chat for itself."""
-    channel = _part(activity, "channelData", "channel").get("id")
-    return str(channel or _part(activity, "conversation")["id"]).split(";messageid=", 1)[0]
-
-
-def _thread(conversation: str) -> str:
-    """A post in a channel opens a thread, which its id names; what is said in a chat goes on and on."""
-    return conversation if ";messageid=" in conversation else ""
 
 
 def _channel_name(activity: Json) -> str | None:

@@ -49,8 +49,12 @@ def render(answer: Answer, sources_shown: int) -> TeamsMessage:
     said, pages = reply_words(answer.language), opened_pages(answer)
     figures = figure_pages(answer, LABEL)
     words = _cut(tame(answer.text).strip() or said.engine_failed, said)
+    understood = ""
+    if answer.standalone:  # something else was searched for than was typed
+        line = shorten(tame(said.understood(question=answer.standalone)), UNDERSTOOD)
+        understood = f"{_literal(line)}\n\n"
     return TeamsMessage(
-        text=_understood(answer.standalone, said) + escape(words),
+        text=understood + escape(words),
         citations=_claims(words, answer.citations, pages),
         card=_card(pages, figures, sources_shown, said) if pages or figures else None,
         card_summary=_summary([*pages, *figures]),
@@ -101,12 +105,6 @@ def _cut(text: str, said: ReplyWords) -> str:
     return f"{text[:MESSAGE].rsplit(' ', 1)[0]}… {said.cut_short}"
 
 
-def _understood(question: str, said: ReplyWords) -> str:
-    """A line over the answer, when something else was searched for than was typed."""
-    line = shorten(tame(said.understood(question=question)), UNDERSTOOD)
-    return f"{_literal(line)}\n\n" if question else ""
-
-
 def _claims(words: str, citations: Sequence[Citation], pages: Sequence[CitedPage]) -> tuple[Json, ...]:
     """The first ten citations whose mark the text shows."""
     labels = {number: page.label for page in pages for number in page.numbers}
@@ -130,18 +128,15 @@ def _card(pages: Sequence[CitedPage], figures: Sequence[CitedPage], shown: int, 
     first, further = split_sources(pages, shown)
     body = [_row(_opening(page)) for page in first]
     if further:
-        body.append(_row(_more(further, said)))
+        rows = _adaptive([_row(_opening(page)) for page in further])
+        more = {"type": "Action.ShowCard", "title": said.more_sources(len(further)), "card": rows}
+        body.append(_row(more))
     body += [_row(_opening(figure)) for figure in figures]
     return _adaptive(body) | {"fallbackText": _summary([*pages, *figures])}
 
 
 def _summary(pages: Sequence[CitedPage]) -> str:
     return "\n".join(tame(page.fallback) for page in pages)
-
-
-def _more(pages: Sequence[CitedPage], said: ReplyWords) -> Json:
-    rows = [_row(_opening(page)) for page in pages]
-    return {"type": "Action.ShowCard", "title": said.more_sources(len(pages)), "card": _adaptive(rows)}
 
 
 def _row(action: Json) -> Json:

@@ -74,7 +74,17 @@ class MessageEntity(Entity):
 def text_activity(message: TeamsMessage) -> Json:
     """A message of text alone, with its citations."""
     activity = _text(message.text, "markdown")
-    activity.entities = [_citing(message.citations)] if message.citations else []
+    activity.entities = []
+    if message.citations:
+        fields = {
+            "@type": "Message",
+            "@context": "https://schema.org",
+            "@id": "",
+            "additionalType": ["AIGeneratedContent"],
+            "citation": list(message.citations),
+        }
+        entity = MessageEntity(type="https://schema.org/Message", additional_properties=fields)
+        activity.entities.append(entity)
     return _wire(activity)
 
 
@@ -105,17 +115,6 @@ def _text(text: str, text_format: str) -> Activity:
 def _wire(activity: Activity) -> Json:
     serialize: Callable[[], Json] = activity.serialize
     return serialize()
-
-
-def _citing(citations: tuple[Json, ...]) -> MessageEntity:
-    fields = {
-        "@type": "Message",
-        "@context": "https://schema.org",
-        "@id": "",
-        "additionalType": ["AIGeneratedContent"],
-        "citation": list(citations),
-    }
-    return MessageEntity(type="https://schema.org/Message", additional_properties=fields)
 
 
 class AppCredentials:
@@ -199,18 +198,18 @@ class Connector:
             status, retry_after, reply = await self._request(method, url, activity)
             if status < 300:
                 return str(reply.get("id") or "")
-            wait = self._wait(tries_left) if retry_after is None else retry_after
+            jitter = random.uniform(0.5, 1.0)  # noqa: S311  # no secret
+            backoff = self._pause * 2 ** (MAX_TRIES - 1 - tries_left) * jitter
+            wait = backoff if retry_after is None else retry_after
             if not tries_left or status not in RETRIED or wait > MAX_WAIT_SECONDS:
                 raise _refusal(status, retry_after)
             await asyncio.sleep(wait)
         raise AssertionError("the last try returns or raises")
 
-    def _wait(self, tries_left: int) -> float:
-        return float(self._pause * 2 ** (MAX_TRIES - 1 - tries_left) * random.uniform(0.5, 1.0))  # noqa: S311  # jitter, no secret
-
     async def _request(self, method: str, url: URL, activity: Json) -> tuple[int, float | None, Json]:
-        session = self._open()
-        headers = {}
+        if self._session is None:
+            self._session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=15))
+        session, headers = self._session, {}
         if self._credentials:
             headers["Authorization"] = f"Bearer {await self._credentials.token(session)}"
         try:
@@ -220,16 +219,12 @@ class Connector:
                 if response.status == 401 and self._credentials:
                     self._credentials.forget()
                 reply = await response.json() if response.status in (200, 201) else {}
-                return response.status, _seconds(response.headers.get("Retry-After")), reply or {}
+                asked = response.headers.get("Retry-After", "")
+                return response.status, float(asked) if asked.isdigit() else None, reply or {}
         except aiohttp.ClientConnectorError as error:
             raise DeliveryError("Teams could not be reached") from error
         except (aiohttp.ClientError, TimeoutError, ValueError) as error:
             raise DeliveryUnclear(f"Teams did not say what it did: {type(error).__name__}") from error
-
-    def _open(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            self._session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=15))
-        return self._session
 
 
 def _url(address: Json, *activity: str) -> URL:
@@ -243,7 +238,3 @@ def _refusal(status: int, retry_after: float | None) -> DeliveryError:
         return DeliveryUnclear(f"Teams answered {status}", retry_after=retry_after)
     kind = ChannelClosed if status in CLOSED else DeliveryError
     return kind(f"Teams refused: status {status}", retry_after=retry_after)
-
-
-def _seconds(header: str | None) -> float | None:
-    return float(header) if header and header.isdigit() else None

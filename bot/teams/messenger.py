@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections import OrderedDict
 from contextlib import suppress
 from datetime import datetime
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 from bot.core.errors import DeliveryError, DeliveryUnclear
 from bot.core.models import Announcement, Answer, Language
 from bot.core.wording import reply_words
-from bot.teams.cards import TeamsMessage, render, render_announcement, render_beginning
+from bot.teams.cards import render, render_announcement, render_beginning
 from bot.teams.connector import Connector, card_activity, plain_activity, text_activity, typing_activity
 from storage.models import Channel
 
@@ -34,7 +33,7 @@ class TeamsMessenger:
     def __init__(self, connector: Connector, sources_shown: int = 5) -> None:
         self.connector = connector
         self._sources_shown = sources_shown
-        self._cards: OrderedDict[str, str] = OrderedDict()
+        self._cards: dict[str, str] = {}
 
     async def place(self, address: Json, language: Language) -> Json:
         """Show that we are at it, then post the placeholder."""
@@ -55,7 +54,7 @@ class TeamsMessenger:
         rendered = render(answer, self._sources_shown)
         await self.connector.put(address, message["id"], text_activity(rendered))
         if rendered.card:
-            await self._show_sources(address, message["id"], rendered)
+            await self._show_card(address, message["id"], card_activity(rendered.card, rendered.card_summary))
 
     def announcing_place(self, channel: Channel, address: Json | None) -> Json | None:
         """The channel itself, not the thread of its newest question, whose service URL it needs."""
@@ -71,17 +70,13 @@ class TeamsMessenger:
     async def has_announced(self, place: Json, announcement: str, since: datetime) -> None:
         """Teams lets a bot read no messages: nobody can say."""
 
-    async def _show_sources(self, address: Json, placeholder: str, rendered: TeamsMessage) -> None:
-        activity = card_activity(rendered.card or {}, rendered.card_summary)
+    async def _show_card(self, address: Json, placeholder: str, activity: Json) -> None:
         if card := self._cards.get(placeholder):
             await self.connector.put(address, card, activity)
             return
         try:
-            self._remember(placeholder, await self.connector.post(address, activity))
+            self._cards[placeholder] = await self.connector.post(address, activity)
         except DeliveryUnclear as error:
             log.warning("the sources' card may be missing: %s", error)
-
-    def _remember(self, placeholder: str, card: str) -> None:
-        self._cards[placeholder] = card
         if len(self._cards) > CARDS_REMEMBERED:
-            self._cards.popitem(last=False)
+            del self._cards[next(iter(self._cards))]

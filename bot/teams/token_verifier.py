@@ -100,26 +100,18 @@ class TokenVerifier:
         if scheme.lower() != "bearer" or not token:
             raise TokenRefused("no bearer token")
         try:
-            key = await self._keys.find(_key_id(token))
-            return self._decode(token, key)
+            header = jwt.get_unverified_header(token)
+            if header.get("alg") != "RS256":
+                raise TokenRefused("not RS256")
+            claims: Mapping[str, Any] = jwt.decode(
+                token,
+                await self._keys.find(str(header.get("kid"))),
+                algorithms=["RS256"],
+                audience=self._app_id,
+                issuer=ISSUER,
+                leeway=LEEWAY,
+                options={"require": ["exp", "nbf", "iss", "aud", "serviceurl"]},
+            )
         except (jwt.PyJWTError, ValueError) as error:
             raise TokenRefused(type(error).__name__) from error
-
-    def _decode(self, token: str, key: jwt.PyJWK) -> Mapping[str, Any]:
-        claims: Mapping[str, Any] = jwt.decode(
-            token,
-            key,
-            algorithms=["RS256"],
-            audience=self._app_id,
-            issuer=ISSUER,
-            leeway=LEEWAY,
-            options={"require": ["exp", "nbf", "iss", "aud", "serviceurl"]},
-        )
         return claims
-
-
-def _key_id(token: str) -> str:
-    header = jwt.get_unverified_header(token)
-    if header.get("alg") != "RS256":
-        raise TokenRefused("not RS256")
-    return str(header.get("kid"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
-from bot.core.models import Answer, AnswerFigure, Citation, CitedPage, NearestPage
+from bot.core.models import Answer, AnswerFigure, Citation, CitedPage
 from bot.core.wording import ReplyWords, reply_words
 
 _Document = tuple[str, int]
@@ -18,7 +18,15 @@ def cited_pages(answer: Answer) -> list[CitedPage]:
     for citation in answer.citations:
         groups.setdefault((_document(citation), citation.page), []).append(citation)
     words, names = reply_words(answer.language), _names(answer.citations)
-    return [_cited_page(words, citations, names[document]) for (document, _), citations in groups.items()]
+    return [
+        CitedPage(
+            numbers=tuple(citation.number for citation in citations),
+            label=words.source_label(page, names[document], is_ocr=citations[0].is_ocr),
+            fallback=words.page_of(page=page, file=PurePosixPath(citations[0].file).name),
+            url=citations[0].url,
+        )
+        for (document, page), citations in groups.items()
+    ]
 
 
 def figure_pages(answer: Answer, longest: int) -> list[CitedPage]:
@@ -44,29 +52,17 @@ def _caption_within(words: ReplyWords, figure: AnswerFigure, longest: int) -> st
 
 def opened_pages(answer: Answer) -> list[CitedPage]:
     """The cited pages; where nothing is cited, the page that came nearest."""
-    nearest = [answer.nearest] if answer.nearest else []
-    return cited_pages(answer) or [_nearest_page(page, reply_words(answer.language)) for page in nearest]
+    near = answer.nearest
+    if near is None or answer.citations:
+        return cited_pages(answer)
+    words, name = reply_words(answer.language), PurePosixPath(near.file).name
+    label = words.source_label(near.page, name)
+    return [CitedPage((), label, words.page_of(page=near.page, file=name), near.url)]
 
 
 def split_sources(pages: Sequence[CitedPage], shown: int) -> tuple[list[CitedPage], list[CitedPage]]:
     """(pages that get a button of their own, pages behind one "N more sources" control)."""
     return list(pages[:shown]), list(pages[shown:])
-
-
-def _cited_page(words: ReplyWords, citations: Sequence[Citation], name: str) -> CitedPage:
-    first = citations[0]
-    return CitedPage(
-        numbers=tuple(citation.number for citation in citations),
-        label=words.source_label(first.page, name, is_ocr=first.is_ocr),
-        fallback=words.page_of(page=first.page, file=PurePosixPath(first.file).name),
-        url=first.url,
-    )
-
-
-def _nearest_page(nearest: NearestPage, words: ReplyWords) -> CitedPage:
-    name = PurePosixPath(nearest.file).name
-    label = words.source_label(nearest.page, name)
-    return CitedPage((), label, words.page_of(page=nearest.page, file=name), nearest.url)
 
 
 def _document(citation: Citation) -> _Document:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -66,7 +66,10 @@ def answer_from_json(stored: Json) -> Answer:
     return Answer(
         state=AnswerState(stored["state"]),
         text=stored["text"],
-        citations=tuple(_citation(one) for one in stored["citations"]),
+        citations=tuple(
+            Citation(**{**one, "boxes": tuple(Box(*box) for box in one["boxes"])})
+            for one in stored["citations"]
+        ),
         figures=tuple(AnswerFigure(**{**one, "box": Box(*one["box"])}) for one in stored["figures"]),
         nearest=NearestPage(**nearest) if nearest else None,
         unread=tuple(UnreadFile(**one) for one in stored["unread"]),
@@ -74,14 +77,6 @@ def answer_from_json(stored: Json) -> Answer:
         standalone=stored.get("standalone", ""),
         language=Language(stored.get("language", Language.ENGLISH)),
     )
-
-
-def _citation(stored: Json) -> Citation:
-    return Citation(**{**stored, "boxes": _boxes(stored["boxes"])})
-
-
-def _boxes(stored: Sequence[Sequence[float]]) -> tuple[Box, ...]:
-    return tuple(Box(*box) for box in stored)
 
 
 class Conversation:
@@ -172,7 +167,10 @@ class Conversation:
         self._wakeup.clear()
         item = None if self._is_stopping else await self._claim()
         if item is not None:
-            self._start(item)
+            task = asyncio.create_task(self._process(item), name=f"question-{item.id}")
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+            task.add_done_callback(lambda _: self._slots.release())
             return
         self._slots.release()
         if not self._is_stopping:
@@ -186,12 +184,6 @@ class Conversation:
             _log.warning("no question can be taken up: %s", raised_at(error))
             return None
 
-    def _start(self, item: InboxItem) -> None:
-        task = asyncio.create_task(self._process(item), name=f"question-{item.id}")
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        task.add_done_callback(lambda _: self._slots.release())
-
     async def _process(self, item: InboxItem) -> None:
         """One try at one question: whatever happens, it is done, put off or let go of."""
         try:
@@ -200,7 +192,8 @@ class Conversation:
         except LeaseLost:
             _log.warning("question=%d was taken over by another worker", item.id)
         except asyncio.CancelledError:
-            await self._release(item)
+            with contextlib.suppress(LeaseLost, DatabaseUnavailable):
+                await self._inbox.release(item)
             raise
         except Exception as error:  # one question's fault must not end the loop that serves all of them
             await self._put_off(item, error)
@@ -240,7 +233,9 @@ class Conversation:
         elif item.answer is not None:
             return answer_from_json(item.answer)
         else:
-            question = await self._question(item)
+            channel = await self._channels.get(item.channel_id)
+            history = await self._memory.recall(channel.id, item.thread, item.received_at)
+            question = Question(str(item.id), item.text, channel, item.received_at, history=history)
             async with live_updates(partial(self._show, item, messenger, message)) as listener:
                 answer = await self._answering.answer(question, listener)
             turn = turn_of(question, item.thread, answer)
@@ -252,12 +247,6 @@ class Conversation:
         await self._inbox.renew(item, self._lease_seconds)
         async with self._delivery_deadline():
             await messenger.show(item.address, message, text)
-
-    async def _question(self, item: InboxItem) -> Question:
-        """The question with what its thread said before it."""
-        channel = await self._channels.get(item.channel_id)
-        history = await self._memory.recall(channel.id, item.thread, item.received_at)
-        return Question(str(item.id), item.text, channel, item.received_at, history=history)
 
     async def _put_off(self, item: InboxItem, error: Exception) -> None:
         """Try again later; a question is to blame only when no engine and no platform is."""
@@ -278,10 +267,6 @@ class Conversation:
         if isinstance(error, DeliveryError):
             return datetime.now(UTC) - item.received_at > MAX_DELIVERY_TIME
         return item.attempts + 1 >= 2 * MAX_ATTEMPTS and not isinstance(error, InfrastructureError)
-
-    async def _release(self, item: InboxItem) -> None:
-        with contextlib.suppress(LeaseLost, DatabaseUnavailable):
-            await self._inbox.release(item)
 
     @contextlib.asynccontextmanager
     async def _lease_kept(self, item: InboxItem) -> AsyncIterator[None]:

@@ -142,13 +142,11 @@ class Notifier:
 
     async def _notify(self, route: Route, groups: Sequence[NoticeGroup]) -> None:
         target = await self._channels.get(route.channel_id)
-        if not route.is_posted or target.platform is Platform.LOCAL:
-            await self._keep_for_console(route, groups)
-        elif (place := await self._place(target)) is not None:
-            await self._announce(target, place, groups)
-
-    async def _keep_for_console(self, route: Route, groups: Sequence[NoticeGroup]) -> None:
-        """For the console alone."""
+        if route.is_posted and target.platform is not Platform.LOCAL:
+            if (place := await self._place(target)) is not None:
+                await self._announce(target, place, groups)
+            return
+        # For the console alone.
         batch = await self._notices.claim(groups, self._pace.lease)
         async with self._given_back_on_failure(batch):
             if route.is_posted:
@@ -208,19 +206,19 @@ class Notifier:
         place = await self._place(target)
         if place is None:
             is_old = batch.began_at < utc_now() - NOTICE_EXPIRY
-            await (self._notices.finish(batch.id, "kept") if is_old else self._put_off(batch))
+            if is_old:
+                await self._notices.finish(batch.id, "kept")
+            else:
+                await self._notices.put_off(batch.id, self._pace.hold)
             return
         try:
             stands = await self._announcers[target.platform].has_announced(place, batch.id, batch.began_at)
         except ChannelClosed as error:
             await self._drop(batch.id, target, error)
         except DeliveryError:
-            await self._put_off(batch)
+            await self._notices.put_off(batch.id, self._pace.hold)
         else:
             await self._end(batch, target, place, stands)
-
-    async def _put_off(self, batch: NoticeBatch) -> None:
-        await self._notices.put_off(batch.id, self._pace.hold)
 
     async def _end(
         self, batch: NoticeBatch, target: Channel, place: dict[str, Any], stands: bool | None

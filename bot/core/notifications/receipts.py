@@ -80,13 +80,11 @@ def write_receipt(
         *(_folder(notice) for notice in folders),
     ]
     sources = [_source(notice, first_pages[notice.id]) for notice in live if notice.id in first_pages]
-    return Announcement(id, _lead(contents), tuple(entries), tuple(_more(contents)), tuple(sources))
-
-
-def _lead(contents: Contents) -> str:
-    sentences = [notification_wording.receipt_lead(contents["live"][0], contents["failed"][0])]
-    sentences += [notification_wording.FOLDERS_LEAD] if contents["folder"][0] else []
-    return " ".join(filter(None, sentences))
+    lead = [notification_wording.receipt_lead(contents["live"][0], contents["failed"][0])]
+    lead += [notification_wording.FOLDERS_LEAD] if contents["folder"][0] else []
+    return Announcement(
+        id, " ".join(filter(None, lead)), tuple(entries), tuple(_more(contents)), tuple(sources)
+    )
 
 
 def _more(contents: Contents) -> Iterator[str]:
