@@ -9,6 +9,7 @@ import asyncio
 import json
 import os
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -21,6 +22,9 @@ SECONDS = 900
 """Wall clock that a job may take; a dense document of 5,000 pages takes a twentieth."""
 
 START_SECONDS = 60
+
+PIECE_BYTES = 1 << 20
+"""Sent in one go: what a pipe cannot take at once is copied until it can."""
 
 PROGRAM = "ingestion.compute_program"
 
@@ -37,8 +41,8 @@ class ComputePool:
         self._turns = asyncio.Semaphore(most)
         self._idle: list[asyncio.subprocess.Process] = []
 
-    async def run(self, job: dict[str, Any], data: bytes = b"") -> Any:
-        """The result of a job of ``compute_program.py``.
+    async def run(self, job: dict[str, Any], *data: bytes) -> Any:
+        """The result of a job of ``compute_program.py``, which gets ``data`` as one.
 
         Raises:
             StorageError: as the job raised it.
@@ -49,7 +53,7 @@ class ComputePool:
             process = self._idle.pop() if self._idle else await _start(self._program)
             try:
                 async with asyncio.timeout(SECONDS):
-                    reply = await _ask(process, {**job, "bytes": len(data)}, data)
+                    reply = await _ask(process, {**job, "bytes": sum(map(len, data))}, data)
             except TimeoutError:
                 await _end(process)
                 raise ReaderKilled("the file takes too long to be cut into chunks; split it") from None
@@ -94,12 +98,16 @@ async def _spawn(program: str) -> asyncio.subprocess.Process:
         raise EngineStartError(f"a process for reading cannot be started: {error.strerror}") from error
 
 
-async def _ask(process: asyncio.subprocess.Process, job: dict[str, Any], data: bytes) -> dict[str, Any]:
+async def _ask(
+    process: asyncio.subprocess.Process, job: dict[str, Any], data: Sequence[bytes]
+) -> dict[str, Any]:
     if process.stdin is None or process.stdout is None:
         raise EngineStartError("a process for reading was started without its pipes")
     with suppress(ConnectionError):  # it has died: the empty answer says so
-        process.stdin.writelines((json.dumps(job).encode() + b"\n", data))
-        await process.stdin.drain()
+        for part in (json.dumps(job).encode() + b"\n", *data):
+            for start in range(0, len(part), PIECE_BYTES):
+                process.stdin.write(memoryview(part)[start : start + PIECE_BYTES])
+                await process.stdin.drain()
     line = await process.stdout.readline()
     if not line:
         raise ReaderKilled("the system stopped the reader, most likely for want of memory; free some memory")

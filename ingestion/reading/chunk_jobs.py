@@ -58,13 +58,13 @@ class ChunkingClient:
             **_lengths(layout, ocr or b""),
             "pictures": self._pictures(ocr),
         }
-        made: dict[str, Any] = await self._compute_pool.run(job, pages + layout + (ocr or b""))
+        made: dict[str, Any] = await self._compute_pool.run(job, pages, layout, ocr or b"")
         return made
 
     async def find_crops(self, pages: bytes, layout: bytes, ocr: bytes) -> list[tuple[int, Box]]:
         """(page, box) of the figures whose words OCR should read; arguments and errors as of ``cut``."""
         found = await self._compute_pool.run(
-            {"do": "find crops", **_lengths(layout, ocr)}, pages + layout + ocr
+            {"do": "find crops", **_lengths(layout, ocr)}, pages, layout, ocr
         )
         return [(page, Box(*box)) for page, box in found]
 

@@ -23,9 +23,10 @@ class LastingSide(ComputePool):
         threading.Thread(target=self._loop.run_forever, name="lasting side", daemon=True).start()
         atexit.register(self._end)
 
-    async def run(self, job: dict[str, Any], data: bytes = b"") -> Any:
+    async def run(self, job: dict[str, Any], *data: bytes) -> Any:
         """As ``ComputePool.run``; whoever is cancelled cancels the job."""
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(super().run(job, data), self._loop))
+        running = asyncio.run_coroutine_threadsafe(super().run(job, *data), self._loop)
+        return await asyncio.wrap_future(running)
 
     async def aclose(self) -> None:
         """Go on."""
