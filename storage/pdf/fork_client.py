@@ -1,4 +1,4 @@
-"""Clients of the fork servers: one running program, and the pool that starts, restarts and closes it."""
+"""Clients of the fork servers: one running server, and the pool that starts, restarts and closes it."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ _CLEAN = {
     "OMP_NUM_THREADS": "1",
     "ORT_DISABLE_TELEMETRY": "1",  # it would start a thread, and call home
 }
-"""The parent's whole environment: none of ours, and so none of our secrets."""
+"""A fork server's whole environment: none of ours, and so none of our secrets."""
 
 
 class ForkServerEnded(EngineStartError):
-    """The parent program ended while it was at work; a new one can be started."""
+    """The fork server ended while it was at work; a new one can be started."""
 
 
 class ForkServerClient:
-    """A running parent program; it ends when this object closes its socket, or this process ends."""
+    """A running fork server; it ends when this object closes its socket, or this process ends."""
 
     def __init__(self, process: asyncio.subprocess.Process, control: socket.socket) -> None:
         self._process = process
@@ -59,7 +59,7 @@ class ForkServerClient:
 
     @classmethod
     async def start(cls, kind: str) -> ForkServerClient:
-        """Start one of ``parent.KINDS``, preloaded and without network, files and rights.
+        """Start one of ``fork_server.KINDS``, preloaded and without network, files and rights.
 
         Raises:
             EngineStartError: it ended before it was ready, or took longer than a minute.
@@ -73,16 +73,16 @@ class ForkServerClient:
                 start_new_session=True,  # a terminal's Ctrl-C is for its owner, who ends it
             )  # fmt: skip
         ours.setblocking(False)
-        parent = cls(process, ours)
-        asyncio.get_running_loop().add_reader(ours, parent._on_message)
+        server = cls(process, ours)
+        asyncio.get_running_loop().add_reader(ours, server._on_message)
         try:
-            await asyncio.wait_for(asyncio.shield(parent._ready), START_SECONDS)
+            await asyncio.wait_for(asyncio.shield(server._ready), START_SECONDS)
         except (TimeoutError, ForkServerEnded) as error:
-            raise EngineStartError(f"the PDF process did not start: {await parent._last_words()}") from error
+            raise EngineStartError(f"the PDF process did not start: {await server._last_words()}") from error
         finally:
-            if not parent._ready.done() or parent._ready.exception():
-                await parent.aclose()
-        return parent
+            if not server._ready.done() or server._ready.exception():
+                await server.aclose()
+        return server
 
     @property
     def pid(self) -> int:
@@ -101,7 +101,7 @@ class ForkServerClient:
 
         Raises:
             ReaderKilled: the child hit a limit or crashed.
-            ForkServerEnded: the parent program ended meanwhile.
+            ForkServerEnded: the fork server ended meanwhile.
         """
         number, wait = next(self._numbers), TIMEOUT_FACTOR * job["seconds"]
         end = self._ends[number] = asyncio.get_running_loop().create_future()
@@ -117,12 +117,16 @@ class ForkServerClient:
         except TimeoutError:
             raise ReaderKilled(f"the file took longer than {wait} s; split it or export it again") from None
         finally:
-            self._forget(number)
+            del self._ends[number]
+            if not end.done():  # the child still runs, and its result is not wanted any more
+                end.cancel()
+                if self.is_alive:
+                    self._send({"do": "stop", "number": number})
         _refuse(status, job["seconds"])
         return data
 
     def _send(self, message: dict[str, Any], *files: int) -> None:
-        """Send a message, now or as soon as the parent program has read enough of those before it."""
+        """Send a message, now or as soon as the fork server has read enough of those before it."""
         self._unsent.append((json.dumps(message).encode(), [os.dup(file) for file in files]))
         self._send_waiting()
 
@@ -141,14 +145,6 @@ class ForkServerClient:
             self._unsent.popleft()
             _close(files)
         loop.remove_writer(self._control)
-
-    def _forget(self, number: int) -> None:
-        """Stop the child if it still runs: its result is not wanted any more."""
-        end = self._ends.pop(number)
-        if not end.done():
-            end.cancel()
-            if self.is_alive:
-                self._send({"do": "stop", "number": number})
 
     def _on_message(self) -> None:
         try:
@@ -235,7 +231,7 @@ def _refuse(status: int, seconds: int) -> None:
 
 
 class ForkServerPool:
-    """Starts the parent program of a kind when it is first needed, and again whenever it has ended.
+    """Starts the fork server of a kind when it is first needed, and again whenever it has ended.
 
     Args:
         kind: a name of ``storage.pdf.fork_server.KINDS``.
@@ -246,20 +242,20 @@ class ForkServerPool:
         self._kind = kind
         self._idle_seconds = idle_seconds
         self._starting = asyncio.Lock()
-        self._parent: ForkServerClient | None = None
+        self._server: ForkServerClient | None = None
         self._jobs = 0
         self._timer: asyncio.TimerHandle | None = None
         self._closing: asyncio.Task[None] | None = None
 
     @property
     def pid(self) -> int | None:
-        """Process id of the parent program, None while there is none."""
-        return self._parent.pid if self._parent else None
+        """Process id of the fork server, None while there is none."""
+        return self._server.pid if self._server else None
 
     @property
     def latest_peak(self) -> int:
-        """Most bytes of memory that the child which ended last has held; 0 while there is no program."""
-        return self._parent.latest_peak if self._parent else 0
+        """Most bytes of memory that the child which ended last has held; 0 while there is no fork server."""
+        return self._server.latest_peak if self._server else 0
 
     async def start(self) -> None:
         """Start it, unless it runs.
@@ -270,11 +266,11 @@ class ForkServerPool:
         await self._alive()
 
     async def run(self, job: dict[str, Any], source: int, passwords: int | None = None) -> bytes:
-        """One job with open files; once more when the program ended for a reason that is not this file's.
+        """One job with open files; once more when the fork server ended for a reason that is not this file's.
 
         Raises:
             ReaderKilled: the child hit a limit or crashed.
-            EngineStartError: the program cannot be started, or ended twice meanwhile.
+            EngineStartError: the fork server cannot be started, or ended twice meanwhile.
         """
         self._jobs += 1
         try:
@@ -286,23 +282,25 @@ class ForkServerPool:
                 return await (await self._alive()).run(job, source, passwords)
         finally:
             self._jobs -= 1
-            self._begin_rest()
+            if self._timer:
+                self._timer.cancel()
+            if self._idle_seconds is not None and not self._jobs:
+                self._timer = asyncio.get_running_loop().call_later(self._idle_seconds, self._end_rest)
 
     async def _alive(self) -> ForkServerClient:
         async with self._starting:
-            if self._parent and self._parent.is_alive:
-                return self._parent
-            if self._parent:
-                await self._parent.aclose()
-            self._parent = await ForkServerClient.start(self._kind)
-            _warn(self._parent.isolation)
-            return self._parent
-
-    def _begin_rest(self) -> None:
-        if self._timer:
-            self._timer.cancel()
-        if self._idle_seconds is not None and not self._jobs:
-            self._timer = asyncio.get_running_loop().call_later(self._idle_seconds, self._end_rest)
+            if self._server and self._server.is_alive:
+                return self._server
+            if self._server:
+                await self._server.aclose()
+            self._server = await ForkServerClient.start(self._kind)
+            if self._server.isolation["network"] == "open":
+                _log.warning(
+                    "the PDF process could not give up the network: no namespace and no filter allowed here"
+                )
+            if self._server.isolation["files"] == "readable":
+                _log.info("the PDF process can still read files: user namespaces are not allowed here")
+            return self._server
 
     def _end_rest(self) -> None:
         if not self._jobs:
@@ -310,25 +308,17 @@ class ForkServerPool:
 
     async def _close_if_idle(self) -> None:
         async with self._starting:
-            if self._parent and not self._jobs:
-                await self._parent.aclose()
-                self._parent = None
+            if self._server and not self._jobs:
+                await self._server.aclose()
+                self._server = None
 
     async def aclose(self) -> None:
-        """End the program and every child."""
+        """End the fork server and every child."""
         if self._timer:
             self._timer.cancel()
         if self._closing:
             await self._closing
         async with self._starting:
-            if self._parent:
-                await self._parent.aclose()
-            self._parent = None
-
-
-def _warn(isolation: dict[str, str]) -> None:
-    """Say what this machine does not let the PDF process give up."""
-    if isolation["network"] == "open":
-        _log.warning("the PDF process could not give up the network: no namespace and no filter allowed here")
-    if isolation["files"] == "readable":
-        _log.info("the PDF process can still read files: user namespaces are not allowed here")
+            if self._server:
+                await self._server.aclose()
+            self._server = None

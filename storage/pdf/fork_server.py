@@ -70,7 +70,9 @@ class ForkServer:
             return False
         job = json.loads(message)
         if job["do"] == "stop":
-            self._stop(job["number"])
+            for handle, (_, number) in self._children.items():
+                if number == job["number"]:
+                    signal.pidfd_send_signal(handle, signal.SIGKILL)
         else:
             self._fork(job, *files)
         return True
@@ -85,11 +87,6 @@ class ForkServer:
         handle = os.pidfd_open(pid)
         self._children[handle] = (pid, job["number"])
         self._poll.register(handle, select.POLLIN)
-
-    def _stop(self, number: int) -> None:
-        for handle, (_, other) in self._children.items():
-            if other == number:
-                signal.pidfd_send_signal(handle, signal.SIGKILL)
 
     def _send_end(self, handle: int) -> None:
         pid, number = self._children.pop(handle)

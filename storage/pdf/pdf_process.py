@@ -19,7 +19,7 @@ from storage.text.word_boxes import SCALE
 MEGABYTE = 1024 * 1024
 MIN_DPI, MAX_DPI = 36, 300
 IDLE_SECONDS = 300
-"""Programs that hold models are closed after so long without work: they take 220 and 270 MB."""
+"""Fork servers that hold models are closed after so long without work: they take 220 and 270 MB."""
 
 LAYOUT_MEMORY = 3072 * MEGABYTE
 """Address space of a layout child; what it really uses is a fifth of it."""
@@ -57,7 +57,7 @@ class PdfProcess:
 
     @property
     def pid(self) -> int | None:
-        """Process id of the parent program, None before it was started."""
+        """Process id of the fork server that reads, None before it was started."""
         return self._text.pid
 
     @property
@@ -66,7 +66,7 @@ class PdfProcess:
         return self._text.latest_peak
 
     async def start(self) -> None:
-        """Start the parent program; it takes half a second and is started again whenever it ends.
+        """Start the fork server that reads; it takes half a second and is started again whenever it ends.
 
         Raises:
             EngineStartError: it cannot be started; the message says why.
@@ -87,7 +87,7 @@ class PdfProcess:
 
         Raises:
             DocumentError: the child was stopped at a limit, or the file is larger than allowed.
-            EngineStartError: the parent program cannot be started, or ended twice meanwhile.
+            EngineStartError: the fork server cannot be started, or ended twice meanwhile.
             OSError: ``path`` cannot be opened.
         """
         job = {"do": "read", "max_pages": self._settings.max_pages}
@@ -187,7 +187,7 @@ class PdfProcess:
         raise TooLarge(f"the file has {size / MEGABYTE:.0f} MB, the limit is {limit} MB; split it")
 
     async def aclose(self) -> None:
-        """End the parent programs and every child."""
+        """End the fork servers and every child."""
         await self._text.aclose()
         await self._layout.aclose()
         await self._ocr.aclose()

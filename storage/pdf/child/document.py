@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import resource
-import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
+from unicodedata import normalize
 
 from storage.pdf.child.mupdf import pymupdf
 
@@ -103,13 +103,9 @@ def _unlock(document: pymupdf.Document, passwords: int | None) -> bool:
     with os.fdopen(passwords, "rb") as file:
         file.seek(0)
         given = json.load(file)
-    return any(document.authenticate(spelled) for one in given for spelled in _spellings(one))
-
-
-def _spellings(password: str) -> dict[str, None]:
-    """As it is given, and as the program that locked the file may have composed its letters (RFC 4013)."""
-    forms: tuple[Literal["NFC", "NFKC"], ...] = ("NFC", "NFKC")
-    return dict.fromkeys([password, *(unicodedata.normalize(form, password) for form in forms)])
+    # As each is given, and as the program that locked the file may have composed its letters (RFC 4013).
+    spelled = (form for one in given for form in (one, normalize("NFC", one), normalize("NFKC", one)))
+    return any(map(document.authenticate, dict.fromkeys(spelled)))
 
 
 def _forget_structure(document: pymupdf.Document) -> None:

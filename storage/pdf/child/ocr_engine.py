@@ -116,7 +116,9 @@ class OcrEngine:
         folder = Path(rapidocr.__file__).parent / "models"
         models = {name: str(folder / file) for name, file in _MODELS.items()}
         self._ocr: Any = rapidocr.RapidOCR(params=_PARAMETERS | models)
-        self._ocr(_sample())
+        sample = np.full((96, 320, 3), 255, np.uint8)  # has every model loaded while files can be opened
+        cv2.putText(sample, "Footnote", (20, 60), cv2.FONT_HERSHEY_SIMPLEX, 1.4, (0, 0, 0), 3)
+        self._ocr(sample)
 
     def read(self, picture: Picture, dpi: float) -> list[SeenLine]:
         """Every line of a picture drawn at ``dpi``, in no order; a page may lie on its side or its head."""
@@ -157,7 +159,7 @@ class OcrEngine:
         thickness = float(np.median([min(_sides(quad)) for quad in quads]))
         labels = [index for index, quad in enumerate(quads) if _is_tall(quad, thickness)]
         across = [quad for index, quad in enumerate(quads) if index not in labels]
-        asked = sorted(across, key=_width)[-3 * ASKED :: 3]
+        asked = sorted(across, key=lambda quad: _sides(quad)[0])[-3 * ASKED :: 3]
         turns = 2 if asked and self._are_on_head(picture, asked) else 0
         turned = [np.roll(quad, -turns, axis=0) for quad in quads]
         for index in labels:
@@ -197,10 +199,6 @@ def _is_tall(quad: Quad, thickness: float) -> bool:
 
 def _on_head(quad: Quad) -> Quad:
     return np.roll(quad, -2, axis=0)
-
-
-def _width(quad: Quad) -> float:
-    return _sides(quad)[0]
 
 
 def _sides(quad: Quad) -> tuple[float, float]:
@@ -246,10 +244,3 @@ def _part(quad: Quad, left: float, right: float) -> Quad:
     top, bottom = quad[1] - quad[0], quad[2] - quad[3]
     corners = (quad[0] + top * left, quad[0] + top * right, quad[3] + bottom * right, quad[3] + bottom * left)
     return np.array(corners, np.float32)
-
-
-def _sample() -> Picture:
-    """A picture with a word, so that every model is loaded while files can still be opened."""
-    picture = np.full((96, 320, 3), 255, np.uint8)
-    cv2.putText(picture, "Footnote", (20, 60), cv2.FONT_HERSHEY_SIMPLEX, 1.4, (0, 0, 0), 3)
-    return picture

@@ -86,18 +86,13 @@ def _read(job: dict[str, Any], document: pymupdf.Document) -> Iterator[bytes]:
     )
 
 
-def _rect_of(page: pymupdf.Page, clip: Sequence[int]) -> pymupdf.Rect:
-    """The rectangle, in points of the displayed page, of a box in SCALE-ths of it."""
-    x0, x1 = (page.rect.width * side / SCALE for side in clip[0::2])
-    y0, y1 = (page.rect.height * side / SCALE for side in clip[1::2])
-    return pymupdf.Rect(x0, y0, x1, y1)
-
-
 def _drawn(document: pymupdf.Document, number: int, clip: Sequence[int]) -> tuple[Picture, float]:
     """A part of the page as displayed, and its dots an inch."""
     try:
         page = document[number - 1]
-        part = _rect_of(page, clip)
+        x0, x1 = (page.rect.width * side / SCALE for side in clip[0::2])
+        y0, y1 = (page.rect.height * side / SCALE for side in clip[1::2])
+        part = pymupdf.Rect(x0, y0, x1, y1)
         long, short = max(part.width, part.height, 1), max(1, min(part.width, part.height))
         zoom = min(max(DPI / 72, MIN_SIDE / short), MAX_SIDE / long)
         drawn = page.get_pixmap(

@@ -49,8 +49,10 @@ def rows_of(lines: Sequence[SeenLine], dpi: float) -> list[Row]:
     if not lines:
         return []
     angle = _angle(lines)
-    groups = _arranged([_place(line, angle) for line in lines])
-    usual = _usual_size(lines, dpi)
+    placed = [_place(line, angle) for line in lines]
+    groups = _arranged(placed)
+    heights = [one.height for one in placed for text, _ in one.line.words for _ in text]
+    usual = median(heights) * LETTERS * 72 / dpi  # the font size of most letters, in points
     rows: list[Row] = []
     for block, group in enumerate(groups):
         rows += _rows(group, 1000 * block, dpi, usual)
@@ -162,18 +164,8 @@ def _row(cells: Group, block: int, dpi: float, usual: float) -> Row:
         for text, quad in one.line.words:
             xs, ys = quad[:, 0].tolist(), quad[:, 1].tolist()
             row.words.append([text, min(xs), min(ys), max(xs), max(ys)])
-        size = _snapped(one.height * LETTERS * 72 / dpi, usual)
+        size = one.height * LETTERS * 72 / dpi
+        size = round(usual if abs(size - usual) < SAME_SIZE * usual else size, 1)
         row.sizes[size] = row.sizes.get(size, 0) + sum(len(text) for text, _ in one.line.words)
         end = one.right
     return row
-
-
-def _usual_size(lines: Sequence[SeenLine], dpi: float) -> float:
-    """The font size of most letters, in points."""
-    angle = _angle(lines)
-    heights = [_place(line, angle).height for line in lines for text, _ in line.words for _ in text]
-    return median(heights) * LETTERS * 72 / dpi
-
-
-def _snapped(size: float, usual: float) -> float:
-    return round(usual if abs(size - usual) < SAME_SIZE * usual else size, 1)

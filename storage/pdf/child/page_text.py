@@ -327,13 +327,10 @@ class _TextWriter:
         if first == len(self.words):
             return False
         size = max(row.sizes, key=row.sizes.__getitem__)
-        box = matrix.place(*_around(self.boxes[4 * first :]))
+        own = self.boxes[4 * first :]
+        box = matrix.place(min(own[0::4]), min(own[1::4]), max(own[2::4]), max(own[3::4]))
         self.page.lines += (self.words[first][0], self.position, round(size * 10), row.is_bold, *box)
         return True
-
-
-def _around(boxes: Sequence[float]) -> tuple[float, float, float, float]:
-    return min(boxes[0::4]), min(boxes[1::4]), max(boxes[2::4]), max(boxes[3::4])
 
 
 def _cut_word(row: Row, following: Row | None, compounds: set[str]) -> str:

@@ -62,11 +62,7 @@ def _bars(boxes: Iterable[Rect]) -> int:
     for x0, y0, x1, y1 in boxes:
         groups["standing", _round(y1), _round(x1 - x0)].add((_round(x0), _round(y0)))
         groups["lying", _round(x0), _round(y1 - y0)].add((_round(y0), _round(x1)))
-    return max((len(group) for group in groups.values() if _differ(group)), default=0)
-
-
-def _differ(bars: Iterable[tuple[int, int]]) -> bool:
-    return len({end for _, end in bars}) > 1
+    return max((len(group) for group in groups.values() if len({end for _, end in group}) > 1), default=0)
 
 
 def _round(length: float) -> int:
@@ -76,17 +72,13 @@ def _round(length: float) -> int:
 def _lines(drawings: Iterable[dict[str, Any]], figure: Rect) -> int:
     """Runs of strokes, each beginning where the last one ends, always further to one side."""
     runs: list[list[Point]] = []
-    for start, end in (step for one in drawings if one["type"] == "s" for step in _steps(one["items"])):
+    strokes = (item for one in drawings if one["type"] == "s" for item in one["items"] if item[0] in "lc")
+    for start, end in ((item[1], item[-1]) for item in strokes):
         if runs and _goes_on(runs[-1], start, end):
             runs[-1].append(end)
         else:
             runs.append([start, end])
     return sum(_shows_data(run, figure) for run in runs)
-
-
-def _steps(items: Sequence[Any]) -> Iterator[tuple[Point, Point]]:
-    """Where each straight or curved stroke begins and ends."""
-    yield from ((item[1], item[-1]) for item in items if item[0] in "lc")
 
 
 def _goes_on(run: Sequence[Point], start: Point, end: Point) -> bool:

@@ -131,17 +131,12 @@ def sane_label(label: str) -> str:
 def _text(page: pymupdf.Page, compounds: set[str]) -> PageText:
     printed = page.get_textpage(flags=_FLAGS)
     text = read_page(printed.extractRAWDICT(), page.number + 1, _displayed(page), _PageInk(page), compounds)
-    text.hidden += _words_outside(page, printed.extractText())
-    return text
-
-
-def _words_outside(page: pymupdf.Page, printed: str) -> int:
-    """Words that lie beside the page as shown, or that a clip hides: they were never among ``printed``."""
-    unclipped = _FLAGS & ~pymupdf.TEXT_CLIP
+    # Words that lie beside the page as shown, or that a clip hides, are not among the printed ones.
+    shown, unclipped = printed.extractText(), _FLAGS & ~pymupdf.TEXT_CLIP
     written = page.get_textpage(clip=pymupdf.INFINITE_RECT(), flags=unclipped).extractText()
-    if written == printed:
-        return 0
-    return (Counter(written.split()) - Counter(printed.split())).total()
+    if written != shown:
+        text.hidden += (Counter(written.split()) - Counter(shown.split())).total()
+    return text
 
 
 def _displayed(page: pymupdf.Page) -> PageTransform:

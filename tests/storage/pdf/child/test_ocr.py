@@ -75,7 +75,7 @@ def seen(scans: Path, pdfs: Path) -> Seen:
 async def read_all(paths: list[Path]) -> Seen:
     process, seen = PdfProcess(StorageSettings(ocr_seconds=60)), Seen()
     await process._ocr.start()
-    parent = process._ocr._parent
+    parent = process._ocr._server
     assert parent is not None
     seen.isolation = parent.isolation
     own = Path(f"/proc/{parent.pid}")
