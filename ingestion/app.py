@@ -16,9 +16,9 @@ from ingestion.jobs.worker import Worker
 from ingestion.pipeline import Steps
 from ingestion.publish.publisher import Publisher
 from ingestion.publish.reconciler import Reconciler, Repairs, Verifier
-from ingestion.reading.captioning import FigureDescriber, VisionModel
+from ingestion.reading.captioning import FigureDescriber, VisionEndpoint
 from ingestion.reading.chunk_jobs import ChunkingClient
-from ingestion.reading.full import FullReader, LayoutChunker, PageViewer
+from ingestion.reading.full import FullReader, LayoutChunker
 from ingestion.reading.generations import generations_of
 from ingestion.reading.quick import QuickReader
 from ingestion.reading.sentence_vectors import SentenceEmbedder
@@ -39,6 +39,7 @@ from storage.folders.folders import Folders
 from storage.folders.passwords import FolderPasswords
 from storage.index.base import Index
 from storage.models import Channel, Rung
+from storage.pdf.pdf_process import PdfProcess
 from storage.queues.inventory import Inventory
 from storage.queues.planner import GapFinder, Generations, set_current_generations
 from storage.queues.publication_queue import PublicationQueue
@@ -101,12 +102,12 @@ class Ingestion:
         database: Database,
         blobs: Blobs,
         files: ReadingFiles,
-        pdf: PageViewer,
+        pdf: PdfProcess,
         embedder: Embedder,
         index: Index,
         channels: Channels,
         passwords: FolderPasswords,
-        vision: VisionModel | None = None,
+        vision: VisionEndpoint | None = None,
         compute_pool: ComputePool | None = None,
         make_schedule: Callable[[], Scheduler] = Scheduler,
         make_worker: type[Worker[Any]] = Worker,
@@ -139,10 +140,18 @@ class Ingestion:
         publisher = Publisher(publication_work, self._purge, files, index, self._compute_pool)
         self._steps = self._make_steps(publisher, pdf, embedder, vision)
         self._verifier = Verifier(publication_work, index)
-        self._reconciler = _reconciler(settings, database, self._verifier, index, blobs=blobs, files=files)
+        self._reconciler = Reconciler(
+            Inventory(database),
+            self._verifier,
+            index,
+            blobs,
+            files,
+            grace_seconds=settings.sweep_grace_seconds,
+            lease_seconds=settings.lease_seconds,
+        )
 
     def _make_steps(
-        self, publisher: Publisher, pdf: PageViewer, embedder: Embedder, vision: VisionModel | None
+        self, publisher: Publisher, pdf: PdfProcess, embedder: Embedder, vision: VisionEndpoint | None
     ) -> Steps:
         work = ReadingQueue(self._database, self._leases, self.generations)
         settings = self._settings
@@ -166,14 +175,13 @@ class Ingestion:
                 self._vectors,
                 layout_chunker,
                 describe=FigureDescriber(self._blobs, pdf, vision).describe if vision else None,
-                sentences=self._sentence_embedding(embedder) if settings.sentence_vectors else None,
+                sentences=SentenceEmbedder(embedder, VectorCache(self._database, of_sentences=True))
+                if settings.sentence_vectors
+                else None,
             ),
             publisher,
-            read_workers=self._settings.read_workers,
+            read_workers=settings.read_workers,
         )
-
-    def _sentence_embedding(self, embedder: Embedder) -> SentenceEmbedder:
-        return SentenceEmbedder(embedder, VectorCache(self._database, of_sentences=True))
 
     async def start(self, inbox: Path, folder_map: Path | None = None) -> None:
         """Watch an inbox, each folder in it being the channel of that name, and what a map names.
@@ -307,23 +315,3 @@ class Ingestion:
             await self._files.remove(reading)
         await asyncio.to_thread(self._blobs.sweep)
         await self._vectors.prune()
-
-
-def _reconciler(
-    settings: IngestionSettings,
-    database: Database,
-    verifier: Verifier,
-    index: Index,
-    *,
-    blobs: Blobs,
-    files: ReadingFiles,
-) -> Reconciler:
-    return Reconciler(
-        Inventory(database),
-        verifier,
-        index,
-        blobs,
-        files,
-        grace_seconds=settings.sweep_grace_seconds,
-        lease_seconds=settings.lease_seconds,
-    )

@@ -11,7 +11,6 @@ import json
 import os
 import resource
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -23,7 +22,7 @@ from ingestion.layout.ocr_selection import pages_for_ocr, with_ocr
 from ingestion.layout.reading_order import arrange
 from storage.errors import NoPages, ReaderKilled, StorageError
 from storage.files.reading_files import ReadingFiles
-from storage.models import KEY, Box, Chunk, Figure, kept_of
+from storage.models import KEY, Box, Figure, kept_of
 from storage.pdf import protocol, sandbox
 from storage.pdf.models import Layout, OcrPage, ReadPdf
 from storage.pdf.protocol import READY
@@ -122,16 +121,7 @@ def analyse(job: dict[str, Any], _data: bytes) -> list[list[Any]]:
     """
     files, reading = ReadingFiles(Path(job["root"])), UUID(job["reading"])
     first, end, chunks = job["first"], job["end"], job["chunks"]
-    found = _analysed_chunks(job, files.wordless_here(reading, first, min(end, chunks)))
-    if end > chunks:
-        start = max(first - chunks, 0)
-        figures = files.figures_here(reading, start, end - chunks)
-        found += [_analysed_figure(chunks + start + number, one) for number, one in enumerate(figures)]
-    return found
-
-
-def _analysed_chunks(job: dict[str, Any], chunks: Sequence[Chunk]) -> list[list[Any]]:
-    return [
+    found: list[list[Any]] = [
         [
             chunk.ordinal,
             index_terms(job["title"], chunk.heading_path, chunk.text),
@@ -140,8 +130,13 @@ def _analysed_chunks(job: dict[str, Any], chunks: Sequence[Chunk]) -> list[list[
             chunk.last_page,
             chunk.heading_path,
         ]
-        for chunk in chunks
+        for chunk in files.wordless_here(reading, first, min(end, chunks))
     ]
+    if end > chunks:
+        start = max(first - chunks, 0)
+        figures = files.figures_here(reading, start, end - chunks)
+        found += [_analysed_figure(chunks + start + number, one) for number, one in enumerate(figures)]
+    return found
 
 
 def _analysed_figure(ordinal: int, figure: Figure) -> list[Any]:

@@ -34,37 +34,22 @@ class Steps:
         Full readings that are there already are published even for quick, for they answer too.
         ``quiet`` is set while nothing urgent runs.
         """
-        lanes = [self._publishing(Rung.QUICK, slots=2), self._reading(), self._publishing(Rung.FULL, slots=1)]
+        reader, full_reader, publisher = self._reader, self._full_reader, self._publisher
+        fail, let_go, keep = reader.fail, reader.let_go, publisher.keep_retired
+        reading = Lane(reader.claim_quick, reader.read, fail, let_go, self._read_workers, is_background=False)
+        lanes = [self._publishing(Rung.QUICK, slots=2), reading, self._publishing(Rung.FULL, slots=1)]
         if rung is Rung.FULL:
-            lanes.append(self._embedding(quiet))
-        return [*lanes, self._removing()]
 
-    def _reading(self) -> Lane[Any]:
-        reader, slots = self._reader, self._read_workers
-        return Lane(reader.claim_quick, reader.read, reader.fail, reader.let_go, slots, is_background=False)
+            async def embed(claim: ReadingClaim) -> None:
+                await full_reader.read(claim, quiet.wait)
 
-    def _embedding(self, quiet: asyncio.Event) -> Lane[Any]:
-        reader, full_reader, slots = self._reader, self._full_reader, EMBED_CONCURRENCY
-
-        async def embed(claim: ReadingClaim) -> None:
-            await full_reader.read(claim, quiet.wait)
-
-        return Lane(full_reader.claim, embed, reader.fail, reader.let_go, slots, is_background=True)
+            lanes.append(Lane(full_reader.claim, embed, fail, let_go, EMBED_CONCURRENCY, is_background=True))
+        lanes.append(Lane(publisher.claim_retired, publisher.remove, keep, keep, 1, is_background=True))
+        return lanes
 
     def _publishing(self, rung: Rung, slots: int) -> Lane[Any]:
         publisher, is_background = self._publisher, rung is Rung.FULL
         claim = publisher.claim_full if is_background else publisher.claim_quick
         return Lane(
             claim, publisher.publish, publisher.fail, publisher.let_go, slots, is_background=is_background
-        )
-
-    def _removing(self) -> Lane[Any]:
-        publisher = self._publisher
-        return Lane(
-            publisher.claim_retired,
-            publisher.remove,
-            publisher.keep_retired,
-            publisher.keep_retired,
-            1,
-            is_background=True,
         )

@@ -85,9 +85,10 @@ def faults(
         yield from _channel_faults(entry.key, entry.channel, entry.name)
         if entry.key in roots:
             continue
-        yield from _password_faults(entry)
-        sentence = _location_fault(entry.location)
-        if sentence is not None:
+        # once each, and without what was written: it may be a password
+        for fault in filter(None, dict.fromkeys(map(fault_of, entry.passwords))):
+            yield (*entry.key, "passwords"), f"passwords: {fault}"
+        if (sentence := _location_fault(entry.location)) is not None:
             yield (*entry.key, "location"), sentence
         else:
             roots[entry.key] = _root(entry.location)
@@ -106,13 +107,6 @@ def _location_fault(location: str) -> str | None:
     except SettingsError as error:
         return f"location: {error}"
     return None
-
-
-def _password_faults(entry: FolderMapEntry) -> Iterator[Fault]:
-    """Every sentence once, and none with what was written: it may be a password."""
-    for sentence in dict.fromkeys(map(fault_of, entry.passwords)):
-        if sentence is not None:
-            yield (*entry.key, "passwords"), f"passwords: {sentence}"
 
 
 def _channel_faults(key: KeyPath, channel: str, name: str | None) -> Iterator[Fault]:

@@ -66,8 +66,10 @@ class FolderMap:
         known = await self._folders.watched(origin="map")
         self.targets = [WatchTarget(one, FolderMapEntry(one.location, "")) for one in known]
         await run_in_thread(self._file.follow)
-        if not await self.follow():
-            await self._recall()
+        if not await self.follow():  # then the last valid map holds, with its pauses, rhythms and shares
+            kept = (await self._folders.kept_map() or "").encode()
+            with suppress(InvalidFile):
+                await self._put_in_force((await run_in_thread(lambda: self._saved(kept))).entries)
 
     async def follow(self) -> bool:
         """Take over what changed, once two reads of the file were equal; returns whether anything did.
@@ -85,12 +87,6 @@ class FolderMap:
             self._file.follow_again()
             raise
         return True
-
-    async def _recall(self) -> None:
-        """Put the last map that was valid in force again, with its pauses, rhythms and shares."""
-        kept = (await self._folders.kept_map() or "").encode()
-        with suppress(InvalidFile):
-            await self._put_in_force((await run_in_thread(lambda: self._saved(kept))).entries)
 
     def _saved(self, data: bytes) -> _Saved:
         if not data.strip() and self.targets:

@@ -61,7 +61,11 @@ class ComputePool:
                 await _end(process)
                 raise
             self._idle.append(process)
-        return _checked(reply)
+        if "error" in reply:
+            raise getattr(errors, reply["error"])(reply["message"])
+        if "fault" in reply:
+            raise DocumentError(_FAULT.format(reply["fault"]))
+        return reply["done"]
 
     async def aclose(self) -> None:
         """End the processes that have nothing to do; a later job starts new ones."""
@@ -70,7 +74,16 @@ class ComputePool:
 
 
 async def _start(program: str) -> asyncio.subprocess.Process:
-    process = await _spawn(program)
+    environment = {name: os.environ[name] for name in _INHERITED_VARIABLES if name in os.environ}
+    try:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-I", "-m", program, str(os.getpid()),
+            env=environment, limit=MAX_ANSWER_BYTES,
+            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+            start_new_session=True,  # a Ctrl-C is for its owner, who ends it
+        )  # fmt: skip
+    except OSError as error:
+        raise EngineStartError(f"a process for reading cannot be started: {error.strerror}") from error
     try:
         async with asyncio.timeout(START_SECONDS):
             is_ready = process.stdout is not None and await process.stdout.readline() == READY
@@ -83,19 +96,6 @@ async def _start(program: str) -> asyncio.subprocess.Process:
         await _end(process)
         raise EngineStartError("a process for reading did not start; the lines above in the log say why")
     return process
-
-
-async def _spawn(program: str) -> asyncio.subprocess.Process:
-    environment = {name: os.environ[name] for name in _INHERITED_VARIABLES if name in os.environ}
-    try:
-        return await asyncio.create_subprocess_exec(
-            sys.executable, "-I", "-m", program, str(os.getpid()),
-            env=environment, limit=MAX_ANSWER_BYTES,
-            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-            start_new_session=True,  # a Ctrl-C is for its owner, who ends it
-        )  # fmt: skip
-    except OSError as error:
-        raise EngineStartError(f"a process for reading cannot be started: {error.strerror}") from error
 
 
 async def _ask(
@@ -119,12 +119,3 @@ async def _end(process: asyncio.subprocess.Process) -> None:
     with suppress(ProcessLookupError):
         process.kill()
     await process.communicate()
-
-
-def _checked(reply: dict[str, Any]) -> Any:
-    """What a job made, or the error it ended with."""
-    if "error" in reply:
-        raise getattr(errors, reply["error"])(reply["message"])
-    if "fault" in reply:
-        raise DocumentError(_FAULT.format(reply["fault"]))
-    return reply["done"]

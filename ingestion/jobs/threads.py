@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 from ingestion.sources.base import Source
@@ -17,22 +18,17 @@ async def run_in_thread(job: Callable[[], T]) -> T:
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
 
-    def settle(result: T | None, error: Exception | None) -> None:
-        if done.cancelled():
-            return
-        if error is not None:
-            done.set_exception(error)
-        else:
-            done.set_result(result)  # type: ignore[arg-type]  # None only where the job returns it
+    def settle(outcome: Callable[[], None]) -> None:
+        if not done.cancelled():
+            outcome()
 
     def work() -> None:
-        result, error = None, None
         try:
-            result = job()
-        except Exception as problem:  # handed to whoever waits
-            error = problem
+            outcome = partial(done.set_result, job())
+        except Exception as error:  # handed to whoever waits
+            outcome = partial(done.set_exception, error)
         if not loop.is_closed():
-            loop.call_soon_threadsafe(settle, result, error)
+            loop.call_soon_threadsafe(settle, outcome)
 
     threading.Thread(target=work, name="folder", daemon=True).start()
     return await done

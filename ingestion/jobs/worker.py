@@ -125,13 +125,14 @@ class Worker(Generic[C]):
     def _start(self, lane: Lane[C], claim: C) -> None:
         task = asyncio.create_task(self._do(lane, claim))
         lane.running.add(task)
-        task.add_done_callback(lambda done: self._end(lane, done))
         self._show_quiet()
 
-    def _end(self, lane: Lane[C], task: asyncio.Task[None]) -> None:
-        lane.running.discard(task)
-        self._show_quiet()
-        self.wake()
+        def end(done: asyncio.Task[None]) -> None:
+            lane.running.discard(done)
+            self._show_quiet()
+            self.wake()
+
+        task.add_done_callback(end)
 
     def _show_quiet(self) -> None:
         if self._tasks(is_background=False):

@@ -26,7 +26,7 @@ from storage.files.blobs import Blobs, ShardEntry
 from storage.files.reading_files import ReadingFiles
 from storage.index.base import Index
 from storage.models import TenantName
-from storage.queues.inventory import ExpectedReading, Inventory, Shards
+from storage.queues.inventory import Inventory, Shards
 from storage.queues.publication_queue import ExpectedPublication, PublicationQueue
 
 RECENT = 200
@@ -262,22 +262,20 @@ class Reconciler:
         held = await self._files.listed(shards)
         known, done = await self._sql.readings(shards)
         for one in done:
-            if not await self._is_whole(one):
+            is_whole = await self._files.is_whole(
+                one.id,
+                pages=one.pages,
+                chunks=one.chunks,
+                figures=one.figures,
+                has_vectors=one.has_vectors,
+                has_sentences=one.has_sentences,
+            )
+            if not is_whole:
                 repairs.read_again += await self._sql.read_again(one.id)
         names = {str(one) for one in known}
         for name in [name for name, kept in held.items() if name not in names and self._is_old(kept)]:
             await self._files.remove_entry(name)
             repairs.files_swept += 1
-
-    async def _is_whole(self, one: ExpectedReading) -> bool:
-        return await self._files.is_whole(
-            one.id,
-            pages=one.pages,
-            chunks=one.chunks,
-            figures=one.figures,
-            has_vectors=one.has_vectors,
-            has_sentences=one.has_sentences,
-        )
 
     def _is_old(self, kept: ShardEntry) -> bool:
         return kept.seconds >= self._grace

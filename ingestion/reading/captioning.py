@@ -11,7 +11,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import openai
 from openai import AsyncOpenAI
@@ -20,8 +20,9 @@ from openai.types.chat import ChatCompletion
 from storage.clock import steady_seconds
 from storage.errors import DocumentError
 from storage.files.blobs import Blobs
-from storage.models import Box, Figure
+from storage.models import Figure
 from storage.pdf.models import RenderedPage
+from storage.pdf.pdf_process import PdfProcess
 
 SECONDS = 60.0
 """One description, sending included."""
@@ -85,24 +86,10 @@ def _text_of(reply: object) -> str | None:
     return choices[0].message.content if choices and choices[0].message else None
 
 
-class Renderer(Protocol):
-    """Draws parts of pages outside this process."""
-
-    async def render(self, path: Path, page: int, dpi: int, clip: Box | None = None) -> RenderedPage:
-        """A part of a page as a picture; raises DocumentError or EngineStartError."""
-
-
-class VisionModel(Protocol):
-    """Says what a picture shows."""
-
-    async def describe(self, picture: RenderedPage, caption: str) -> str | None:
-        """In a few sentences; None when it could not."""
-
-
 class FigureDescriber:
     """Describes the figures of contents, one after the other."""
 
-    def __init__(self, blobs: Blobs, renderer: Renderer, model: VisionModel) -> None:
+    def __init__(self, blobs: Blobs, renderer: PdfProcess, model: VisionEndpoint) -> None:
         self._blobs = blobs
         self._renderer = renderer
         self._model = model
@@ -129,11 +116,8 @@ class FigureDescriber:
         except DocumentError:
             return ""
         said = await self._model.describe(picture, figure.caption)
-        self._note(is_well=bool(said))
-        return " ".join((said or "").split())[:MAX_DESCRIPTION_CHARS]
-
-    def _note(self, *, is_well: bool) -> None:
-        self._failures = 0 if is_well else self._failures + 1
+        self._failures = 0 if said else self._failures + 1
         if self._failures == MAX_FAILURES:
             self._failures, self._rests_until = 0, steady_seconds() + REST_SECONDS
             _log.warning("the vision endpoint is left alone for %d s", REST_SECONDS)
+        return " ".join((said or "").split())[:MAX_DESCRIPTION_CHARS]

@@ -12,11 +12,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from ingestion.reading.captioning import Describe, Renderer
+from ingestion.reading.captioning import Describe
 from ingestion.reading.chunk_jobs import ChunkingClient
 from ingestion.reading.sentence_vectors import SentenceEmbedder
 from storage.clock import steady_seconds
@@ -33,6 +33,7 @@ from storage.errors import (
 from storage.files.blobs import Blobs
 from storage.files.reading_files import ReadingFiles
 from storage.models import Box, Figure, Reading, Rung
+from storage.pdf.pdf_process import PdfProcess
 from storage.queues.reading_queue import ReadingClaim, ReadingQueue, ReadingResult
 from storage.sql.leases import pause
 
@@ -58,26 +59,13 @@ class ReadingPacer:
     """So many pages were analysed so far."""
 
 
-class PageViewer(Renderer, Protocol):
-    """Opens PDFs outside this process."""
-
-    async def fetch(self, path: Path) -> bytes:
-        """Every page as ``storage.pdf.protocol`` reads it; raises DocumentError or EngineStartError."""
-
-    async def lay_out(self, path: Path, first: int, last: int) -> bytes:
-        """Where the parts of some pages are, as ``protocol`` reads it; raises as ``fetch``."""
-
-    async def fetch_ocr(self, path: Path, page: int, clip: Box | None = None) -> bytes:
-        """What OCR reads in a page or a part of it, as ``protocol`` reads it; raises as ``fetch``."""
-
-
 class LayoutChunker:
     """Makes the pages and chunks of a full reading."""
 
     def __init__(
         self,
         blobs: Blobs,
-        viewer: PageViewer,
+        viewer: PdfProcess,
         chunking_client: ChunkingClient,
         *,
         reads_layout: bool,
@@ -131,7 +119,8 @@ class LayoutChunker:
         """
         found: list[bytes] = []
         failures = 0
-        for first, last in _ranges(1, count, BATCH):
+        for first in range(1, count + 1, BATCH):
+            last = min(first + BATCH - 1, count)
             batch = await self._read_layout(path, first, last, pace)
             await pace.report(last)
             if batch is not None:
@@ -161,11 +150,6 @@ def _page_skipped() -> Iterator[None]:
         raise
     except DocumentError:
         pass
-
-
-def _ranges(first: int, last: int, size: int) -> Iterator[tuple[int, int]]:
-    for start in range(first, last + 1, size):
-        yield start, min(start + size - 1, last)
 
 
 class FullReader:

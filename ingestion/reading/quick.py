@@ -5,8 +5,6 @@ from __future__ import annotations
 import logging
 import time
 from datetime import timedelta
-from pathlib import Path
-from typing import Protocol
 
 from ingestion.reading.chunk_jobs import ChunkingClient
 from storage.crash_points import reach
@@ -20,18 +18,12 @@ from storage.errors import (
 )
 from storage.files.blobs import Blobs
 from storage.models import Rung
+from storage.pdf.pdf_process import PdfProcess
 from storage.queues.reading_queue import ReadingClaim, ReadingQueue, ReadingResult
 from storage.sql.leases import pause
 
 _FAULT = "This file runs into a fault of this program ({})."
 _log = logging.getLogger(__name__)
-
-
-class PdfReader(Protocol):
-    """Opens PDFs outside this process."""
-
-    async def fetch(self, path: Path) -> bytes:
-        """Every page as ``storage.pdf.protocol`` reads it; raises DocumentError or EngineStartError."""
 
 
 class QuickReader:
@@ -41,7 +33,7 @@ class QuickReader:
         self,
         work: ReadingQueue,
         blobs: Blobs,
-        pdf: PdfReader,
+        pdf: PdfProcess,
         chunking_client: ChunkingClient,
     ) -> None:
         self._work = work
@@ -67,7 +59,7 @@ class QuickReader:
         reach("after-parse")
         made = await self._chunking_client.cut(claim.id, pages)
         reach("after-reading-file")
-        details = {"milliseconds": _milliseconds(started), **made["details"]}
+        details = {"milliseconds": round((time.monotonic() - started) * 1000), **made["details"]}
         await self._work.finish(claim, ReadingResult(made["title"], made["pages"], made["chunks"], details))
 
     async def fail(self, claim: ReadingClaim, error: Exception) -> None:
@@ -101,7 +93,3 @@ class QuickReader:
     async def let_go(self, claim: ReadingClaim) -> None:
         """We are stopping: another worker may start it at once."""
         await self._work.give_back(claim, None, None)
-
-
-def _milliseconds(started: float) -> int:
-    return round((time.monotonic() - started) * 1000)

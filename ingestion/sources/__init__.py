@@ -8,7 +8,7 @@ from ingestion.sources.shares.registry import open_share
 from ingestion.sources.shares.settings import ShareSettings
 from storage.settings import load
 
-__all__ = ["FileStat", "Scan", "ScannedFile", "Source", "open_source"]
+__all__ = ["FileStat", "Scan", "ScannedFile", "Source", "open_source", "scan_location"]
 
 
 def open_source(location: str, *, follows_link: bool = True) -> Source:
@@ -26,3 +26,12 @@ def open_source(location: str, *, follows_link: bool = True) -> Source:
     if "://" not in location:
         return LocalSource(location, settings.share_timeout, follows_link=follows_link)
     return open_share(location, settings)
+
+
+def scan_location(location: str, only: str | None = None) -> Scan:
+    """One scan of a location, or of one file in it; blocks, and raises as ``open_source``."""
+    source = open_source(location)
+    try:
+        return source.scan() if only is None else source.scan_file(only)
+    finally:
+        source.close()

@@ -23,7 +23,7 @@ from ingestion.sources.scan_report import (
     why_passed_over,
     why_stranger,
 )
-from ingestion.sources.watchdog import MOUNT_SECONDS, Heartbeat, ShareTimeout, Watchdog
+from ingestion.sources.watchdog import MOUNT_SECONDS, Heartbeat, ShareTimeout, Watchdog, no_heartbeat
 from storage.errors import BlobsUnavailable
 from storage.mounts import may_hang
 
@@ -117,20 +117,16 @@ def _list(root: Path, parts: Parts, report: ScanReport) -> list[Parts]:
             if _is_folder(entry):
                 deeper.append(inside)
             elif _is_pdf(entry):
-                _stat_entry(entry, inside, report)
+                try:  # what keeps one file from being seen hides nothing beside it
+                    _see(entry.stat(follow_symlinks=False), inside, report)
+                except FileNotFoundError:
+                    continue  # it went between two calls
+                except OSError as error:
+                    sentence = f"A file of the folder cannot be looked at: {error.strerror}."
+                    report.add_problem(sentence, inside)
             elif entry.is_symlink() or entry.is_file(follow_symlinks=False):
                 report.add_stranger(inside, is_link=entry.is_symlink())
     return deeper
-
-
-def _stat_entry(entry: os.DirEntry[str], parts: Parts, report: ScanReport) -> None:
-    """One file of a folder; what keeps it from being seen hides nothing beside it."""
-    try:
-        _see(entry.stat(follow_symlinks=False), parts, report)
-    except FileNotFoundError:
-        return  # it went between two calls
-    except OSError as error:
-        report.add_problem(f"A file of the folder cannot be looked at: {error.strerror}.", parts)
 
 
 def _see(status: os.stat_result, parts: Parts, report: ScanReport) -> None:
@@ -241,11 +237,7 @@ class LocalSource:
         return self._root.parent, replace(seen, parts=(self._root.name, *seen.parts))
 
     def _call(self, work: Callable[[Heartbeat], T]) -> T:
-        return self._watchdog.call(work) if self.is_remote else work(_nothing)
-
-
-def _nothing() -> None:
-    """The heartbeat of calls that have no watchdog."""
+        return self._watchdog.call(work) if self.is_remote else work(no_heartbeat)
 
 
 def _tail(root: Path, seen: ScannedFile, size: int) -> bytes:

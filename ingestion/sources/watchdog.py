@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Generic, NoReturn, TypeVar
+from typing import Generic, TypeVar
 
 from ingestion.errors import IngestionError
 
@@ -15,9 +15,12 @@ T = TypeVar("T")
 Heartbeat = Callable[[], None]
 """To be called whenever something moved; raises ``CallAbandoned`` when nobody waits any more."""
 
-
 MOUNT_SECONDS = 2.0
 """How long the kernel may take to say where a path leads; on a share that hangs it never does."""
+
+
+def no_heartbeat() -> None:
+    """The heartbeat of calls that nobody watches."""
 
 
 class ShareTimeout(IngestionError):
@@ -80,7 +83,8 @@ class _Call(Generic[T]):
         self.is_given_up = False
         self._work = work
         self._moved = time.monotonic()
-        self._outcome: Callable[[], T]
+        self._result: T
+        self._error: Exception | None = None
 
     def idle_seconds(self) -> float:
         """Seconds since something moved."""
@@ -89,29 +93,23 @@ class _Call(Generic[T]):
     def run(self, free: threading.Lock) -> None:
         """Do the work, then let the next one in."""
         try:
-            result = self._work(self._heartbeat)
-            self._outcome = lambda: result
-        except Exception as error:
-            self._outcome = _raiser(error)
+            self._result = self._work(self._heartbeat)
+        except Exception as error:  # handed to whoever waits
+            self._error = error
         finally:
             free.release()
             self.done.set()
 
     def result(self) -> T:
         """What the work returned or raised."""
-        return self._outcome()
+        if self._error is not None:
+            raise self._error
+        return self._result
 
     def _heartbeat(self) -> None:
         if self.is_given_up:
             raise CallAbandoned
         self._moved = time.monotonic()
-
-
-def _raiser(error: Exception) -> Callable[[], NoReturn]:
-    def fail() -> NoReturn:
-        raise error
-
-    return fail
 
 
 def real_path(path: str) -> str:

@@ -92,7 +92,12 @@ class BatchIngest:
                     await self._take(batch)
                     wake()
             is_first, began = False, time.monotonic()
-            found = [one for batch in batches for one in await self._statuses(batch)]
+            found = [
+                one
+                for batch in batches
+                for one in await ingest_statuses(self._database, batch.folder.id, self._generations)
+                if one.document in batch.documents
+            ]
             on_progress(await self._progress(batches))
             if not any(batch.unfinished for batch in batches) and all(one.has_reached(wait) for one in found):
                 return found
@@ -121,10 +126,6 @@ class BatchIngest:
                 session, scopes, Rung.FULL if self._generations.full else Rung.QUICK
             )
         return progress.with_arriving(sum(batch.arriving for batch in batches))
-
-    async def _statuses(self, batch: IngestBatch) -> list[IngestStatus]:
-        found = await ingest_statuses(self._database, batch.folder.id, self._generations)
-        return [one for one in found if one.document in batch.documents]
 
 
 def _place(path: Path) -> tuple[Path, str | None]:

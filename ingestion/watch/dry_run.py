@@ -9,7 +9,7 @@ from pathlib import Path
 from uuid import UUID
 
 from ingestion.folder_map.folder_map import FolderMapEntry, read_map
-from ingestion.sources import FileStat, Scan, ScannedFile, open_source
+from ingestion.sources import FileStat, Scan, ScannedFile, scan_location
 from ingestion.sources.local import first_level
 from ingestion.watch.deletions import needs_approval
 from ingestion.watch.known_files import KnownFile
@@ -106,7 +106,7 @@ class Previewer:
         ]
 
     async def _preview(self, entry: FolderMapEntry, *, is_watched: bool, only: str | None = None) -> Preview:
-        scan = await asyncio.to_thread(_scan_location, entry.location, only)
+        scan = await asyncio.to_thread(scan_location, entry.location, only)
         tenant = str(named_tenant(entry.channel))
         here = [one for one in await self._folders.status() if one.channel == tenant]
         folder = next((one for one in here if one.location == entry.location), None)
@@ -134,12 +134,14 @@ class Previewer:
         ]
         refused = {seen.file for seen in changed if seen.stat.size > self._max_bytes}
         missing = known.keys() - scan.files.keys() if sees_all and scan.problem is None else set()
-        renamed = dict(_renames(missing, [seen for seen in changed if seen.file not in known], known))
+        arrived = [seen for seen in changed if seen.file not in known]
+        renamed = dict(_renames(missing, arrived, known))
+        not_new = {*refused, *renamed.values()}
         return Preview(
             entry.location,
             entry.channel,
             scan.problem,
-            new=_names(changed, known, but={*refused, *renamed.values()}),
+            new=tuple(sorted(seen.file for seen in arrived if seen.file not in not_new)),
             replaced=tuple(sorted(s.file for s in changed if s.file in known and s.file not in refused)),
             renamed=tuple(sorted(renamed.items())),
             refused=tuple(sorted(refused)),
@@ -148,14 +150,6 @@ class Previewer:
             remarks=scan.remarks,
             is_watched=is_watched,
         )
-
-
-def _scan_location(location: str, only: str | None) -> Scan:
-    source = open_source(location)
-    try:
-        return source.scan() if only is None else source.scan_file(only)
-    finally:
-        source.close()
 
 
 def _asked(
@@ -172,10 +166,6 @@ def _asked(
     of_folder = ({one.document for one in known.values()} & answered) - waiting
     is_too_much = needs_approval(len(lost), len(of_folder), len(answered - waiting), share)
     return {vanished[document] for document in (lost | waiting if is_too_much else waiting)}
-
-
-def _names(changed: list[ScannedFile], known: Mapping[str, KnownFile], *, but: set[str]) -> tuple[str, ...]:
-    return tuple(sorted(seen.file for seen in changed if seen.file not in known and seen.file not in but))
 
 
 def _renames(

@@ -16,7 +16,7 @@ from uuid import UUID
 
 from ingestion.errors import FileChanged, FileRefused, NotAFile
 from ingestion.jobs.threads import run_for, run_in_thread
-from ingestion.sources import open_source
+from ingestion.sources import scan_location
 from ingestion.sources.base import FileStat, Scan, ScannedFile, Source
 from ingestion.watch.known_files import KnownFolder
 from ingestion.watch.settle import StabilityCheck
@@ -44,29 +44,22 @@ class OtherFolders:
 
     async def gone(self, same_content_documents: Iterable[SameContentDocument]) -> frozenset[UUID]:
         """Those documents whose files are surely not in their folders any more."""
-        return frozenset([one.document for one in same_content_documents if await self._has_left(one)])
-
-    async def _has_left(self, one: SameContentDocument) -> bool:
-        if one.location not in self._scans:
-            self._scans[one.location] = await _scan(one.location)
-        seen = self._scans[one.location]
-        return seen.problem is None and one.file not in seen.files
+        gone = set()
+        for one in same_content_documents:
+            if one.location not in self._scans:
+                self._scans[one.location] = await _scan(one.location)
+            seen = self._scans[one.location]
+            if seen.problem is None and one.file not in seen.files:
+                gone.add(one.document)
+        return frozenset(gone)
 
 
 async def _scan(location: str) -> Scan:
     try:
         async with asyncio.timeout(SCAN_SECONDS):
-            return await run_in_thread(lambda: _scan_location(location))
+            return await run_in_thread(lambda: scan_location(location))
     except (SettingsError, TimeoutError):
         return Scan(problem="The folder does not answer.")
-
-
-def _scan_location(location: str) -> Scan:
-    source = open_source(location)
-    try:
-        return source.scan()
-    finally:
-        source.close()
 
 
 def group(
@@ -283,14 +276,12 @@ class Intake:
             _log.info("document=%s version=%d outcome=%s", one.document, one.version, one.outcome)
         for bad in changed:
             if bad.refusal is not None:
-                stored.append(await self._refuse(folder.folder, bad.seen, bad.refusal))
+                file, file_stat = bad.seen.file, bad.seen.stat._asdict()
+                document = await self._arrivals.refuse(folder.folder, file, file_stat, bad.refusal)
+                _log.warning('document=%s outcome=refused file="%s"', document, file)
+                stored.append(StoredArrival(file, document, 0, "refused"))
         folder.note(stored, context.scan.files)
         return {one.file: one.document for one in stored}
-
-    async def _refuse(self, folder: Folder, seen: ScannedFile, reason: str) -> StoredArrival:
-        document = await self._arrivals.refuse(folder, seen.file, seen.stat._asdict(), reason)
-        _log.warning('document=%s outcome=refused file="%s"', document, seen.file)
-        return StoredArrival(seen.file, document, 0, "refused")
 
     async def _scan_context(
         self, folder: Folder, arrivals: Sequence[Arrival], context: _ScanContext

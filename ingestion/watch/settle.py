@@ -60,9 +60,9 @@ class StabilityCheck:
         """Whether the file may be taken as this scan shows it; blocks for one small read at most."""
         rest = self._stable_since.get(seen.file)
         if rest is None or rest.stat != seen.stat:
-            rest = self._stable_since[seen.file] = _StableSince(
-                seen.stat, self._clock() - self._age(seen.stat)
-            )
+            touched = max(seen.stat.modified_ns, seen.stat.changed_ns) / 1e9
+            age = max(0.0, time.time() - touched) if self._trusts_age else 0.0
+            rest = self._stable_since[seen.file] = _StableSince(seen.stat, self._clock() - age)
         rested = self._clock() - rest.since
         if rested < self._settle_seconds:
             return False
@@ -80,12 +80,6 @@ class StabilityCheck:
         """Forget every file but these."""
         for file in self._stable_since.keys() - set(files):
             del self._stable_since[file]
-
-    def _age(self, file_stat: FileStat) -> float:
-        """Seconds the file is known to have rested before we saw it."""
-        if not self._trusts_age:
-            return 0.0
-        return max(0.0, time.time() - max(file_stat.modified_ns, file_stat.changed_ns) / 1e9)
 
 
 def stability_check_of(

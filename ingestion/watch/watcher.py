@@ -65,9 +65,11 @@ class WatchedPlace:
         fed: dict[int, tuple[WatchTarget, WatchedFolder]] = {}
         for one in targets:
             before = self._fed.get(one.folder.id)
-            fed[one.folder.id] = (
-                before if before and before[0].entry == one.entry else (one, self._watched(one))
-            )
+            if before is None or before[0].entry != one.entry:
+                share = one.entry.ask_from_share or self._settings.ask_before_deleting_share
+                away = self._settings.settle_seconds
+                before = one, WatchedFolder(one.folder, self._folders, share, away_seconds=away)
+            fed[one.folder.id] = before
         self._every = min((one.entry.every for one in targets if one.entry.every is not None), default=None)
         self.tick_seconds = self._every or self._settings.scan_seconds
         self._fed = fed
@@ -92,7 +94,11 @@ class WatchedPlace:
         try:
             return await self._watch.tick()
         finally:
-            self._rest(begun, self._watch)
+            took, pause = self._watch.scan_seconds, 0.0
+            if self._watch.is_remote and self._every is None:
+                pause = self._settings.share_scan_seconds
+            rested = begun + took + max(pause, REST_FACTOR * took)
+            self._not_before = rested - self.tick_seconds / 2  # the next tick comes a little early or late
 
     @property
     def soon(self) -> float | None:
@@ -111,23 +117,12 @@ class WatchedPlace:
         """Let go of what was opened; returns whether no scan of it runs any more."""
         return self._watch is None or await self._watch.close()
 
-    def _rest(self, begun: float, watch: PlaceWatch) -> None:
-        pause = 0.0
-        if watch.is_remote and self._every is None:
-            pause = self._settings.share_scan_seconds
-        rested = begun + watch.scan_seconds + max(pause, REST_FACTOR * watch.scan_seconds)
-        self._not_before = rested - self.tick_seconds / 2  # the next tick comes a little early or late
-
     def _is_in_inbox(self) -> bool:
         """Whoever may write into the inbox is no admin, and must not lead us elsewhere by a link."""
         return any(one.folder.origin == "inbox" for one, _ in self._fed.values())
 
     def _active(self) -> list[WatchedFolder]:
         return [watched for one, watched in self._fed.values() if not one.entry.is_paused]
-
-    def _watched(self, one: WatchTarget) -> WatchedFolder:
-        share = one.entry.ask_from_share or self._settings.ask_before_deleting_share
-        return WatchedFolder(one.folder, self._folders, share, away_seconds=self._settings.settle_seconds)
 
 
 class WatchedPlaces:

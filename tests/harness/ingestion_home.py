@@ -17,8 +17,7 @@ from harness.empty_homes import make_sqlite
 from harness.lasting_pool import lasting_side
 from harness.waiting import PATIENCE, until
 from ingestion.app import Ingestion, IngestResult
-from ingestion.reading.captioning import VisionModel
-from ingestion.reading.full import PageViewer
+from ingestion.reading.captioning import VisionEndpoint
 from ingestion.settings import IngestionSettings
 from ingestion.sources import open_source
 from storage.chat.channels import Channels
@@ -73,8 +72,8 @@ class Home:
         self,
         *,
         max_file_mb: int = 200,
-        pdf: PageViewer | None = None,
-        vision: VisionModel | None = None,
+        pdf: PdfProcess | None = None,
+        vision: VisionEndpoint | None = None,
         **settings: Any,
     ) -> Ingestion:
         """One more ingestion on this home; it is stopped at the end of the test."""

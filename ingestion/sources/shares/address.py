@@ -63,10 +63,6 @@ def read_address(url: str) -> ShareAddress:
         )
     if "::" in _IPV6.sub("", url) or any(unicodedata.category(letter).startswith("C") for letter in url):
         raise SettingsError("The URL of a folder is malformed: write protocol://server/path.")
-    return _take_apart(protocol, url)
-
-
-def _take_apart(protocol: str, url: str) -> ShareAddress:
     try:
         split = urlsplit(url)
         host, port = split.hostname, split.port

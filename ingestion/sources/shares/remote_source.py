@@ -17,7 +17,7 @@ from ingestion.errors import FileChanged, FileRefused, NotAFile
 from ingestion.sources.base import FileStat, Parts, Scan, ScannedFile
 from ingestion.sources.safe_copy import BLOCK_BYTES, UnreadableFiles, refuse_large
 from ingestion.sources.scan_report import ScanReport, is_foreign_folder, why_passed_over
-from ingestion.sources.watchdog import CallAbandoned, Heartbeat, ShareTimeout, Watchdog
+from ingestion.sources.watchdog import CallAbandoned, Heartbeat, ShareTimeout, Watchdog, no_heartbeat
 from storage.errors import BlobsUnavailable
 
 MISSING = "The folder, or a part of it, is missing: is the address right, and the disk connected?"
@@ -105,18 +105,13 @@ def plain_share_error(error: Exception) -> ShareError:
 
 def share_error_by_type(error: Exception, table: ErrorTable) -> ShareError:
     """What an error means by the first row of a protocol's table that fits, else whatever the protocol."""
-    return next((make() for kinds, make in table if isinstance(error, kinds)), None) or plain_share_error(
-        error
-    )
+    make = next((make for kinds, make in table if isinstance(error, kinds)), None)
+    return make() if make else plain_share_error(error)
 
 
 def wrong_account(variables: str) -> ShareError:
     """The sentence for credentials that a server does not take."""
     return ShareError(f"The server does not let us in: check {variables} (or FOOTNOTE_SHARE_ACCOUNTS).")
-
-
-def _nothing() -> None:
-    """The heartbeat of what needs none."""
 
 
 class RemoteSource:
@@ -192,12 +187,10 @@ class RemoteSource:
             folder = folders.pop()
             try:
                 folders += self._list(folder, report, heartbeat)
-            except ShareFileMissing as error_found:
-                report.add_problem(str(error_found), folder) if folder else report.add_absence(
-                    str(error_found)
-                )
-            except ShareForbidden as error_found:
-                report.add_problem(str(error_found), folder)
+            except ShareFileMissing as error:
+                report.add_problem(str(error), folder) if folder else report.add_absence(str(error))
+            except ShareForbidden as error:
+                report.add_problem(str(error), folder)
         return report.scan()
 
     def _list(self, folder: Parts, report: ScanReport, heartbeat: Heartbeat) -> list[Parts]:
@@ -210,9 +203,11 @@ class RemoteSource:
                     report.add_unusable(entry.parts)
                 elif entry.stat is None and not is_foreign_folder(entry.parts[-1]):
                     deeper.append(entry.parts)
-                elif entry.stat is not None and _is_pdf(entry):
+                elif entry.stat is None or any(map(is_foreign_folder, entry.parts[:-1])):
+                    continue
+                elif why_passed_over(entry.parts[-1]) is None:
                     report.add(entry.parts, self._unreadable.shown(entry.parts, entry.stat))
-                elif entry.stat is not None and not any(map(is_foreign_folder, entry.parts[:-1])):
+                else:
                     report.add_stranger(entry.parts)
         return deeper
 
@@ -237,22 +232,18 @@ class RemoteSource:
         digest, size = hashlib.sha256(), 0
         file_stat = self._expect(seen)
         with target.open("wb") as copied:
-            for block in self._blocks(seen.parts, file_stat):
-                heartbeat()
-                size += len(block)
-                if size > seen.stat.size:
-                    raise FileChanged
-                digest.update(block)
-                copied.write(block)
+            with self._reach() as share, share.open(seen.parts, file_stat, 0) as stream:
+                while block := stream.read(BLOCK_BYTES):
+                    heartbeat()
+                    size += len(block)
+                    if size > seen.stat.size:
+                        raise FileChanged
+                    digest.update(block)
+                    copied.write(block)
         self._expect(seen)
         if size != seen.stat.size:
             raise FileChanged
         return digest.hexdigest()
-
-    def _blocks(self, parts: Parts, file_stat: FileStat) -> Iterator[bytes]:
-        with self._reach() as share, share.open(parts, file_stat, 0) as stream:
-            while block := stream.read(BLOCK_BYTES):
-                yield block
 
     def _expect(self, seen: ScannedFile) -> FileStat:
         with self._reach() as share:
@@ -273,27 +264,19 @@ class RemoteSource:
         except (CallAbandoned, FileChanged):
             raise
         except Exception as error:
-            error_found = self._as_ingestion_error(error)
-            if not isinstance(error_found, ShareFileMissing | ShareForbidden | ShareFileBusy):
+            found = error
+            if not isinstance(error, ShareError):
+                found = self._share.as_share_error(error) if self._share else plain_share_error(error)
+            if not isinstance(found, ShareFileMissing | ShareForbidden | ShareFileBusy):
                 self._let_go()
-            raise error_found from error
+            raise found from error
 
-    def _as_ingestion_error(self, error: Exception) -> ShareError:
-        if isinstance(error, ShareError):
-            return error
-        return self._share.as_share_error(error) if self._share else plain_share_error(error)
-
-    def _let_go(self, _heartbeat: Heartbeat = _nothing) -> None:
+    def _let_go(self, _heartbeat: Heartbeat = no_heartbeat) -> None:
         """Close the connection, which may be broken already; the next call makes a new one."""
         share, self._share = self._share, None
         if share is not None:
             with suppress(Exception):
                 share.close()
-
-
-def _is_pdf(entry: ShareEntry) -> bool:
-    *folders, name = entry.parts
-    return why_passed_over(name) is None and not any(is_foreign_folder(folder) for folder in folders)
 
 
 def _is_path(parts: Parts) -> bool:

@@ -108,7 +108,11 @@ class S3Share:
 
     def as_share_error(self, error: Exception) -> ShareError:
         """What an error of s3fs or botocore means."""
-        return _share_error(error)
+        # S3's own word for what went wrong: s3fs keeps the first error as the cause of its own.
+        cause = error if isinstance(error, exceptions.ClientError) else error.__cause__
+        about = cause.response.get("Error", {}) if isinstance(cause, exceptions.ClientError) else {}
+        make = _BY_CODE.get(about.get("Code", ""))
+        return make() if make else share_error_by_type(error, _BY_TYPE)
 
     def close(self) -> None:
         """Let go of the client; its connections close with it."""
@@ -144,17 +148,3 @@ class _Body:
 def _file_stat(size: int, modified: datetime, tag: str) -> FileStat:
     """Whole seconds: listings may be finer than what is said of a single object."""
     return FileStat(size, int(modified.timestamp()) * 10**9, 0, 0, tag)
-
-
-def _share_error(error: Exception) -> ShareError:
-    if (make := _BY_CODE.get(_code(error))) is not None:
-        return make()
-    return share_error_by_type(error, _BY_TYPE)
-
-
-def _code(error: Exception) -> str:
-    """S3's own word for what went wrong; s3fs keeps the first error as the cause of its own."""
-    cause = error if isinstance(error, exceptions.ClientError) else error.__cause__
-    return (
-        cause.response.get("Error", {}).get("Code", "") if isinstance(cause, exceptions.ClientError) else ""
-    )

@@ -85,7 +85,7 @@ def connect(address: ShareAddress, settings: ShareSettings) -> SftpShare:
         files.get_channel().settimeout(settings.share_timeout)
     except Exception as error:
         client.close()
-        raise _share_error(error) from error
+        raise SftpShare.as_share_error(error) from error
     return SftpShare(client, files, os.fsencode("/".join(["", *address.parts])))
 
 
@@ -114,7 +114,9 @@ class SftpShare:
         status = self._files.lstat(path)
         if not S_ISREG(status.st_mode or 0):
             raise ShareFileMissing("There is no such file.")
-        if self._files.real_path(path) != self._real_root() + self._below(file):
+        # the mapped folder itself may be reached through a link
+        root = self._files.real_path(self._root or b"/").rstrip(b"/")
+        if self._files.real_path(path) != root + self._below(file):
             raise ShareFileMissing("A link leads to this file.")
         return _file_stat(status)
 
@@ -128,17 +130,16 @@ class SftpShare:
                 stream.prefetch(file_stat.size, max_concurrent_requests=64)
             yield stream
 
-    def as_share_error(self, error: Exception) -> ShareError:
+    @staticmethod
+    def as_share_error(error: Exception) -> ShareError:
         """What an error of paramiko means."""
-        return _share_error(error)
+        if isinstance(error, paramiko.SSHException) and "not found in known_hosts" in str(error):
+            return ShareError(_UNKNOWN_KEY)
+        return share_error_by_type(error, _BY_TYPE)
 
     def close(self) -> None:
         """Hang up."""
         self._client.close()
-
-    def _real_root(self) -> bytes:
-        """Where the mapped folder really lies; itself it may be reached through a link."""
-        return self._files.real_path(self._root or b"/").rstrip(b"/")
 
     def _path(self, parts: Parts) -> bytes:
         return self._root + self._below(parts)
@@ -168,9 +169,3 @@ def _log_in(client: paramiko.SSHClient, address: ShareAddress, settings: ShareSe
 
 def _file_stat(status: paramiko.SFTPAttributes) -> FileStat:
     return FileStat(status.st_size or 0, (status.st_mtime or 0) * 10**9, 0, 0)
-
-
-def _share_error(error: Exception) -> ShareError:
-    if isinstance(error, paramiko.SSHException) and "not found in known_hosts" in str(error):
-        return ShareError(_UNKNOWN_KEY)
-    return share_error_by_type(error, _BY_TYPE)

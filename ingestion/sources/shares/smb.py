@@ -70,7 +70,7 @@ def connect(address: ShareAddress, settings: ShareSettings) -> SmbShare:
         )
     except Exception as error:
         _hang_up(session)
-        raise _share_error(error) from error
+        raise SmbShare.as_share_error(error) from error
     return SmbShare("\\\\" + "\\".join([address.host, *address.parts]), session)
 
 
@@ -101,9 +101,11 @@ class SmbShare:
             stream.seek(start)
             yield stream
 
-    def as_share_error(self, error: Exception) -> ShareError:
+    @staticmethod
+    def as_share_error(error: Exception) -> ShareError:
         """What an error of smbprotocol means."""
-        return _share_error(error)
+        make = _BY_STATUS.get(getattr(error, "ntstatus", getattr(error, "status", None)))
+        return make() if make else share_error_by_type(error, _BY_TYPE)
 
     def close(self) -> None:
         """End the session."""
@@ -137,9 +139,3 @@ def _file_stat(info: Any) -> FileStat:
 def _nanoseconds(moment: datetime) -> int:
     since = moment - _EPOCH
     return ((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds) * 1000
-
-
-def _share_error(error: Exception) -> ShareError:
-    status = getattr(error, "ntstatus", getattr(error, "status", None))
-    make = _BY_STATUS.get(status)
-    return share_error_by_type(error, _BY_TYPE) if make is None else make()

@@ -39,7 +39,7 @@ from ingestion.sources.shares.remote_source import (
     share_error_by_type,
     wrong_account,
 )
-from ingestion.sources.shares.settings import ShareAccount, ShareSettings, secret
+from ingestion.sources.shares.settings import ShareSettings, secret
 
 ACCOUNT = "FOOTNOTE_WEBDAV_USER and FOOTNOTE_WEBDAV_PASSWORD, or FOOTNOTE_WEBDAV_TOKEN"
 _STATUS = "The WebDAV server answered with status {}: is the address right, and the server well?"
@@ -63,9 +63,10 @@ def connect(address: ShareAddress, settings: ShareSettings) -> WebdavShare:
     """Prepare a client for ``webdavs://server[:port]/path``, or ``webdav://`` without TLS."""
     account = settings.account(address)
     scheme = "https" if address.protocol == "webdavs" else "http"
+    user = address.user or account.user
     client = Client(
         f"{scheme}://{address.server}",
-        auth=_login(address, account),
+        auth=(user, secret(account.password) or "") if user and not account.token else None,
         headers={"Authorization": f"Bearer {secret(account.token)}"} if account.token else {},
         timeout=settings.share_timeout,
         retry=False,  # the next scan is the retry
@@ -108,7 +109,10 @@ class WebdavShare:
 
     def as_share_error(self, error: Exception) -> ShareError:
         """What an error of webdav4 or httpx means."""
-        return _share_error(error)
+        if not isinstance(error, HTTPError | httpx.HTTPStatusError):
+            return share_error_by_type(error, _BY_TYPE)
+        make = _BY_STATUS.get(status := error.response.status_code)
+        return make() if make else ShareError(_STATUS.format(status))
 
     def close(self) -> None:
         """Close the connections."""
@@ -140,11 +144,6 @@ class _Body:
         return block
 
 
-def _login(address: ShareAddress, account: ShareAccount) -> tuple[str, str] | None:
-    user = address.user or account.user
-    return (user, secret(account.password) or "") if user and not account.token else None
-
-
 def _parts(found: Response, root: str) -> Parts | None:
     """Where an entry lies below the root; None for what does not, whatever the server says."""
     path = unquote(urlsplit(found.href).path, errors="surrogateescape").strip("/")
@@ -159,14 +158,3 @@ def _file_stat(found: Response) -> FileStat:
     known = found.properties
     modified = int(known.modified.timestamp()) * 10**9 if known.modified else 0
     return FileStat(known.content_length or 0, modified, 0, 0, known.etag or "")
-
-
-def _share_error(error: Exception) -> ShareError:
-    status = _status(error)
-    if (make := _BY_STATUS.get(status or 0)) is not None:
-        return make()
-    return share_error_by_type(error, _BY_TYPE) if status is None else ShareError(_STATUS.format(status))
-
-
-def _status(error: Exception) -> int | None:
-    return error.response.status_code if isinstance(error, HTTPError | httpx.HTTPStatusError) else None

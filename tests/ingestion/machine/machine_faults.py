@@ -10,11 +10,11 @@ from uuid import UUID
 
 from fakes.term_embedder import TermEmbedder
 
-from ingestion.reading.quick import PdfReader
 from storage.errors import EmbedderUnavailable, EngineStartError, IncompletePublication, IndexUnavailable
 from storage.files.blobs import Blobs
 from storage.index.base import Index, IndexedChunk
 from storage.models import TenantName
+from storage.pdf.pdf_process import PdfProcess
 
 
 @dataclass
@@ -118,7 +118,7 @@ class FailingBlobs(Blobs):
 class FailingReader:
     """The limited child, whose parent program cannot be started for a while."""
 
-    def __init__(self, real: PdfReader, faults: Faults) -> None:
+    def __init__(self, real: PdfProcess, faults: Faults) -> None:
         self._real = real
         self._faults = faults
 
