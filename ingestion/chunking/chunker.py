@@ -146,7 +146,8 @@ class _Chunker:
             PageSpan(span.page, word.start, word.end) for span in unit.spans for word in self._words(span)
         ]
         if len(words) == 1:
-            words = _halves(words[0])
+            cut = (words[0].start + words[0].end) // 2
+            words = [words[0]._replace(end=cut), words[0]._replace(start=cut)]
         middle = self._seam(unit.spans, words)
         for half in (words[:middle], words[middle:]):
             spans = _merged(half)
@@ -230,17 +231,8 @@ def _middle(run: list[ChunkUnit], parts: int) -> int:
     while end < len(run) - 1 and filled + run[end].size / 2 < share:
         filled += run[end].size
         end += 1
-    bodies = (index for index in range(end, 0, -1) if not _stays(run[index - 1]))
+    bodies = (index for index in range(end, 0, -1) if not (run[index - 1].is_heading or run[index - 1].binds))
     return next(bodies, max(1, end - 1))
-
-
-def _stays(unit: ChunkUnit) -> bool:
-    return unit.is_heading or unit.binds
-
-
-def _halves(word: PageSpan) -> list[PageSpan]:
-    middle = (word.start + word.end) // 2
-    return [word._replace(end=middle), word._replace(start=middle)]
 
 
 def _spans(units: Sequence[ChunkUnit]) -> list[PageSpan]:

@@ -42,15 +42,13 @@ class Structure:
 
     def pieces(self, page: int) -> Iterator[Segment]:
         """The pieces of a page (from 0), each with what it is bound to."""
-        found = list(self._of_blocks(page) if self._blocks[page] else self._of_lines(page))
         text = self._pdf.pages[page].text
+        by_font = segments_of(text, self._outline.lines(page))
+        found = list(self._of_blocks(page) if self._blocks[page] else by_font)
         for number, piece in enumerate(found):
             after = found[number + 1] if number + 1 < len(found) else None
             before = found[number - 1] if number else None
             yield piece._replace(binds=piece.binds or _binds(text, before, piece, after))
-
-    def _of_lines(self, page: int) -> Iterator[Segment]:
-        return segments_of(self._pdf.pages[page].text, self._outline.lines(page))
 
     def _of_blocks(self, page: int) -> Iterator[Segment]:
         text, lines = self._pdf.pages[page].text, self._pdf.lines[page]
@@ -160,20 +158,16 @@ def _headed(pdf: ReadPdf, structure: Structure, title: str) -> Iterator[ChunkUni
                 open_headings = [one for one in open_headings if one[0] < piece.rank]
                 open_headings.append((piece.rank, text))
             path = tuple(heading for _, heading in open_headings)
-            yield _unit(piece, number, path, text)
-
-
-def _unit(piece: Segment, page: int, path: tuple[str, ...], text: str) -> ChunkUnit:
-    is_heading = piece.rank is not None
-    return ChunkUnit(
-        [PageSpan(page, piece.start, piece.end)],
-        path,
-        is_heading,
-        is_open=not is_heading and not piece.is_row and not piece.is_aside and is_open(text),
-        binds=piece.binds,
-        is_aside=piece.is_aside,
-        header=piece.header,
-    )
+            is_text = not piece.rank and not piece.is_row and not piece.is_aside
+            yield ChunkUnit(
+                [PageSpan(number, piece.start, piece.end)],
+                path,
+                is_heading=piece.rank is not None,
+                is_open=is_text and is_open(text),
+                binds=piece.binds,
+                is_aside=piece.is_aside,
+                header=piece.header,
+            )
 
 
 def _joined(units: Iterable[ChunkUnit], pages: Sequence[Page]) -> list[ChunkUnit]:

@@ -61,21 +61,17 @@ def order(texts: Iterable[str]) -> bool | None:
 
 
 def _day(found: re.Match[str], is_day_first: bool | None) -> date | None:
-    try:
-        return _read(found, is_day_first)
-    except ValueError:
-        return None
-
-
-def _read(found: re.Match[str], is_day_first: bool | None) -> date | None:
     numbers = _numbers(found.group())
-    if found["iso"]:
-        return date(*numbers)
-    if found["day_first"]:
-        return date(_year(numbers[1]), _month(found["month_2"]), numbers[0])
-    if found["month_first"]:
-        return date(numbers[1], _month(found["month_1"]), numbers[0])
-    return _of_figures(*numbers, is_day_first=is_day_first) if found["figures"] else None
+    try:
+        if found["iso"]:
+            return date(*numbers)
+        if found["day_first"]:
+            return date(_year(numbers[1]), _month(found["month_2"]), numbers[0])
+        if found["month_first"]:
+            return date(numbers[1], _month(found["month_1"]), numbers[0])
+        return _of_figures(*numbers, is_day_first=is_day_first) if found["figures"] else None
+    except ValueError:  # no calendar has such a day
+        return None
 
 
 def _of_figures(first: int, second: int, year: int, *, is_day_first: bool | None) -> date | None:

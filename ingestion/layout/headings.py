@@ -87,7 +87,9 @@ class HeadingDetector:
 
     def rank_of_heading(self, text: str, line: Line) -> Rank | None:
         """The rank of a line that is known as a heading; None when its text could be none."""
-        if not _could_be_heading(text):
+        if sum(map(str.isalpha, text)) < 3 or len(text) > MAX_HEADING_CHARS:
+            return None
+        if is_row(text) or _LEADER.search(text):
             return None
         number = _NUMBER.match(text)
         return Rank(-line.size, not line.is_bold, number[1].count(".") if number else 0)
@@ -96,11 +98,6 @@ class HeadingDetector:
         """The rank of a heading; None for a line that is none."""
         is_label = line.is_bold and line.size >= self._body and text[-1:] not in ".,;"
         return self.rank_of_heading(text, line) if self.is_large(line) or is_label else None
-
-
-def _could_be_heading(text: str) -> bool:
-    letters = sum(map(str.isalpha, text))
-    return letters >= 3 and len(text) <= MAX_HEADING_CHARS and not is_row(text) and not _LEADER.search(text)
 
 
 def is_row(text: str) -> bool:

@@ -87,12 +87,13 @@ def _headings(lines: Sequence[Line]) -> list[Line]:
     if not lines:
         return []
     size = median(line.size for line in lines) * MIN_SIZE_RATIO
-    large = [line for line in lines if line.is_bold and line.size >= size]
-    return [line for line in large if not any(_is_beside(line, other) for other in lines)]
-
-
-def _is_beside(line: Line, other: Line) -> bool:
-    return other is not line and other.box.y0 < (line.box.y0 + line.box.y1) / 2 < other.box.y1
+    found = []
+    for line in lines:
+        middle = (line.box.y0 + line.box.y1) / 2
+        beside = [one for one in lines if one is not line and one.box.y0 < middle < one.box.y1]
+        if line.is_bold and line.size >= size and not beside:
+            found.append(line)
+    return found
 
 
 def _slice(table: Region, top: float, bottom: float) -> Iterator[Region]:

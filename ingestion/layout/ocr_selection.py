@@ -7,7 +7,6 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import replace
 
-from storage.models import Page
 from storage.pdf.models import OcrPage, ReadPdf
 
 MIN_GLYPHS = 30
@@ -53,17 +52,12 @@ def is_garbled(text: str, unmapped: int) -> bool:
     named = sum(not (char.isspace() or unicodedata.category(char) == "Co") for char in text)
     if unmapped >= MIN_GLYPHS and unmapped > MAX_UNMAPPED_SHARE * (named + unmapped):
         return True
-    words = _LATIN.findall(_without_accents(text.lower()))
+    bare = (char for char in unicodedata.normalize("NFD", text.lower()) if not unicodedata.combining(char))
+    words = _LATIN.findall("".join(bare))
     if sum(map(len, words)) < MIN_LETTERS:
         return False
     pairs = [word[at : at + 2] for word in words for at in range(len(word) - 1)]
     return sum(pair in _PAIRS for pair in pairs) < MIN_COMMON_SHARE * len(pairs)
-
-
-def _without_accents(text: str) -> str:
-    if text.isascii():
-        return text
-    return "".join(char for char in unicodedata.normalize("NFD", text) if not unicodedata.combining(char))
 
 
 def with_ocr(pdf: ReadPdf, read: Iterable[OcrPage]) -> ReadPdf:
@@ -73,26 +67,22 @@ def with_ocr(pdf: ReadPdf, read: Iterable[OcrPage]) -> ReadPdf:
     """
     unmapped = dict(zip((page.number for page in pdf.pages), pdf.unmapped, strict=False))
     own = {page.number: page for page in pdf.pages}
-    better = {
-        page.number: page
-        for page in read
-        if any(map(str.isalnum, page.text))
-        and _is_better(page, own[page.number], unmapped.get(page.number, 0))
-    }
+    better: dict[int, OcrPage] = {}
+    for page in read:
+        before = own[page.number]
+        is_better = len(page.words) > MIN_GAIN * len(before.words)
+        is_better = is_better or is_garbled(before.text, unmapped.get(page.number, 0))
+        if is_better and any(map(str.isalnum, page.text)):
+            better[page.number] = page
     return replace(
         pdf,
-        pages=tuple(_with_text(page, better.get(page.number)) for page in pdf.pages),
+        pages=tuple(
+            replace(page, text=new.text, words=new.words) if (new := better.get(page.number)) else page
+            for page in pdf.pages
+        ),
         lines=tuple(
             better[page.number].lines if page.number in better else lines
             for page, lines in zip(pdf.pages, pdf.lines, strict=True)
         ),
         ocr_pages=tuple(sorted({*pdf.ocr_pages, *better})),
     )
-
-
-def _is_better(read: OcrPage, own: Page, unmapped: int) -> bool:
-    return len(read.words) > MIN_GAIN * len(own.words) or is_garbled(own.text, unmapped)
-
-
-def _with_text(page: Page, read: OcrPage | None) -> Page:
-    return replace(page, text=read.text, words=read.words) if read else page

@@ -196,14 +196,11 @@ class _Writer:
             for word in group:
                 if before:
                     self._put(self._gap(before, word, between_lines))
-                self._write_word(word)
+                start = self._length
+                self._put(self._page.text[word.start : word.end])
+                self._words.append(word._replace(start=start, end=self._length, line=len(self.lines)))
                 before = word
             self._close_line(self._old_lines[old_line], self._words[first:])
-
-    def _write_word(self, word: PlacedWord) -> None:
-        start = self._length
-        self._put(self._page.text[word.start : word.end])
-        self._words.append(word._replace(start=start, end=self._length, line=len(self.lines)))
 
     def _gap(self, before: PlacedWord, word: PlacedWord, between_lines: str) -> str:
         """The page's own space between two words that stood side by side; nothing in a joined word."""
