@@ -6,14 +6,15 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ingestion.folder_map.inbox import channel_of_folder
 from ingestion.jobs.compute_pool import ComputePool
 from ingestion.jobs.scheduler import Scheduler
-from ingestion.jobs.worker import Worker
-from ingestion.pipeline import Steps
+from ingestion.jobs.worker import Lane, Worker
+from ingestion.pipeline import lanes
 from ingestion.publish.publisher import Publisher
 from ingestion.publish.reconciler import Reconciler, Repairs, Verifier
 from ingestion.reading.captioning import FigureDescriber, VisionEndpoint
@@ -134,12 +135,12 @@ class Ingestion:
         self._purge = PurgeQueue(
             database, leases, settings.retire_grace_seconds, settings.delete_grace_seconds
         )
-        publication_work = PublicationQueue(database, leases)
+        publications = PublicationQueue(database, leases)
         self._compute_pool = compute_pool or ComputePool(settings.read_workers)
         self._make_schedule, self._make_worker = make_schedule, make_worker
-        publisher = Publisher(publication_work, self._purge, files, index, self._compute_pool)
-        self._steps = self._make_steps(publisher, pdf, embedder, vision)
-        self._verifier = Verifier(publication_work, index)
+        publisher = Publisher(publications, self._purge, files, index, self._compute_pool)
+        self._make_lanes = self._lanes_of(publisher, pdf, embedder, vision)
+        self._verifier = Verifier(publications, index)
         self._reconciler = Reconciler(
             Inventory(database),
             self._verifier,
@@ -150,10 +151,10 @@ class Ingestion:
             lease_seconds=settings.lease_seconds,
         )
 
-    def _make_steps(
+    def _lanes_of(
         self, publisher: Publisher, pdf: PdfProcess, embedder: Embedder, vision: VisionEndpoint | None
-    ) -> Steps:
-        work = ReadingQueue(self._database, self._leases, self.generations)
+    ) -> Callable[[Rung, asyncio.Event], list[Lane[Any]]]:
+        queue = ReadingQueue(self._database, self._leases, self.generations)
         settings = self._settings
         chunking_client = ChunkingClient(
             self._compute_pool,
@@ -166,10 +167,11 @@ class Ingestion:
         layout_chunker = LayoutChunker(
             self._blobs, pdf, chunking_client, reads_layout=settings.layout, ocr_pages=ocr_pages
         )
-        return Steps(
-            QuickReader(work, self._blobs, pdf, chunking_client),
+        return partial(
+            lanes,
+            QuickReader(queue, self._blobs, pdf, chunking_client),
             FullReader(
-                work,
+                queue,
                 self._files,
                 embedder,
                 self._vectors,
@@ -286,7 +288,7 @@ class Ingestion:
 
     def _begin(self, rung: Rung) -> tuple[Worker[Any], Scheduler]:
         quiet = asyncio.Event()
-        self._worker = worker = self._make_worker(self._steps.lanes(rung, quiet), self._leases, quiet)
+        self._worker = worker = self._make_worker(self._make_lanes(rung, quiet), self._leases, quiet)
         self._schedule = schedule = self._make_schedule()
 
         async def wake() -> None:

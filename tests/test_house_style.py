@@ -29,6 +29,7 @@ SHORT_MODULES = {
     "bot/cli/ingest.py": "a command",
     "bot/llm/multi_query.py": "imported only where a model rewords",
     "bot/web/source_archive.py": "the AGPL's offer of the source",
+    "ingestion/pipeline.py": "the order of all steps",
     "ingestion/reading/generations.py": "what makes a reading a new generation",
     "storage/chat/citations.py": "one table",
     "storage/documents/corrections.py": "one table",

@@ -161,7 +161,8 @@ def _figure(
     page, caption = outline.page, outline.caption
     within = read.get((page.number, outline.box), "") or _printed(page, outline.words())
     text = " ".join(within.split())[:MAX_TEXT_CHARS]
-    name = caption.text if caption else _own_name(within)
+    own = (_shortened(line) for line in within.splitlines() if NAMED.match(line.strip()))
+    name = caption.text if caption else next(own, "")
     label = LABEL.match(name)
     chunk = context.chunk_of(page.number, outline.box, caption.box if caption else None)
     return Figure(
@@ -177,11 +178,6 @@ def _figure(
         ),
         text=text,
     )
-
-
-def _own_name(text: str) -> str:
-    """The line of a figure's own words that names it, '' where none does."""
-    return next((_shortened(line) for line in text.splitlines() if NAMED.match(line.strip())), "")
 
 
 def _printed(page: Page, words: Sequence[PlacedWord]) -> str:

@@ -114,7 +114,9 @@ def _parted(rows: Rows, aspect: float) -> Rows:
             column += 1
             continue
         gaps = [list(_gaps(cell, aspect, WIDE_GAP)) for cell in cells]
-        at = _strip(cells, gaps) or _lone_strip(cells, aspect)
+        # else the middle of a gap in a single row that is too wide for one cell
+        lone = ((x0 + x1) / 2 for cell in cells for x0, x1 in _gaps(cell, aspect, VERY_WIDE_GAP))
+        at = _strip(cells, gaps) or next(lone, None)
         if at is None:
             column += 1
             continue
@@ -136,14 +138,6 @@ def _strip(cells: Sequence[Cell], gaps: Sequence[Sequence[Gap]]) -> float | None
         if parted >= max(MIN_ROWS, filled / 2) and spanning <= MAX_SPANNING_SHARE * filled:
             found[at] = x1 - x0
     return max(found, key=found.__getitem__, default=None)
-
-
-def _lone_strip(cells: Sequence[Cell], aspect: float) -> float | None:
-    """The middle of a gap in a single row that is too wide for one cell."""
-    for cell in cells:
-        for x0, x1 in _gaps(cell, aspect, VERY_WIDE_GAP):
-            return (x0 + x1) / 2
-    return None
 
 
 def _sides(cell: Cell, gaps: Sequence[Gap], at: float) -> list[Cell]:

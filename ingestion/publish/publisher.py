@@ -31,25 +31,21 @@ class Publisher:
 
     def __init__(
         self,
-        work: PublicationQueue,
+        queue: PublicationQueue,
         purge: PurgeQueue,
         files: ReadingFiles,
         index: Index,
         compute_pool: ComputePool,
     ) -> None:
-        self._work = work
+        self._queue = queue
         self._purge = purge
         self._files = files
         self._index = index
         self._compute_pool = compute_pool
 
-    async def claim_quick(self) -> PublicationClaim | None:
-        """Take the next publication of a quick reading, if one waits."""
-        return await self._work.claim(Rung.QUICK)
-
-    async def claim_full(self) -> PublicationClaim | None:
-        """Take the next publication of a full reading, if one waits."""
-        return await self._work.claim(Rung.FULL)
+    async def claim(self, rung: Rung) -> PublicationClaim | None:
+        """Take the next publication of a reading of this rung, if one waits."""
+        return await self._queue.claim(rung)
 
     async def claim_retired(self) -> PublicationClaim | None:
         """Take the next publication that may leave the index, if there is one."""
@@ -68,13 +64,13 @@ class Publisher:
             first = await self._analysed(claim, 0)
             vectors = await self._files.vectors(claim.reading_id) if claim.rung is Rung.FULL else None
         except LostReading as error:
-            await self._work.wait_for_reading(claim, str(error))
+            await self._queue.wait_for_reading(claim, str(error))
             return _log_postponed(claim, error)
         except InfrastructureError as error:
-            await self._work.give_back(claim, _WAITS.format(type(error).__name__), pause(claim.lease.fence))
+            await self._queue.give_back(claim, _WAITS.format(type(error).__name__), pause(claim.lease.fence))
             return _log_postponed(claim, error)
         await self._write(claim, first, vectors)
-        is_live = await self._work.go_live(claim)
+        is_live = await self._queue.go_live(claim)
         reach("after-flip")
         _log.info(
             "document=%s version=%d reading=%s publication=%s rung=%s pages=%d chunks=%d figures=%d "
@@ -123,12 +119,12 @@ class Publisher:
     async def fail(self, claim: PublicationClaim, error: Exception) -> None:
         """A step ended with an error: nobody knows what the index holds now, so a new id takes over."""
         reason = _WAITS.format(type(error).__name__)
-        await self._work.publish_anew(claim, reason, pause(claim.lease.fence))
+        await self._queue.publish_anew(claim, reason, pause(claim.lease.fence))
         _log_postponed(claim, error)
 
     async def let_go(self, claim: PublicationClaim) -> None:
         """We are stopping in the middle: another worker may start it at once, under a new id."""
-        await self._work.publish_anew(claim, None, None)
+        await self._queue.publish_anew(claim, None, None)
 
     async def remove(self, claim: PublicationClaim) -> None:
         """Take a retired publication out of the index.
@@ -146,7 +142,7 @@ class Publisher:
 
     async def keep_retired(self, claim: PublicationClaim, error: Exception | None = None) -> None:
         """It could not be removed now; it stays hidden, and is tried again later."""
-        await self._work.give_back(claim, None, pause(claim.lease.fence) if error else None)
+        await self._queue.give_back(claim, None, pause(claim.lease.fence) if error else None)
 
 
 def _indexed(

@@ -45,8 +45,8 @@ _log = logging.getLogger(__name__)
 class Verifier:
     """Compares what answers with what the index holds; every tick but a due one costs a ping."""
 
-    def __init__(self, work: PublicationQueue, index: Index) -> None:
-        self._work = work
+    def __init__(self, queue: PublicationQueue, index: Index) -> None:
+        self._queue = queue
         self._index = index
         self._outages = 0
         self._due_at = self._rests_until = steady_seconds()
@@ -65,7 +65,7 @@ class Verifier:
         if now < self._rests_until or (outages == self._outages and now < self._due_at):
             return
         try:
-            for publication in await self._work.newest_live(RECENT):
+            for publication in await self._queue.newest_live(RECENT):
                 await self.verify(publication)
         finally:
             self._rests_until = steady_seconds() + max(REST_SECONDS, steady_seconds() - now)
@@ -82,7 +82,7 @@ class Verifier:
                 one.tenant, one.id, chunks=one.objects, vectors=one.vectors, space=one.space
             )
         except (IncompletePublication, UnknownTenant):
-            if await self._work.replace_live(one.id):
+            if await self._queue.replace_live(one.id):
                 _log.warning("publication=%s outcome=incomplete: it is published again", one.id)
                 return True
         return False

@@ -65,25 +65,23 @@ class VisionEndpoint:
             {"type": "image_url", "image_url": {"url": f"data:{picture.media_type};base64,{data}"}},
         ]
         try:
-            async with asyncio.timeout(SECONDS):
-                return _text_of(await self._send([{"role": "user", "content": content}]))
+            async with (
+                asyncio.timeout(SECONDS),
+                AsyncOpenAI(api_key=self._api_key, base_url=self._url, max_retries=0) as client,
+            ):
+                send: Any = client.chat.completions.create
+                reply = await send(
+                    model=self._model,
+                    messages=[{"role": "user", "content": content}],
+                    temperature=0,
+                    max_tokens=MAX_TOKENS,
+                )
         except (TimeoutError, openai.OpenAIError, ValueError) as error:
             _log.warning("the vision endpoint failed: %s", type(error).__name__)
             return None
-
-    async def _send(self, messages: list[dict[str, Any]]) -> object:
-        """What the SDK returns: a page of HTML with status 200 comes back as a str, despite its types."""
-        async with AsyncOpenAI(api_key=self._api_key, base_url=self._url, max_retries=0) as client:
-            send: Any = client.chat.completions.create
-            reply: object = await send(
-                model=self._model, messages=messages, temperature=0, max_tokens=MAX_TOKENS
-            )
-        return reply
-
-
-def _text_of(reply: object) -> str | None:
-    choices = reply.choices if isinstance(reply, ChatCompletion) else None
-    return choices[0].message.content if choices and choices[0].message else None
+        # A page of HTML with status 200 comes back as a str, despite the SDK's types.
+        choices = reply.choices if isinstance(reply, ChatCompletion) else None
+        return choices[0].message.content if choices and choices[0].message else None
 
 
 class FigureDescriber:

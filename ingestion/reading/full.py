@@ -157,7 +157,7 @@ class FullReader:
 
     def __init__(
         self,
-        work: ReadingQueue,
+        queue: ReadingQueue,
         files: ReadingFiles,
         embedder: Embedder,
         vectors: VectorCache,
@@ -170,7 +170,7 @@ class FullReader:
 
         ``sentences``: gives vectors to what can be quoted; None: it gets them when it is asked for.
         """
-        self._work = work
+        self._queue = queue
         self._layout_chunker = layout_chunker
         self._describe = describe
         self._sentences = sentences
@@ -184,7 +184,7 @@ class FullReader:
         """Take the next full reading, if one waits and the embedder is not to be left alone for a while."""
         if steady_seconds() < self._rests_until:
             return None
-        return await self._work.claim(Rung.FULL)
+        return await self._queue.claim(Rung.FULL)
 
     async def read(self, claim: ReadingClaim, wait_until_idle: Callable[[], Awaitable[object]]) -> None:
         """Make the vectors of a content.
@@ -208,7 +208,7 @@ class FullReader:
             sentences = await self._sentences.embed(texts, wait_until_idle) if self._sentences else []
             await self._files.write_vectors(claim.id, base.id, vectors, figures, sentences)
         except LostReading as error:
-            return await self._work.wait_for(claim, quick.id if base.id == claim.id else base.id, str(error))
+            return await self._queue.wait_for(claim, quick.id if base.id == claim.id else base.id, str(error))
         except EmbedderUnavailable as error:
             self._rest(error)
             raise
@@ -221,7 +221,7 @@ class FullReader:
             "milliseconds": round((time.monotonic() - started) * 1000),
         }
         space = self._embedder.space
-        await self._work.finish(
+        await self._queue.finish(
             claim, ReadingResult(base.title, base.pages, base.chunks, details, base.figures, space)
         )
 
@@ -236,7 +236,7 @@ class FullReader:
         if claim.alike:
             return claim.alike
         try:
-            pace = ReadingPacer(wait_until_idle, partial(self._work.note_pages, claim))
+            pace = ReadingPacer(wait_until_idle, partial(self._queue.note_pages, claim))
             made = await self._layout_chunker.cut(claim, quick, pace)
         except DocumentError as error:
             if isinstance(error, PasswordProtected) or not quick.chunks:

@@ -31,19 +31,19 @@ class QuickReader:
 
     def __init__(
         self,
-        work: ReadingQueue,
+        queue: ReadingQueue,
         blobs: Blobs,
         pdf: PdfProcess,
         chunking_client: ChunkingClient,
     ) -> None:
-        self._work = work
+        self._queue = queue
         self._blobs = blobs
         self._pdf = pdf
         self._chunking_client = chunking_client
 
-    async def claim_quick(self) -> ReadingClaim | None:
+    async def claim(self) -> ReadingClaim | None:
         """Take the next quick reading, if one waits."""
-        return await self._work.claim(Rung.QUICK)
+        return await self._queue.claim(Rung.QUICK)
 
     async def read(self, claim: ReadingClaim) -> None:
         """A quick reading: pages, chunks and their offset -> box map.
@@ -60,7 +60,7 @@ class QuickReader:
         made = await self._chunking_client.cut(claim.id, pages)
         reach("after-reading-file")
         details = {"milliseconds": round((time.monotonic() - started) * 1000), **made["details"]}
-        await self._work.finish(claim, ReadingResult(made["title"], made["pages"], made["chunks"], details))
+        await self._queue.finish(claim, ReadingResult(made["title"], made["pages"], made["chunks"], details))
 
     async def fail(self, claim: ReadingClaim, error: Exception) -> None:
         """A step ended with an error: the engines' faults never count against the file, all others do."""
@@ -70,14 +70,14 @@ class QuickReader:
             reason, rest = "a stored file cannot be opened", pause(claim.lease.fence)
             if isinstance(error, InfrastructureError):
                 reason, rest = str(error), max(rest, timedelta(seconds=error.retry_after))
-            await self._work.give_back(claim, reason, rest)
+            await self._queue.give_back(claim, reason, rest)
             outcome = "postponed"
         else:
             reason = str(error) if isinstance(error, DocumentError) else _FAULT.format(type(error).__name__)
             is_locked = isinstance(error, PasswordProtected)
-            is_over = await self._work.fail(claim, reason, is_locked=is_locked)
+            is_over = await self._queue.fail(claim, reason, is_locked=is_locked)
             outcome = "quarantined" if is_over else "failed"
-        files = await self._work.files(claim)
+        files = await self._queue.files(claim)
         named = f'"{files[0]}"' if files else "none"
         _log.log(
             logging.INFO if outcome == "failed" else logging.WARNING,
@@ -92,4 +92,4 @@ class QuickReader:
 
     async def let_go(self, claim: ReadingClaim) -> None:
         """We are stopping: another worker may start it at once."""
-        await self._work.give_back(claim, None, None)
+        await self._queue.give_back(claim, None, None)

@@ -134,17 +134,16 @@ class ScanReport:
 
 def _twins(names: Iterable[str]) -> Iterator[list[str]]:
     """Names that differ only in how their letters are composed, or in case."""
-    folded = {name: _fold(name) for name in names}
+    folded = {
+        name: name.lower() if name.isascii() else unicodedata.normalize("NFC", name).casefold()
+        for name in names
+    }
     if len(set(folded.values())) == len(folded):
         return
     alike: defaultdict[str, list[str]] = defaultdict(list)
     for name, fold in folded.items():
         alike[fold].append(name)
     yield from (sorted(twins) for twins in alike.values() if len(twins) > 1)
-
-
-def _fold(name: str) -> str:
-    return name.lower() if name.isascii() else unicodedata.normalize("NFC", name).casefold()
 
 
 def _examples(names: list[str]) -> str:

@@ -80,7 +80,20 @@ def connect(address: ShareAddress, settings: ShareSettings) -> SftpShare:
     try:
         client.load_system_host_keys(str(settings.sftp_known_hosts.expanduser()))
         client.set_missing_host_key_policy(paramiko.RejectPolicy())
-        _log_in(client, address, settings)
+        account = settings.account(address)
+        client.connect(
+            address.host,
+            port=address.port or 22,
+            username=address.user or account.user,
+            password=secret(account.password),
+            key_filename=str(account.key.expanduser()) if account.key else None,
+            passphrase=secret(settings.sftp_key_passphrase),
+            allow_agent=False,
+            look_for_keys=False,
+            timeout=settings.share_timeout,
+            banner_timeout=settings.share_timeout,
+            auth_timeout=settings.share_timeout,
+        )
         files = _Files.from_transport(client.get_transport())
         files.get_channel().settimeout(settings.share_timeout)
     except Exception as error:
@@ -147,24 +160,6 @@ class SftpShare:
     @staticmethod
     def _below(parts: Parts) -> bytes:
         return b"".join(b"/" + os.fsencode(part) for part in parts)
-
-
-def _log_in(client: paramiko.SSHClient, address: ShareAddress, settings: ShareSettings) -> None:
-    account = settings.account(address)
-    key = account.key
-    client.connect(
-        address.host,
-        port=address.port or 22,
-        username=address.user or account.user,
-        password=secret(account.password),
-        key_filename=str(key.expanduser()) if key else None,
-        passphrase=secret(settings.sftp_key_passphrase),
-        allow_agent=False,
-        look_for_keys=False,
-        timeout=settings.share_timeout,
-        banner_timeout=settings.share_timeout,
-        auth_timeout=settings.share_timeout,
-    )
 
 
 def _file_stat(status: paramiko.SFTPAttributes) -> FileStat:
