@@ -52,7 +52,7 @@ def cut(job: dict[str, Any], data: bytes) -> dict[str, Any]:
     arranged = arrange(pdf, layout)
     pieces = PieceCounter(Path(job["tokenizer"])) if job["tokenizer"] else count_tokens
     document = chunk_document(
-        arranged.pdf, "", limit=job["limit"], pieces=pieces, window=job["window"], blocks=arranged.blocks
+        arranged.pdf, limit=job["limit"], pieces=pieces, window=job["window"], blocks=arranged.blocks
     )
     waiting = pages_for_ocr(pdf) if job["pictures"] == "waiting" else ()
     if not document.chunks and not waiting:

@@ -31,7 +31,7 @@ LONG = 16
 
 @dataclass(frozen=True, slots=True)
 class ChunkedDocument:
-    """A document's title and its chunks in order."""
+    """A document's title, '' when it names itself nowhere, and its chunks in order."""
 
     title: str
     chunks: tuple[Chunk, ...]
@@ -39,7 +39,6 @@ class ChunkedDocument:
 
 def chunk_document(
     pdf: ReadPdf,
-    file: str,
     *,
     limit: int,
     pieces: Callable[[str], int],
@@ -50,14 +49,13 @@ def chunk_document(
 
     Args:
         pdf: the document as read.
-        file: its path, for a document that names itself nowhere.
         limit: most cl100k tokens of a chunk.
         pieces: counts the embedder's word pieces of a text, the special ones included.
         window: most word pieces of a chunk.
         blocks: the blocks of each page, when its layout is known.
     """
     structure = Structure(pdf, blocks)
-    title = structure.title(file)
+    title = structure.title()
     chunker = _Chunker(pdf.pages, _Measure(limit, pieces, window))
     units = chunker.measured(units_of(pdf, structure, title))
     parts = (part for run in _runs(units) for part in chunker.split(run))

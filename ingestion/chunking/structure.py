@@ -36,9 +36,9 @@ class Structure:
         self._blocks = blocks or [()] * len(pdf.pages)
         self._outline = HeadingDetector(pdf)
 
-    def title(self, file: str) -> str:
-        """The PDF's own title when it is sane, else the largest heading of page 1, else the file's name."""
-        return self._outline.title(file)
+    def title(self) -> str:
+        """The PDF's own title when it is sane, else the largest heading of page 1, '' without either."""
+        return self._pdf.title or self._outline.first_heading()
 
     def pieces(self, page: int) -> Iterator[Segment]:
         """The pieces of a page (from 0), each with what it is bound to."""

@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from itertools import takewhile
-from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from storage.pdf.models import Line, ReadPdf
@@ -59,12 +58,8 @@ class HeadingDetector:
             elif first == page:
                 yield line, None
 
-    def title(self, file: str) -> str:
-        """The PDF's own title when it is sane, else the largest heading of page 1, else the file's name."""
-        return self._pdf.title or self._first_heading() or PurePosixPath(file).name
-
-    def _first_heading(self) -> str:
-        """The largest heading of the first page, with the lines of its size that follow it."""
+    def first_heading(self) -> str:
+        """The largest heading of the first page, with the lines of its size that follow it, or ''."""
         own = list(self.lines(0)) if self._pdf.pages else []
         text = self._pdf.pages[0].text if own else ""
         headings = [

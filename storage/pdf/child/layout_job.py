@@ -118,8 +118,6 @@ def _part(box: LayoutBox, width: float, height: float, drawings: Sequence[dict[s
 
 def warm_up() -> None:
     """Use once all that is used later."""
-    pymupdf.TOOLS.mupdf_display_errors(False)
-    pymupdf.TOOLS.mupdf_display_warnings(False)
     with pymupdf.open() as document:
         document.new_page().insert_text((72, 72), "Footnote")
         parse_document(document, use_ocr=False)

@@ -2,7 +2,8 @@
 
 PyMuPDF imports its layout helpers by itself: 0.2 s and 35 MB, with their models 1 s and 90 MB more. A child
 that has not loaded them by now does without. Those helpers also switch quad corrections off, and boxes of
-words are measured with that setting: every child sets it, or the boxes would depend on what it loaded.
+words are measured with that setting: every child sets it, or the boxes would depend on what it loaded. Its
+messages are switched off, for nobody reads what a child says.
 """
 
 from __future__ import annotations
@@ -16,5 +17,7 @@ if "pymupdf" not in sys.modules:
 import pymupdf
 
 pymupdf.TOOLS.unset_quad_corrections(True)
+pymupdf.TOOLS.mupdf_display_errors(False)
+pymupdf.TOOLS.mupdf_display_warnings(False)
 
 __all__ = ["pymupdf"]

@@ -36,8 +36,6 @@ _engines: list[OcrEngine] = []
 
 def warm_up() -> None:
     """Load the models and use all of them once, so that no child has to find a file."""
-    pymupdf.TOOLS.mupdf_display_errors(False)
-    pymupdf.TOOLS.mupdf_display_warnings(False)
     _engines.append(OcrEngine())
     document = pymupdf.open()
     for turn in (0, 90):

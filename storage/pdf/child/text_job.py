@@ -205,8 +205,6 @@ def _draw(job: dict[str, Any], document: pymupdf.Document) -> Iterator[bytes]:
 
 def warm_up() -> None:
     """Use once all that is used later, so that no child has to find a module or a font."""
-    pymupdf.TOOLS.mupdf_display_errors(False)
-    pymupdf.TOOLS.mupdf_display_warnings(False)
     document = pymupdf.open()
     page = document.new_page()
     page.insert_text((72, 72), "Footnote")

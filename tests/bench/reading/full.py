@@ -38,7 +38,7 @@ class FullReadings:
         counter = PieceCounter(bundled(TOKENIZER))
         return {
             name: chunk_document(
-                one.pdf, name, limit=LIMIT, pieces=counter, window=WINDOW, blocks=one.blocks
+                one.pdf, limit=LIMIT, pieces=counter, window=WINDOW, blocks=one.blocks
             ).chunks
             for name, one in self.pdfs.items()
         }

@@ -39,7 +39,7 @@ class QuickReadings:
         """The chunks of every file."""
         counter = PieceCounter(bundled(TOKENIZER))
         return {
-            name: chunk_document(pdf, name, limit=LIMIT, segments_of=counter, window=WINDOW).chunks
+            name: chunk_document(pdf, limit=LIMIT, pieces=counter, window=WINDOW).chunks
             for name, pdf in self.pdfs.items()
         }
 

@@ -35,7 +35,7 @@ DOCUMENT = st.lists(st.lists(ROW, max_size=12), max_size=4)
 @given(DOCUMENT, st.integers(20, 120), st.integers(20, 80))
 def test_no_chunk_is_larger_than_either_limit(pages: list[list[Row]], limit: int, window: int) -> None:
     """Tokens and word pieces both hold for any text, endless words included, and are counted rightly."""
-    document = chunk_document(read_pdf(pages), "file.pdf", limit=limit, pieces=pieces, window=window)
+    document = chunk_document(read_pdf(pages), limit=limit, pieces=pieces, window=window)
     for ordinal, chunk in enumerate(document.chunks):
         assert chunk.ordinal == ordinal
         assert chunk.tokens == count_tokens(chunk.text) <= limit
@@ -46,7 +46,7 @@ def test_no_chunk_is_larger_than_either_limit(pages: list[list[Row]], limit: int
 def test_offsets_are_exact_and_nothing_is_lost(pages: list[list[Row]], limit: int) -> None:
     """Each word's range holds that word, each page's start is right, and all text is in some chunk."""
     pdf = read_pdf(pages)
-    document = chunk_document(pdf, "file.pdf", limit=limit, pieces=pieces, window=256)
+    document = chunk_document(pdf, limit=limit, pieces=pieces, window=256)
     found = ""
     for chunk in document.chunks:
         assert chunk.page_starts[0][0] == 0
@@ -64,7 +64,7 @@ def cut(
     pages: Sequence[Sequence[Row]], limit: int = 100, **options: str
 ) -> list[tuple[tuple[str, ...], str]]:
     """Heading path and text of every chunk."""
-    document = chunk_document(read_pdf(pages, **options), "file.pdf", limit=limit, pieces=pieces, window=256)
+    document = chunk_document(read_pdf(pages, **options), limit=limit, pieces=pieces, window=256)
     return [(chunk.heading_path, chunk.text) for chunk in document.chunks]
 
 
@@ -92,7 +92,7 @@ def test_a_page_ends_a_chunk_unless_a_sentence_goes_on() -> None:
     """The cut sentence is whole in one chunk that knows where its second page begins."""
     first = [body("Intro ends here."), body(""), body("The restore takes")]
     second = [body("two hours."), body(""), body("Then it is checked.")]
-    document = chunk_document(read_pdf([first, second]), "a.pdf", limit=100, pieces=pieces, window=256)
+    document = chunk_document(read_pdf([first, second]), limit=100, pieces=pieces, window=256)
     assert [chunk.text for chunk in document.chunks] == [
         "Intro ends here.\n\nThe restore takes\ntwo hours.",
         "Then it is checked.",
@@ -138,11 +138,11 @@ def test_running_lines_stay_where_they_stand_first() -> None:
     assert not any("SOP-IT-04" in text for text in texts[1:])
 
 
-def test_the_title_is_the_files_own_then_the_largest_heading_then_the_name() -> None:
+def test_the_title_is_the_files_own_then_the_largest_heading() -> None:
     """Decided in that order; the title is not a heading of its sections."""
 
     def title(pages: list[list[Row]], own: str = "") -> str:
-        return chunk_document(read_pdf(pages, own), "it/a.pdf", limit=99, pieces=pieces, window=99).title
+        return chunk_document(read_pdf(pages, own), limit=99, pieces=pieces, window=99).title
 
     rows = [
         heading("Contents"),
@@ -153,8 +153,8 @@ def test_the_title_is_the_files_own_then_the_largest_heading_then_the_name() -> 
     ]
     assert title([rows], "Own title") == "Own title"
     assert title([rows]) == "Backup and Restore"
-    assert title([[body(SENTENCE)]]) == "a.pdf"
-    assert title([]) == "a.pdf"
+    assert title([[body(SENTENCE)]]) == ""
+    assert title([]) == ""
     assert cut([[heading("Plan"), body(SENTENCE)]]) == [((), f"Plan\n{SENTENCE}")]
 
 
@@ -166,7 +166,7 @@ def test_a_page_without_text_gives_no_chunk() -> None:
 def test_text_that_looks_like_a_page_marker_stays_as_it_is() -> None:
     """It is the document's own text here, and moves no page number."""
     document = chunk_document(
-        read_pdf([[body("--- Page 99 ---"), body("Text.")]]), "a", limit=99, pieces=pieces, window=99
+        read_pdf([[body("--- Page 99 ---"), body("Text.")]]), limit=99, pieces=pieces, window=99
     )
     assert "--- Page 99 ---" in document.chunks[0].text
     assert document.chunks[0].page_starts == ((0, 1),)
@@ -209,6 +209,6 @@ def test_a_page_of_very_many_chunks_is_cut_without_measuring_it_over_and_over() 
         return pieces(text)
 
     pdf = read_pdf([[body(f"Valve {number} is closed.") for number in range(10_000)]])
-    chunks = chunk_document(pdf, "a.pdf", limit=30, pieces=measuring, window=256).chunks
+    chunks = chunk_document(pdf, limit=30, pieces=measuring, window=256).chunks
     assert len(chunks) > 2_000
     assert measured < 30 * len(pdf.pages[0].text)

@@ -66,7 +66,7 @@ async def test_a_sample_gives_the_same_pages_and_chunks_as_ever(
     finally:
         await process.aclose()
     pieces = PieceCounter(bundled(TOKENIZER))
-    document = chunk_document(pdf, "", limit=limit, pieces=pieces, window=window)
+    document = chunk_document(pdf, limit=limit, pieces=pieces, window=window)
     made = [document.title, *map(_page_values, pdf.pages), *map(_chunk_values, document.chunks)]
     assert len(document.chunks) == chunks
     assert hashlib.sha256(json.dumps(made).encode()).hexdigest() == digest

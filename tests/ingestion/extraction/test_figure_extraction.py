@@ -41,7 +41,7 @@ def figures_of(
     """The figures of a PDF whose first page has these parts, and its chunks."""
     arranged = arrange(pdf, Layout({1: regions}))
     chunks = chunk_document(
-        arranged.pdf, "a.pdf", limit=400, pieces=count_tokens, window=512, blocks=arranged.blocks
+        arranged.pdf, limit=400, pieces=count_tokens, window=512, blocks=arranged.blocks
     ).chunks
     return find_figures(arranged, chunks, crops), chunks
 

@@ -40,9 +40,7 @@ def laid(pdf: ReadPdf, *parts: tuple[BlockKind, int, int]) -> ArrangedPdf:
 
 
 def cut(arranged: ArrangedPdf, limit: int = 400) -> ChunkedDocument:
-    return chunk_document(
-        arranged.pdf, "a.pdf", limit=limit, pieces=count_tokens, window=512, blocks=arranged.blocks
-    )
+    return chunk_document(arranged.pdf, limit=limit, pieces=count_tokens, window=512, blocks=arranged.blocks)
 
 
 def table_page(rows: Sequence[Sequence[str]], top: float = 0.1, number: int = 1) -> tuple[Page, Region]:

@@ -94,7 +94,7 @@ def test_markers_of_any_document_are_where_its_pages_and_sentences_begin(
     pages: Sequence[Sequence[Row]],
 ) -> None:
     """Its own page's at the top, one at each page start, at most 400 tokens apart, else between units."""
-    document = chunk_document(read_pdf(pages), "a.pdf", limit=700, pieces=count_tokens, window=2000)
+    document = chunk_document(read_pdf(pages), limit=700, pieces=count_tokens, window=2000)
     for chunk in document.chunks:
         found = shown_pages(chunk)
         assert found[0][0] == chunk.first_page
