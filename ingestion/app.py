@@ -287,8 +287,8 @@ class Ingestion:
             await self.stop()
 
     def _begin(self, rung: Rung) -> tuple[Worker[Any], Scheduler]:
-        quiet = asyncio.Event()
-        self._worker = worker = self._make_worker(self._make_lanes(rung, quiet), self._leases, quiet)
+        idle = asyncio.Event()
+        self._worker = worker = self._make_worker(self._make_lanes(rung, idle), self._leases, idle)
         self._schedule = schedule = self._make_schedule()
 
         async def wake() -> None:

@@ -22,7 +22,7 @@ def lanes(
     full_reader: FullReader,
     publisher: Publisher,
     rung: Rung,
-    quiet: asyncio.Event,
+    idle: asyncio.Event,
     *,
     read_workers: int,
 ) -> list[Lane[Any]]:
@@ -33,7 +33,7 @@ def lanes(
     Args:
         reader, full_reader, publisher: carry out the steps.
         rung: how far to read.
-        quiet: set while nothing urgent runs.
+        idle: set while nothing urgent runs.
         read_workers: PDFs read at the same time.
     """
 
@@ -42,7 +42,7 @@ def lanes(
         return Lane(claim, publisher.publish, fail, let_go, slots, is_background=is_background)
 
     async def embed(claim: ReadingClaim) -> None:
-        await full_reader.read(claim, quiet.wait)
+        await full_reader.read(claim, idle.wait)
 
     fail, let_go, keep = reader.fail, reader.let_go, publisher.keep_retired
     full = Lane(full_reader.claim, embed, fail, let_go, EMBED_CONCURRENCY, is_background=True)

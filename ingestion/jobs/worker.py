@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from storage.crash_points import reach
 from storage.errors import InfrastructureError, raised_at
@@ -44,20 +44,31 @@ class Lane(Generic[C]):
     running: set[asyncio.Task[None]] = field(default_factory=set)
 
 
+@asynccontextmanager
+async def running_beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Have ``work`` done while the block runs; nothing of it is on its way when the block has ended."""
+    task = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait((task,))
+
+
 class Worker(Generic[C]):
     """Claims and runs steps until it is stopped."""
 
-    def __init__(self, lanes: Sequence[Lane[C]], leases: Leases, quiet: asyncio.Event) -> None:
-        """Run ``lanes``, the most urgent first; ``quiet`` is set while only background steps run."""
+    def __init__(self, lanes: Sequence[Lane[C]], leases: Leases, idle: asyncio.Event) -> None:
+        """Run ``lanes``, the most urgent first; ``idle`` is set while only background steps run."""
         self._lanes = lanes
         self._leases = leases
         self._woken = asyncio.Event()
-        self._quiet = quiet
+        self._idle = idle
         self._loop: asyncio.Task[None] | None = None
 
     def start(self) -> None:
         """Begin; ``wake`` makes it search for work."""
-        self._quiet.set()
+        self._idle.set()
         self._loop = asyncio.create_task(self._fill_whenever_woken())
         self.wake()
 
@@ -87,7 +98,7 @@ class Worker(Generic[C]):
 
         For a worker that was not started.
         """
-        self._quiet.set()
+        self._idle.set()
         steps = 0
         while (due := await self._most_urgent()) is not None:
             await self._do(*due)
@@ -125,25 +136,25 @@ class Worker(Generic[C]):
     def _start(self, lane: Lane[C], claim: C) -> None:
         task = asyncio.create_task(self._do(lane, claim))
         lane.running.add(task)
-        self._show_quiet()
+        self._show_idle()
 
         def end(done: asyncio.Task[None]) -> None:
             lane.running.discard(done)
-            self._show_quiet()
+            self._show_idle()
             self.wake()
 
         task.add_done_callback(end)
 
-    def _show_quiet(self) -> None:
+    def _show_idle(self) -> None:
         if self._tasks(is_background=False):
-            self._quiet.clear()
+            self._idle.clear()
         else:
-            self._quiet.set()
+            self._idle.set()
 
     async def _do(self, lane: Lane[C], claim: C) -> None:
         """One step with its lease renewed; whatever becomes of it, the worker goes on."""
         try:
-            async with self._kept(claim.lease):
+            async with running_beside(self._renew(claim.lease, asyncio.current_task())):
                 reach("after-claim")
                 await lane.run(claim)
         except asyncio.CancelledError:
@@ -151,16 +162,6 @@ class Worker(Generic[C]):
             raise
         except Exception as error:
             await _record(lane.fail(claim, error))
-
-    @asynccontextmanager
-    async def _kept(self, lease: Lease) -> AsyncIterator[None]:
-        """Renew a lease while the block runs; no renewal is on its way any more when it has ended."""
-        heartbeat = asyncio.create_task(self._renew(lease, asyncio.current_task()))
-        try:
-            yield
-        finally:
-            heartbeat.cancel()
-            await asyncio.wait((heartbeat,))
 
     async def _renew(self, lease: Lease, step: asyncio.Task[None] | None) -> None:
         """Keep the lease; once it is lost, end the step, for somebody else does it now."""

@@ -13,12 +13,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from uuid import UUID
 
+from ingestion.jobs.worker import running_beside
 from storage.clock import steady_seconds
 from storage.crash_points import reach
 from storage.errors import IncompletePublication, IndexUnavailable, InfrastructureError, UnknownTenant
@@ -149,7 +149,7 @@ class Reconciler:
         await self.renew_damaged()
         if not await self._sql.acquire_lease(self._lease, is_wanted_now=outages != self._outages):
             return None
-        async with self._lease_kept():
+        async with running_beside(self._keep_lease()):
             repairs = await self._reconcile()
         self._outages = outages
         await self._sql.release_lease(HOUR)
@@ -164,17 +164,8 @@ class Reconciler:
         self._outages = None
         return await self.tick()
 
-    @asynccontextmanager
-    async def _lease_kept(self) -> AsyncIterator[None]:
-        """Nobody else begins while we are at it; should we die, somebody does once the lease is over."""
-        heartbeat = asyncio.create_task(self._keep_lease())
-        try:
-            yield
-        finally:
-            heartbeat.cancel()
-            await asyncio.wait([heartbeat])  # or a last renewal may come after the lease was given back
-
     async def _keep_lease(self) -> None:
+        """Nobody else begins while we are at it; should we die, somebody does once the lease is over."""
         while True:
             await asyncio.sleep(self._lease.total_seconds() / 3)
             with suppress(InfrastructureError):

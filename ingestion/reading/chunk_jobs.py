@@ -48,6 +48,7 @@ class ChunkingClient:
             BlobsUnavailable: a disk is.
         """
         tokenizer = self._embedder.tokenizer
+        pictures = "waiting" if self._reads_pictures else "left"
         job = {
             "do": "cut",
             "root": str(self._files.root),
@@ -56,7 +57,7 @@ class ChunkingClient:
             "tokenizer": str(tokenizer) if tokenizer else None,
             "window": self._embedder.window,
             **_lengths(layout, ocr or b""),
-            "pictures": self._pictures(ocr),
+            "pictures": pictures if ocr is None else "read",
         }
         made: dict[str, Any] = await self._compute_pool.run(job, pages, layout, ocr or b"")
         return made
@@ -67,12 +68,6 @@ class ChunkingClient:
             {"do": "find crops", **_lengths(layout, ocr)}, pages, layout, ocr
         )
         return [(page, Box(*box)) for page, box in found]
-
-    def _pictures(self, ocr: bytes | None) -> str:
-        """What became of pages that are pictures: "read", "waiting" or "left"."""
-        if ocr is not None:
-            return "read"
-        return "waiting" if self._reads_pictures else "left"
 
 
 def _lengths(layout: bytes, ocr: bytes) -> dict[str, int]:
