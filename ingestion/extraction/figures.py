@@ -99,10 +99,6 @@ class Caption:
     text: str
     box: Box
 
-    @property
-    def is_numbered(self) -> bool:
-        return LABEL.match(self.text) is not None
-
 
 @dataclass(frozen=True, slots=True)
 class FigureOutline:
@@ -228,7 +224,7 @@ def _caption_gap(page: Page, figure: Box, caption: Caption) -> float | None:
     """Points between the two, one above the other; None when they do not belong together."""
     box = caption.box
     shared = min(figure.x1, box.x1) - max(figure.x0, box.x0)
-    least = 0 if caption.is_numbered else CAPTION_OVERLAP * min(figure.x1 - figure.x0, box.x1 - box.x0)
+    least = 0 if LABEL.match(caption.text) else CAPTION_OVERLAP * min(figure.x1 - figure.x0, box.x1 - box.x0)
     gap = max(box.y0 - figure.y1, figure.y0 - box.y1, 0.0) * page.height
     return gap if shared > least and gap <= CAPTION_POINTS else None
 

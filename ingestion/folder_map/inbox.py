@@ -86,11 +86,9 @@ class WatchedInbox:
                     lambda _heartbeat: (first_level(self._root), loose_files(self._root))
                 )
             )
-        except ShareTimeout as error:
-            self._say(f"the inbox cannot be listed. {error}", is_well=False)
-            return [], set()
-        except OSError as error:
-            self._say(f"the inbox cannot be listed: {error.strerror}", is_well=False)
+        except (ShareTimeout, OSError) as error:
+            why = f": {error.strerror}" if isinstance(error, OSError) else f". {error}"
+            self._say(f"the inbox cannot be listed{why}", is_well=False)
             return [], set()
         self._say("the inbox can be listed again", is_well=True)
         self._report_loose(loose)

@@ -25,10 +25,6 @@ class _Split:
     text: str
     spans: tuple[TextRange, ...]
 
-    @property
-    def parts(self) -> list[str]:
-        return [self.text[start:end] for start, end in self.spans]
-
 
 class SentenceEmbedder:
     """Embeds in the space of one embedder; a kill loses nothing that the cache took."""
@@ -54,7 +50,8 @@ class SentenceEmbedder:
         found: list[ChunkSentenceVectors] = []
         portions = _portions(texts, self._batch_size)
         while portion := await asyncio.to_thread(next, portions, None):
-            vectors = await self._vectors([part for one in portion for part in one.parts], wait_until_idle)
+            parts = [one.text[start:end] for one in portion for start, end in one.spans]
+            vectors = await self._vectors(parts, wait_until_idle)
             start = 0
             for one in portion:
                 some = vectors[start : start + len(one.spans)]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from ingestion.folder_map.inbox import WatchedInbox
@@ -159,8 +160,14 @@ class WatchedPlaces:
                 await self._leases.release(location)
             else:
                 self._leases.abandon(location)
-        for location, folders in by_location.items():
-            self._feed(location, folders)
+        for location, fed in by_location.items():
+            known = self._places.get(location)
+            name, place = known or (f"folder {fed[0].folder.id}", self._make_place(location))
+            before = place.tick_seconds
+            place.feed(fed)
+            self._places[location] = (name, place)
+            if place.tick_seconds != before:
+                self._schedule.every(place.tick_seconds, name, partial(self._tick, place, name))
 
     def invalidate(self) -> None:
         """Ask SQL again at the next scan of each place: somebody else has changed it."""
@@ -176,15 +183,6 @@ class WatchedPlaces:
                 self._leases.abandon(place.location)
         with suppress(DatabaseUnavailable):
             await self._leases.release()
-
-    def _feed(self, location: str, targets: Sequence[WatchTarget]) -> None:
-        known = self._places.get(location)
-        name, place = known or (f"folder {targets[0].folder.id}", self._make_place(location))
-        before = place.tick_seconds
-        place.feed(targets)
-        self._places[location] = (name, place)
-        if place.tick_seconds != before:
-            self._schedule.every(place.tick_seconds, name, lambda: self._tick(place, name))
 
     async def _tick(self, place: WatchedPlace, name: str) -> None:
         """One tick of a place: only the process that holds its lease scans it."""
