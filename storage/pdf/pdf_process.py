@@ -11,7 +11,7 @@ from storage.errors import NotAPdf, PasswordProtected, TooLarge
 from storage.models import Box
 from storage.pdf import protocol
 from storage.pdf.fork_client import ForkServerPool
-from storage.pdf.models import OcrPage, ReadPdf, RenderedPage
+from storage.pdf.models import ReadPdf, RenderedPage
 from storage.pdf.passwords import Keyring, Passwords, password_file
 from storage.settings import StorageSettings
 from storage.text.word_boxes import SCALE
@@ -122,19 +122,12 @@ class PdfProcess:
             data = await self._run(job, path, self._settings.render_seconds)
         return protocol.picture(data)
 
-    async def ocr(self, path: Path, page: int) -> OcrPage:
-        """One page (from 1), read from its picture.
-
-        Raises:
-            DocumentError, EngineStartError, OSError: as ``read``.
-        """
-        return protocol.ocr_page(await self.fetch_ocr(path, page))
-
     async def fetch_ocr(self, path: Path, page: int, clip: Box | None = None) -> bytes:
-        """The same as it comes from the child: some seconds of computing, at the lowest priority.
+        """One page (from 1), read from its picture in some seconds of computing, at the lowest priority.
 
-        A child of its own for each page: one that runs into a limit costs that page and no other.
-        With a ``clip`` it reads that part of the page alone; boxes are still fractions of the page.
+        ``protocol.ocr_page`` parses it. A child of its own for each page: one that runs into a limit costs
+        that page and no other. With a ``clip`` it reads that part of the page alone; boxes are still
+        fractions of the page.
 
         Raises:
             DocumentError, EngineStartError, OSError: as ``read``.

@@ -84,7 +84,7 @@ async def read_all(paths: list[Path]) -> Seen:
     watching = asyncio.create_task(watch_memory(parent.pid, seen))
     for path in paths:
         try:
-            seen.pages[path.stem] = await process.ocr(path, 1)
+            seen.pages[path.stem] = protocol.ocr_page(await process.fetch_ocr(path, 1))
         except DocumentError as error:
             seen.faults[path.stem] = error
     watching.cancel()
@@ -183,9 +183,9 @@ async def test_a_page_that_does_not_exist_and_a_file_that_is_none(scans: Path) -
     process = PdfProcess(StorageSettings())
     try:
         with pytest.raises(NoPages, match="2 pages and no page 3"):
-            await process.ocr(scans / "blank.pdf", 3)
+            await process.fetch_ocr(scans / "blank.pdf", 3)
         with pytest.raises(DocumentError, match="not a PDF"):
-            await process.ocr(scans / "page.jpg", 1)
+            await process.fetch_ocr(scans / "page.jpg", 1)
     finally:
         await process.aclose()
 
