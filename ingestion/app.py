@@ -25,7 +25,7 @@ from ingestion.reading.quick import QuickReader
 from ingestion.reading.sentence_vectors import SentenceEmbedder
 from ingestion.settings import IngestionSettings
 from ingestion.sources.local import first_level
-from ingestion.watch.batch_ingest import BatchIngest, IngestBatch
+from ingestion.watch.batch_ingest import BatchIngest, FolderBatch
 from ingestion.watch.intake import Intake
 from ingestion.watch.watcher import Watcher
 from storage.chat.channels import Channels
@@ -264,7 +264,7 @@ class Ingestion:
     async def _finish(
         self,
         run: BatchIngest,
-        batches: list[IngestBatch],
+        batches: list[FolderBatch],
         wait: Rung,
         on_progress: Callable[[Progress], None],
     ) -> IngestResult:

@@ -30,7 +30,7 @@ PAUSE_PER_SCAN = 4
 
 
 @dataclass(slots=True)
-class IngestBatch:
+class FolderBatch:
     """Files of one folder on their way into one channel."""
 
     folder: Folder
@@ -61,7 +61,7 @@ class BatchIngest:
         self._generations = generations
         self._settings = settings
 
-    async def batch(self, path: Path, channel: Channel) -> IngestBatch:
+    async def batch(self, path: Path, channel: Channel) -> FolderBatch:
         """A folder, or a single file of one, that is to go into a channel.
 
         Raises:
@@ -69,13 +69,13 @@ class BatchIngest:
         """
         root, only = await asyncio.to_thread(_place, path)
         folder = await self._folders.ensure(channel.id, str(root), watched=False)
-        return IngestBatch(
+        return FolderBatch(
             folder, only, stability_check_of(open_source(str(root)), self._settings, trusts_age=True)
         )
 
     async def finish(
         self,
-        batches: list[IngestBatch],
+        batches: list[FolderBatch],
         wait: Rung,
         on_progress: Callable[[Progress], None],
         wake: Callable[[], None],
@@ -103,7 +103,7 @@ class BatchIngest:
                 return found
             await asyncio.sleep(max(SCAN_SECONDS, PAUSE_PER_SCAN * (time.monotonic() - began)))
 
-    async def _take(self, batch: IngestBatch) -> None:
+    async def _take(self, batch: FolderBatch) -> None:
         source = batch.stability.source
         scan = source.scan if batch.only is None else partial(source.scan_file, batch.only)
         seen = await asyncio.to_thread(scan)
@@ -119,7 +119,7 @@ class BatchIngest:
         batch.unfinished = len(taken.unfinished)
         batch.arriving = sum(file not in known.documents for file in taken.unfinished)
 
-    async def _progress(self, batches: list[IngestBatch]) -> Progress:
+    async def _progress(self, batches: list[FolderBatch]) -> Progress:
         scopes = [in_folder(batch.folder.id, batch.only) for batch in batches]
         async with self._database.snapshot() as session:
             progress = await measure_progress(

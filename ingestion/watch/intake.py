@@ -184,7 +184,9 @@ class Intake:
                 result.unfinished |= {seen.file: seen for seen in members}
         other_folders = OtherFolders()
         for portion in batches_of(ready):
-            await self._take(folders, portion, stability, _ScanContext(scan, sees_all, other_folders), result)
+            await self._take(
+                folders, portion, stability, _IntakeContext(scan, sees_all, other_folders), result
+            )
         return result
 
     async def _take(
@@ -192,7 +194,7 @@ class Intake:
         folders: Sequence[KnownFolder],
         portion: Sequence[list[ScannedFile]],
         stability: StabilityCheck,
-        context: _ScanContext,
+        context: _IntakeContext,
         result: IntakeResult,
     ) -> None:
         """Fetch a portion's groups, each whole or not at all, and store them."""
@@ -261,7 +263,7 @@ class Intake:
         return FetchedFile(seen, temporary, sha256)
 
     async def _store(
-        self, folder: KnownFolder, fetched: Sequence[FetchedFile], context: _ScanContext
+        self, folder: KnownFolder, fetched: Sequence[FetchedFile], context: _IntakeContext
     ) -> dict[str, UUID]:
         """Store what this folder does not know yet, then write down what was refused."""
         changed = [one for one in fetched if not folder.is_unchanged(one.seen)]
@@ -284,7 +286,7 @@ class Intake:
         return {one.file: one.document for one in stored}
 
     async def _scan_context(
-        self, folder: Folder, arrivals: Sequence[Arrival], context: _ScanContext
+        self, folder: Folder, arrivals: Sequence[Arrival], context: _IntakeContext
     ) -> ScanContext | None:
         if not context.sees_all:
             return None
@@ -311,7 +313,7 @@ class Intake:
 
 
 @dataclass(frozen=True, slots=True)
-class _ScanContext:
+class _IntakeContext:
     """What the scan saw beside the files that are stored."""
 
     scan: Scan

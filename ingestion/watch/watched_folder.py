@@ -100,7 +100,7 @@ class StrangerCheck:
         }
 
 
-class PlaceWatch:
+class PlaceScanner:
     """A place that is scanned and copied from once, however many channels it feeds."""
 
     def __init__(self, source: Source, intake: Intake, settings: IngestionSettings) -> None:

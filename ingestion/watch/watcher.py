@@ -19,7 +19,7 @@ from ingestion.settings import IngestionSettings
 from ingestion.sources import Source, open_source
 from ingestion.sources.watchdog import real_path
 from ingestion.watch.intake import Intake
-from ingestion.watch.watched_folder import PlaceWatch, WatchedFolder
+from ingestion.watch.watched_folder import PlaceScanner, WatchedFolder
 from storage.chat.channels import Channels
 from storage.clock import steady_seconds
 from storage.errors import DatabaseUnavailable
@@ -53,7 +53,7 @@ class WatchedPlace:
         self._make_source = make_source
         self._fed: dict[int, tuple[WatchTarget, WatchedFolder]] = {}
         self._every: float | None = None
-        self._watch: PlaceWatch | None = None
+        self._scanner: PlaceScanner | None = None
         self._not_before = 0.0
 
     @property
@@ -74,8 +74,8 @@ class WatchedPlace:
         self._every = min((one.entry.every for one in targets if one.entry.every is not None), default=None)
         self.tick_seconds = self._every or self._settings.scan_seconds
         self._fed = fed
-        if self._watch is not None:
-            self._watch.feed(self._active())
+        if self._scanner is not None:
+            self._scanner.feed(self._active())
 
     async def tick(self) -> bool:
         """Scan the place if it is time; returns whether anything was taken.
@@ -85,18 +85,18 @@ class WatchedPlace:
         """
         if self.is_paused or steady_seconds() < self._not_before:
             return False
-        if self._watch is None:
+        if self._scanner is None:
             source = await run_in_thread(
                 lambda: self._make_source(self.location, follows_link=not self._is_in_inbox())
             )
-            self._watch = PlaceWatch(source, self._intake, self._settings)
-            self._watch.feed(self._active())
+            self._scanner = PlaceScanner(source, self._intake, self._settings)
+            self._scanner.feed(self._active())
         begun = steady_seconds()
         try:
-            return await self._watch.tick()
+            return await self._scanner.tick()
         finally:
-            took, pause = self._watch.scan_seconds, 0.0
-            if self._watch.is_remote and self._every is None:
+            took, pause = self._scanner.scan_seconds, 0.0
+            if self._scanner.is_remote and self._every is None:
                 pause = self._settings.share_scan_seconds
             rested = begun + took + max(pause, REST_FACTOR * took)
             self._not_before = rested - self.tick_seconds / 2  # the next tick comes a little early or late
@@ -104,19 +104,19 @@ class WatchedPlace:
     @property
     def soon(self) -> float | None:
         """Seconds to the next scan when the last one left something open; None: it is in no hurry."""
-        if self._watch is None or not self._watch.is_waiting:
+        if self._scanner is None or not self._scanner.is_waiting:
             return None
-        usual = self._settings.share_scan_seconds if self._watch.is_remote else self._settings.scan_seconds
-        return max(usual, REST_FACTOR * self._watch.scan_seconds)
+        usual = self._settings.share_scan_seconds if self._scanner.is_remote else self._settings.scan_seconds
+        return max(usual, REST_FACTOR * self._scanner.scan_seconds)
 
     def invalidate(self) -> None:
         """Believe nothing that was remembered of SQL."""
-        if self._watch is not None:
-            self._watch.invalidate()
+        if self._scanner is not None:
+            self._scanner.invalidate()
 
     async def close(self) -> bool:
         """Let go of what was opened; returns whether no scan of it runs any more."""
-        return self._watch is None or await self._watch.close()
+        return self._scanner is None or await self._scanner.close()
 
     def _is_in_inbox(self) -> bool:
         """Whoever may write into the inbox is no admin, and must not lead us elsewhere by a link."""

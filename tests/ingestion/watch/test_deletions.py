@@ -16,7 +16,7 @@ from ingestion.sources.local import LocalSource
 from ingestion.watch.deletions import AWAY_SECONDS, DeletionPolicy, needs_approval
 from ingestion.watch.intake import Intake
 from ingestion.watch.known_files import KnownFolder
-from ingestion.watch.watched_folder import PlaceWatch, WatchedFolder
+from ingestion.watch.watched_folder import PlaceScanner, WatchedFolder
 from storage.clock import utc_now
 from storage.documents.arrivals import Arrivals
 from storage.documents.identity import Arrival
@@ -217,7 +217,7 @@ async def test_an_unreadable_subfolder_stops_deletions_and_no_arrivals(home: Hom
     folder = await folders.ensure(channel.id, str(tmp_path), watched=True, origin="map")
     source = PartlyUnreadable(str(tmp_path), 10)
     generations = home.ingestion(stop_at="quick").generations
-    watch = PlaceWatch(
+    watch = PlaceScanner(
         source,
         Intake(Arrivals(home.database, generations, home.blobs), home.blobs, 10**8),
         IngestionSettings(),
@@ -235,7 +235,7 @@ async def test_an_unreadable_subfolder_stops_deletions_and_no_arrivals(home: Hom
     assert (await folders.status())[0].problem is None
 
 
-async def _has_looked(watch: PlaceWatch, folders: Folders, folder: Folder, documents: int) -> bool:
+async def _has_looked(watch: PlaceScanner, folders: Folders, folder: Folder, documents: int) -> bool:
     await watch.tick()
     return len(await folders.documents(folder.id)) == documents
 

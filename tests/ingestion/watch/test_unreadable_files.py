@@ -16,7 +16,7 @@ from ingestion.sources.base import FileStat, Scan, ScannedFile
 from ingestion.sources.local import LocalSource
 from ingestion.sources.safe_copy import RETRY_SECONDS, UnreadableFiles
 from ingestion.watch.intake import Intake
-from ingestion.watch.watched_folder import PlaceWatch, WatchedFolder
+from ingestion.watch.watched_folder import PlaceScanner, WatchedFolder
 from storage.documents.arrivals import Arrivals
 from storage.folders.folders import Folders
 
@@ -83,7 +83,7 @@ async def test_an_unreadable_file_that_was_never_stored_is_listed_and_holds_up_n
     folder = await folders.ensure(channel.id, str(tmp_path), watched=True, origin="map")
     arrivals = Arrivals(home.database, home.ingestion(stop_at="quick").generations, home.blobs)
     source = DamagedDisk(str(tmp_path))
-    watch = PlaceWatch(source, Intake(arrivals, home.blobs, 10**8), IngestionSettings(rest_seconds=1))
+    watch = PlaceScanner(source, Intake(arrivals, home.blobs, 10**8), IngestionSettings(rest_seconds=1))
     watch.feed([WatchedFolder(folder, folders, 0.5, away_seconds=0)])
 
     async def are_listed() -> bool:

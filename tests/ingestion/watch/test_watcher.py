@@ -24,7 +24,7 @@ from ingestion.settings import IngestionSettings
 from ingestion.sources.base import Scan, ScannedFile
 from ingestion.sources.local import LocalSource
 from ingestion.watch.intake import Intake
-from ingestion.watch.watched_folder import PlaceWatch, WatchedFolder
+from ingestion.watch.watched_folder import PlaceScanner, WatchedFolder
 from ingestion.watch.watcher import WatchedPlace, WatchedPlaces
 from storage.documents.arrivals import Arrivals
 from storage.files.blobs import Blobs
@@ -53,7 +53,7 @@ async def test_a_quiet_scan_asks_the_database_nothing(home: Home, tmp_path: Path
     """Shows that a thousand looks at an unchanged folder cost a thousand scans."""
     folder = await folder_at(home, tmp_path / "hr")
     (tmp_path / "hr" / "a.pdf").write_bytes(pdf("A rule."))
-    watch = PlaceWatch(LocalSource(folder.location, 10), intake(home), SETTINGS)
+    watch = PlaceScanner(LocalSource(folder.location, 10), intake(home), SETTINGS)
     watch.feed([WatchedFolder(folder, Folders(home.database), 0.5, away_seconds=0)])
 
     async def is_taken() -> bool:
@@ -160,7 +160,7 @@ async def test_a_channel_that_is_attached_while_files_are_copied_gets_them_too(
     folder, other = await folder_at(home, tmp_path / "hr"), await folder_at(home, tmp_path / "hr", "it")
     (tmp_path / "hr" / "a.pdf").write_bytes(pdf("A rule."))
     folders, source = Folders(home.database), GatedSource(folder.location)
-    watch = PlaceWatch(source, intake(home), SETTINGS)
+    watch = PlaceScanner(source, intake(home), SETTINGS)
     first = WatchedFolder(folder, folders, 0.5, away_seconds=0)
     watch.feed([first])
 
@@ -267,7 +267,7 @@ async def test_what_was_copied_is_cleared_away_off_the_loop(home: Home, tmp_path
     (tmp_path / "hr" / "a.pdf").write_bytes(pdf("A rule."))
     blobs = ThreadedBlobs(home.path / "blobs")
     arrivals = Arrivals(home.database, home.ingestion(stop_at="quick").generations, blobs)
-    watch = PlaceWatch(LocalSource(folder.location, 10), Intake(arrivals, blobs, 10**8), SETTINGS)
+    watch = PlaceScanner(LocalSource(folder.location, 10), Intake(arrivals, blobs, 10**8), SETTINGS)
     watch.feed([WatchedFolder(folder, Folders(home.database), 0.5, away_seconds=0)])
     await home.until(watch.tick)
     assert ThreadedPath.removed_on
