@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 
 from bot.core.generation.answer_writer import Attempt
 from bot.core.model_calls import AuxiliaryCall, Prompt
-from bot.core.models import Answer, Evidence, LocatedQuote, Passage, Question, Quote, Retrieval
+from bot.core.models import Answer, Evidence, Passage, Question, Retrieval
 from bot.core.plaintext import mend
 from bot.core.verification.claims import JudgedClaim, find_spans
 
@@ -184,24 +184,17 @@ def _draft(attempt: Attempt, read: Sequence[Evidence]) -> Json:
 
 def _claim(one: JudgedClaim, read: Sequence[Evidence]) -> Json:
     """A sentence of a draft: each quote as it was claimed and where it was found, and why it was dropped."""
-    quotes = [
-        {
-            "passage": quote.passage,
-            "text": quote.text,
-            "is_located": place is not None,
-            "reason": _where(quote, place, read),
-        }
-        for quote, place in zip(one.claim.quotes, one.places, strict=True)
-    ]
+    quotes = []
+    for quote, place in zip(one.claim.quotes, one.places, strict=True):
+        if place is not None:
+            reason = f"{place.passage.publication.file} p. {place.page}"
+        else:
+            is_there = any(find_spans(quote.text, item.passage.text) for item in read)
+            reason = AMBIGUOUS if is_there else NOWHERE
+        quotes.append(
+            {"passage": quote.passage, "text": quote.text, "is_located": place is not None, "reason": reason}
+        )
     return {"text": one.claim.text, "quotes": quotes, "fault": one.fault}
-
-
-def _where(quote: Quote, place: LocatedQuote | None, read: Sequence[Evidence]) -> str:
-    """Where a quote was found, or why it was not."""
-    if place is not None:
-        return f"{place.passage.publication.file} p. {place.page}"
-    is_there = any(find_spans(quote.text, item.passage.text) for item in read)
-    return AMBIGUOUS if is_there else NOWHERE
 
 
 def _cut_prompts(prompts: Iterable[Json]) -> bool:

@@ -21,7 +21,7 @@ class Mutation(NamedTuple):
 VIEWER, LEASES = "bot/web/viewer.py", "storage/sql/leases.py"
 EVIDENCE, PUBLICATIONS = "bot/core/retrieval/evidence.py", "storage/queues/publication_queue.py"
 VIEWER_TESTS = "tests/bot/web/test_viewer.py"
-GATE_TESTS = "tests/bot/core/retrieval/test_evidence_gate.py"
+EVIDENCE_TESTS = "tests/bot/core/retrieval/test_evidence.py"
 PUBLICATION_TESTS = "tests/storage/queues/test_publication_queue.py"
 CLAIMS, CLAIMS_TESTS = "bot/core/verification/claims.py", "tests/bot/core/verification/test_claims.py"
 SANDBOX_TESTS = "tests/storage/pdf/test_sandbox.py"
@@ -46,14 +46,14 @@ MUTATIONS = (
         EVIDENCE,
         "enough_coverage: float = 0.6",
         "enough_coverage: float = 0.3",
-        f"{GATE_TESTS}::test_the_gate_opens_at_its_coverage_and_not_below",
+        f"{EVIDENCE_TESTS}::test_the_gate_opens_at_its_coverage_and_not_below",
     ),
     Mutation(
         "the gate opens at half the coverage asked of what has no vector",
         EVIDENCE,
         "coverage >= self._least_words",
         "coverage >= self._least_words / 2",
-        f"{GATE_TESTS}::test_the_gate_opens_at_its_coverage_and_not_below",
+        f"{EVIDENCE_TESTS}::test_the_gate_opens_at_its_coverage_and_not_below",
     ),
     Mutation(
         "a worker that lost a reading's lease writes its result",

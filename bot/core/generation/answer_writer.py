@@ -92,7 +92,9 @@ class AnswerWriter:
                 dropped = await _draft_with_model(model, question, answer_draft)
             except ModelError as error:
                 log.warning("model failed: %s", type(error).__name__)
-                lead = _fallback_lead(error, answer_draft)
+                lead = words.model_unusable if isinstance(error, ModelReplyUnusable) else words.model_failed
+                if answer_draft.claims:
+                    lead = f"{words.model_broke_off} {words.quotes_lead}"
                 continue
             if answer_draft.claims or not dropped:
                 return answer_draft.with_note(dropped)
@@ -198,11 +200,3 @@ async def _draft_with_model(model: Generator, question: AnalyzedQuestion, answer
         log.warning("no repair: %s", type(error).__name__)
         return first.dropped
     return second.dropped if second.claims or second.faults else first.dropped
-
-
-def _fallback_lead(error: ModelError, answer_draft: _Draft) -> str:
-    """The sentence between what a model wrote and the quotes that stand in for the rest."""
-    if answer_draft.claims:
-        return f"{answer_draft.words.model_broke_off} {answer_draft.words.quotes_lead}"
-    is_unusable = isinstance(error, ModelReplyUnusable)
-    return answer_draft.words.model_unusable if is_unusable else answer_draft.words.model_failed

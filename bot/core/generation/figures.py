@@ -85,13 +85,27 @@ class FigureSelector:
     async def beside(self, retrieval: Retrieval, cited: Sequence[LocatedQuote]) -> tuple[ChosenFigure, ...]:
         """The figures that go with an answer in words, at most ``MAX_FIGURES_SHOWN``.
 
+        It is the one that the question names, or those that the cited sentences speak of and whose own words
+        are the question's.
+
         Raises:
             storage.errors.InfrastructureError: readings cannot be reached.
         """
         asked = figure_question(retrieval.question.text)
         if asked and asked.is_sure and asked.is_particular:
             return tuple(await self._matches(asked, retrieval))
-        return tuple(await self._cited_figures(retrieval, cited))
+        weights = QuestionTerms(retrieval.question).weights
+        publications = {quote.passage.publication.id for quote in cited}
+        found = [one for one in retrieval.figures if one.publication.id in publications]
+        matches = [
+            (
+                _share(weights, [figure.caption, figure.text]),
+                ChosenFigure(one.publication, figure, one.number),
+            )
+            for one, figure in await self._read(found)
+            if _is_cited_figure(one, figure, cited)
+        ]
+        return tuple(_best([one for one in matches if one[0] >= MIN_CITED_OVERLAP], MAX_FIGURES_SHOWN))
 
     async def _matches(self, asked: FigureQuestion, retrieval: Retrieval) -> list[ChosenFigure]:
         """What a question that speaks of a figure means, the best first."""
@@ -105,21 +119,6 @@ class FigureSelector:
                 rank = caption + own + (found.vector or 0.0) + named[found.publication.id]
                 matches.append((rank, ChosenFigure(found.publication, figure, found.number)))
         return _best(matches, MAX_FIGURES_SHOWN if asked.wants_several else 1)
-
-    async def _cited_figures(self, retrieval: Retrieval, cited: Sequence[LocatedQuote]) -> list[ChosenFigure]:
-        """Figures that the cited sentences speak of, and whose own words are the question's."""
-        weights = QuestionTerms(retrieval.question).weights
-        publications = {quote.passage.publication.id for quote in cited}
-        found = [one for one in retrieval.figures if one.publication.id in publications]
-        matches = [
-            (
-                _share(weights, [figure.caption, figure.text]),
-                ChosenFigure(one.publication, figure, one.number),
-            )
-            for one, figure in await self._read(found)
-            if _is_cited_figure(one, figure, cited)
-        ]
-        return _best([one for one in matches if one[0] >= MIN_CITED_OVERLAP], MAX_FIGURES_SHOWN)
 
     async def _read(self, found: Sequence[FoundFigure]) -> list[tuple[FoundFigure, KnownFigure]]:
         return [
