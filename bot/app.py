@@ -173,7 +173,12 @@ async def _open_web(
     server_socket: ServerSocket,
     index: Index,
 ) -> AsyncIterator[None]:
-    readiness = Readiness(_checks(stores, index) | platforms.checks)
+    checks: dict[str, Check] = {
+        "sql": stores.database.ping,
+        "index": index.ping,
+        "blobs": lambda: asyncio.to_thread(stores.blobs.ping),
+    }
+    readiness = Readiness(checks | platforms.checks)
     app = build_web(
         answering=answering,
         stores=stores,
@@ -193,24 +198,6 @@ async def _open_web(
     finally:
         await runner.cleanup()
         await readiness.aclose()
-
-
-def _checks(stores: Stores, index: Index) -> dict[str, Check]:
-    """What every answer needs, by the names that ``/readyz`` says."""
-
-    async def sql() -> bool:
-        await stores.database.ping()
-        return True
-
-    async def index_answers() -> bool:
-        await index.ping()
-        return True
-
-    async def blobs() -> bool:
-        await asyncio.to_thread(stores.blobs.ping)
-        return True
-
-    return {"sql": sql, "index": index_answers, "blobs": blobs}
 
 
 def greeting(settings: Settings, url: str, chats: Sequence[str]) -> tuple[str, str, str]:

@@ -11,7 +11,7 @@ from storage.errors import raised_at
 READY_SECONDS = 3.0
 """Seconds that a part may take to answer; a later one is not ready."""
 
-Check = Callable[[], Awaitable[bool]]
+Check = Callable[[], Awaitable[bool | None]]
 """Asks one part whether it works; raises or returns False when it does not."""
 
 _log = logging.getLogger(__name__)
@@ -54,7 +54,7 @@ class Readiness:
 
 async def _works(name: str, check: Check) -> bool:
     try:
-        return await check()
+        return await check() is not False
     except Exception as error:  # whatever it is, this part does not work; its text may name a password
         _log.info("%s does not work: %s", name, raised_at(error))
         return False

@@ -72,14 +72,12 @@ def _document(citation: Citation) -> _Document:
 def _names(citations: Sequence[Citation]) -> dict[_Document, str]:
     """What people call each document: its title, but file names where two share a title."""
     files = {_document(citation): PurePosixPath(citation.file) for citation in citations}
-    titles = {_document(citation): _name(citation) for citation in citations}
+    titles = {}
+    for citation in citations:
+        title = citation.title or PurePosixPath(citation.file).name
+        titles[_document(citation)] = f"{title} ({citation.edition})" if citation.edition else title
     names = _unless_shared(titles, {document: file.name for document, file in files.items()})
     return _unless_shared(names, {document: str(file) for document, file in files.items()})
-
-
-def _name(citation: Citation) -> str:
-    name = citation.title or PurePosixPath(citation.file).name
-    return f"{name} ({citation.edition})" if citation.edition else name
 
 
 def _unless_shared(names: dict[_Document, str], otherwise: dict[_Document, str]) -> dict[_Document, str]:

@@ -56,7 +56,11 @@ class _LiveText:
     async def keep_sending(self) -> None:
         """Until the end, or the first update that fails: then the answer itself is soon enough."""
         try:
-            while await self._grows():
+            while True:
+                await self._has_grown.wait()
+                self._has_grown.clear()
+                if self._is_over.is_set():
+                    return
                 await self._send(self._text)
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._is_over.wait(), self._pace)
@@ -64,8 +68,3 @@ class _LiveText:
             log.info("the answer is not shown while it is written: %s", raised_at(error))
             if isinstance(error, DeliveryUnclear):
                 await asyncio.sleep(UNCONFIRMED_SECONDS)
-
-    async def _grows(self) -> bool:
-        await self._has_grown.wait()
-        self._has_grown.clear()
-        return not self._is_over.is_set()
