@@ -36,8 +36,8 @@ from storage.embeddings.base import Embedder
 from storage.embeddings.vector_cache import VectorCache
 from storage.files.blobs import Blobs
 from storage.files.reading_files import ReadingFiles
+from storage.folders.folder_passwords import FolderPasswords
 from storage.folders.folders import Folders
-from storage.folders.passwords import FolderPasswords
 from storage.index.base import Index
 from storage.models import Channel, Rung
 from storage.pdf.pdf_process import PdfProcess

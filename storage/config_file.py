@@ -83,7 +83,8 @@ def read_file(
         line = data[: error.start].count(b"\n") + 1
         raise InvalidFile([Mistake(line, "this is not UTF-8", name)]) from None
     except tomllib.TOMLDecodeError as error:
-        line = min(_line_of(error), text.count("\n") + 1)
+        found = re.search(r"at line (\d+)", str(error))
+        line = min(int(found[1]) if found else 1, text.count("\n") + 1)
         raise InvalidFile([Mistake(line, f"this is not TOML: {error}", name)]) from None
     try:
         return model.model_validate(values), lines
@@ -202,12 +203,6 @@ class Lines:
         while path and path not in self._numbers:
             path = path[:-1]
         return self._numbers.get(path, 1)
-
-
-def _line_of(error: tomllib.TOMLDecodeError) -> int:
-    """Where a text stops being TOML."""
-    found = re.search(r"at line (\d+)", str(error))
-    return int(found[1]) if found else 1
 
 
 def _code_lines(text: str) -> Iterator[tuple[int, str]]:

@@ -29,8 +29,8 @@ from storage.embeddings.base import Embedder, space_of
 from storage.errors import ChangedIndex, IndexUnavailable, SettingsError
 from storage.files.blobs import Blobs
 from storage.files.reading_files import ReadingFiles
+from storage.folders.folder_passwords import FolderPasswords
 from storage.folders.folders import Folders
-from storage.folders.passwords import FolderPasswords
 from storage.index.base import Index
 from storage.index.embedded.index import EmbeddedIndex
 from storage.models import Rung, TenantName

@@ -10,7 +10,7 @@ import numpy as np
 
 from storage.crash_points import reach
 from storage.embeddings.base import Embedder
-from storage.embeddings.sentence_vectors import ChunkSentenceVectors, Int8Vectors, TextRange, quantize
+from storage.embeddings.quantized_vectors import ChunkSentenceVectors, Int8Vectors, TextRange, quantize
 from storage.embeddings.vector_cache import VectorCache
 from storage.text.sentences import quotables
 

@@ -32,7 +32,7 @@ _WORDS = f'write its words as a list of texts of at most {MAX_WORD_CHARS} letter
 
 
 def _term(term: str) -> str:
-    if not _is_word(term):
+    if len(term) > MAX_WORD_CHARS or not any(map(str.isalnum, term)):
         raise PydanticCustomError(
             "term", "a term holds a word and at most {most} letters", {"most": MAX_WORD_CHARS}
         )
@@ -181,7 +181,3 @@ def read_glossary(data: bytes) -> Glossary:
 
 def _entries(terms: Terms) -> tuple[GlossaryEntry, ...]:
     return tuple(GlossaryEntry(term, tuple(line.words), line.both) for term, line in terms.items())
-
-
-def _is_word(text: str) -> bool:
-    return len(text) <= MAX_WORD_CHARS and any(map(str.isalnum, text))

@@ -140,6 +140,9 @@ async def folder_states(session: AsyncSession, channel_id: int) -> dict[int, Fol
 
 def status_of(row: Row[Any], folder: FolderState | None = None) -> DocumentStatus:
     """A row of the overview as people see it, in the light of its folder's state."""
+    reasons = [reason for reason in _reasons(row, folder) if reason]
+    # of several phrases one line: a sentence among them loses its full stop, except at the end
+    reason = "; ".join([*(one.rstrip(".") for one in reasons[:-1]), *reasons[-1:]])
     return DocumentStatus(
         channel=row.channel,
         document=row.document_id,
@@ -149,15 +152,9 @@ def status_of(row: Row[Any], folder: FolderState | None = None) -> DocumentStatu
         pages=row.pages,
         state=row.state,
         rung=Rung(row.live_rung) if row.state == "live" else None,
-        reason=_join(_reasons(row, folder)),
+        reason=reason or None,
         metadata=metadata_of(row.details or {}, row.corrected or {}),
     )
-
-
-def _join(reasons: Iterator[str | None]) -> str | None:
-    """One line of several phrases; a sentence among them loses its full stop, except at the end."""
-    found = [reason for reason in reasons if reason]
-    return "; ".join([*(reason.rstrip(".") for reason in found[:-1]), *found[-1:]]) or None
 
 
 def _reasons(row: Row[Any], folder: FolderState | None) -> Iterator[str | None]:

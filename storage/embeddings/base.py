@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
@@ -13,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from storage.errors import EmbedderUnavailable
+from storage.recent_items import RecentItems
 
 Vectors = npt.NDArray[np.float32]
 
@@ -71,7 +71,7 @@ class QueryEmbedder:
         """Every call ends within ``seconds``."""
         self._embedder = embedder
         self._seconds = seconds
-        self._recent: OrderedDict[str, Vectors] = OrderedDict()
+        self._recent: RecentItems[str, Vectors] = RecentItems(CACHE_SIZE)
 
     @property
     def space(self) -> str:
@@ -88,19 +88,12 @@ class QueryEmbedder:
         missing = [text for text in dict.fromkeys(texts) if text not in known]
         if missing:
             known |= zip(missing, await self._with_deadline(missing), strict=True)
-        self._remember(known)
+        self._recent.update(known)
         return np.stack([known[text] for text in texts])
 
     def count(self, text: str) -> int:
         """Pieces of a text."""
         return self._embedder.count(text)
-
-    def _remember(self, known: dict[str, Vectors]) -> None:
-        for text, vector in known.items():
-            self._recent[text] = vector
-            self._recent.move_to_end(text)
-        while len(self._recent) > CACHE_SIZE:
-            self._recent.popitem(last=False)
 
     async def _with_deadline(self, texts: Sequence[str]) -> Vectors:
         try:

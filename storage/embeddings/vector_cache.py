@@ -17,7 +17,7 @@ from sqlmodel import col
 
 from storage.clock import utc_now
 from storage.embeddings.base import Embedder, Vectors
-from storage.embeddings.sentence_vectors import dequantize, quantize
+from storage.embeddings.quantized_vectors import dequantize, quantize
 from storage.sql.database import Database
 from storage.sql.tables import CachedVectorRow
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from uuid import UUID
 
-from storage.embeddings.sentence_vectors import ChunkSentenceVectors, sentence_values, sentences_of
+from storage.embeddings.quantized_vectors import ChunkSentenceVectors, sentence_values, sentences_of
 from storage.errors import BlobsUnavailable, LostReading
 from storage.files.blobs import ShardEntry, list_shards
 from storage.files.file_format import (
@@ -40,6 +39,7 @@ from storage.files.file_format import (
     write_vectors,
 )
 from storage.models import Chunk, Figure, Page
+from storage.recent_items import RecentItems
 
 T = TypeVar("T")
 _Line = tuple[UUID, str, int]
@@ -61,7 +61,7 @@ class ReadingFiles:
 
     def __init__(self, root: Path) -> None:
         self.root = root.absolute()
-        self._recent: OrderedDict[_Line, Any] = OrderedDict()
+        self._recent: RecentItems[_Line, Any] = RecentItems(KEPT_IN_MEMORY)
 
     async def write(
         self,
@@ -193,11 +193,7 @@ class ReadingFiles:
         found: dict[_Line, T] = {key: self._recent[key] for key in keys if key in self._recent}
         if unknown := [key for key in keys if key not in found]:
             found.update(await _in_thread(lambda: {key: read(key) for key in unknown}))
-        self._recent.update((key, found[key]) for key in unknown)
-        for key in self._recent.keys() & found.keys():
-            self._recent.move_to_end(key)
-        while len(self._recent) > KEPT_IN_MEMORY:
-            self._recent.popitem(last=False)
+        self._recent.update(found)
         return [found[key] for key in keys]
 
     def write_here(

@@ -55,8 +55,10 @@ class FolderLeases:
         Raises:
             DatabaseUnavailable: the database does not work.
         """
-        if await self._is_held_elsewhere(location):
-            return False
+        query = select(FolderRow).where(col(FolderRow.location) == location)
+        async with self._database.snapshot() as session:
+            if any(self._is_anothers(row) for row in await session.scalars(query)):
+                return False
         return await self._lease([location]) == {location}
 
     async def renew(self) -> None:
@@ -90,11 +92,6 @@ class FolderLeases:
             )
             for row in rows:
                 row.lease_owner = row.lease_until = None
-
-    async def _is_held_elsewhere(self, location: str) -> bool:
-        query = select(FolderRow).where(col(FolderRow.location) == location)
-        async with self._database.snapshot() as session:
-            return any(self._is_anothers(row) for row in await session.scalars(query))
 
     async def _lease(self, locations: list[str]) -> set[str]:
         """Lease the places that are free or ours, and return them."""

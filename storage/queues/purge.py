@@ -7,7 +7,6 @@ from datetime import timedelta
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, delete, exists, or_, select, tuple_, update
-from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import aliased
 from sqlmodel import col
 
@@ -87,7 +86,14 @@ class PurgeQueue:
     async def _forget_contents(self) -> tuple[list[str], list[UUID]]:
         """(contents that nobody wants any more, their readings, which SQL does not know from now on)."""
         async with self._database.transaction() as session:
-            dead = await _dead_contents(session)
+            gone = (
+                select(col(VersionRow.sha256))
+                .join(DocumentRow, col(DocumentRow.id) == VersionRow.document_id)
+                .where(col(DocumentRow.purged_at).is_not(None))
+            )
+            contents = select(col(ReadingRow.sha256)).where(col(ReadingRow.sha256).in_(gone)).distinct()
+            unwanted = contents.where(~is_wanted(ReadingRow), ~_is_indexed()).limit(100)
+            dead = list(await session.scalars(unwanted))
             query = select(col(ReadingRow.id)).where(col(ReadingRow.sha256).in_(dead))
             readings = list(await session.scalars(query))
             await session.execute(delete(PublicationRow).where(col(PublicationRow.reading_id).in_(readings)))
@@ -134,17 +140,6 @@ class PurgeQueue:
             await session.execute(delete(PublicationRow).where(col(PublicationRow.reading_id).in_(readings)))
             await session.execute(delete(ReadingRow).where(col(ReadingRow.id).in_(readings)))
         return readings
-
-
-async def _dead_contents(session: AsyncSession) -> list[str]:
-    """Contents with readings that no document wants and no publication holds in the index."""
-    gone = (
-        select(col(VersionRow.sha256))
-        .join(DocumentRow, col(DocumentRow.id) == VersionRow.document_id)
-        .where(col(DocumentRow.purged_at).is_not(None))
-    )
-    query = select(col(ReadingRow.sha256)).where(col(ReadingRow.sha256).in_(gone)).distinct()
-    return list(await session.scalars(query.where(~is_wanted(ReadingRow), ~_is_indexed()).limit(100)))
 
 
 def is_wanted(content: type[BlobRow] | type[ReadingRow]) -> ColumnElement[bool]:

@@ -15,10 +15,10 @@ from uuid import UUID
 from sqlalchemy import select, tuple_, update
 from sqlmodel import col
 
-from storage.embeddings.sentence_vectors import ChunkSentenceVectors, TextRange, Vector, by_span
+from storage.embeddings.quantized_vectors import ChunkSentenceVectors, TextRange, Vector, by_span
 from storage.errors import DatabaseUnavailable, LostReading
 from storage.files.reading_files import ReadingFiles
-from storage.folders.passwords import FolderPasswords
+from storage.folders.folder_passwords import FolderPasswords
 from storage.models import Chunk, Figure, Page
 from storage.queues.planner import Generations
 from storage.queues.reading_queue import lose_reading

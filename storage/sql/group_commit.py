@@ -51,11 +51,8 @@ class UncancelledConnection(aiosqlite.Connection):
             return args[0] == "BEGIN" or (is_open and args[0].startswith(("SAVEPOINT ", "RELEASE ")))
         if name == "rollback":
             return not is_open
-        return fn == self._conn.cursor or _is_closing_cursor(fn)
-
-
-def _is_closing_cursor(fn: Any) -> bool:
-    return isinstance(getattr(fn, "__self__", None), sqlite3.Cursor) and fn.__name__ == "close"
+        is_of_cursor = isinstance(getattr(fn, "__self__", None), sqlite3.Cursor)
+        return fn == self._conn.cursor or (is_of_cursor and name == "close")
 
 
 async def connect(file: Path, busy_seconds: float) -> aiosqlite.Connection:

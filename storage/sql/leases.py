@@ -104,7 +104,10 @@ class Leases:
     ) -> tuple[WorkRow, bool] | None:
         """Lease the first free row of ``query``: (row, whether a dead worker held it), or None."""
         now = utc_now()
-        free = query.where(self._is_free(table, now)).limit(1).with_for_update(skip_locked=True, of=table)
+        # another process's leases may be twice as long as ours
+        is_free = has_no_lease(table.lease_until, now, timedelta(seconds=2 * self.seconds))
+        due = query.where(is_free & is_due(table.next_attempt_at, now))
+        free = due.limit(1).with_for_update(skip_locked=True, of=table)
         row: WorkRow | None = (await session.execute(free)).scalars().first()
         if row is None:
             return None
@@ -118,11 +121,6 @@ class Leases:
         row.lease_owner = self.owner
         row.lease_until = utc_now() + timedelta(seconds=self.seconds)
         row.next_attempt_at = None
-
-    def _is_free(self, table: type[WorkRow], now: datetime) -> ColumnElement[bool]:
-        """Neither leased nor resting; another process's leases may be twice as long as ours."""
-        longest = timedelta(seconds=2 * self.seconds)
-        return has_no_lease(table.lease_until, now, longest) & is_due(table.next_attempt_at, now)
 
     async def renew(self, lease: Lease) -> bool:
         """Hold the row for longer; False when it is not ours any more and the step must end."""

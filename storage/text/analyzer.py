@@ -144,7 +144,8 @@ def _spelled_out(word: str) -> str:
 def _word_terms(word: str) -> Iterator[str]:
     """A plain word gives its stem; anything composed gives itself whole and each of its parts."""
     if "'" in word:
-        word = _without_apostrophe(word)
+        # 'employee's' is 'employee', 'don't' is 'dont', 'l'entreprise' is 'entreprise'
+        word = re.sub(r"'[sS]\b", "", _ELIDED.sub("", word)).replace("'", "")
     yield _whole(word)
     parts = _PART.findall(word)
     if parts == [word] or (word.isalpha() and word.islower()):
@@ -160,8 +161,3 @@ def _whole(word: str) -> str:
     if len(word) > 2 and word[-1] == "s" and word[:-1].isupper():
         word = word[:-1]
     return stem(word.casefold()) if word.isalpha() else word.casefold()
-
-
-def _without_apostrophe(word: str) -> str:
-    """'employee's' is 'employee', 'don't' is 'dont', 'l'entreprise' is 'entreprise'."""
-    return re.sub(r"'[sS]\b", "", _ELIDED.sub("", word)).replace("'", "")

@@ -27,8 +27,8 @@ from storage.chat.traces import QuestionRecords
 from storage.documents.catalog import Catalog
 from storage.files.blobs import Blobs
 from storage.files.reading_files import ReadingFiles
+from storage.folders.folder_passwords import FolderPasswords
 from storage.folders.folders import Folders
-from storage.folders.passwords import FolderPasswords
 from storage.models import Channel, ChannelKey, CitationRecord, Page, Platform, Shown
 from storage.pdf.models import ReadPdf
 from storage.pdf.pdf_process import PdfProcess

@@ -28,8 +28,8 @@ from storage.documents.progress import Progress
 from storage.embeddings.base import Embedder
 from storage.files.blobs import Blobs
 from storage.files.reading_files import ReadingFiles
+from storage.folders.folder_passwords import FolderPasswords
 from storage.folders.folders import Folders
-from storage.folders.passwords import FolderPasswords
 from storage.index.base import Index
 from storage.index.live_index import LiveIndex
 from storage.models import Channel, ChannelKey, DocumentStatus, LivePublication, Platform, Rung

@@ -51,7 +51,8 @@ def best(
         term: repeated * math.log(1 + (chunks - frequencies[term] + 0.5) / (frequencies[term] + 0.5))
         for term, repeated in Counter(terms).items()
     }
-    average = _average_length(connection)
+    counted_chunks, length = only_row(connection, "SELECT chunks, terms FROM state")
+    average = length / counted_chunks if counted_chunks else 1.0
     rows = connection.execute(_LENGTHS, (json.dumps(ids),)).fetchall()
     if len(rows) != len(ids):
         raise DamagedFile("a row is gone")
@@ -72,11 +73,6 @@ def _propose(connection: sqlite3.Connection, terms: Iterable[str], filters: Filt
         return []
     values = {"query": " OR ".join(quoted), "limit": limit, **filter_values(filters)}
     return [row[0] for row in connection.execute(_PROPOSED, values)]
-
-
-def _average_length(connection: sqlite3.Connection) -> float:
-    chunks, terms = only_row(connection, "SELECT chunks, terms FROM state")
-    return terms / chunks if chunks else 1.0
 
 
 def _score(row: tuple[Any, ...], weights: Mapping[str, float], average: float) -> tuple[int, float]:

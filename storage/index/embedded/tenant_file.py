@@ -224,7 +224,8 @@ class TenantFiles:
             f"{path.as_uri()}?mode=rw", uri=True, timeout=self._timeout, isolation_level=None
         )
         try:
-            _stop_at(connection, time.monotonic() + self._timeout)
+            deadline = time.monotonic() + self._timeout  # no thread works on for nobody
+            connection.set_progress_handler(lambda: time.monotonic() > deadline, 100_000)
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA foreign_keys = ON")
             _bring_up_to_date(connection, self._first_space)
@@ -309,8 +310,3 @@ def _bring_up_to_date(connection: sqlite3.Connection, first_space: str | None) -
         connection.execute("ALTER TABLE chunk ADD COLUMN checksum INTEGER")
         connection.execute(f"PRAGMA user_version = {_SHAPE}")
     connection.execute("COMMIT")
-
-
-def _stop_at(connection: sqlite3.Connection, deadline: float) -> None:
-    """Interrupt whatever still runs at ``deadline``, so that no thread works for nobody."""
-    connection.set_progress_handler(lambda: time.monotonic() > deadline, 100_000)

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections import OrderedDict
 from collections.abc import Collection
 
 from storage.index.embedded import tenant_rows
 from storage.index.embedded.vector_matrix import TenantFileState
+from storage.recent_items import RecentItems
 
 CACHE_SIZE = 64
 """Tenants."""
@@ -23,7 +23,7 @@ class TermFrequencies:
     """The counts of one process; several processes share a file, so each question compares its state."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[str, tuple[TenantFileState, dict[str, int]]] = OrderedDict()
+        self._known: RecentItems[str, tuple[TenantFileState, dict[str, int]]] = RecentItems(CACHE_SIZE)
         self._lock = threading.Lock()
 
     def of(
@@ -36,14 +36,9 @@ class TermFrequencies:
         known = {term: kept[term] for term in terms if term in kept} if kept_state == state else {}
         missing = [term for term in dict.fromkeys(terms) if term not in known]
         chunks, counted = tenant_rows.document_frequencies(connection, missing)
-        self._keep(tenant, state, known | counted)
-        return chunks, known | counted
-
-    def _keep(self, tenant: str, state: TenantFileState, counts: dict[str, int]) -> None:
+        counts = known | counted
         with self._lock:
             kept_state, kept = self._known.get(tenant, (state, {}))
             is_usable = kept_state == state and len(kept) < TERM_CACHE_SIZE
             self._known[tenant] = (state, kept | counts if is_usable else counts)
-            self._known.move_to_end(tenant)
-            while len(self._known) > CACHE_SIZE:
-                self._known.popitem(last=False)
+        return chunks, counts

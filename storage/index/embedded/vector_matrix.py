@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections import OrderedDict
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from storage.recent_items import RecentItems
 
 CACHE_SIZE = 64
 """Matrices that are kept; 10,000 vectors of 384 numbers take 15 MB."""
@@ -54,7 +55,7 @@ class VectorMatrices:
     """The matrices of one process, least recently used ones let go."""
 
     def __init__(self) -> None:
-        self._matrices: OrderedDict[tuple[str, str], VectorMatrix] = OrderedDict()
+        self._matrices: RecentItems[tuple[str, str], VectorMatrix] = RecentItems(CACHE_SIZE)
         self._lock = threading.Lock()
 
     def of(
@@ -68,9 +69,6 @@ class VectorMatrices:
             known = _bring_up(known, connection, space, state)
         with self._lock:
             self._matrices[key] = known
-            self._matrices.move_to_end(key)
-            while len(self._matrices) > CACHE_SIZE:
-                self._matrices.popitem(last=False)
         return known
 
 

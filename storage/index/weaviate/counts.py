@@ -6,7 +6,6 @@ are counted by searching: the object count does not notice one that was lost.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Collection, Mapping
 from typing import Any
 from uuid import UUID
@@ -15,6 +14,7 @@ from weaviate.collections import CollectionAsync
 
 from storage.index.weaviate.collection import of_publication
 from storage.models import TenantName
+from storage.recent_items import RecentItems
 
 CACHE_SIZE = 50_000
 DRIFT = 0.02
@@ -33,23 +33,17 @@ class TermCounts:
 
     def __init__(self, size: int = CACHE_SIZE) -> None:
         """Keep the ``size`` counts that were asked for last."""
-        self._size = size
-        self._counts: OrderedDict[tuple[TenantName, str], tuple[int, int]] = OrderedDict()
+        self._counts: RecentItems[tuple[TenantName, str], tuple[int, int]] = RecentItems(size)
 
     def fresh(self, tenant: TenantName, terms: Collection[str], chunks: int) -> dict[str, int]:
         """The counts that still hold for a tenant that now has ``chunks`` chunks."""
         kept = {term: self._counts[tenant, term] for term in terms if (tenant, term) in self._counts}
-        for term in kept:
-            self._counts.move_to_end((tenant, term))
+        self._counts.update({(tenant, term): counted for term, counted in kept.items()})
         return {term: count for term, (size, count) in kept.items() if abs(size - chunks) <= DRIFT * chunks}
 
     def keep(self, tenant: TenantName, chunks: int, counted: Mapping[str, int]) -> None:
         """Remember what was counted when the tenant held ``chunks`` chunks."""
-        for term, count in counted.items():
-            self._counts[tenant, term] = (chunks, count)
-            self._counts.move_to_end((tenant, term))
-        while len(self._counts) > self._size:
-            self._counts.popitem(last=False)
+        self._counts.update({(tenant, term): (chunks, count) for term, count in counted.items()})
 
 
 def windows_of(chunks: int) -> list[range]:

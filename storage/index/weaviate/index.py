@@ -134,17 +134,13 @@ class WeaviateIndex:
     async def write(self, tenant: TenantName, chunks: Sequence[IndexedChunk]) -> None:
         """Store chunks; one that is there already is replaced."""
         name = _checked(tenant)
-        names = {chunk.space: await self._vector_name(chunk.space) for chunk in chunks}
+        names: dict[str | None, str] = {}
+        for space in {chunk.space for chunk in chunks if chunk.space is not None}:
+            await self._call(self._spaces.ensure(space))
+            names[space] = self._spaces.vector_of(space)
         for start in range(0, len(chunks), WRITE_BATCH_SIZE):
             batch = chunks[start : start + WRITE_BATCH_SIZE]
-            await self._insert(name, [as_object(name, chunk, names[chunk.space]) for chunk in batch])
-
-    async def _vector_name(self, space: str | None) -> str | None:
-        """What the vectors of a space are called, made now when they are the first."""
-        if space is None:
-            return None
-        await self._call(self._spaces.ensure(space))
-        return self._spaces.vector_of(space)
+            await self._insert(name, [as_object(name, chunk, names.get(chunk.space)) for chunk in batch])
 
     async def _insert(self, tenant: TenantName, objects: Sequence[DataObject[Any, Any]]) -> None:
         result = await self._call(self._shard(tenant).data.insert_many(objects))

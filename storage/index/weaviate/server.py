@@ -105,8 +105,9 @@ class WeaviateServer:
             await asyncio.gather(self._watching, return_exceptions=True)
         if self._process:
             await _stop(self._process)
-        self._process = None
-        self._unlock()
+        if self._lock is not None:
+            os.close(self._lock)
+        self._process = self._lock = None
 
     @property
     def identity(self) -> ServerIdentity:
@@ -221,11 +222,6 @@ class WeaviateServer:
             return False
         self._lock = descriptor
         return True
-
-    def _unlock(self) -> None:
-        if self._lock is not None:
-            os.close(self._lock)
-        self._lock = None
 
     def _last_words(self) -> str:
         """Where the server's log is, with its last line when that says something."""

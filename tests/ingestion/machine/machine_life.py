@@ -17,7 +17,7 @@ from ingestion.errors import IngestionError
 from ingestion.jobs.worker import Worker
 from ingestion.settings import IngestionSettings
 from storage.errors import StorageError
-from storage.folders.passwords import FolderPasswords
+from storage.folders.folder_passwords import FolderPasswords
 
 GENERATIONS = ((50, "vectors_one"), (50, "vectors_two"), (60, "vectors_one"))
 """Most tokens of a chunk and the embedder of each generation."""

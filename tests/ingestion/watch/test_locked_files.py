@@ -14,7 +14,7 @@ from samples.paper import pdf
 
 from ingestion.app import Ingestion
 from storage.clock import time_passed
-from storage.folders.passwords import FolderPasswords
+from storage.folders.folder_passwords import FolderPasswords
 from storage.models import Rung
 from storage.pdf.pdf_process import PdfProcess
 from storage.settings import StorageSettings

@@ -10,8 +10,8 @@ from sqlalchemy import select
 from sqlmodel import col
 
 from storage.chat.channels import Channels
+from storage.folders.folder_passwords import FolderPasswords, resolve_reference
 from storage.folders.folders import Folders
-from storage.folders.passwords import FolderPasswords, resolve_reference
 from storage.models import ChannelKey, Platform
 from storage.pdf.passwords import Passwords
 from storage.settings import fault_of

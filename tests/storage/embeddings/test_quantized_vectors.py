@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from storage.embeddings.onnx_embedder import BundledEmbedder
-from storage.embeddings.sentence_vectors import ChunkSentenceVectors, dequantize, quantize
+from storage.embeddings.quantized_vectors import ChunkSentenceVectors, dequantize, quantize
 from storage.errors import BlobsUnavailable
 from storage.files.reading_files import ReadingFiles
 from storage.models import Chunk
