@@ -14,7 +14,7 @@ from fakes.faulty_index import FaultyIndex
 from sqlalchemy import select
 
 from harness.empty_homes import make_sqlite
-from harness.lasting_pool import lasting_side
+from harness.lasting_pool import LastingPdf, lasting_side
 from harness.waiting import PATIENCE, until
 from ingestion.app import Ingestion, IngestResult
 from ingestion.reading.captioning import VisionEndpoint
@@ -173,7 +173,7 @@ async def open_home(path: Path, embedder: Embedder, index: Index) -> AsyncIterat
         await stack.enter_async_context(aclosing(faulty))
         database = await stack.enter_async_context(aclosing(await Database.open(make_sqlite(path))))
         passwords = FolderPasswords(database)
-        pdf = await stack.enter_async_context(aclosing(PdfProcess(StorageSettings(), passwords)))
+        pdf = LastingPdf(StorageSettings(), passwords)
         home = Home(
             path=path,
             database=database,

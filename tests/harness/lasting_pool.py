@@ -1,42 +1,93 @@
-"""Real side processes that all tests of a process share: starting one takes a second or two of computing."""
+"""Real side processes and PDF programs that all tests of a process share: each takes seconds to start."""
 
 from __future__ import annotations
 
 import asyncio
 import atexit
 import threading
+from collections.abc import Coroutine
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 from ingestion.jobs.compute_pool import ComputePool
+from storage.pdf.fork_client import ForkServerPool
+from storage.pdf.passwords import Keyring
+from storage.pdf.pdf_process import PdfProcess
+from storage.settings import StorageSettings
 
 MOST = 2
+
+Result = TypeVar("Result")
+
+
+class LastingLoop:
+    """A loop in a thread of its own, which no test ends."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        threading.Thread(target=self._loop.run_forever, name="lasting", daemon=True).start()
+
+    async def run(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Wait for something that happens on it; whoever is cancelled cancels it."""
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
+
+    def end(self, work: Coroutine[Any, Any, None]) -> None:
+        """Wait for the last thing that happens on it."""
+        asyncio.run_coroutine_threadsafe(work, self._loop).result(10)
+        self._loop.call_soon_threadsafe(self._loop.stop)
 
 
 class LastingSide(ComputePool):
     """Side processes that outlive the ingestions, the homes and the loops that they work for."""
 
     def __init__(self) -> None:
-        """Give them a loop of their own, which no test ends."""
         super().__init__(MOST)
-        self._loop = asyncio.new_event_loop()
-        threading.Thread(target=self._loop.run_forever, name="lasting side", daemon=True).start()
-        atexit.register(self._end)
+        self._lasting = LastingLoop()
+        atexit.register(lambda: self._lasting.end(super(LastingSide, self).aclose()))
 
     async def run(self, job: dict[str, Any], *data: bytes) -> Any:
-        """As ``ComputePool.run``; whoever is cancelled cancels the job."""
-        running = asyncio.run_coroutine_threadsafe(super().run(job, *data), self._loop)
-        return await asyncio.wrap_future(running)
+        """As ``ComputePool.run``."""
+        return await self._lasting.run(super().run(job, *data))
 
     async def aclose(self) -> None:
         """Go on."""
 
-    def _end(self) -> None:
-        asyncio.run_coroutine_threadsafe(super().aclose(), self._loop).result(10)
-        self._loop.call_soon_threadsafe(self._loop.stop)
+
+class LastingForks(ForkServerPool):
+    """A PDF program that outlives whoever has it read."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(kind)
+        self._lasting = LastingLoop()
+        atexit.register(lambda: self._lasting.end(super(LastingForks, self).aclose()))
+
+    async def start(self) -> None:
+        """As ``ForkServerPool.start``."""
+        await self._lasting.run(super().start())
+
+    async def run(self, job: dict[str, Any], source: int, passwords: int | None = None) -> bytes:
+        """As ``ForkServerPool.run``."""
+        return await self._lasting.run(super().run(job, source, passwords))
+
+    async def aclose(self) -> None:
+        """Go on."""
+
+
+class LastingPdf(PdfProcess):
+    """As ``PdfProcess``, on programs that last; for tests that do not end them."""
+
+    def __init__(self, settings: StorageSettings, keyring: Keyring | None = None) -> None:
+        super().__init__(settings, keyring)
+        self._text, self._layout, self._ocr = map(lasting_forks, ("text", "layout", "ocr"))
 
 
 @cache
 def lasting_side() -> LastingSide:
     """The one of this test process."""
     return LastingSide()
+
+
+@cache
+def lasting_forks(kind: str) -> LastingForks:
+    """The one of a kind of this test process."""
+    return LastingForks(kind)

@@ -26,6 +26,8 @@ from storage.sql.database import Database
 
 FOOTNOTE = Path(sys.executable).with_name("footnote")
 SAMPLES = Path(__file__).parents[2] / "deploy" / "samples"
+SLIM = {"FOOTNOTE_READ_WORKERS": "1", "FOOTNOTE_LAYOUT": "false"}
+"""Each worker takes seconds to start, and the layout of pages: tests that show it switch it on."""
 READY_SECONDS = 180
 LIVE_SECONDS = 300
 
@@ -139,7 +141,7 @@ class Program:
             for name in ("PATH", "HOME", "LANG", "XDG_CACHE_HOME")
             if name in os.environ
         }
-        told = {"FOOTNOTE_HOME": str(self.home), "FOOTNOTE_READ_WORKERS": "1"}  # each takes seconds to start
+        told = {"FOOTNOTE_HOME": str(self.home), **SLIM}
         return {**kept, **told, **self.environment}
 
 

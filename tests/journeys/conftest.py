@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,28 @@ def any_program(request: pytest.FixtureRequest, tmp_path: Path) -> Program:
     """The program with its embedded default, and once more with Weaviate as its child."""
     environment = {"WEAVIATE_URL": "embedded"} if request.param == "weaviate" else {}
     return Program(tmp_path / "home", environment)
+
+
+@pytest.fixture(scope="session")
+def home_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path, str], Path]:
+    """A home that has ingested a PDF, or a folder, into a channel: made once, to be copied."""
+    made: dict[tuple[Path, str], Path] = {}
+
+    def make(documents: Path, channel: str) -> Path:
+        if (home := made.get((documents, channel))) is None:
+            home = made[documents, channel] = tmp_path_factory.mktemp("ingested") / "home"
+            ended = Program(home).run("ingest", str(documents), "--channel", channel)
+            assert (ended.returncode, ended.stdout) == (0, ""), ended.stderr
+        return home
+
+    return make
+
+
+@pytest.fixture
+def with_samples(program: Program, home_of: Callable[[Path, str], Path]) -> Program:
+    """The samples in the channel ``it``, without any ``serve``."""
+    shutil.copytree(home_of(SAMPLES, "it"), program.home)
+    return program
 
 
 @pytest.fixture

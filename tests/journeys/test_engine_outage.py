@@ -82,22 +82,20 @@ async def test_our_own_server_is_started_again_when_it_dies_under_us(program: Pr
     assert f"Weaviate (process {child}) ended under us" in program.log
 
 
-def test_a_server_that_is_not_there_is_a_sentence(program: Program, sop: Path) -> None:
+def test_a_server_that_is_not_there_is_a_sentence(with_samples: Program) -> None:
     """A command that ends says what does not answer, in JSON too; it never takes another index instead."""
-    assert program.run("ingest", str(sop), "--channel", "it").returncode == 0
-    program.environment = {"WEAVIATE_URL": "http://127.0.0.1:9", "FOOTNOTE_INDEX_TIMEOUT": "2"}
-    answered = program.run("ask", QUESTION, "--channel", "it", "--json")
+    with_samples.environment = {"WEAVIATE_URL": "http://127.0.0.1:9", "FOOTNOTE_INDEX_TIMEOUT": "2"}
+    answered = with_samples.run("ask", QUESTION, "--channel", "it", "--json")
     assert (answered.returncode, json.loads(answered.stdout)["state"]) == (1, "failed")
-    ended = program.run("ask", QUESTION, "--channel", "it")
+    ended = with_samples.run("ask", QUESTION, "--channel", "it")
     assert ended.returncode == 1
     assert "http://127.0.0.1:9" in ended.stderr
     assert "Traceback" not in ended.stderr
 
 
-def test_a_home_does_not_change_its_index_unnoticed(program: Program, sop: Path) -> None:
+def test_a_home_does_not_change_its_index_unnoticed(with_samples: Program) -> None:
     """The other index knows nothing of these documents: it is refused, not believed."""
-    assert program.run("ingest", str(sop), "--channel", "it").returncode == 0
-    program.environment = {"WEAVIATE_URL": "embedded"}
-    ended = program.run("ask", QUESTION, "--channel", "it")
+    with_samples.environment = {"WEAVIATE_URL": "embedded"}
+    ended = with_samples.run("ask", QUESTION, "--channel", "it")
     assert (ended.returncode, ended.stdout) == (1, "")
     assert "set WEAVIATE_URL back" in ended.stderr

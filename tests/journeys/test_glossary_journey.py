@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,11 +16,18 @@ from samples.paper import pdf
 SENTENCE = "Parental leave is 16 weeks for each parent."
 
 
-@pytest.fixture
-def ingested(program: Program, tmp_path: Path) -> Program:
+@pytest.fixture(scope="module")
+def leave(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One page with one fact."""
-    (tmp_path / "leave.pdf").write_bytes(pdf(SENTENCE))
-    assert program.run("ingest", str(tmp_path / "leave.pdf"), "--channel", "hr").returncode == 0
+    path = tmp_path_factory.mktemp("leave") / "leave.pdf"
+    path.write_bytes(pdf(SENTENCE))
+    return path
+
+
+@pytest.fixture
+def ingested(program: Program, home_of: Callable[[Path, str], Path], leave: Path) -> Program:
+    """A home that has read it."""
+    shutil.copytree(home_of(leave, "hr"), program.home)
     return program
 
 

@@ -23,12 +23,13 @@ MEANINGS = [
 ]
 
 
-@pytest.fixture
-def program_of_many_languages(program: Program, tmp_path: Path) -> Program:
-    """A home with a multilingual embedder of its own, and one English page."""
-    program.environment["FOOTNOTE_EMBEDDER"] = str(write_embedder(tmp_path / "model", MEANINGS))
-    (tmp_path / "leave.pdf").write_bytes(pdf(SENTENCE))
-    ended = program.run("ingest", str(tmp_path / "leave.pdf"), "--channel", "hr", "--wait", "full")
+@pytest.fixture(scope="module")
+def program_of_many_languages(tmp_path_factory: pytest.TempPathFactory) -> Program:
+    """A home with a multilingual embedder of its own, and one English page; every question is asked of it."""
+    folder = tmp_path_factory.mktemp("languages")
+    program = Program(folder / "home", {"FOOTNOTE_EMBEDDER": str(write_embedder(folder / "model", MEANINGS))})
+    (folder / "leave.pdf").write_bytes(pdf(SENTENCE))
+    ended = program.run("ingest", str(folder / "leave.pdf"), "--channel", "hr", "--wait", "full")
     assert ended.returncode == 0, ended.stderr
     return program
 

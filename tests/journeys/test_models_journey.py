@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +24,18 @@ CLAIM = {"text": "12 crates a day.", "quotes": [{"passage": 1, "quote": "12 crat
 REPLY = json.dumps({"found": True, "claims": [CLAIM]})
 
 
-@pytest.fixture
-def ingested(program: Program, tmp_path: Path) -> Program:
+@pytest.fixture(scope="module")
+def quota(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One page with one fact."""
-    (tmp_path / "quota.pdf").write_bytes(pdf(SENTENCE))
-    assert program.run("ingest", str(tmp_path / "quota.pdf"), "--channel", "depot").returncode == 0
+    path = tmp_path_factory.mktemp("quota") / "quota.pdf"
+    path.write_bytes(pdf(SENTENCE))
+    return path
+
+
+@pytest.fixture
+def ingested(program: Program, home_of: Callable[[Path, str], Path], quota: Path) -> Program:
+    """A home that has read it."""
+    shutil.copytree(home_of(quota, "depot"), program.home)
     return program
 
 

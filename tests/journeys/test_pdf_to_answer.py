@@ -24,7 +24,8 @@ CONSOLE_NAMES = {"id", "question", "channel", "state", "text", "citations", "fig
 
 
 async def test_a_dropped_pdf_answers_and_its_link_opens_the_page(any_program: Program, sop: Path) -> None:
-    """Drop, wait for words, ask, follow the link; then the same with vectors."""
+    """Drop, wait for words, ask, follow the link; then the same with layout and vectors."""
+    any_program.environment["FOOTNOTE_LAYOUT"] = "true"
     async with any_program.serving():
         any_program.drop("it", sop)
         for rung in ("quick", "full"):

@@ -23,7 +23,7 @@ from storage.sql.tables import PublicationRow, ReadingRow
 
 QUESTION = "When do backups run?"
 MANUALS = [
-    pdf(*(f"Manual {number}.{page}\nServer {number}{page} is restarted by hand." for page in range(30)))
+    pdf(*(f"Manual {number}.{page}\nServer {number}{page} is restarted by hand." for page in range(12)))
     for number in range(4)
 ]
 SECONDS = 300
@@ -79,7 +79,6 @@ async def asking_until(program: Program, is_so: Callable[[], Awaitable[bool]]) -
 
 async def begin(program: Program, sop: Path) -> str:
     """A home that answers in the bundled embedder's space; returns that space."""
-    program.environment["FOOTNOTE_LAYOUT"] = "false"  # 120 pages; the embedders are what matters here
     program.drop("it", sop)
     for number, manual in enumerate(MANUALS):
         program.drop("it", manual, f"manual-{number}.pdf")
@@ -152,7 +151,10 @@ async def test_a_home_on_a_real_embedding_server_answers(
 ) -> None:
     """Shows the whole way with llama.cpp's own server: vectors, the full rung, a question by meaning."""
     choose(program, embedding_model.url, embedding_model.name, 576, embedding_model.key)
-    program.environment["FOOTNOTE_EMBED_QUESTION_SECONDS"] = "60"  # a language model on a busy CPU
+    program.environment |= {
+        "FOOTNOTE_EMBED_QUESTION_SECONDS": "60",  # a language model on a busy CPU
+        "FOOTNOTE_SENTENCE_VECTORS": "false",
+    }
     program.drop("it", sop)
     async with program.serving():
         await program.until_live("it", 1, "full")

@@ -37,6 +37,8 @@ class Pair:
     name: str
     weaviate: RealWeaviate | None
     postgres: RealPostgres | None
+    layout: bool = True
+    """Whether pages are laid out: a second of computing for each, and two for each life."""
 
     def aims(self, seed: int, kills: int) -> list[str]:
         """Where so many kills of a round fall."""
@@ -47,7 +49,7 @@ class Pair:
         home.mkdir(parents=True)
         write_embedder(home / "embedder", WORDS)
         url = self.postgres.make_database() if self.postgres else f"sqlite:///{home / 'footnote.db'}"
-        return Place(home, url, self.weaviate)
+        return Place(home, url, self.weaviate, {**HASTE, "FOOTNOTE_LAYOUT": str(self.layout)})
 
 
 @dataclass
@@ -57,11 +59,12 @@ class Place:
     home: Path
     database_url: str
     weaviate: RealWeaviate | None
+    settings: dict[str, str]
 
     @property
     def environment(self) -> dict[str, str]:
         """The settings of a process on this home, with an embedder that is loaded at once."""
-        told = {**HASTE, "FOOTNOTE_HOME": str(self.home), "DATABASE_URL": self.database_url}
+        told = {**self.settings, "FOOTNOTE_HOME": str(self.home), "DATABASE_URL": self.database_url}
         told["FOOTNOTE_EMBEDDER"] = str(self.home / "embedder")
         if self.weaviate:
             told |= {

@@ -17,20 +17,17 @@ from storage.crash_points import POINTS
 KILLS, ROUNDS = 25, 2
 """On each of the four pairs: 200 kills in all. In one round of them a file that is being read whenever the
 program dies would rightly be left alone after ten deaths."""
+WITH_SERVERS = ("after-batch", "before-seal", "after-seal", "after-flip", "after-removal")
+WITH_LAYOUT = ("after-layout", "after-vectors", "before-write")
+WITH_FILES = [point for point in POINTS if point not in WITH_SERVERS + WITH_LAYOUT]
 EACH_POINT = [
-    pytest.param("embedded/SQLite", POINTS[:7], id="taking in"),
-    pytest.param("embedded/SQLite", POINTS[7:14], id="publishing"),
-    pytest.param("embedded/SQLite", (*POINTS[16:], *POINTS[14:16]), id="taking away"),
-    pytest.param(
-        "embedded/PostgreSQL",
-        ("after-delete", "after-purge", "after-store", "after-claim", "after-flip"),
-        id="PostgreSQL",
-        marks=pytest.mark.engine("postgres"),
-    ),
+    pytest.param("embedded/SQLite", WITH_FILES[:7], id="taking in"),
+    pytest.param("embedded/SQLite", WITH_LAYOUT, id="full reading"),
+    pytest.param("embedded/SQLite", (*WITH_FILES[8:], WITH_FILES[7]), id="taking away"),
     pytest.param(
         "Weaviate/PostgreSQL",
-        (SERVER, "after-batch", "before-seal", "after-seal", "after-removal"),
-        id="Weaviate",
+        (SERVER, *WITH_SERVERS),
+        id="servers",
         marks=[pytest.mark.engine("weaviate"), pytest.mark.engine("postgres")],
     ),
 ]
@@ -41,12 +38,13 @@ def _marks(name: str) -> list[pytest.MarkDecorator]:
     return [pytest.mark.engine(engines[part]) for part in name.split("/") if part in engines]
 
 
-def _pair(request: pytest.FixtureRequest, name: str) -> Pair:
+def _pair(request: pytest.FixtureRequest, name: str, *, layout: bool = True) -> Pair:
     """An index and a database, with real servers."""
     return Pair(
         name,
         request.getfixturevalue("weaviate") if name.startswith("Weaviate") else None,
         request.getfixturevalue("postgres") if name.endswith("PostgreSQL") else None,
+        layout,
     )
 
 
@@ -56,9 +54,8 @@ async def test_a_kill_at_each_crash_point_costs_nothing_but_time(
 ) -> None:
     """Shows that no file is lost, no chunk doubled or left over, and the old version answers throughout."""
     told: list[tuple[Table, list[str]]] = []
-    await kill_often(
-        _pair(request, name), tmp_path, seed=1, aims=aims, tell=lambda *found: told.append(found)
-    )
+    pair = _pair(request, name, layout=aims == WITH_LAYOUT)
+    await kill_often(pair, tmp_path, seed=1, aims=aims, tell=lambda *found: told.append(found))
     ((table, faults),) = told
     assert not faults, "\n".join(faults)
     assert set(aims) - {row["point"] for row in table.rows()} == set(), "nobody died there"
@@ -104,7 +101,7 @@ async def test_an_index_that_loses_chunks_is_found_out(
     monkeypatch.setenv("SOAK_SABOTAGE", "1")
     tables: list[Table] = []
     await kill_often(
-        Pair(PAIRS[0], None, None),
+        Pair(PAIRS[0], None, None, layout=False),
         tmp_path,
         seed=1,
         aims=(RANDOM, POINTS[0]),

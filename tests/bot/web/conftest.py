@@ -11,13 +11,13 @@ from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 from fakes.web_house import House, Visit
 from harness.empty_homes import make_sqlite
+from harness.lasting_pool import LastingPdf
 from playwright.async_api import Page
 
 from bot.settings import BotSettings
 from bot.web.app import build_web, make_runner
 from bot.web.readiness import Readiness
 from storage.errors import IndexUnavailable
-from storage.pdf.pdf_process import PdfProcess
 from storage.settings import StorageSettings
 from storage.sql.database import Database
 
@@ -35,8 +35,7 @@ async def house(tmp_path: Path) -> AsyncIterator[House]:
     async with AsyncExitStack() as stack:
         database = await Database.open(make_sqlite(tmp_path / "home"))
         stack.push_async_callback(database.aclose)
-        renderer = PdfProcess(StorageSettings(home=tmp_path / "home"))
-        stack.push_async_callback(renderer.aclose)
+        renderer = LastingPdf(StorageSettings(home=tmp_path / "home"))
         yield House(tmp_path / "home", database, renderer)
 
 

@@ -12,6 +12,7 @@ from typing import Protocol, TypeVar
 
 from engines.postgres import RealPostgres
 from harness.empty_homes import make_sqlite
+from harness.lasting_pool import LastingPdf
 from machine_faults import FailingBlobs, FailingIndex, Faults
 
 from storage.chat.channels import Channels
@@ -20,7 +21,6 @@ from storage.files.reading_files import ReadingFiles
 from storage.folders.folders import Folders
 from storage.index.base import Index
 from storage.index.embedded.index import EmbeddedIndex
-from storage.pdf.pdf_process import PdfProcess
 from storage.settings import StorageSettings
 from storage.sql.database import Database
 
@@ -75,7 +75,7 @@ class Bench:
     steps: int = 0
 
     def __post_init__(self) -> None:
-        self.pdf = PdfProcess(StorageSettings())
+        self.pdf = LastingPdf(StorageSettings())
         self.shared = self.run(self.connect) if self.connect else None
         memory = Path("/dev/shm")  # noqa: S108 - a home in memory: no example is about losing power
         self._homes = Path(tempfile.mkdtemp(dir=memory if memory.is_dir() else None))

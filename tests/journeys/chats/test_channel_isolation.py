@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -43,17 +44,24 @@ def check_nothing_leaks(channel: str, said: str, asked: str) -> None:
         assert secret.casefold() not in said_apart.casefold(), (channel, secret)
 
 
-async def test_no_answer_of_the_command_line_knows_the_other_channel(any_program: Program) -> None:
+async def test_no_answer_of_the_command_line_knows_the_other_channel(
+    any_program: Program, tmp_path: Path
+) -> None:
     """Every question of every kind, asked in both channels, on both engines."""
     async with any_program.serving():
         drop_canaries(any_program)
         for channel in CANARIES:
             await any_program.until_live(channel, 1, "full")
         for channel, canary in CANARIES.items():
-            for template in QUESTIONS:
-                asked = template.format(canary=CANARIES[other(channel)], file=FILES[other(channel)])
-                ended = await asyncio.to_thread(any_program.run, "ask", asked, "--channel", channel, "--json")
-                check_nothing_leaks(channel, ended.stdout + ended.stderr, asked)
+            secrets = {"canary": CANARIES[other(channel)], "file": FILES[other(channel)]}
+            asked = [template.format(**secrets) for template in QUESTIONS]
+            many = tmp_path / f"{channel}.jsonl"
+            many.write_text(
+                "".join(json.dumps({"question": one, "channel": channel}) + "\n" for one in asked)
+            )
+            ended = await asyncio.to_thread(any_program.run, "ask", "--questions", str(many), "--json")
+            for one, answer in zip(asked, ended.stdout.splitlines(), strict=True):
+                check_nothing_leaks(channel, answer + ended.stderr, one)
             own = await asyncio.to_thread(any_program.ask, QUESTIONS[0], channel)
             assert canary in own["text"]
             listed = await asyncio.to_thread(any_program.run, "documents", "--channel", channel, "--json")

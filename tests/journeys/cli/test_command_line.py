@@ -13,26 +13,18 @@ from samples.paper import pdf
 from samples.pictures import picture_pdf
 
 
-@pytest.fixture
-def ingested(program: Program) -> Program:
-    """The samples in the channel ``it``, without any ``serve``."""
-    ended = program.run("ingest", str(SAMPLES), "--channel", "it")
-    assert (ended.returncode, ended.stdout) == (0, ""), ended.stderr
-    return program
-
-
-def test_ingest_needs_no_serve_and_a_second_run_adds_nothing(ingested: Program) -> None:
+def test_ingest_needs_no_serve_and_a_second_run_adds_nothing(with_samples: Program) -> None:
     """Unwatched: read once, and the same again is no work."""
-    before = ingested.documents("it")
+    before = with_samples.documents("it")
     assert [(d["state"], d["rung"], d["pages"]) for d in before] == [("live", "quick", 2)] * 2
-    assert ingested.run("ingest", str(SAMPLES), "--channel", "it").returncode == 0
-    assert ingested.documents("it") == before
+    assert with_samples.run("ingest", str(SAMPLES), "--channel", "it").returncode == 0
+    assert with_samples.documents("it") == before
 
 
-def test_ingest_waits_for_vectors_when_asked(ingested: Program) -> None:
+def test_ingest_waits_for_vectors_when_asked(with_samples: Program) -> None:
     """``--wait full`` ends when vectors answer."""
-    assert ingested.run("ingest", str(SAMPLES), "--channel", "it", "--wait", "full").returncode == 0
-    assert {d["rung"] for d in ingested.documents("it")} == {"full"}
+    assert with_samples.run("ingest", str(SAMPLES), "--channel", "it", "--wait", "full").returncode == 0
+    assert {d["rung"] for d in with_samples.documents("it")} == {"full"}
 
 
 def test_a_scan_is_named_and_read_when_asked_to_wait_for_it(program: Program, tmp_path: Path) -> None:
@@ -49,9 +41,9 @@ def test_a_scan_is_named_and_read_when_asked_to_wait_for_it(program: Program, tm
     assert "read by OCR" in document["reason"]
 
 
-def test_a_document_line_has_every_key(ingested: Program) -> None:
+def test_a_document_line_has_every_key(with_samples: Program) -> None:
     """Metadata is what the document prints of itself, and null where it prints nothing."""
-    (document,) = [one for one in ingested.documents("it") if "IT-04" in one["file"]]
+    (document,) = [one for one in with_samples.documents("it") if "IT-04" in one["file"]]
     keys = {"channel", "document", "version", "file", "title", "pages", "state", "rung", "reason", "metadata"}
     assert set(document) == keys
     assert document["metadata"] == {
@@ -66,24 +58,24 @@ def test_a_document_line_has_every_key(ingested: Program) -> None:
         "document_type": "STANDARD OPERATING PROCEDURE",
         "language": "en",
     }
-    listed = ingested.run("documents", "--channel", "it").stdout
+    listed = with_samples.run("documents", "--channel", "it").stdout
     assert "SOP-IT-04, version 2.1, IT, effective 2024-01-15, updated 2024-01-08" in listed
 
 
-def test_a_question_keeps_to_the_documents_that_say_so(ingested: Program, tmp_path: Path) -> None:
+def test_a_question_keeps_to_the_documents_that_say_so(with_samples: Program, tmp_path: Path) -> None:
     """``--where`` narrows listing and answers by what documents say of themselves; a wrong field is named."""
-    listed = ingested.run("documents", "--channel", "it", "--where", "sop_id=sop-it-04", "--json").stdout
+    listed = with_samples.run("documents", "--channel", "it", "--where", "sop_id=sop-it-04", "--json").stdout
     assert [json.loads(line)["metadata"]["sop_id"] for line in listed.splitlines()] == ["SOP-IT-04"]
     asked = ("ask", "When do backups run?", "--channel", "it", "--json", "--where")
-    found = json.loads(ingested.run(*asked, "effective=2024-01-15").stdout)
+    found = json.loads(with_samples.run(*asked, "effective=2024-01-15").stdout)
     assert {"SOP-IT-04" in one["file"] for one in found["passages"]} == {True}
     assert found["state"] == "grounded"
-    nothing = json.loads(ingested.run(*asked, "department=Kitchen").stdout)
+    nothing = json.loads(with_samples.run(*asked, "department=Kitchen").stdout)
     assert (nothing["state"], nothing["passages"]) == ("not_found", [])
     assert "none was searched" in nothing["text"]
     twice = ("--where", "language=en", "--where", "language=de")
-    assert ingested.run("documents", "--channel", "it", *twice).returncode == 2
-    refused = ingested.run(*asked, "colour=red")
+    assert with_samples.run("documents", "--channel", "it", *twice).returncode == 2
+    refused = with_samples.run(*asked, "colour=red")
     assert (refused.returncode, "the fields are sop_id" in refused.stderr) == (2, True)
     many = tmp_path / "many.jsonl"
     line = {"id": 1, "question": "When do backups run?", "channel": "it"}
@@ -91,28 +83,28 @@ def test_a_question_keeps_to_the_documents_that_say_so(ingested: Program, tmp_pa
     many.write_text("".join(f"{json.dumps(one)}\n" for one in [*lines, {**line, "where": "here"}]))
     states = [
         json.loads(one)["state"]
-        for one in ingested.run("ask", "--questions", str(many), "--json").stdout.splitlines()
+        for one in with_samples.run("ask", "--questions", str(many), "--json").stdout.splitlines()
     ]
     assert states == ["grounded", "not_found", "failed"]
 
 
-def test_an_admin_corrects_a_field_and_takes_it_back(ingested: Program) -> None:
+def test_an_admin_corrects_a_field_and_takes_it_back(with_samples: Program) -> None:
     """The word holds over what is printed, shows where each value comes from, and can be undone."""
     file = "SOP-IT-04-Backup-and-Restore.pdf"
     about = ("metadata", file, "--channel", "it")
-    assert "sop_id         SOP-IT-04  (page 1)" in ingested.run(*about).stdout
-    corrected = ingested.run(*about, "--set", "department=Operations", "--set", "version=").stdout
+    assert "sop_id         SOP-IT-04  (page 1)" in with_samples.run(*about).stdout
+    corrected = with_samples.run(*about, "--set", "department=Operations", "--set", "version=").stdout
     assert "department     Operations  (corrected)" in corrected
-    (document,) = [one for one in ingested.documents("it") if one["file"] == file]
+    (document,) = [one for one in with_samples.documents("it") if one["file"] == file]
     assert (document["metadata"]["department"], document["metadata"]["version"]) == ("Operations", None)
     assert (
         "department     IT  (page 1)"
-        in ingested.run(*about, "--undo", "department", "--undo", "version").stdout
+        in with_samples.run(*about, "--undo", "department", "--undo", "version").stdout
     )
     for wrong in ("colour=red", "department", "department=" + "x" * 121):
-        refused = ingested.run(*about, "--set", wrong)
+        refused = with_samples.run(*about, "--set", wrong)
         assert (refused.returncode, refused.stdout) == (2, "")
-    assert ingested.run("metadata", "gone.pdf", "--channel", "it").returncode == 2
+    assert with_samples.run("metadata", "gone.pdf", "--channel", "it").returncode == 2
 
 
 def test_each_folder_of_a_root_is_a_channel_and_loose_pdfs_are_named(
@@ -144,7 +136,7 @@ def test_a_file_that_cannot_be_read_is_named_and_the_rest_goes_on(program: Progr
     assert program.ask("What is the quota?", "it")["state"] == "grounded"
 
 
-def test_a_batch_gives_one_line_for_each_line_in_order(ingested: Program, tmp_path: Path) -> None:
+def test_a_batch_gives_one_line_for_each_line_in_order(with_samples: Program, tmp_path: Path) -> None:
     """Answered, unknown, malformed in every way, too long: as many out as in."""
     questions = tmp_path / "questions.jsonl"
     lines = [
@@ -159,7 +151,7 @@ def test_a_batch_gives_one_line_for_each_line_in_order(ingested: Program, tmp_pa
         '{"id": "f", "question": "' + "long " * 20_000 + '", "channel": "it"}',
     ]
     questions.write_text("\n".join(lines) + "\n")
-    ended = ingested.run("ask", "--questions", str(questions), "--json")
+    ended = with_samples.run("ask", "--questions", str(questions), "--json")
     answers = [json.loads(line) for line in ended.stdout.splitlines()]
     assert [(answer["id"], answer["state"]) for answer in answers] == [
         ("a", "grounded"),
@@ -176,15 +168,15 @@ def test_a_batch_gives_one_line_for_each_line_in_order(ingested: Program, tmp_pa
     assert ended.returncode == 1
 
 
-def test_a_thread_understands_what_leans_on_it(ingested: Program, tmp_path: Path) -> None:
+def test_a_thread_understands_what_leans_on_it(with_samples: Program, tmp_path: Path) -> None:
     """A follow-up is searched for as one would ask it alone, by command or batch, in its own thread."""
     asked = ("--channel", "it", "--thread", "mine", "--json")
-    first = json.loads(ingested.run("ask", "When do backups run?", *asked).stdout)
+    first = json.loads(with_samples.run("ask", "When do backups run?", *asked).stdout)
     assert (first["state"], first.get("standalone")) == ("grounded", None)
-    second = json.loads(ingested.run("ask", "who checks them?", *asked).stdout)
+    second = json.loads(with_samples.run("ask", "who checks them?", *asked).stdout)
     assert second["standalone"] == "who checks them (backups run)?"
     assert "IT-04" in second["passages"][0]["file"]
-    shown = ingested.run("ask", "who checks them?", "--channel", "it", "--thread", "mine").stdout
+    shown = with_samples.run("ask", "who checks them?", "--channel", "it", "--thread", "mine").stdout
     assert shown.startswith("Understood as: who checks them (")
     lines = [
         {"id": 1, "question": "and on weekends?", "thread": "mine"},
@@ -198,7 +190,7 @@ def test_a_thread_understands_what_leans_on_it(ingested: Program, tmp_path: Path
     many.write_text("".join(f"{json.dumps({**line, 'channel': 'it'})}\n" for line in lines))
     answers = [
         json.loads(line)
-        for line in ingested.run("ask", "--questions", str(many), "--json").stdout.splitlines()
+        for line in with_samples.run("ask", "--questions", str(many), "--json").stdout.splitlines()
     ]
     assert "backups" in answers[0]["standalone"]
     assert [answer.get("standalone") for answer in answers[1:4]] == [None] * 3
@@ -283,16 +275,16 @@ def test_a_batch_in_an_empty_home_finds_nothing_and_makes_nothing(program: Progr
     assert not program.home.exists()
 
 
-def test_the_only_channel_need_not_be_named_and_several_are(ingested: Program, tmp_path: Path) -> None:
+def test_the_only_channel_need_not_be_named_and_several_are(with_samples: Program, tmp_path: Path) -> None:
     """Shows that --channel can be left out while there is no choice, and that a choice is told by name."""
     (tmp_path / "plum.pdf").write_bytes(pdf("The plum costs 3 crowns."))
-    listed = ingested.run("documents", "--json")
+    listed = with_samples.run("documents", "--json")
     assert {json.loads(line)["channel"] for line in listed.stdout.splitlines()} == {"it"}
-    asked = json.loads(ingested.run("ask", "When do backups run?", "--json").stdout)
+    asked = json.loads(with_samples.run("ask", "When do backups run?", "--json").stdout)
     assert (asked["state"], asked["channel"]) == ("grounded", "it")
-    assert ingested.run("ingest", str(tmp_path / "plum.pdf"), "--channel", "the kitchen").returncode == 0
+    assert with_samples.run("ingest", str(tmp_path / "plum.pdf"), "--channel", "the kitchen").returncode == 0
     for command in (["documents"], ["records"], ["ask", "When do backups run?"]):
-        ended = ingested.run(*command)
+        ended = with_samples.run(*command)
         assert (ended.returncode, ended.stdout) == (2, "")
         assert "--channel: it, 'the kitchen'" in ended.stderr
 
@@ -307,15 +299,15 @@ def test_the_version_and_the_commands_are_told(program: Program) -> None:
 
 
 def test_another_embedder_than_the_one_that_made_the_vectors_finds_by_words(
-    ingested: Program, tmp_path: Path
+    with_samples: Program, tmp_path: Path
 ) -> None:
     """The same model under another tokenizer is another embedder: its vectors are compared with none."""
     bundled = Path(sys.prefix) / "share" / "footnote"
     (tmp_path / "model.onnx").symlink_to(bundled / "model.onnx")
     tokenizer = (bundled / "tokenizer.json").read_text()
     (tmp_path / "tokenizer.json").write_text(tokenizer + "\n")
-    ingested.environment["FOOTNOTE_EMBEDDER"] = str(tmp_path)
-    ended = ingested.run("ask", "When do backups run?", "--channel", "it", "--json")
+    with_samples.environment["FOOTNOTE_EMBEDDER"] = str(tmp_path)
+    ended = with_samples.run("ask", "When do backups run?", "--channel", "it", "--json")
     answer = json.loads(ended.stdout)
     assert (ended.returncode, answer["state"]) == (0, "grounded")
     assert {passage["vector"] for passage in answer["passages"]} == {None}

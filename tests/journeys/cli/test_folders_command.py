@@ -153,12 +153,11 @@ async def test_what_was_deleted_is_saved_beside_the_folder_and_answers_again_whe
         assert lines(brisk, "documents", "--channel", "it", "--deleted") == []
 
 
-def test_nothing_of_an_unknown_name_can_be_restored(program: Program, tmp_path: Path) -> None:
+def test_nothing_of_an_unknown_name_can_be_restored(with_samples: Program, tmp_path: Path) -> None:
     """A file that was never deleted ends in a sentence, an unknown channel in status 2."""
-    assert program.run("ingest", str(SAMPLES), "--channel", "it").returncode == 0
-    missing = program.run("restore", "x.pdf", "--channel", "it", "--to", str(tmp_path))
+    missing = with_samples.run("restore", "x.pdf", "--channel", "it", "--to", str(tmp_path))
     assert (missing.returncode, "documents --deleted" in missing.stderr) == (1, True)
-    assert program.run("restore", "x.pdf", "--channel", "no", "--to", str(tmp_path)).returncode == 2
+    assert with_samples.run("restore", "x.pdf", "--channel", "no", "--to", str(tmp_path)).returncode == 2
 
 
 def test_a_dry_run_makes_no_home(program: Program) -> None:
