@@ -11,6 +11,8 @@ Found = TypeVar("Found")
 
 PATIENCE = 300.0
 """Seconds; far more than anything takes on a machine that has little else to do."""
+BY_COMMAND = 0.5
+"""Seconds between two looks that start a program each."""
 
 
 async def until(

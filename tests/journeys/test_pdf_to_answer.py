@@ -13,7 +13,7 @@ from typing import Any
 import aiohttp
 from harness.forks import Fork
 from harness.program import SAMPLES, Program
-from harness.waiting import until
+from harness.waiting import BY_COMMAND, until
 
 CONSOLE_NAMES = {"id", "question", "channel", "state", "text", "citations", "figures"} | {
     "passages",
@@ -112,7 +112,7 @@ async def until_changed(program: Program, before: dict[str, Any]) -> dict[str, A
         (now,) = await asyncio.to_thread(program.documents, "it")
         return now if now["version"] != before["version"] and now["state"] == "live" else None
 
-    return await until(changed, log=lambda: program.log)
+    return await until(changed, every=BY_COMMAND, log=lambda: program.log)
 
 
 async def test_a_deleted_file_is_gone_from_answers_and_its_link_says_so(program: Program) -> None:

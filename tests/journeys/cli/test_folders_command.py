@@ -13,7 +13,7 @@ from typing import Any
 import aiohttp
 import pytest
 from harness.program import SAMPLES, Program
-from harness.waiting import until
+from harness.waiting import BY_COMMAND, until
 from samples.paper import pdf
 
 QUICKLY = {"FOOTNOTE_SCAN_SECONDS": "0.3", "FOOTNOTE_SETTLE_SECONDS": "1"}
@@ -33,7 +33,7 @@ def lines(program: Program, *arguments: str) -> list[dict[str, Any]]:
 
 async def until_so(is_so: Callable[[], bool]) -> None:
     """Wait for what other processes do, asked beside the event loop."""
-    await until(partial(asyncio.to_thread, is_so))
+    await until(partial(asyncio.to_thread, is_so), every=BY_COMMAND)
 
 
 def states(program: Program) -> dict[str, str]:

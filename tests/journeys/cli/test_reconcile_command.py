@@ -7,7 +7,7 @@ import json
 import shutil
 
 from harness.program import SAMPLES, Program
-from harness.waiting import until
+from harness.waiting import BY_COMMAND, until
 
 
 async def test_an_admin_sees_what_was_mended(program: Program) -> None:
@@ -29,5 +29,5 @@ async def test_an_admin_sees_what_was_mended(program: Program) -> None:
         return answer.returncode == 0 and bool(json.loads(answer.stdout)["passages"])
 
     async with program.serving():
-        await until(is_found, log=lambda: program.log)
+        await until(is_found, every=BY_COMMAND, log=lambda: program.log)
         assert program.run("reconcile").stdout == "Nothing differs.\n"

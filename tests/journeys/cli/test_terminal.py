@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import json
 import struct
 import termios
-import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from harness.program import Program
 from harness.terminal import END_OF_INPUT, on_terminal
+from harness.waiting import BY_COMMAND, until
 from samples.paper import pdf
 
 QUICKLY = {"FOOTNOTE_SCAN_SECONDS": "0.3", "FOOTNOTE_SETTLE_SECONDS": "1"}
 QUESTION = r"Delete them\?"
+PAGES = 40
+"""Of each file of a folder that takes a while to read."""
 
 
 async def lose_all(program: Program) -> str:
@@ -28,9 +32,13 @@ async def lose_all(program: Program) -> str:
         await program.until_live("it", 2)
         for place in places:
             place.unlink()
-        deadline = time.monotonic() + 60
-        while not (folder := json.loads(program.run("folders", "--json").stdout))["asked"]:
-            assert time.monotonic() < deadline, program.log
+
+        async def asked() -> dict[str, Any] | None:
+            listed = await asyncio.to_thread(program.run, "folders", "--json")
+            folder: dict[str, Any] = json.loads(listed.stdout)
+            return folder if folder["asked"] else None
+
+        folder = await until(asked, every=BY_COMMAND, log=lambda: program.log)
     return str(folder["folder"])
 
 
@@ -67,7 +75,7 @@ def many(tmp_path: Path) -> Path:
     folder = tmp_path / "many"
     folder.mkdir()
     for number in range(8):
-        pages = [f"Rule {number}.{page} holds.\n" + "It holds always.\n" * 40 for page in range(100)]
+        pages = [f"Rule {number}.{page} holds.\n" + "It holds always.\n" * 40 for page in range(PAGES)]
         (folder / f"{number}.pdf").write_bytes(pdf(*pages))
     return folder
 
@@ -94,4 +102,4 @@ def test_progress_fits_into_one_line_until_it_has_ended(program: Program, many: 
     *states, last = terminal.shown.split("\r\n", 1)[0].split("\r\x1b[K")
     assert any(state.endswith("…") for state in states)
     assert max(map(len, states)) < 40
-    assert last == "quick: 8 of 8 files, 800 of 800 pages"
+    assert last == f"quick: 8 of 8 files, {8 * PAGES} of {8 * PAGES} pages"
