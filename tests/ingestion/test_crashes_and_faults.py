@@ -4,20 +4,30 @@ import asyncio
 from pathlib import Path
 from uuid import UUID
 
+import pytest
 from harness.ingestion_home import Home
 from samples.paper import pdf
 from sqlalchemy import select, update
 
 from ingestion.app import Ingestion
+from ingestion.jobs import worker
 from storage.errors import EngineStartError, ReaderKilled
 from storage.models import Rung
 from storage.queues.planner import Generations, plan
 from storage.queues.publication_queue import PublicationQueue
 from storage.queues.reading_queue import MAX_ATTEMPTS, MAX_CRASHES, ReadingQueue
+from storage.sql import leases
 from storage.sql.leases import Leases
 from storage.sql.tables import PublicationRow, ReadingRow
 
 LEAVE = pdf("Leave\nEmployees get twenty five days of marzipan leave a year.")
+
+
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What failed is tried again at once, and whoever stops waits for no reader that hangs."""
+    monkeypatch.setattr(leases, "MAX_PAUSE_SECONDS", 0.2)
+    monkeypatch.setattr(worker, "DRAIN_SECONDS", 0.5)
 
 
 class StubbornReader:

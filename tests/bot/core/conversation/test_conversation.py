@@ -24,11 +24,18 @@ from storage.chat.thread_memory import ThreadMemory
 from storage.clock import utc_now
 from storage.errors import IndexUnavailable, LeaseLost
 from storage.models import ChannelKey, Platform
+from storage.sql import leases
 from storage.sql.database import Database
 from storage.sql.tables import InboxRow, TurnRow
 
 Json = dict[str, Any]
 PLACEHOLDER = "…"
+
+
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What failed is tried again at once."""
+    monkeypatch.setattr(leases, "MAX_PAUSE_SECONDS", 0.2)
 
 
 class Killed(BaseException):
