@@ -144,6 +144,13 @@ async def reconcile(_options: argparse.Namespace) -> int:
 async def list_folders(options: argparse.Namespace) -> int:
     """Print every folder; 1 when one of them has a problem, or the map has mistakes."""
     settings = load_settings()
+    mistakes = await asyncio.to_thread(check_map, settings.home / MAP_NAME, settings.inbox)
+    if mistakes:
+        print(
+            "folders.toml holds mistakes, so the old mapping stays in force; footnote folders --check "
+            "names them",
+            file=sys.stderr,
+        )
     async with open_existing_home(settings) as stores:
         folders, loose = await stores.folders.status(), await stores.folders.strangers()
     if not folders:
@@ -154,13 +161,6 @@ async def list_folders(options: argparse.Namespace) -> int:
         print(dump(inbox_line(settings.inbox, loose)))
     elif loose:
         print(f"{'':>4}  {'inbox':<9} {len(loose):>6} files  {settings.inbox}", *_strangers(loose), sep="\n")
-    mistakes = await asyncio.to_thread(check_map, settings.home / MAP_NAME, settings.inbox)
-    if mistakes:
-        print(
-            "folders.toml holds mistakes, so the old mapping stays in force; footnote folders --check "
-            "names them",
-            file=sys.stderr,
-        )
     return 1 if mistakes or any(folder.problem for folder in folders) else 0
 
 

@@ -66,7 +66,9 @@ def test_the_list_of_folders_says_when_the_map_is_not_followed(program: Program)
     program.home.mkdir()
     (program.home / "folders.toml").write_text('[[folder]]\nlocation = "/srv/hr"\nchanel = "hr"\n')
     listed = program.run("folders")
-    assert (listed.returncode, "the old mapping stays in force" in listed.stderr) == (1, True), listed
+    assert (listed.returncode, "the old mapping stays in force" in listed.stderr) == (2, True), listed
+    assert program.run("reconcile").returncode == 0  # makes the database
+    assert program.run("folders").returncode == 1
 
 
 @pytest.fixture
