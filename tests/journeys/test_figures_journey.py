@@ -32,13 +32,11 @@ async def answers(program: Program, folder: Path) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.timeout(900)
-async def test_a_chart_comes_when_it_is_asked_for_and_never_else(
-    any_program: Program, tmp_path: Path
-) -> None:
+async def test_a_chart_comes_when_it_is_asked_for_and_never_else(program: Program, tmp_path: Path) -> None:
     """Shows captions, numbers and pixels finding their figure and no other, and prose bringing none."""
-    any_program.environment["FOOTNOTE_LAYOUT"] = "true"
-    async with any_program.serving():
-        found = await answers(any_program, tmp_path)
+    program.environment["FOOTNOTE_LAYOUT"] = "true"
+    async with program.serving():
+        found = await answers(program, tmp_path)
         captions = {
             question: [(one["page"], one["caption"]) for one in answer["figures"]]
             for question, answer in found.items()

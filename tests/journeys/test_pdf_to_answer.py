@@ -63,28 +63,28 @@ async def check_link(url: str, original: bytes) -> None:
             assert forged.status == 404
 
 
-async def test_what_no_document_says_is_not_found(any_program: Program, sop: Path) -> None:
+async def test_what_no_document_says_is_not_found(program: Program, sop: Path) -> None:
     """No guess, no citation; the nearest page is named as such."""
-    async with any_program.serving():
-        any_program.drop("it", sop)
-        await any_program.until_live("it", 1, "full")
-        answer = await asyncio.to_thread(any_program.ask, "Who won the chess world championship?", "it")
+    async with program.serving():
+        program.drop("it", sop)
+        await program.until_live("it", 1, "full")
+        answer = await asyncio.to_thread(program.ask, "Who won the chess world championship?", "it")
     assert (answer["state"], answer["citations"]) == ("not_found", [])
     assert answer["nearest"]["file"] == sop.name
 
 
-async def test_a_second_start_reads_nothing_again(any_program: Program) -> None:
+async def test_a_second_start_reads_nothing_again(program: Program) -> None:
     """Everything is live at once, as the same documents."""
     for file in SAMPLES.glob("*.pdf"):
-        any_program.drop("it", file)
-    async with any_program.serving():
-        await any_program.until_live("it", 2, "full")
-    first = any_program.documents("it")
-    readings = sorted((any_program.home / "readings").rglob("*"))
-    async with any_program.serving():
+        program.drop("it", file)
+    async with program.serving():
+        await program.until_live("it", 2, "full")
+    first = program.documents("it")
+    readings = sorted((program.home / "readings").rglob("*"))
+    async with program.serving():
         await asyncio.sleep(3)
-        assert any_program.documents("it") == first
-    assert sorted((any_program.home / "readings").rglob("*")) == readings
+        assert program.documents("it") == first
+    assert sorted((program.home / "readings").rglob("*")) == readings
 
 
 async def test_a_replaced_file_answers_with_its_new_words(program: Program, sop: Path) -> None:
@@ -134,18 +134,16 @@ async def test_a_deleted_file_is_gone_from_answers_and_its_link_says_so(program:
     assert not any(passage["file"].startswith("SOP-IT") for passage in again["passages"])
 
 
-async def test_kill_9_in_the_middle_of_reading_loses_nothing(any_program: Program) -> None:
+async def test_kill_9_in_the_middle_of_reading_loses_nothing(program: Program) -> None:
     """The whole process group dies while files are being read; the next start finishes them."""
-    any_program.environment["FOOTNOTE_LEASE_SECONDS"] = "5"
+    program.environment["FOOTNOTE_LEASE_SECONDS"] = "5"
     for number in range(6):
-        any_program.drop(
-            "it", next(SAMPLES.glob("SOP-IT*.pdf")).read_bytes() + b"\n" * number, f"{number}.pdf"
-        )
-    process = any_program.start()
-    await asyncio.to_thread(kill_once_it_reads, any_program, process)
-    async with any_program.serving():
-        await any_program.until_live("it", 6, "full")
-        answer = await asyncio.to_thread(any_program.ask, "When do backups run?", "it")
+        program.drop("it", next(SAMPLES.glob("SOP-IT*.pdf")).read_bytes() + b"\n" * number, f"{number}.pdf")
+    process = program.start()
+    await asyncio.to_thread(kill_once_it_reads, program, process)
+    async with program.serving():
+        await program.until_live("it", 6, "full")
+        answer = await asyncio.to_thread(program.ask, "When do backups run?", "it")
     assert answer["state"] == "grounded"
 
 

@@ -37,8 +37,8 @@ MUTATIONS = (
     Mutation(
         "a link opens though its citation belongs to another channel",
         VIEWER,
-        "return (citation.channel_id, citation.version_id, citation.page) == signed",
-        "return (citation.version_id, citation.page) == signed[1:]",
+        "(citation.channel_id, citation.version_id, citation.page) != signed",
+        "(citation.version_id, citation.page) != signed[1:]",
         f"{VIEWER_TESTS}::test_a_link_opens_no_citation_of_another_channel",
     ),
     Mutation(
@@ -170,14 +170,14 @@ MUTATIONS = (
     Mutation(
         "a link opens though its channel's links were revoked",
         VIEWER,
-        "channel is not None and channel.epoch == claims.epoch",
-        "channel is not None",
+        "if channel.epoch != claims.epoch:",
+        "if not channel:",
         f"{VIEWER_TESTS}::test_raising_the_channels_epoch_ends_its_links_at_once",
     ),
     Mutation(
         "the console answers under a name that a foreign page gave it",
         "bot/web/security.py",
-        " or not is_loopback_host(_host(request)):",
+        " or not is_loopback_host(named):",
         ":",
         "tests/bot/web/test_console.py::test_a_rebound_name_sees_nothing",
     ),
