@@ -522,12 +522,21 @@ async def test_a_worker_whose_lease_was_taken_stops_its_work(world: World) -> No
     assert world.chat.replies() == [PLACEHOLDER]
 
 
+async def until_renewed(world: World, times: int) -> None:
+    """Wait until the lease of the question that is answered has been put off so often."""
+    await reach(lambda: world.answers.at_once == 1)
+    ends = set()
+    while len(ends) <= times:
+        ends |= {row.lease_until for row in await world.rows()}
+        await asyncio.sleep(0.05)
+
+
 async def test_a_long_answer_keeps_its_lease(world: World) -> None:
     """An answer that takes longer than a lease is neither taken over nor asked for twice."""
     world.answers.gate.clear()
-    async with world.running(lease_seconds=0.6) as worker:
+    async with world.running(lease_seconds=2) as worker:
         await worker.receive(message())
-        await asyncio.sleep(2)
+        await until_renewed(world, 4)
         world.answers.gate.set()
         await world.until("done")
     assert len(world.answers.asked) == 1
@@ -538,9 +547,9 @@ async def test_a_lease_is_renewed_again_after_an_unforeseen_error(world: World) 
     """Shows that a renewal that fails in an unforeseen way does not end the renewals after it."""
     world.answers.gate.clear()
     world.inbox.plan("renew", "before", ValueError("unforeseen"))
-    async with world.running(lease_seconds=0.6) as worker:
+    async with world.running(lease_seconds=2) as worker:
         await worker.receive(message())
-        await asyncio.sleep(1.5)
+        await until_renewed(world, 1)
         world.answers.gate.set()
         await world.until("done")
     assert len(world.answers.asked) == 1
