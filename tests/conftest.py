@@ -6,6 +6,7 @@ the command that would run them, and under ``--require-engines`` they fail.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections import Counter
@@ -58,6 +59,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not config.option.all and (long := [item for item in items if item.get_closest_marker("long")]):
         config.hook.pytest_deselected(items=long)
         items[:] = [item for item in items if item not in long]
+
+
+def pytest_collection_finish() -> None:
+    """Keep all that was collected out of every search for cycles: a sixth of a test process's computing."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)

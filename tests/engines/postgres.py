@@ -116,13 +116,19 @@ class RealPostgres:
         return self.url(name)
 
     def drop(self, url: str) -> None:
-        """Remove a database, whoever is connected to it."""
-        self.say(f"DROP DATABASE {database_of(url)} WITH (FORCE)")
+        """Remove a database, whoever is connected to it; it may stay where somebody is still connecting."""
+        with (
+            psycopg.connect(self.url(), autocommit=True) as connection,
+            suppress(psycopg.errors.QueryCanceled),
+        ):
+            connection.execute("SET statement_timeout = '2s'")
+            connection.execute(f"DROP DATABASE {database_of(url)} WITH (FORCE)")
 
-    def say(self, statement: str) -> None:
-        """Run a statement as its administrator, in a connection of its own."""
+    def say(self, *statements: str) -> None:
+        """Run statements as its administrator, in a connection of its own."""
         with psycopg.connect(self.url(), autocommit=True) as connection:
-            connection.execute(statement)
+            for statement in statements:
+                connection.execute(statement)
 
     def _is_ready(self) -> bool:
         return not subprocess.run([_program("pg_isready"), "-q", "-h", self._folder], check=False).returncode
@@ -157,10 +163,17 @@ def account() -> int | None:
     return pwd.getpwnam("postgres").pw_uid if os.geteuid() == 0 else None
 
 
+def memory() -> Path | None:
+    """A folder in memory, where this machine has room for some gigabytes; None: nowhere."""
+    shared = Path("/dev/shm")  # noqa: S108 - only names that nobody can guess are made in it
+    return shared if shared.is_dir() and shutil.disk_usage(shared).free > 4 << 30 else None
+
+
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[RealPostgres]:
     """One server for all tests; a test that stops it starts it again."""
-    folder = Path(tempfile.mkdtemp(prefix="footnote-pg-"))  # short: a socket's path has at most 107 bytes
+    # Short, as a socket's path has at most 107 bytes; in memory, as each test's database is a copy of files.
+    folder = Path(tempfile.mkdtemp(prefix="footnote-pg-", dir=memory()))
     if (owner := account()) is not None:
         os.chown(folder, owner, -1)
     server = RealPostgres(folder)

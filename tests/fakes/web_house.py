@@ -13,6 +13,8 @@ from uuid import UUID, uuid4
 
 from aiohttp import web
 from aiohttp.test_utils import TestClient
+from sqlalchemy import update
+from sqlmodel import col
 
 from bot.core.citations.signed_links import KeyRing, Links
 from bot.core.models import Answer, AnswerState, Citation, Question
@@ -176,7 +178,7 @@ class House:
         await self.readings.write(reading, read.pages, [], None)
         document, version = await self._record(channel, file, sha256, replaces)
         row = ReadingRow(id=reading, sha256=sha256, title=title or file, pages=len(read.pages), **DONE)
-        await self._publish(channel, version, row)
+        await self._publish(channel, version, row, replaces)
         return Shelved(document, version, reading, sha256, read.pages)
 
     async def cite(self, channel: Channel, shelved: Shelved, page: int, quote: str) -> CitationRecord:
@@ -229,13 +231,18 @@ class House:
             await session.flush()
             return identity, version.id
 
-    async def _publish(self, channel: Channel, version: int, reading: ReadingRow) -> None:
+    async def _publish(
+        self, channel: Channel, version: int, reading: ReadingRow, replaces: Shelved | None
+    ) -> None:
         now = datetime.now(UTC)
         reading.done_at = now
         ids = {"channel_id": channel.id, "version_id": version, "reading_id": reading.id}
         async with self.database.transaction() as session:
             session.add(reading)
             await session.flush()
+            if replaces is not None:
+                earlier = col(PublicationRow.version_id) == replaces.version
+                await session.execute(update(PublicationRow).where(earlier).values(state="retired"))
             session.add(PublicationRow(state="live", live_at=now, **ids))
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from engines.postgres import RealPostgres
+from engines.postgres import RealPostgres, memory
 from harness.empty_homes import make_sqlite
 from harness.lasting_pool import LastingPdf
 from machine_faults import FailingBlobs, FailingIndex, Faults
@@ -77,8 +77,7 @@ class Bench:
     def __post_init__(self) -> None:
         self.pdf = LastingPdf(StorageSettings())
         self.shared = self.run(self.connect) if self.connect else None
-        memory = Path("/dev/shm")  # noqa: S108 - a home in memory: no example is about losing power
-        self._homes = Path(tempfile.mkdtemp(dir=memory if memory.is_dir() else None))
+        self._homes = Path(tempfile.mkdtemp(dir=memory()))  # no example is about losing power
 
     def run(self, work: Awaitable[T]) -> T:
         """Wait for something."""

@@ -18,7 +18,7 @@ from machine_home import Bench, Databases, PostgresCopies, SqliteFiles
 from machine_rules import FolderMachine
 
 EXAMPLES = {
-    "embedded/SQLite": (8, 60),
+    "embedded/SQLite": (5, 60),
     "embedded/PostgreSQL": (2, 15),
     "Weaviate/SQLite": (1, 10),
     "Weaviate/PostgreSQL": (1, 10),

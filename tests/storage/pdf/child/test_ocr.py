@@ -25,7 +25,9 @@ from storage.settings import StorageSettings
 
 pytestmark = pytest.mark.timeout(900)
 
-SCANS = ("straight", "skewed", "side", "head", "columns")
+SCANS = ("straight", "side", "columns")
+MORE_SCANS = ("skewed", "head")
+"""Read under --all only: each takes seconds of computing."""
 
 
 class Word(NamedTuple):
@@ -65,11 +67,10 @@ def truth(scans: Path) -> dict[str, list[Word]]:
 
 
 @pytest.fixture(scope="module")
-def seen(scans: Path, pdfs: Path) -> Seen:
+def seen(scans: Path, pdfs: Path, pytestconfig: pytest.Config) -> Seen:
     """Every scan, read one after the other by one program."""
-    return asyncio.run(
-        read_all([*(scans / f"{name}.pdf" for name in (*SCANS, "blank", "huge")), pdfs / "forms.pdf"])
-    )
+    names = (*SCANS, *(MORE_SCANS if pytestconfig.option.all else ()), "blank", "huge")
+    return asyncio.run(read_all([*(scans / f"{name}.pdf" for name in names), pdfs / "forms.pdf"]))
 
 
 async def read_all(paths: list[Path]) -> Seen:
@@ -104,7 +105,9 @@ async def watch_memory(parent: int, seen: Seen) -> None:
         await asyncio.sleep(0.02)
 
 
-@pytest.mark.parametrize("name", SCANS)
+@pytest.mark.parametrize(
+    "name", [*SCANS, *(pytest.param(name, marks=pytest.mark.long) for name in MORE_SCANS)]
+)
 def test_a_scan_is_read_in_order_however_it_lies(seen: Seen, truth: dict[str, list[Word]], name: str) -> None:
     """Straight, skewed, on its side, on its head, and in columns: 97 of 100 words, and hardly one made up."""
     page, words = seen.pages[name], [word.text for word in truth[name]]
