@@ -26,8 +26,8 @@ hypothesis.settings.register_profile("same", deadline=None, derandomize=True, ma
 hypothesis.settings.register_profile("many", deadline=None, database=None, max_examples=1000, print_blob=True)
 
 NOT_RUN = "not run without"
-LONGEST = "soak"
-"""The folder of the tests that take longest."""
+LONGEST = ("soak", "machine", "child", "journeys")
+"""Folders whose files take longest, in the order in which they begin."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -55,7 +55,8 @@ def seed(pytestconfig: pytest.Config) -> int:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Begin with what takes longest, so that nothing else waits for it at the end."""
-    items.sort(key=lambda item: LONGEST not in item.path.parts)
+    places = {folder: place for place, folder in enumerate(LONGEST)}
+    items.sort(key=lambda item: min(places.get(part, len(LONGEST)) for part in item.path.parts))
     if not config.option.all and (long := [item for item in items if item.get_closest_marker("long")]):
         config.hook.pytest_deselected(items=long)
         items[:] = [item for item in items if item not in long]
@@ -69,7 +70,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling:
-    """A parallel run hands out whole files, in their order; of the longest each test by itself."""
+    """A parallel run hands out whole files, in their order; of kills each test by itself."""
     config.option.loadscopereorder = False
     return Portions(config, log)
 
@@ -78,7 +79,7 @@ class Portions(LoadFileScheduling):
     """What one process gets at a time: tests of a file share what it prepares, as scans that OCR has read."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return nodeid if LONGEST in Path(nodeid).parts else super()._split_scope(nodeid)
+        return nodeid if LONGEST[0] in Path(nodeid).parts else super()._split_scope(nodeid)
 
 
 @cache
