@@ -26,7 +26,7 @@ from bot.core.models import AnalyzedQuestion, Passage
 from bot.core.retrieval.reranking import reranker_text
 from storage.embeddings.onnx_embedder import session_options
 from storage.errors import EngineStartError
-from storage.index.base import gather_or_cancel
+from storage.task_group import gather_or_cancel
 from storage.text.token_counts import MODEL, TOKENIZER, open_tokenizer
 
 BATCH = 4

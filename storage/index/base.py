@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Collection, Coroutine, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 from uuid import UUID
 
 from storage.errors import IncompletePublication
@@ -98,20 +98,6 @@ def require_complete(publication: UUID, *, chunks: tuple[int, int], vectors: tup
             f"publication {publication}: "
             f"{chunks[0]} of {chunks[1]} chunks, {vectors[0]} of {vectors[1]} vectors"
         )
-
-
-async def gather_or_cancel(*calls: Coroutine[Any, Any, T]) -> list[T]:
-    """What the calls return, in their order; when one fails the others are ended first, and its error raised.
-
-    Of several that fail at once, the first error is raised.
-    """
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(call) for call in calls]
-    except BaseExceptionGroup as errors:
-        first = errors.exceptions[0]
-        raise first from first.__cause__
-    return [task.result() for task in tasks]
 
 
 class Index(Protocol):

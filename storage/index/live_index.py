@@ -15,8 +15,9 @@ from typing import Protocol
 from uuid import UUID
 
 from storage.errors import IndexUnavailable, UnknownTenant
-from storage.index.base import Filters, Hit, Index, PendingVector, gather_or_cancel
+from storage.index.base import Filters, Hit, Index, PendingVector
 from storage.models import Channel, LivePublication
+from storage.task_group import gather_or_cancel
 
 MAX_HIDDEN = 1000
 """Above so many hidden publications no filter is sent: hits are asked for in plenty instead."""

@@ -5,7 +5,6 @@ Locked PDFs are read again as soon as an admin gives a password that was not tri
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Mapping, Sequence
 from contextlib import suppress
@@ -24,6 +23,7 @@ from storage.queues.planner import Generations
 from storage.queues.reading_queue import lose_reading
 from storage.sql.database import Database
 from storage.sql.tables import ReadingRow
+from storage.task_group import gather_or_cancel
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ class RepairingReadings:
             return await self._files.chunks_at(places)
         except LostReading:
             alone = (self._repair(place[0], self._files.chunks_at([place])) for place in places)
-            return [chunk for (chunk,) in await asyncio.gather(*alone)]
+            return [chunk for (chunk,) in await gather_or_cancel(*alone)]
 
     async def page(self, reading_id: UUID, number: int) -> Page:
         """One page, counted from 1; raises as ``chunks_at``."""

@@ -24,6 +24,7 @@ from bot.core.understanding.question_terms import (
 from storage.embeddings.base import QueryEmbedder
 from storage.index.base import FIGURE_FACET, Hit, PendingVector, document_facet
 from storage.index.live_index import LiveIndex, SearchHits
+from storage.task_group import gather_or_cancel
 from storage.text.analyzer import HeldTerms, analyze
 
 _Key = tuple[str, int]
@@ -144,7 +145,7 @@ class HybridRetriever:
         embedded = embedded_text(question.text, question.synonyms)
         making = asyncio.create_task(self._vector(embedded))
         try:
-            (found, figures), (chunks, holding) = await asyncio.gather(
+            (found, figures), (chunks, holding) = await gather_or_cancel(
                 self._find(question, searched_terms(terms, question.synonyms), making),
                 self._search.document_frequencies(question.channel, weighed),
             )

@@ -5,7 +5,6 @@ The candidates of all wordings are merged, each with the best scores it got in a
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import re
 from collections.abc import Sequence
@@ -19,6 +18,7 @@ from bot.core.ports import Retriever
 from bot.core.retrieval.ranking import rank_order, with_duplicates
 from bot.core.understanding.question_terms import FUNCTION_TERMS, find_synonyms
 from storage.chat.glossary import GlossaryFile
+from storage.task_group import gather_or_cancel
 from storage.text.analyzer import analyze
 
 log = logging.getLogger(__name__)
@@ -76,7 +76,7 @@ class QueryExpansionRetriever:
             replace(question, text=text, synonyms=find_synonyms(text, entries, is_wide=question.is_wide))
             for text in texts
         ]
-        found = await asyncio.gather(*(self._retriever.retrieve(one) for one in asked))
+        found = await gather_or_cancel(*(self._retriever.retrieve(one) for one in asked))
         return _merged(question.text, found)
 
     async def _further(self, question: Question) -> Sequence[str]:

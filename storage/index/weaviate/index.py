@@ -25,7 +25,6 @@ from storage.index.base import (
     Hit,
     IndexedChunk,
     Vector,
-    gather_or_cancel,
     object_id,
     require_complete,
 )
@@ -45,6 +44,7 @@ from storage.index.weaviate.collection import (
 )
 from storage.index.weaviate.counts import Shard, TermCounts, count_vectors, windows_of
 from storage.models import TenantName
+from storage.task_group import gather_or_cancel
 
 MAX_COUNTED_TERMS = 128
 """Terms that one question has counted; a question of ordinary length has a tenth of them."""

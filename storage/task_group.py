@@ -1,0 +1,36 @@
+"""Calls that run side by side and end together."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar, overload
+
+T = TypeVar("T")
+Other = TypeVar("Other")
+
+
+@overload
+async def gather_or_cancel(
+    first: Coroutine[Any, Any, T], second: Coroutine[Any, Any, Other], /
+) -> tuple[T, Other]:
+    """Two calls that return different things."""
+
+
+@overload
+async def gather_or_cancel(*calls: Coroutine[Any, Any, T]) -> tuple[T, ...]:
+    """Any number of calls that return the same."""
+
+
+async def gather_or_cancel(*calls: Coroutine[Any, Any, Any]) -> tuple[Any, ...]:
+    """What the calls return, in their order; when one fails the others are ended first, and its error raised.
+
+    Of several that fail at once, the first error is raised.
+    """
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(call) for call in calls]
+    except BaseExceptionGroup as errors:
+        first = errors.exceptions[0]
+        raise first from first.__cause__
+    return tuple(task.result() for task in tasks)
