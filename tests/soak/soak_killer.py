@@ -13,10 +13,15 @@ from soak_pairs import Place
 from soak_process import Life
 
 from storage.crash_points import POINTS
+from storage.sql.database import Database
 
 REACH_SECONDS = 60.0
 """A life that does not get to its crash point by then is killed where it is."""
 RANDOM_SECONDS = (1.5, 6.0)
+GHOSTS = 4
+"""Lives that are halted until one of them holds no lock: two of three do."""
+LOCKED_SECONDS = 3.0
+"""No transaction of a process that runs takes so long."""
 HANGS_SECONDS = 8.0
 """A lease, the grace of what its heir retires, and some time to do both."""
 
@@ -27,12 +32,17 @@ class Killer:
 
     place: Place
     witness: Witness
+    database: Database
+    """The home's, to see whether others can write."""
     chance: random.Random
 
     async def kill(self, target: str, *, whole: bool) -> str:
         """Start a life and see it die; returns where it died."""
         if target == GHOST:
-            return await self._wake_ghost()
+            for _ in range(GHOSTS):
+                if (died := await self._wake_ghost()) == GHOST:
+                    break
+            return died
         life = await self._begin(target if target in POINTS else "", whole=whole)
         try:
             if target == SERVER:
@@ -83,6 +93,8 @@ class Killer:
             if not await ghost.halts_within(REACH_SECONDS):
                 assert not await ghost.dies_within(0), "somebody else killed a ghost"
                 return RANDOM
+            if await self._is_amid_a_transaction(ghost):
+                return RANDOM
             heir = await self._begin()
             try:
                 await self._live_on(heir, HANGS_SECONDS, HANGS_SECONDS)
@@ -95,3 +107,17 @@ class Killer:
             return GHOST
         finally:
             await ghost.kill()
+
+    async def _is_amid_a_transaction(self, ghost: Life) -> bool:
+        """Whether another step of it held a lock when it was halted: no heir could begin, so it is killed."""
+
+        async def write() -> None:
+            async with self.database.transaction():
+                pass
+
+        writing = asyncio.create_task(write())
+        done, _ = await asyncio.wait((writing,), timeout=LOCKED_SECONDS)
+        if not done:
+            await ghost.kill()
+        await writing
+        return not done

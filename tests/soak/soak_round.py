@@ -174,7 +174,7 @@ class Round:
 
     def _forget(self, place: str, file: str) -> None:
         for channel in self.world.feeds(place):
-            self.witness.delete_expired(channel, self.world.papers[place][file].word)
+            self.witness.forget(channel, self.world.papers[place][file].word)
 
     async def _steady(self) -> list[tuple[str, str]]:
         """Files that SQL knows as they are: another change of the others could not be told apart."""
@@ -237,7 +237,7 @@ async def open_round(pair: Pair, home: Path, seed: int) -> AsyncIterator[Round]:
         catalog = Catalog(database)
         witness = Witness(world, Channels(database), catalog, LiveIndex(index, catalog, "none"))
         audit = Audit(world, witness, database, index, home)
-        yield Round(place, world, witness, audit, Killer(place, witness, random.Random(seed)))
+        yield Round(place, world, witness, audit, Killer(place, witness, database, random.Random(seed)))
 
 
 @asynccontextmanager

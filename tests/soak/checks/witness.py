@@ -53,7 +53,7 @@ class Witness:
         self._heard_at = time.monotonic()
         self._chance = random.Random(1)
 
-    def delete_expired(self, channel: str, word: str) -> None:
+    def forget(self, channel: str, word: str) -> None:
         """The file is being taken away: from now on silence is right too."""
         self.answered.discard((channel, word))
         self._newest.pop((channel, word), None)
