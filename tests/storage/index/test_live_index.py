@@ -17,6 +17,9 @@ from storage.index.base import Hit, Index
 from storage.index.live_index import LiveIndex, SearchHits
 from storage.models import Channel, LivePublication, Platform, Rung, TenantName
 
+ASKERS = 4
+"""How many ask at the same time."""
+
 
 class Publications:
     """A live set in memory: what the catalog reads from SQL."""
@@ -137,28 +140,38 @@ async def test_no_question_sees_both_neither_or_half_of_a_document_under_constan
     await write(index, channel.tenant, live_now)
     states.states[live_now] = "live"
     live, ended = LiveIndex(index, states, SPACE), asyncio.Event()
+    answered = 0
 
     async def replace_again_and_again() -> int:
         current, flips = live_now, 0
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(120):
             while not ended.is_set() or flips < 20:
                 new = uuid4()
                 states.states[new] = "pending"
                 await write(index, channel.tenant, new)
+                while answered < ASKERS * flips and not ended.is_set():
+                    await asyncio.sleep(0.001)  # who flips faster than anybody asks leaves no answer
                 states.flip(new, current)
                 current, flips = new, flips + 1
         return flips
 
     async def ask_again_and_again() -> list[set[tuple[UUID, int]]]:
-        return [shown(await live.find(channel, ["backup"], ready(axis(0)), limit=50)) for _ in range(100)]
+        nonlocal answered
+        found = []
+        for _ in range(100):
+            found.append(shown(await live.find(channel, ["backup"], ready(axis(0)), limit=50)))
+            answered += 1
+        return found
 
     flipping = asyncio.create_task(replace_again_and_again())
     seen = [
-        one for batch in await asyncio.gather(*(ask_again_and_again() for _ in range(4))) for one in batch
+        one
+        for batch in await asyncio.gather(*(ask_again_and_again() for _ in range(ASKERS)))
+        for one in batch
     ]
     ended.set()
     assert await flipping >= 20
-    assert [len(one) for one in seen] == [1] * 400
+    assert [len(one) for one in seen] == [1] * 100 * ASKERS
     assert {count for one in seen for _, count in one} == {4}
 
 
