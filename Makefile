@@ -18,7 +18,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Where an image sets it, each of the many programs that tests start would compile everything again.
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all mutate soak soak-hostile bench-ingest bench-ask bench-read eval weaviate lint format types lock clean
+.PHONY: help install demo test test-all mutate soak soak-hostile bench-ingest bench-ask bench-read eval weaviate lint format types collect lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -32,13 +32,13 @@ demo: install ## try it: [DOCS=folder] [WEAVIATE_URL=embedded|http://...] [PORT=
 
 test: $(VENV)/.developing ## run every check and the tests, or some: TESTS="folder -k words"
 	@$(BIN)/python tests/fetch.py
-	@$(if $(TESTS),,$(MAKE) --no-print-directory lint types)
+	@$(if $(TESTS),,$(MAKE) --no-print-directory -j2 lint types collect)
 	@$(EVENLY) tests/isolated.sh $(BIN)/pytest $(if $(TESTS),,-n $(JOBS) --durations=15) $(IN_CI) $(if $(IN_CI),$(BUDGET)) $(TESTS)
 
 test-all: $(VENV)/.developing ## also random kills, hostile files, many examples, by chance: [SEED=number]
 	@echo "SEED=$(SEED)"
 	@$(BIN)/python tests/fetch.py
-	@$(MAKE) --no-print-directory lint types
+	@$(MAKE) --no-print-directory -j2 lint types collect
 	@$(EVENLY) tests/isolated.sh $(BIN)/pytest -n $(JOBS) --durations=15 --all --seed $(SEED) $(IN_CI)
 	@$(MAKE) --no-print-directory mutate
 
@@ -82,6 +82,9 @@ format: $(VENV)/.developing ## format the code and write deploy/env.example agai
 
 types: $(VENV)/.developing ## check types, strictly
 	@$(BIN)/mypy --no-error-summary
+
+collect: $(VENV)/.developing # Compiles the tests once, beside mypy; else each test process compiles all of them: 9 s each.
+	@$(BIN)/pytest --collect-only -qq >$(VENV)/collected.txt || { cat $(VENV)/collected.txt; exit 1; }
 
 lock: ## choose the newest allowed versions and lock them with hashes (needs uv)
 	@deploy/lock.sh

@@ -22,6 +22,8 @@ from xdist.scheduler import LoadFileScheduling
 
 pytest_plugins = [f"engines.{name}" for name in MODULES]
 
+gc.disable()  # nothing that collecting loads is garbage; on again when it is done
+
 hypothesis.settings.register_profile("same", deadline=None, derandomize=True, max_examples=50)
 hypothesis.settings.register_profile("many", deadline=None, database=None, max_examples=1000, print_blob=True)
 
@@ -64,8 +66,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_collection_finish() -> None:
     """Keep all that was collected out of every search for cycles: a sixth of a test process's computing."""
-    gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)
