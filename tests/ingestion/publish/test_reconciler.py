@@ -39,18 +39,24 @@ TRAVEL = pdf("Travel\nEmployees go by lantern train, second class.")
 NEWER = pdf("Leave\nEmployees get thirty days of saffron leave a year.")
 
 
-@pytest.fixture(params=["embedded", pytest.param("weaviate", marks=pytest.mark.engine("weaviate"))])
+BOTH_ENGINES = pytest.mark.parametrize(
+    "home", ["embedded", pytest.param("weaviate", marks=pytest.mark.engine("weaviate"))], indirect=True
+)
+"""For what an index holds or loses; blobs, readings and leases are the same beside either."""
+
+
+@pytest.fixture
 async def home(
     request: pytest.FixtureRequest, tmp_path: Path, embedder: BundledEmbedder
 ) -> AsyncIterator[Home]:
-    """A fresh home on each index engine in turn."""
+    """A fresh home, on the embedded index unless a test asks for another."""
     path = tmp_path / "home"
     async with open_home(path, embedder, await _index(request, path)) as made:
         yield made
 
 
 async def _index(request: pytest.FixtureRequest, path: Path) -> Index:
-    if request.param == "embedded":
+    if getattr(request, "param", "embedded") == "embedded":
         return EmbeddedIndex(path / "index")
     server: RealWeaviate = request.getfixturevalue("weaviate")
     return await server.connect()
@@ -86,6 +92,7 @@ async def is_equal(home: Home, channel: str) -> bool:
     return live <= held.keys() <= live | retired
 
 
+@BOTH_ENGINES
 async def test_nothing_is_mended_where_nothing_differs(home: Home, channel: str) -> None:
     """Shows that a comparison of a sound home changes nothing."""
     serving = await home.serve(stop_at="quick")
@@ -98,6 +105,7 @@ async def test_nothing_is_mended_where_nothing_differs(home: Home, channel: str)
     assert {row.id: row.state for row in await home.rows(PublicationRow)} == before
 
 
+@BOTH_ENGINES
 async def test_what_the_index_lost_is_published_anew(home: Home, channel: str) -> None:
     """Shows that a publication which vanished, or a whole tenant, comes back under a new id."""
     serving = await home.serve(stop_at="quick")
@@ -113,6 +121,7 @@ async def test_what_the_index_lost_is_published_anew(home: Home, channel: str) -
     await home.until_found(channel, "marzipan", "leave.pdf")
 
 
+@BOTH_ENGINES
 async def test_what_the_index_resurrects_is_never_served_and_goes_again(home: Home, channel: str) -> None:
     """Shows that objects of a removed or unknown publication are no hits, and do not stay."""
     serving = await home.serve(stop_at="quick")
@@ -132,6 +141,7 @@ def ghost(publication: UUID) -> IndexedChunk:
     return IndexedChunk(publication, 0, "resurrect", "resurrect", 1, 1, (), ())
 
 
+@BOTH_ENGINES
 async def test_a_tenant_of_nobody_goes_only_from_an_index_of_our_own(home: Home, channel: str) -> None:
     """Shows that a shared server's other tenants are left alone, since another home may own them."""
     serving = await home.serve(stop_at="quick")
@@ -290,6 +300,7 @@ async def test_one_process_reconciles_at_a_time(home: Home) -> None:
     assert not await sql.acquire_lease(timedelta(seconds=1), is_wanted_now=False)
 
 
+@BOTH_ENGINES
 async def test_a_database_of_yesterday_heals_itself_from_the_folders(home: Home, channel: str) -> None:
     """Shows that all of today is back, nothing deleted answers, and nothing of the lost day is left over."""
     serving = await home.serve()
@@ -350,6 +361,7 @@ async def is_state(home: Home, channel: str, file: str, state: str) -> bool:
     return one is not None and one.state == state
 
 
+@BOTH_ENGINES
 async def test_an_index_of_yesterday_is_brought_up_to_today(
     home: Home, channel: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
