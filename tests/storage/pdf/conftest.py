@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from harness.lasting_pool import LastingPdf
 
 from storage.pdf.pdf_process import PdfProcess
 from storage.settings import StorageSettings
@@ -25,10 +25,8 @@ def pdfs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest_asyncio.fixture
-async def process() -> AsyncIterator[PdfProcess]:
-    """A PDF process with limits that a test can wait for."""
-    settings = StorageSettings(max_pages=50, read_memory_mb=400, read_seconds=5, render_seconds=3)
-    process = PdfProcess(settings)
+async def process() -> PdfProcess:
+    """A PDF process with limits that a test can wait for; its program goes on to the next test."""
+    process = LastingPdf(StorageSettings(max_pages=50, read_memory_mb=400, read_seconds=5, render_seconds=2))
     await process.start()
-    yield process
-    await process.aclose()
+    return process

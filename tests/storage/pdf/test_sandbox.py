@@ -10,11 +10,12 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
 import pytest
+import pytest_asyncio
 
 from storage.errors import ReaderKilled
 from storage.pdf.fork_client import ForkServerClient, ForkServerEnded
@@ -23,6 +24,15 @@ from storage.settings import StorageSettings
 
 HERE = Path(__file__).parent
 T = TypeVar("T")
+
+
+@pytest_asyncio.fixture
+async def process() -> AsyncIterator[PdfProcess]:
+    """A PDF process of the test's own, whose program it may end."""
+    process = PdfProcess(StorageSettings(max_pages=50, read_memory_mb=400, read_seconds=5, render_seconds=2))
+    await process.start()
+    yield process
+    await process.aclose()
 
 
 @pytest.fixture
