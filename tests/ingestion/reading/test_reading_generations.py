@@ -29,6 +29,8 @@ FILES = {
     )
     for number in range(3)
 }
+SHORT_FILES = {name: pdf(f"Leave\nThe marzipan leave of {name} has 4 days.") for name in FILES}
+"""One page each: to lay one out takes a second of computing."""
 
 
 @pytest.fixture
@@ -67,9 +69,9 @@ async def until_read(home: Home, serving: Ingestion, rung: Rung = Rung.FULL) -> 
     await home.until(is_read)
 
 
-async def begin(home: Home, **settings: object) -> None:
+async def begin(home: Home, files: dict[str, bytes] = FILES, **settings: object) -> None:
     """Serve the files until all of them answer at full rung, and stop."""
-    for name, data in FILES.items():
+    for name, data in files.items():
         home.drop(f"hr/{name}", data)
     serving = await home.serve(**settings)
     for name in FILES:
@@ -259,7 +261,7 @@ class CountingViewer:
 async def test_another_embedder_looks_at_no_page_again(home: Home, first: TermEmbedder) -> None:
     """Shows that the costly part of a full reading is done once a content, unless its files are damaged."""
     viewer = CountingViewer(home)
-    await begin(home, layout=True, pdf=viewer)
+    await begin(home, SHORT_FILES, layout=True, pdf=viewer)
     assert viewer.looks == len(FILES)
     home.embedder = TermEmbedder("second_embedder")
     serving = await home.serve(layout=True, pdf=viewer)
