@@ -19,7 +19,7 @@ from bot.core.models import Answer, AnswerState, Language, Milliseconds, Questio
 from bot.core.ports import AnswerListener, Retriever
 from bot.core.retrieval.evidence import EvidenceGate, Expansion, gather_evidence
 from bot.core.rewriting.query_rewriting import FollowUps, ModelRewriter
-from bot.core.trace import QuestionRecord, SearchTrace, Trace
+from bot.core.trace import QuestionRecord, SearchAttempt, Trace
 from bot.core.trace_writer import TraceWriter
 from bot.core.understanding.answer_types import wants_figure
 from bot.core.understanding.channel_documents import ChannelView
@@ -133,7 +133,7 @@ class Answering:
                 question = await self._follow_ups.understand(question, journey.view)
             return await journey.view.narrow(question)
 
-    async def _retrieve(self, question: Question, journey: _Journey) -> SearchTrace:
+    async def _retrieve(self, question: Question, journey: _Journey) -> SearchAttempt:
         """The best passages, reranked, and the evidence among and around them that can be read."""
         async with journey.deadline.limit():
             search = journey.trace.search(question, await self._retriever.retrieve(question))
@@ -149,7 +149,7 @@ class Answering:
             search.evidence = await Expansion(found, self._readings, self._expansion_tokens).expand()
             return search
 
-    async def _judge(self, search: SearchTrace, journey: _Journey) -> SearchTrace:
+    async def _judge(self, search: SearchAttempt, journey: _Journey) -> SearchAttempt:
         """The search, and whether its evidence is enough; a wider one where only that finds enough."""
         if search.evidence is None or self._is_enough(search):
             return search
@@ -159,11 +159,11 @@ class Answering:
             return search
         return wide if self._is_enough(wide) else search
 
-    def _is_enough(self, search: SearchTrace) -> bool:
+    def _is_enough(self, search: SearchAttempt) -> bool:
         search.is_enough = self._gate.opens(search.retrieval.question, search.evidence or ())
         return search.is_enough
 
-    async def _write(self, search: SearchTrace, journey: _Journey) -> WrittenAnswer | None:
+    async def _write(self, search: SearchAttempt, journey: _Journey) -> WrittenAnswer | None:
         """Words that are proven, or the figure that the question speaks of; None: neither."""
         retrieval = search.retrieval
         if search.is_enough:
@@ -178,7 +178,7 @@ class Answering:
                 return written
         return await self._figure_selector.write(retrieval)
 
-    async def _cite(self, search: SearchTrace, written: WrittenAnswer | None, journey: _Journey) -> Answer:
+    async def _cite(self, search: SearchAttempt, written: WrittenAnswer | None, journey: _Journey) -> Answer:
         """The answer with its citations kept and signed; where nothing was written, that nothing answers."""
         question, retrieval = search.question, search.retrieval
         if written is None:

@@ -30,8 +30,11 @@ AMBIGUOUS = "too short: stands at several places"
 
 
 @dataclass(slots=True)
-class SearchTrace:
-    """One search, and what was read of it."""
+class SearchAttempt:
+    """One search of the question: its candidates, the evidence read of them, and whether that is enough.
+
+    The stages of answering fill it and hand it on; the trace keeps it.
+    """
 
     question: Question
     retrieval: Retrieval
@@ -48,16 +51,16 @@ class Trace:
     """One question's; whoever works on it adds what happened."""
 
     most_read: int
-    searches: list[SearchTrace] = field(default_factory=list)
+    searches: list[SearchAttempt] = field(default_factory=list)
     attempts: Sequence[Attempt] = ()
     calls: Sequence[AuxiliaryCall] = ()
 
-    def search(self, question: Question, retrieval: Retrieval) -> SearchTrace:
+    def search(self, question: Question, retrieval: Retrieval) -> SearchAttempt:
         """Note a search, and return it for what becomes of it."""
-        self.searches.append(SearchTrace(question, retrieval))
+        self.searches.append(SearchAttempt(question, retrieval))
         return self.searches[-1]
 
-    def search_as_json(self, search: SearchTrace) -> Json:
+    def search_as_json(self, search: SearchAttempt) -> Json:
         """One search with what became of it."""
         retrieval, documents = search.retrieval, search.question.documents
         candidates = [
@@ -78,7 +81,7 @@ class Trace:
             "candidates": candidates,
         }
 
-    def _outcome(self, rank: int, search: SearchTrace) -> str:
+    def _outcome(self, rank: int, search: SearchAttempt) -> str:
         """What became of the candidate of a rank."""
         if search.is_enough is None:
             return "not asked for: a figure, or none, is the answer"
