@@ -22,7 +22,7 @@ from ingestion.reading.chunk_jobs import ChunkingClient
 from ingestion.reading.full import FullReader, LayoutChunker
 from ingestion.reading.generations import generations_of
 from ingestion.reading.quick import QuickReader
-from ingestion.reading.sentence_vectors import SentenceEmbedder
+from ingestion.reading.sentence_embedder import SentenceEmbedder
 from ingestion.settings import IngestionSettings
 from ingestion.sources.local import first_level
 from ingestion.watch.batch_ingest import BatchIngest, FolderBatch

@@ -18,7 +18,7 @@ import numpy as np
 
 from ingestion.reading.captioning import Describe
 from ingestion.reading.chunk_jobs import ChunkingClient
-from ingestion.reading.sentence_vectors import SentenceEmbedder
+from ingestion.reading.sentence_embedder import SentenceEmbedder
 from storage.clock import steady_seconds
 from storage.crash_points import reach
 from storage.embeddings.base import Embedder, Vectors

@@ -15,7 +15,7 @@ from samples.pictures import picture_pdf
 from ingestion.reading.chunk_jobs import ChunkingClient
 from ingestion.reading.full import FullReader, LayoutChunker
 from ingestion.reading.generations import generations_of
-from ingestion.reading.sentence_vectors import BATCH_CONCURRENCY
+from ingestion.reading.sentence_embedder import BATCH_CONCURRENCY
 from ingestion.settings import IngestionSettings
 from storage.clock import time_passed
 from storage.embeddings.base import Vectors

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from harness.ingestion_home import Home
 
-from ingestion.reading.sentence_vectors import SentenceEmbedder
+from ingestion.reading.sentence_embedder import SentenceEmbedder
 from storage.embeddings.vector_cache import VectorCache
 
 
