@@ -23,10 +23,17 @@ CONSOLE_NAMES = {"id", "question", "channel", "state", "text", "citations", "fig
 }
 
 
-async def test_a_dropped_pdf_answers_and_its_link_opens_the_page(any_program: Program, sop: Path) -> None:
-    """Drop, wait for words, ask, follow the link; then the same with layout and vectors."""
+async def test_a_dropped_pdf_answers_its_link_opens_the_page_and_ctrl_c_leaves_no_process(
+    any_program: Program, sop: Path
+) -> None:
+    """Drop, wait for words, ask, follow the link; then the same with layout and vectors.
+
+    What no document says is not found: no guess, no citation, and the nearest page is named as such.
+    Ctrl-C comes while another file is being read: our children, Weaviate and the PDF process among
+    them, end with us.
+    """
     any_program.environment["FOOTNOTE_LAYOUT"] = "true"
-    async with any_program.serving():
+    async with any_program.serving() as process:
         any_program.drop("it", sop)
         for rung in ("quick", "full"):
             await any_program.until_live("it", 1, rung)
@@ -34,6 +41,14 @@ async def test_a_dropped_pdf_answers_and_its_link_opens_the_page(any_program: Pr
             check_answer(answer, sop.name)
             await check_link(answer["citations"][0]["url"], sop.read_bytes())
         assert any(passage["vector"] is not None for passage in answer["passages"])
+        answer = await asyncio.to_thread(any_program.ask, "Who won the chess world championship?", "it")
+        assert (answer["state"], answer["citations"]) == ("not_found", [])
+        assert answer["nearest"]["file"] == sop.name
+        any_program.drop("it", sop.read_bytes() + b"\n", "another.pdf")
+        await any_program.until_live("it", 2)
+        family = descendants(process.pid)
+        assert family
+    assert not alive(family)
 
 
 def check_answer(answer: dict[str, Any], file: str) -> None:
@@ -61,16 +76,6 @@ async def check_link(url: str, original: bytes) -> None:
             assert await pdf.read() == original
         async with session.get(url[:-1] + ("A" if url[-1] != "A" else "B")) as forged:
             assert forged.status == 404
-
-
-async def test_what_no_document_says_is_not_found(program: Program, sop: Path) -> None:
-    """No guess, no citation; the nearest page is named as such."""
-    async with program.serving():
-        program.drop("it", sop)
-        await program.until_live("it", 1, "full")
-        answer = await asyncio.to_thread(program.ask, "Who won the chess world championship?", "it")
-    assert (answer["state"], answer["citations"]) == ("not_found", [])
-    assert answer["nearest"]["file"] == sop.name
 
 
 async def test_a_second_start_reads_nothing_again(program: Program) -> None:
@@ -154,16 +159,6 @@ def kill_once_it_reads(program: Program, process: Fork) -> None:
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-
-
-async def test_ctrl_c_leaves_no_process_behind(any_program: Program, sop: Path) -> None:
-    """Our children, Weaviate and the PDF process among them, end with us."""
-    any_program.drop("it", sop)
-    async with any_program.serving() as process:
-        await any_program.until_live("it", 1)
-        family = descendants(process.pid)
-        assert family
-    assert not alive(family)
 
 
 def alive(pids: list[int]) -> list[int]:
