@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import AsyncIterator
-from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from harness.lasting_pool import LastingPdf
 from pydantic import SecretStr
 from samples.locks import lock
 from samples.paper import pdf
@@ -49,10 +48,9 @@ def bunch() -> Bunch:
 
 
 @pytest.fixture
-async def locked(bunch: Bunch) -> AsyncIterator[PdfProcess]:
+def locked(bunch: Bunch) -> PdfProcess:
     """A PDF process with that keyring."""
-    async with aclosing(PdfProcess(StorageSettings(), bunch)) as process:
-        yield process
+    return LastingPdf(StorageSettings(), bunch)
 
 
 def put(folder: Path, data: bytes, name: str = "locked") -> Path:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from harness.lasting_pool import LastingPdf
 
 from ingestion.layout.ocr_selection import pages_for_ocr, with_ocr
 from storage.errors import DocumentError, NoPages, ReaderKilled
@@ -183,22 +184,15 @@ def test_a_page_stays_within_a_gigabyte_and_a_bomb_within_its_limit(seen: Seen) 
 
 async def test_a_page_that_does_not_exist_and_a_file_that_is_none(scans: Path) -> None:
     """Both are refused with a sentence."""
-    process = PdfProcess(StorageSettings())
-    try:
-        with pytest.raises(NoPages, match="2 pages and no page 3"):
-            await process.fetch_ocr(scans / "blank.pdf", 3)
-        with pytest.raises(DocumentError, match="not a PDF"):
-            await process.fetch_ocr(scans / "page.jpg", 1)
-    finally:
-        await process.aclose()
+    process = LastingPdf(StorageSettings())
+    with pytest.raises(NoPages, match="2 pages and no page 3"):
+        await process.fetch_ocr(scans / "blank.pdf", 3)
+    with pytest.raises(DocumentError, match="not a PDF"):
+        await process.fetch_ocr(scans / "page.jpg", 1)
 
 
 async def read(path: Path) -> ReadPdf:
-    process = PdfProcess(StorageSettings())
-    try:
-        return await process.read(path)
-    finally:
-        await process.aclose()
+    return await LastingPdf(StorageSettings()).read(path)
 
 
 async def test_scanned_stamped_and_garbled_pages_are_read_by_ocr_and_others_are_not(scans: Path) -> None:
@@ -224,9 +218,8 @@ async def test_what_ocr_read_takes_the_place_of_what_was_missing(scans: Path, se
 @pytest.mark.parametrize("name", ["straight", "side"])
 async def test_a_part_of_a_page_is_read_alone_and_keeps_its_place(scans: Path, seen: Seen, name: str) -> None:
     """Upright or turned: the words of the upper half, where the whole page has them, and no other."""
-    async with contextlib.aclosing(PdfProcess(StorageSettings(ocr_seconds=60))) as process:
-        clip = Box(0, 0, 1, 0.5)
-        part = protocol.ocr_page(await process.fetch_ocr(scans / f"{name}.pdf", 1, clip))
+    process, clip = LastingPdf(StorageSettings(ocr_seconds=60)), Box(0, 0, 1, 0.5)
+    part = protocol.ocr_page(await process.fetch_ocr(scans / f"{name}.pdf", 1, clip))
     whole = seen.pages[name]
     upper = [word for word in whole.words if word.box.y1 < 0.48]
     words = {part.text[word.start : word.end]: word.box for word in part.words}
