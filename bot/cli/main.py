@@ -158,7 +158,7 @@ def _add_folders(commands: Any) -> None:
         folders,
         "--dry-run",
         "bot.cli.folders:preview_folders",
-        "say what the next look would do; write nothing",
+        "say what the next scan would do; write nothing",
     )
     actions = folders.add_subparsers(metavar="[ACTION]")
     approve = actions.add_parser("approve", help="let the files that vanished from a folder go")

@@ -212,7 +212,7 @@ class Intake:
                 stored = await self._store(folder, whole, context)
                 result.documents.setdefault(folder.folder.id, {}).update(stored)
         except BlobsUnavailable as error:
-            _log.warning("some files wait for the next look: %s", error)
+            _log.warning("some files wait for the next scan: %s", error)
             result.unfinished |= {seen.file: seen for members in portion for seen in members}
         finally:
             await asyncio.to_thread(_remove, temporaries)

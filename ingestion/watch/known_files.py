@@ -22,7 +22,7 @@ class KnownFile(NamedTuple):
     @classmethod
     def of(cls, row: KnownDocument) -> KnownFile:
         """As SQL has it."""
-        return cls(row.id, FileStat(**row.look) if row.look else None, row.is_refused)
+        return cls(row.id, FileStat(**row.stat) if row.stat else None, row.is_refused)
 
 
 class KnownFolder:

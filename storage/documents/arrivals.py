@@ -106,7 +106,7 @@ class Arrivals:
             await record_failed(session, contents)
             return stored
 
-    async def refuse(self, folder: Folder, file: str, look: dict[str, Any], reason: str) -> UUID:
+    async def refuse(self, folder: Folder, file: str, stat: dict[str, Any], reason: str) -> UUID:
         """Record that a file's bytes cannot be stored; what it was before goes on answering.
 
         A deleted document that had the name is left alone: its old words must not answer again.
@@ -116,7 +116,7 @@ class Arrivals:
             if document is None:
                 document = DocumentRow(channel_id=folder.channel_id, folder_id=folder.id, file=file)
                 session.add(document)
-            document.look, document.reason, document.state = look, reason, "quarantined"
+            document.look, document.reason, document.state = stat, reason, "quarantined"
             await record_refused(session, document, reason)
             return document.id
 
@@ -150,9 +150,9 @@ class Arrivals:
         )
         found: KnownContents = {}
         async with self._database.snapshot() as session:
-            for file, look, sha256 in (await session.execute(query)).all():
-                if look:
-                    found.setdefault(file, []).append((look, sha256))
+            for file, stat, sha256 in (await session.execute(query)).all():
+                if stat:
+                    found.setdefault(file, []).append((stat, sha256))
         return found
 
 
@@ -171,7 +171,7 @@ async def _store_one(
         await _bring_back(session, document, arrival)
     elif (document.folder_id, document.file) != (folder.id, arrival.file):
         outcome = "renamed"
-    document.folder_id, document.file, document.look = folder.id, arrival.file, arrival.look
+    document.folder_id, document.file, document.look = folder.id, arrival.file, arrival.stat
     document.state, document.reason, document.deleted_at = "present", None, None
     number, is_new = await _version_of(session, document.id, arrival.sha256)
     outcome = "version" if is_new and number > 1 else outcome

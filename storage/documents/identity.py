@@ -142,7 +142,7 @@ class Arrival:
     """A file whose bytes can be made a blob."""
 
     file: str
-    look: dict[str, Any]
+    stat: dict[str, Any]
     sha256: str
     size: int
     keep_blob: Callable[[], object]
@@ -194,7 +194,7 @@ async def _moves(
     )
     contents |= {document: sha256 for document, sha256 in (await session.execute(versions)).all()}
     known |= others
-    prints = {one.file: FileFingerprint(one.sha256, one.look.get("inode", 0)) for one in arrivals}
+    prints = {one.file: FileFingerprint(one.sha256, one.stat.get("inode", 0)) for one in arrivals}
     candidates = [_candidate(row, contents.get(row.id), folder, scan_context) for row in known.values()]
     return {file: known[document] for file, document in match_renames(prints, candidates).items()}
 
@@ -202,18 +202,18 @@ async def _moves(
 def _candidate(
     row: DocumentRow, sha256: str | None, folder: Folder, scan_context: ScanContext
 ) -> MoveCandidate:
-    is_here, look = row.folder_id == folder.id, row.look or {}
+    is_here, stat = row.folder_id == folder.id, row.look or {}
     now = scan_context.stat_of(row.file) if is_here else None
     return MoveCandidate(
         id=row.id,
         file=row.file,
         is_here=is_here,
-        fingerprint=FileFingerprint(sha256, look.get("inode", 0)) if sha256 else None,
+        fingerprint=FileFingerprint(sha256, stat.get("inode", 0)) if sha256 else None,
         is_deleted=row.state == "deleted",
         has_left=now is None and scan_context.is_complete
         if is_here
         else row.id in scan_context.gone_elsewhere,
-        may_have_left=is_here and (now is None or _is_another(look, now)),
+        may_have_left=is_here and (now is None or _is_another(stat, now)),
     )
 
 

@@ -55,7 +55,7 @@ class KnownDocument:
 
     id: UUID
     file: str
-    look: dict[str, Any] | None
+    stat: dict[str, Any] | None
     is_refused: bool
     """Its bytes as they are now could not be stored, or were lost since."""
 
