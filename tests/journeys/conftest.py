@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from harness.program import SAMPLES, Program
+from samples.paper import pdf
 
 
 @pytest.fixture
@@ -43,6 +44,22 @@ def with_samples(program: Program, home_of: Callable[[Path, str], Path]) -> Prog
     """The samples in the channel ``it``, without any ``serve``."""
     shutil.copytree(home_of(SAMPLES, "it"), program.home)
     return program
+
+
+@pytest.fixture
+def with_page(
+    program: Program, home_of: Callable[[Path, str], Path], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str, str, str], Program]:
+    """A home that has read one page with one sentence, by channel, file name and sentence."""
+
+    def make(channel: str, name: str, sentence: str) -> Program:
+        page = tmp_path_factory.getbasetemp() / "pages" / name
+        page.parent.mkdir(exist_ok=True)
+        page.write_bytes(pdf(sentence))
+        shutil.copytree(home_of(page, channel), program.home)
+        return program
+
+    return make
 
 
 @pytest.fixture

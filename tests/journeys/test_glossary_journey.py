@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,19 +15,10 @@ from samples.paper import pdf
 SENTENCE = "Parental leave is 16 weeks for each parent."
 
 
-@pytest.fixture(scope="module")
-def leave(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One page with one fact."""
-    path = tmp_path_factory.mktemp("leave") / "leave.pdf"
-    path.write_bytes(pdf(SENTENCE))
-    return path
-
-
 @pytest.fixture
-def ingested(program: Program, home_of: Callable[[Path, str], Path], leave: Path) -> Program:
-    """A home that has read it."""
-    shutil.copytree(home_of(leave, "hr"), program.home)
-    return program
+def ingested(with_page: Callable[[str, str, str], Program]) -> Program:
+    """A home that has read one page with one fact."""
+    return with_page("hr", "leave.pdf", SENTENCE)
 
 
 def test_a_glossary_is_in_force_at_the_next_question_and_its_mistakes_are_named(ingested: Program) -> None:

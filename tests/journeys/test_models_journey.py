@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import shutil
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,26 +15,16 @@ from fakes.core import WORDS
 from fakes.model_server import STREAM_HEAD, byte_server, completion, event, response
 from harness.program import Program
 from harness.terminal import on_terminal
-from samples.paper import pdf
 
 SENTENCE = "The quota of the depot is 12 crates a day."
 CLAIM = {"text": "12 crates a day.", "quotes": [{"passage": 1, "quote": "12 crates a day"}]}
 REPLY = json.dumps({"found": True, "claims": [CLAIM]})
 
 
-@pytest.fixture(scope="module")
-def quota(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One page with one fact."""
-    path = tmp_path_factory.mktemp("quota") / "quota.pdf"
-    path.write_bytes(pdf(SENTENCE))
-    return path
-
-
 @pytest.fixture
-def ingested(program: Program, home_of: Callable[[Path, str], Path], quota: Path) -> Program:
-    """A home that has read it."""
-    shutil.copytree(home_of(quota, "depot"), program.home)
-    return program
+def ingested(with_page: Callable[[str, str, str], Program]) -> Program:
+    """A home that has read one page with one fact."""
+    return with_page("depot", "quota.pdf", SENTENCE)
 
 
 def citations_of(answer: dict[str, Any]) -> set[str]:
