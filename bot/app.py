@@ -36,6 +36,7 @@ from ingestion.folder_map.folder_map import MAP_NAME
 from storage.index.base import Index
 from storage.models import Platform
 from storage.stores import Stores, open_embedder, open_index, open_pdf_process
+from storage.task_group import cancel_and_wait
 
 DRAIN_SECONDS = 10.0
 
@@ -157,8 +158,7 @@ async def _notifying(notifier: Notifier) -> AsyncIterator[None]:
     finally:
         notifier.stop()
         await asyncio.wait([running], timeout=DRAIN_SECONDS)
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
+        await cancel_and_wait(running)
 
 
 @asynccontextmanager

@@ -1,4 +1,4 @@
-"""Calls that run side by side and end together."""
+"""Calls that run side by side and end together, and tasks that are ended."""
 
 from __future__ import annotations
 
@@ -34,3 +34,13 @@ async def gather_or_cancel(*calls: Coroutine[Any, Any, Any]) -> tuple[Any, ...]:
         first = errors.exceptions[0]
         raise first from first.__cause__
     return tuple(task.result() for task in tasks)
+
+
+async def cancel_and_wait(*tasks: asyncio.Task[Any]) -> None:
+    """Cancel the tasks and wait until they have ended, whatever they end with.
+
+    A cancellation of the caller that comes meanwhile is raised to the caller; the tasks stay cancelled.
+    """
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 from bot.core.trace import QuestionRecord
 from storage.chat.traces import QuestionRecords
 from storage.errors import StorageError
+from storage.task_group import cancel_and_wait
 
 MAX_QUEUED = 200
 """Records that wait to be kept; further ones are let go."""
@@ -62,5 +63,4 @@ async def writing_traces(store: QuestionRecords) -> AsyncIterator[TraceWriter]:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(trace_writer.drained(), DRAIN_SECONDS)
     finally:
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
+        await cancel_and_wait(running)

@@ -25,6 +25,7 @@ from bot.slack.events import read_event
 from bot.slack.messenger import SlackMessenger, web_client
 from bot.slack.signature import read_signed_body
 from storage.errors import SettingsError, raised_at
+from storage.task_group import cancel_and_wait
 
 PATH = "/slack/events"
 
@@ -89,8 +90,7 @@ class SlackAdapter:
     async def stop(self) -> None:
         """Take no more events; what was committed stays."""
         if self._connecting:
-            self._connecting.cancel()
-            await asyncio.gather(self._connecting, return_exceptions=True)
+            await cancel_and_wait(self._connecting)
         if self._socket:
             await self._socket.close()
 

@@ -14,6 +14,7 @@ from bot.core.ports import AnswerListener, Expiring, QuestionAnswering
 from storage.chat.thread_memory import ThreadMemory
 from storage.chat_models import NewTurn
 from storage.errors import DatabaseUnavailable
+from storage.task_group import cancel_and_wait
 
 INTERVAL_SECONDS = 3600.0
 PAUSE_SECONDS = 1.0
@@ -44,8 +45,7 @@ async def expiring(memory: Expiring, every: float = INTERVAL_SECONDS) -> AsyncIt
     try:
         yield
     finally:
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
+        await cancel_and_wait(running)
 
 
 async def answer_in_thread(

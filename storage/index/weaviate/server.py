@@ -29,6 +29,7 @@ from storage.index.weaviate.process import (
     require_binary,
     spawn,
 )
+from storage.task_group import cancel_and_wait
 
 START_SECONDS = 60.0
 STOP_SECONDS = 60.0
@@ -101,8 +102,7 @@ class WeaviateServer:
     async def stop(self) -> None:
         """End our child in its own order, or let go of somebody else's."""
         if self._watching:
-            self._watching.cancel()
-            await asyncio.gather(self._watching, return_exceptions=True)
+            await cancel_and_wait(self._watching)
         if self._process:
             await _stop(self._process)
         if self._lock is not None:
