@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 PACKAGES := bot ingestion storage
 SOURCES := $(PACKAGES) tests deploy
 IN_CI := $(if $(REQUIRE_ENGINES),--require-engines)
-BUDGET := --cpu-budget 1950
+BUDGET := --cpu-budget 1650
 # Half as much again as it takes on a busy machine, in seconds of CPU time: steady where minutes are not.
 EVENLY := nice -n 19
 # What the program does behind everything else would wait for all other tests; at the last place nobody is behind anybody.
