@@ -22,9 +22,9 @@ from bot.settings import Settings, load_settings
 from ingestion.folder_map.folder_map import MAP_NAME, check_map
 from ingestion.sources.scan_report import why_passed_over
 from ingestion.watch.dry_run import Preview, Previewer
-from storage.chat.channels import is_folder_name, named_tenant
+from storage.chat.channels import require_channel_name
 from storage.config_file import InvalidFile
-from storage.errors import SettingsError, UnknownChannel
+from storage.errors import SettingsError
 from storage.folders.folder_status import FolderStatus
 
 MAX_FILES_LISTED = 50
@@ -44,8 +44,7 @@ async def preview_ingest(options: argparse.Namespace) -> int:
     async with _open_previewer(load_settings()) as previewer:
         if channel is None:
             return _report(await previewer.root(path))
-        if named_tenant(channel) != channel and not is_folder_name(channel):
-            raise UnknownChannel(f"{channel!r} cannot be a channel: no folder can have its name")
+        require_channel_name(channel)
         if path.is_file() and (reason := why_passed_over(path.name)):
             raise SettingsError(f"{path.name} {reason}")
         return _report([await previewer.file_or_folder(path, channel)])

@@ -11,17 +11,24 @@ from bot.bootstrap import open_ingestion
 from bot.cli.progress import ProgressLine
 from bot.settings import load_settings
 from ingestion.app import IngestResult
+from storage.chat.channels import require_channel_name
 from storage.models import Rung
 
 _OCR_ADVICE = "it is read while `footnote serve` runs, or now by this command with --wait full"
 
 
 async def ingest(options: argparse.Namespace) -> int:
-    """Ingest and report; 1 when something was quarantined."""
+    """Ingest and report; 1 when something was quarantined.
+
+    Raises:
+        UnknownChannel: no channel can be called so; nothing was made.
+    """
     wait = Rung(options.wait)
     if options.channel is None and options.path.is_file():
         print("footnote: name the channel that gets this file with --channel", file=sys.stderr)
         return 2
+    if options.channel is not None:
+        require_channel_name(options.channel)
     try:
         result = await _ingest(options.path, options.channel, wait)
     except asyncio.CancelledError:

@@ -63,14 +63,9 @@ class Channels:
         Raises:
             UnknownChannel: no channel can be called so.
         """
-        tenant = named_tenant(name)
+        tenant = require_channel_name(name)
         if tenant == name:
             return await self.ensure_tenant(tenant, shown)
-        if not is_folder_name(name):
-            raise UnknownChannel(
-                f"{name!r} cannot be a channel: its name must be one that a folder can have, without a "
-                "slash, a leading dot or anything unprintable"
-            )
         return await self.ensure(ChannelKey(Platform.LOCAL, "", name))
 
     async def by_name(self, name: str) -> Channel:
@@ -134,6 +129,21 @@ def named_tenant(name: str) -> TenantName:
         return ChannelKey(Platform.LOCAL, "", name).tenant
     except UnicodeEncodeError as error:
         raise UnknownChannel(f"{name!r} cannot be a channel: it is not UTF-8") from error
+
+
+def require_channel_name(name: str) -> TenantName:
+    """The tenant of a channel that may have to be made.
+
+    Raises:
+        UnknownChannel: no channel can be called so.
+    """
+    tenant = named_tenant(name)
+    if tenant != name and not is_folder_name(name):
+        raise UnknownChannel(
+            f"{name!r} cannot be a channel: its name must be one that a folder can have, without a "
+            "slash, a leading dot or anything unprintable"
+        )
+    return tenant
 
 
 async def _ensure_row(session: AsyncSession, tenant: TenantName) -> ChannelRow:
