@@ -7,6 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 
 from storage.errors import raised_at
+from storage.task_group import cancel_and_wait
 
 READY_SECONDS = 3.0
 """Seconds that a part may take to answer; a later one is not ready."""
@@ -47,9 +48,7 @@ class Readiness:
 
     async def aclose(self) -> None:
         """End the checks that still run."""
-        for task in self._running.values():
-            task.cancel()
-        await asyncio.gather(*self._running.values(), return_exceptions=True)
+        await cancel_and_wait(*self._running.values())
 
 
 async def _works(name: str, check: Check) -> bool:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
 from storage.crash_points import reach
 from storage.errors import InfrastructureError, raised_at
 from storage.sql.leases import Lease, Leases
+from storage.task_group import cancel_and_wait
 
 DRAIN_SECONDS = 5.0
 _log = logging.getLogger(__name__)
@@ -80,18 +81,13 @@ class Worker(Generic[C]):
         """Take nothing new, let urgent steps end within seconds, and give the others back."""
         if self._loop is None:
             return
-        self._loop.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._loop
+        await cancel_and_wait(self._loop)
         self._loop = None
         for task in self._tasks(is_background=True):
             task.cancel()
         if urgent := self._tasks(is_background=False):
             await asyncio.wait(urgent, timeout=DRAIN_SECONDS)
-        left = [task for lane in self._lanes for task in lane.running]
-        for task in left:
-            task.cancel()
-        await asyncio.gather(*left, return_exceptions=True)
+        await cancel_and_wait(*(task for lane in self._lanes for task in lane.running))
 
     async def drain(self) -> int:
         """Do all that is due, one step after the other, and return how many steps that were.

@@ -116,7 +116,7 @@ class Arrivals:
             if document is None:
                 document = DocumentRow(channel_id=folder.channel_id, folder_id=folder.id, file=file)
                 session.add(document)
-            document.look, document.reason, document.state = stat, reason, "quarantined"
+            document.stat, document.reason, document.state = stat, reason, "quarantined"
             await record_refused(session, document, reason)
             return document.id
 
@@ -141,7 +141,7 @@ class Arrivals:
         A place that feeds one more channel, or feeds one again, need not be copied from once more.
         """
         query = (
-            select(col(DocumentRow.file), col(DocumentRow.look), col(VersionRow.sha256))
+            select(col(DocumentRow.file), col(DocumentRow.stat), col(VersionRow.sha256))
             .join(FolderRow, col(FolderRow.id) == DocumentRow.folder_id)
             .join(VersionRow, col(VersionRow.document_id) == DocumentRow.id)
             .where(col(FolderRow.location) == location, col(DocumentRow.file).in_(files))
@@ -171,7 +171,7 @@ async def _store_one(
         await _bring_back(session, document, arrival)
     elif (document.folder_id, document.file) != (folder.id, arrival.file):
         outcome = "renamed"
-    document.folder_id, document.file, document.look = folder.id, arrival.file, arrival.stat
+    document.folder_id, document.file, document.stat = folder.id, arrival.file, arrival.stat
     document.state, document.reason, document.deleted_at = "present", None, None
     number, is_new = await _version_of(session, document.id, arrival.sha256)
     outcome = "version" if is_new and number > 1 else outcome

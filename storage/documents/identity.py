@@ -29,6 +29,11 @@ class FileFingerprint(NamedTuple):
     sha256: str
     inode: int
 
+    @classmethod
+    def of(cls, sha256: str, stat: Mapping[str, Any]) -> FileFingerprint:
+        """From a file's hash and the stat that a scan took of it."""
+        return cls(sha256, stat.get("inode", 0))
+
 
 @dataclass(frozen=True, slots=True)
 class MoveCandidate:
@@ -194,7 +199,7 @@ async def _moves(
     )
     contents |= {document: sha256 for document, sha256 in (await session.execute(versions)).all()}
     known |= others
-    prints = {one.file: FileFingerprint(one.sha256, one.stat.get("inode", 0)) for one in arrivals}
+    prints = {one.file: FileFingerprint.of(one.sha256, one.stat) for one in arrivals}
     candidates = [_candidate(row, contents.get(row.id), folder, scan_context) for row in known.values()]
     return {file: known[document] for file, document in match_renames(prints, candidates).items()}
 
@@ -202,13 +207,13 @@ async def _moves(
 def _candidate(
     row: DocumentRow, sha256: str | None, folder: Folder, scan_context: ScanContext
 ) -> MoveCandidate:
-    is_here, stat = row.folder_id == folder.id, row.look or {}
+    is_here, stat = row.folder_id == folder.id, row.stat or {}
     now = scan_context.stat_of(row.file) if is_here else None
     return MoveCandidate(
         id=row.id,
         file=row.file,
         is_here=is_here,
-        fingerprint=FileFingerprint(sha256, stat.get("inode", 0)) if sha256 else None,
+        fingerprint=FileFingerprint.of(sha256, stat) if sha256 else None,
         is_deleted=row.state == "deleted",
         has_left=now is None and scan_context.is_complete
         if is_here

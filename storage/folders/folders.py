@@ -161,14 +161,14 @@ class Folders:
     async def documents(self, folder_id: int) -> dict[str, KnownDocument]:
         """The folder's documents that are not deleted, by file."""
         query = select(
-            col(DocumentRow.id), col(DocumentRow.file), col(DocumentRow.look), col(DocumentRow.reason)
+            col(DocumentRow.id), col(DocumentRow.file), col(DocumentRow.stat), col(DocumentRow.reason)
         ).where(col(DocumentRow.folder_id) == folder_id, text(IS_PRESENT))
         known: dict[str, KnownDocument] = {}
         async with self._database.snapshot() as session:
             result = await session.stream(query)
             async for rows in result.partitions(ROWS_BATCH_SIZE):  # in between, others have their turn
                 known |= {
-                    row.file: KnownDocument(row.id, row.file, row.look, row.reason is not None)
+                    row.file: KnownDocument(row.id, row.file, row.stat, row.reason is not None)
                     for row in rows
                 }
         return known

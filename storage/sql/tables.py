@@ -125,8 +125,11 @@ class DocumentRow(SQLModel, table=True):
     state: str = Field(default="present", index=True)
     reason: str | None = None
     """Why the newest bytes of the file could not even be stored: a sentence for an admin."""
-    look: dict[str, Any] | None = Field(default=None, sa_type=JSON)
-    """Size, times and inode when the file was last stored: a file of the same stat is not opened again."""
+    stat: dict[str, Any] | None = Field(default=None, sa_type=JSON, sa_column_kwargs={"name": "look"})
+    """Size, times and inode when the file was last stored: a file of the same stat is not opened again.
+
+    Its column keeps the name of older homes.
+    """
     deleted_at: datetime | None = moment(default=None)
     purged_at: datetime | None = moment(default=None)
     """When a purge began on what only it had: from then on nothing brings it back."""

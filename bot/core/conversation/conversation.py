@@ -43,6 +43,7 @@ from storage.chat.inbox import Inbox
 from storage.chat.thread_memory import ThreadMemory
 from storage.errors import DatabaseUnavailable, InfrastructureError, LeaseLost, raised_at
 from storage.models import Box, InboxItem, Platform
+from storage.task_group import cancel_and_wait
 
 _log = logging.getLogger(__name__)
 
@@ -156,9 +157,7 @@ class Conversation:
         self._wakeup.set()
         if self._tasks:
             await asyncio.wait(set(self._tasks), timeout=seconds)
-        for task in set(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await cancel_and_wait(*self._tasks)
         await self._ended.wait()
 
     async def _take_next(self) -> None:

@@ -78,3 +78,27 @@ async def test_a_fault_of_ours_is_logged_with_its_place_and_without_its_words(
     await worker.stop()
     assert "ValueError at " in caplog.text
     assert "Smith" not in caplog.text
+
+
+async def test_whoever_is_cancelled_while_a_worker_stops_is_cancelled(home: Home) -> None:
+    """Shows that waiting for the worker's end does not swallow the cancellation of the task that waits."""
+    is_claiming, is_ending = asyncio.Event(), asyncio.Event()
+
+    async def claim() -> Step | None:
+        try:
+            is_claiming.set()
+            await asyncio.Event().wait()
+        finally:
+            is_ending.set()
+            await asyncio.sleep(0.05)  # as a statement that is on its way when it is cancelled
+        return None
+
+    lane = Lane(claim, ignore, ignore, ignore, slots=1, is_background=False)
+    worker = Worker([lane], Leases(home.database, "worker", 15), asyncio.Event())
+    worker.start()
+    await is_claiming.wait()
+    stopping = asyncio.create_task(worker.stop())
+    await is_ending.wait()
+    stopping.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await stopping
