@@ -29,8 +29,8 @@ async def test_a_dropped_pdf_answers_its_link_opens_the_page_and_ctrl_c_leaves_n
     """Drop, wait for words, ask, follow the link; then the same with layout and vectors.
 
     What no document says is not found: no guess, no citation, and the nearest page is named as such.
-    Ctrl-C comes while another file is being read: our children, Weaviate and the PDF process among
-    them, end with us.
+    Ctrl-C comes when another file has just been read by words: our children, Weaviate and the PDF
+    process among them, end with us.
     """
     any_program.environment["FOOTNOTE_LAYOUT"] = "true"
     async with any_program.serving() as process:
