@@ -23,7 +23,6 @@ from storage.queues.planner import Generations
 from storage.queues.reading_queue import lose_reading
 from storage.sql.database import Database
 from storage.sql.tables import ReadingRow
-from storage.task_group import gather_or_cancel
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
@@ -47,8 +46,19 @@ class RepairingReadings:
         try:
             return await self._files.chunks_at(places)
         except LostReading:
-            alone = (self._repair(place[0], self._files.chunks_at([place])) for place in places)
-            return [chunk for (chunk,) in await gather_or_cancel(*alone)]
+            return await self._chunks_one_by_one(places)
+
+    async def _chunks_one_by_one(self, places: Sequence[tuple[UUID, int]]) -> list[Chunk]:
+        """Has each reading that is lost made again before the first loss is raised."""
+        chunks, losses = [], []
+        for place in places:
+            try:
+                chunks += await self._repair(place[0], self._files.chunks_at([place]))
+            except LostReading as error:
+                losses.append(error)
+        if losses:
+            raise losses[0]
+        return chunks
 
     async def page(self, reading_id: UUID, number: int) -> Page:
         """One page, counted from 1; raises as ``chunks_at``."""
