@@ -24,8 +24,12 @@ from bot.core.notifications.receipts import ReceiptBuilder
 from bot.core.notifications.suggested_questions import SuggestedQuestions
 from bot.core.ports import Announcer, Messenger, Receive, Retriever
 from bot.core.retrieval.evidence import EvidenceGate
-from bot.core.retrieval.hybrid_retriever import HybridRetriever
-from bot.core.retrieval.query_expansion import MultiQuery, MultiQueryMode, QueryExpansionRetriever
+from bot.core.retrieval.hybrid_retriever import (
+    HybridRetriever,
+    MultiQuery,
+    MultiQueryMode,
+    QueryExpansionRetriever,
+)
 from bot.core.retrieval.ranking import Ranking, Recency
 from bot.core.retrieval.reranking import Reranker, RerankingRetriever, SentenceReranker
 from bot.core.rewriting.query_rewriting import ModelRewriter

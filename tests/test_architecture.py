@@ -68,7 +68,6 @@ HOMES = {
 
 LAYERS = {
     "bot.core": (
-        ("model_calls",),
         ("models",),
         ("errors", "ports", "wording", "plaintext"),
         ("verification",),

@@ -14,8 +14,7 @@ from bot.core.citations.citations import CitationService
 from bot.core.generation.abstention import Abstention
 from bot.core.generation.answer_writer import AnswerWriter, Deadline, WrittenAnswer
 from bot.core.generation.figures import FigureSelector
-from bot.core.model_calls import collected_calls
-from bot.core.models import Answer, AnswerState, Language, Milliseconds, Question
+from bot.core.models import Answer, AnswerState, Language, Milliseconds, Question, collected_calls
 from bot.core.ports import AnswerListener, Retriever
 from bot.core.retrieval.evidence import EvidenceGate, Expansion, gather_evidence
 from bot.core.rewriting.query_rewriting import FollowUps, ModelRewriter

@@ -17,7 +17,7 @@
 People never see these texts: ``replies/`` and ``wording.py`` hold every sentence a person can read.
 """
 
-from bot.core.model_calls import Prompt
+from bot.core.models import Prompt
 
 
 class BotError(Exception):

@@ -1,28 +1,17 @@
-"""The values that the stages of a question hand to one another, and the messages of the platforms."""
+"""The values that the stages of a question hand to one another, and those of model calls."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
 from uuid import UUID
 
-from bot.core.model_calls import Prompt, Usage
 from storage.chat_models import Turn
-from storage.models import Box, Channel, ChannelKey, Figure, LivePublication, PlacedWord
-
-
-@dataclass(frozen=True, slots=True)
-class AnnouncementEntry:
-    """One file or folder of an announcement."""
-
-    headline: str
-    notes: tuple[str, ...] = ()
-    """What could not be read and why, or what to do."""
-    questions: tuple[str, ...] = ()
-    """Questions that were tried and that this file answers."""
+from storage.models import Box, Channel, Figure, LivePublication, PlacedWord
 
 
 class Language(StrEnum):
@@ -38,22 +27,70 @@ class Language(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class IncomingMessage:
-    """A verified platform event that asks something."""
+class Usage:
+    """What a model's reply cost, as its endpoint counts tokens."""
 
-    key: ChannelKey
-    """From the verified envelope only."""
-    channel_name: str | None
-    event_key: str
-    """The platform's event id with its installation: the same event may be delivered again."""
-    message_key: str
-    """The message with its installation and conversation: it may arrive as several events."""
-    thread: str
-    """Within the channel; '' where all that is said there is one running conversation."""
+    prompt: int
+    completion: int
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What a model was sent, word for word."""
+
+    system: str
+    user: str
+    with_schema: bool
+    """A JSON schema of the reply was sent along."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A whole reply: its ``finish_reason`` was "stop"."""
+
     text: str
-    """Without the bot's mention."""
-    address: dict[str, Any]
-    """Where to reply, as the platform's own messenger wants it; stored as JSON."""
+    usage: Usage | None
+
+
+@dataclass(slots=True)
+class AuxiliaryCall:
+    """A call to a model that writes no answer, but helps one: it words a question, or judges passages."""
+
+    purpose: str
+    prompts: list[Prompt] = field(default_factory=list)
+    """All that were sent, in order."""
+    usage: Usage | None = None
+    error: str | None = None
+    """What came instead of a reply that is of use."""
+
+
+_collected: ContextVar[list[AuxiliaryCall]] = ContextVar("helping_calls")
+
+
+@contextmanager
+def collected_calls() -> Iterator[list[AuxiliaryCall]]:
+    """The helping calls that are made in here, also by tasks that begin in here.
+
+    They are made far from where a question's record is, by whatever implements a port.
+    """
+    calls: list[AuxiliaryCall] = []
+    token = _collected.set(calls)
+    try:
+        yield calls
+    finally:
+        _collected.reset(token)
+
+
+@contextmanager
+def auxiliary_call(purpose: str) -> Iterator[AuxiliaryCall]:
+    """A call that is made in here, to be filled in; collected, if anybody does."""
+    call = AuxiliaryCall(purpose)
+    _collected.get([]).append(call)
+    try:
+        yield call
+    except BaseException as error:  # one that is cut off by its deadline was sent all the same
+        call.error = type(error).__name__
+        raise
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,17 +375,3 @@ class CitedPage:
     fallback: str
     """``Page N of file.pdf``, where a button cannot be shown."""
     url: str
-
-
-@dataclass(frozen=True, slots=True)
-class Announcement:
-    """What one message says."""
-
-    id: str
-    """Names the message, so that it can be found again."""
-    lead: str
-    entries: tuple[AnnouncementEntry, ...]
-    more: tuple[str, ...] = ()
-    """How many files there are beside the named ones."""
-    sources: tuple[CitedPage, ...] = ()
-    """Buttons that open the files' first pages."""

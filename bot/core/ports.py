@@ -3,26 +3,71 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
-from bot.core.model_calls import Reply
 from bot.core.models import (
     AnalyzedQuestion,
-    Announcement,
     Answer,
+    CitedPage,
     Claim,
     Draft,
     Evidence,
-    IncomingMessage,
     Language,
     Question,
+    Reply,
     Retrieval,
 )
-from storage.models import Channel
+from storage.models import Channel, ChannelKey
 
 OnClaim = Callable[[Claim], None]
 """Called with each sentence of a draft as soon as it and its quotes are complete."""
+
+
+@dataclass(frozen=True, slots=True)
+class IncomingMessage:
+    """A verified platform event that asks something."""
+
+    key: ChannelKey
+    """From the verified envelope only."""
+    channel_name: str | None
+    event_key: str
+    """The platform's event id with its installation: the same event may be delivered again."""
+    message_key: str
+    """The message with its installation and conversation: it may arrive as several events."""
+    thread: str
+    """Within the channel; '' where all that is said there is one running conversation."""
+    text: str
+    """Without the bot's mention."""
+    address: dict[str, Any]
+    """Where to reply, as the platform's own messenger wants it; stored as JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnnouncementEntry:
+    """One file or folder of an announcement."""
+
+    headline: str
+    notes: tuple[str, ...] = ()
+    """What could not be read and why, or what to do."""
+    questions: tuple[str, ...] = ()
+    """Questions that were tried and that this file answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Announcement:
+    """What one message says."""
+
+    id: str
+    """Names the message, so that it can be found again."""
+    lead: str
+    entries: tuple[AnnouncementEntry, ...]
+    more: tuple[str, ...] = ()
+    """How many files there are beside the named ones."""
+    sources: tuple[CitedPage, ...] = ()
+    """Buttons that open the files' first pages."""
+
 
 Receive = Callable[[IncomingMessage], Awaitable[bool]]
 """Commits a message of a chat platform for good; False when it was known already."""

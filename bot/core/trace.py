@@ -13,8 +13,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from bot.core.generation.answer_writer import Attempt
-from bot.core.model_calls import AuxiliaryCall, Prompt
-from bot.core.models import Answer, Evidence, Passage, Question, Retrieval
+from bot.core.models import Answer, AuxiliaryCall, Evidence, Passage, Prompt, Question, Retrieval
 from bot.core.plaintext import mend
 from bot.core.verification.claims import JudgedClaim, find_spans
 

@@ -24,7 +24,7 @@ from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
 from bot.core.errors import ModelReplyUnusable, ModelUnavailable
 from bot.core.generation.prompt import MISSHAPEN, ReplyMisformatted, json_of
-from bot.core.model_calls import AuxiliaryCall, Prompt, Reply, Usage, auxiliary_call
+from bot.core.models import AuxiliaryCall, Prompt, Reply, Usage, auxiliary_call
 from bot.llm.capabilities import Capabilities, Feature, named_feature
 
 log = logging.getLogger(__name__)

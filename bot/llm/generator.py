@@ -16,8 +16,7 @@ from bot.core.generation.prompt import (
     read_reply,
     request,
 )
-from bot.core.model_calls import Prompt, Reply
-from bot.core.models import AnalyzedQuestion, Draft, Evidence
+from bot.core.models import AnalyzedQuestion, Draft, Evidence, Prompt, Reply
 from bot.core.ports import OnClaim
 from bot.llm.chat_model import ChatModel, ChatRequest, in_time
 

@@ -12,9 +12,10 @@ from itertools import accumulate, takewhile
 from typing import Any
 
 from bot.core.citations.source_buttons import figure_pages, opened_pages, split_sources
-from bot.core.models import Announcement, Answer, CitedPage, Language
+from bot.core.models import Answer, CitedPage, Language
 from bot.core.notifications.receipts import announcement_paragraphs
 from bot.core.plaintext import MORE_TO_COME, shorten, tame, without_marks
+from bot.core.ports import Announcement
 from bot.core.wording import ReplyWords, reply_words
 
 Block = dict[str, Any]

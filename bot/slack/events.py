@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from bot.core.models import IncomingMessage
 from bot.core.plaintext import mend
+from bot.core.ports import IncomingMessage
 from storage.models import ChannelKey, Platform
 
 Json = Mapping[str, Any]

@@ -12,7 +12,8 @@ from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
-from bot.core.models import Announcement, Answer, Language
+from bot.core.models import Answer, Language
+from bot.core.ports import Announcement
 from bot.core.wording import reply_words
 from bot.slack.blocks import SlackMessage, render, render_announcement, render_beginning
 from storage.models import Channel

@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import Any
 
 from bot.core.errors import DeliveryError, DeliveryUnclear
-from bot.core.models import Announcement, Answer, Language
+from bot.core.models import Answer, Language
+from bot.core.ports import Announcement
 from bot.core.wording import reply_words
 from bot.teams.cards import render, render_announcement, render_beginning
 from bot.teams.connector import Connector, card_activity, plain_activity, text_activity, typing_activity

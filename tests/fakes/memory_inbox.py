@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from bot.core.models import Answer, IncomingMessage, Language
-from bot.core.ports import Messenger
+from bot.core.models import Answer, Language
+from bot.core.ports import IncomingMessage, Messenger
 
 
 class Door(Protocol):

@@ -28,14 +28,13 @@ from bot.core.models import (
     AnswerFigure,
     AnswerState,
     Citation,
-    IncomingMessage,
     Language,
     Milliseconds,
     NearestPage,
     Question,
     UnreadFile,
 )
-from bot.core.ports import Messenger, QuestionAnswering
+from bot.core.ports import IncomingMessage, Messenger, QuestionAnswering
 from bot.core.understanding.language import language_of
 from bot.core.wording import reply_words
 from storage.chat.channels import Channels

@@ -19,9 +19,8 @@ from datetime import timedelta
 from typing import Any
 
 from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
-from bot.core.models import Announcement
 from bot.core.notifications.receipts import ReceiptBuilder
-from bot.core.ports import Announcer
+from bot.core.ports import Announcement, Announcer
 from storage.chat.channels import Channels
 from storage.chat.notifications import Notices
 from storage.chat_models import NoticeBatch, NoticeGroup

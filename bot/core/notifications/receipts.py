@@ -13,10 +13,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from bot.core.citations.citations import CitationService
-from bot.core.models import Announcement, AnnouncementEntry, CitedPage, Language
+from bot.core.models import CitedPage, Language
 from bot.core.notifications import notification_wording
 from bot.core.notifications.suggested_questions import SuggestedQuestions
 from bot.core.plaintext import shorten
+from bot.core.ports import Announcement, AnnouncementEntry
 from bot.core.wording import reply_words
 from storage.chat.channels import Channels
 from storage.chat.notifications import Notices

@@ -12,8 +12,7 @@ from dataclasses import replace
 from importlib.resources import files
 
 from bot.core.errors import ModelError, ModelReplyUnusable
-from bot.core.model_calls import Prompt, auxiliary_call
-from bot.core.models import Question
+from bot.core.models import Prompt, Question, auxiliary_call
 from bot.core.plaintext import shorten
 from bot.core.ports import Generator
 from bot.core.rewriting.rule_rewriter import leans_on_thread, names_of, opens_contrast, rewrite_standalone

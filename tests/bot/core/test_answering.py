@@ -34,8 +34,7 @@ from bot.core.generation.answer_writer import AnswerWriter
 from bot.core.generation.extractive import ExtractiveAnswerer
 from bot.core.models import Answer, AnswerState, Citation, Claim, Draft, Question, Quote
 from bot.core.retrieval.evidence import EvidenceGate
-from bot.core.retrieval.hybrid_retriever import HybridRetriever
-from bot.core.retrieval.query_expansion import QueryExpansionRetriever
+from bot.core.retrieval.hybrid_retriever import HybridRetriever, QueryExpansionRetriever
 from bot.core.retrieval.reranking import RerankingRetriever, SentenceReranker
 from bot.core.wording import reply_words
 from storage.chat_models import GlossaryEntry

@@ -14,8 +14,7 @@ from fakes.core import BACKUPS, TRAVEL, BrokenOff, Looker, Scripted, World, make
 
 from bot.cli.records import render_record
 from bot.core.errors import ModelUnavailable
-from bot.core.model_calls import auxiliary_call
-from bot.core.models import Answer, AnswerState, Claim, Draft, Prompt, Quote, Usage
+from bot.core.models import Answer, AnswerState, Claim, Draft, Prompt, Quote, Usage, auxiliary_call
 from bot.core.trace import AMBIGUOUS, MAX_PROMPT_CHARS, NOWHERE
 from bot.core.trace_writer import MAX_QUEUED, TraceWriter, writing_traces
 from storage.chat_models import Turn

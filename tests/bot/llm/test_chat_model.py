@@ -31,7 +31,7 @@ from llmock.pytest_plugin import LLMock
 
 from bot.core.errors import ModelError, ModelReplyUnusable, ModelUnavailable
 from bot.core.generation.prompt import ReplyMisformatted
-from bot.core.model_calls import Usage
+from bot.core.models import Usage
 from bot.llm.chat_model import ChatModel, ChatRequest, Reply, SchemaRefused, in_time
 from storage.clock import time_passed
 

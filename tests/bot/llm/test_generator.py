@@ -20,8 +20,7 @@ from openai import AsyncOpenAI
 
 from bot.core.errors import ModelError, ModelReplyUnusable, ModelUnavailable
 from bot.core.generation.prompt import REPLY_SCHEMA, ReplyFormat, read_reply
-from bot.core.model_calls import Usage
-from bot.core.models import Draft, Evidence
+from bot.core.models import Draft, Evidence, Usage
 from bot.core.verification.claims import verify
 from bot.llm import chat_model
 from bot.llm.generator import ModelGenerator

@@ -14,7 +14,7 @@ from fakes.core import ask, make_passage
 from llmock.pytest_plugin import LLMock
 
 from bot.core.errors import ModelError, ModelReplyUnusable, ModelUnavailable, RerankerError
-from bot.core.model_calls import collected_calls
+from bot.core.models import collected_calls
 from bot.llm.chat_model import ModelCalls, ShortRequest
 from bot.llm.multi_query import MultiQueryModel
 from bot.rerankers.llm_reranker import LlmReranker

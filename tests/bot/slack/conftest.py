@@ -19,7 +19,8 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from fakes.memory_inbox import MemoryInbox
 
-from bot.core.models import Answer, AnswerState, Citation, IncomingMessage
+from bot.core.models import Answer, AnswerState, Citation
+from bot.core.ports import IncomingMessage
 from bot.settings import BotSettings
 from bot.slack.adapter import PATH, SlackAdapter
 

@@ -13,8 +13,9 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
-from bot.core.models import Announcement, AnnouncementEntry, Answer, AnswerState, CitedPage, Language
+from bot.core.models import Answer, AnswerState, CitedPage, Language
 from bot.core.plaintext import MORE_TO_COME
+from bot.core.ports import Announcement, AnnouncementEntry
 from bot.slack.blocks import MESSAGE, render_announcement
 from bot.slack.messenger import SlackMessenger, web_client
 from storage.models import Channel, ChannelKey, Platform

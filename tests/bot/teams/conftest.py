@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from fakes.memory_inbox import MemoryInbox
 
-from bot.core.models import Answer, AnswerState, Citation, IncomingMessage
+from bot.core.models import Answer, AnswerState, Citation
+from bot.core.ports import IncomingMessage
 from bot.settings import BotSettings
 from bot.teams.adapter import TeamsAdapter
 

@@ -11,16 +11,9 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
-from bot.core.models import (
-    Announcement,
-    AnnouncementEntry,
-    Answer,
-    AnswerState,
-    Citation,
-    CitedPage,
-    Language,
-)
+from bot.core.models import Answer, AnswerState, Citation, CitedPage, Language
 from bot.core.plaintext import MORE_TO_COME
+from bot.core.ports import Announcement, AnnouncementEntry
 from bot.teams.connector import AppCredentials, Connector, is_local, is_microsofts
 from bot.teams.messenger import TeamsMessenger
 from storage.models import Channel, ChannelKey, Platform

@@ -16,8 +16,8 @@ from sqlalchemy import select, update
 
 from bot.core.conversation.conversation import Conversation
 from bot.core.errors import DeliveryError, DeliveryUnclear
-from bot.core.models import Answer, AnswerState, IncomingMessage, Language, Question
-from bot.core.ports import AnswerListener
+from bot.core.models import Answer, AnswerState, Language, Question
+from bot.core.ports import AnswerListener, IncomingMessage
 from storage.chat.channels import Channels
 from storage.chat.inbox import Inbox
 from storage.chat.thread_memory import ThreadMemory

@@ -35,8 +35,7 @@ from bot.core.generation.answer_writer import AnswerWriter
 from bot.core.generation.extractive import ExtractiveAnswerer
 from bot.core.models import Answer, Passage, Question
 from bot.core.retrieval.evidence import EvidenceGate
-from bot.core.retrieval.hybrid_retriever import HybridRetriever
-from bot.core.retrieval.query_expansion import QueryExpansionRetriever
+from bot.core.retrieval.hybrid_retriever import HybridRetriever, QueryExpansionRetriever
 from bot.core.rewriting.query_rewriting import ModelRewriter
 from bot.llm.generator import ModelGenerator
 from storage.chat_models import GlossaryEntry, Turn

@@ -17,11 +17,11 @@ from harness.empty_homes import make_sqlite
 
 from bot.core.citations.citations import CitationService
 from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
-from bot.core.models import Announcement, Answer, AnswerState, Citation, Question
+from bot.core.models import Answer, AnswerState, Citation, Question
 from bot.core.notifications.notifier import NotificationTiming, Notifier, Routes
 from bot.core.notifications.receipts import ReceiptBuilder, announcement_paragraphs
 from bot.core.notifications.suggested_questions import MAX_OFFERED, SuggestedQuestions
-from bot.core.ports import AnswerListener
+from bot.core.ports import Announcement, AnswerListener
 from storage.chat.channels import Channels
 from storage.chat.notification_events import record_folder
 from storage.clock import clock_ahead

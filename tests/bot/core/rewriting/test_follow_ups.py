@@ -9,8 +9,7 @@ import pytest
 from fakes.core import ASKED_AT, Register, World, make_channel, make_status
 
 from bot.core.errors import ModelUnavailable
-from bot.core.model_calls import Reply
-from bot.core.models import AnswerState, Question
+from bot.core.models import AnswerState, Question, Reply
 from bot.core.rewriting.query_rewriting import (
     MAX_QUESTION_CHARS,
     FollowUps,

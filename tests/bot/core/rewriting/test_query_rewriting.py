@@ -13,8 +13,7 @@ from fakes.core import ASKED_AT, Register, make_channel
 from llmock.pytest_plugin import LLMock
 
 from bot.core.errors import ModelReplyUnusable, ModelUnavailable
-from bot.core.model_calls import collected_calls
-from bot.core.models import Question
+from bot.core.models import Question, collected_calls
 from bot.core.rewriting.query_rewriting import FollowUps, ModelRewriter, is_faithful
 from bot.core.understanding.channel_documents import ChannelView
 from bot.llm.generator import ModelGenerator

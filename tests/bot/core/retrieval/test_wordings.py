@@ -16,8 +16,12 @@ from bot.core.generation.answer_writer import AnswerWriter
 from bot.core.generation.extractive import ExtractiveAnswerer
 from bot.core.models import AnswerState, Question, Retrieval
 from bot.core.retrieval.evidence import EvidenceGate
-from bot.core.retrieval.hybrid_retriever import HybridRetriever
-from bot.core.retrieval.query_expansion import MultiQueryMode, QueryExpansionRetriever, content_words
+from bot.core.retrieval.hybrid_retriever import (
+    HybridRetriever,
+    MultiQueryMode,
+    QueryExpansionRetriever,
+    content_words,
+)
 from storage.chat_models import GlossaryEntry
 from storage.models import Channel
 from storage.text.analyzer import analyze
