@@ -2,7 +2,8 @@
 
 Every question of ``questions/`` is asked where its whole collection is and, when it is about one document,
 where only that is. Prints tables for each half and kind of channel, and whether the test half meets the bars.
-With ``--model`` everything is asked twice: answered by quotes, and by that model.
+With ``--model`` everything is asked twice: answered by quotes, and by that model. ``--show`` prints replies
+of the test half, or of the half that is named, for a person to read: the model's where one answers.
 """
 
 from __future__ import annotations
@@ -17,10 +18,22 @@ from pathlib import Path
 from bench.figures import VERDICTS, markdown
 from evaluation.asking import Asked, Home, in_collections, in_documents
 from evaluation.baselines import Baselines
-from evaluation.golden import Golden, load_questions, some_of_each_kind, unproven
+from evaluation.golden import Golden, Kind, load_questions, some_of_each_kind, unproven
 from evaluation.highlights import count_highlights
-from evaluation.measures import Result
-from evaluation.report import BARS, BARS_OF_MODELS, Bar, Results, bars, misses, removing, rows, searching_rows
+from evaluation.measures import Result, of_kinds
+from evaluation.report import (
+    BARS,
+    BARS_OF_MODELS,
+    Bar,
+    Limit,
+    Results,
+    bars,
+    drawn,
+    misses,
+    removing,
+    rows,
+    searching_rows,
+)
 
 ENGINES: dict[str, dict[str, str]] = {"embedded": {}, "weaviate": {"WEAVIATE_URL": "embedded"}}
 CHANNELS = {"collections": in_collections, "documents": in_documents}
@@ -34,8 +47,8 @@ class Answerer:
     name: str
     home: Home
     settings: Mapping[str, str]
-    least: Mapping[str, float]
-    """What is asked of it: measure -> share."""
+    limits: Mapping[str, Limit]
+    """What is asked of it, by measure."""
 
 
 def main() -> None:
@@ -46,6 +59,7 @@ def main() -> None:
     parser.add_argument("--engine", choices=tuple(ENGINES), action="append", help="this engine alone")
     parser.add_argument("--channels", choices=tuple(CHANNELS), action="append", help="these channels alone")
     parser.add_argument("--worst", type=int, default=0, help="list so many misses")
+    parser.add_argument("--show", type=int, default=0, help="print so many replies, drawn by a fixed seed")
     parser.add_argument("--each", type=int, help="so many questions of each kind alone, for a slow model")
     parser.add_argument(
         "--model",
@@ -58,7 +72,11 @@ def main() -> None:
         questions = some_of_each_kind(questions, asked.each)
     evaluation = Evaluation(asked.corpus, answerers(homes, asked.model), questions)
     where = asked.channels or list(CHANNELS)
-    met = [evaluation.report(half, where, asked.worst) for half in asked.half or ("tuning", "test")]
+    show = dict.fromkeys(asked.half or ["test"], asked.show)
+    met = [
+        evaluation.report(half, where, asked.worst, show.get(half, 0))
+        for half in asked.half or ("tuning", "test")
+    ]
     sys.exit(not all(met))
 
 
@@ -88,8 +106,8 @@ class Evaluation:
         for home in {one.home.name: one.home for one in answerers}.values():
             home.ingest(files)
 
-    def report(self, half: str, where: Sequence[str], worst: int) -> bool:
-        """Print the tables of a half; returns whether its bars are met.
+    def report(self, half: str, where: Sequence[str], worst: int, show: int) -> bool:
+        """Print the tables of a half, so many misses and so many replies; returns whether its bars are met.
 
         Only the test half has any, in whole collections.
         """
@@ -102,7 +120,8 @@ class Evaluation:
         shared = found.get("collections")
         if shared is None:
             return True
-        print(*misses(shared[self._answerers[0].name])[:worst], sep="\n")
+        missed = misses(shared[self._answerers[0].name])[:worst]
+        print(*missed, *drawn(shared[self._answerers[-1].name], show), sep="\n")
         return half != "test" or self._meets_bars(shared)
 
     def _meets_bars(self, results: Results) -> bool:
@@ -112,10 +131,10 @@ class Evaluation:
         return all(one.is_met for one in found)
 
     def _bars(self, answerer: Answerer, results: Results) -> list[Bar]:
-        marks = [mark for one in results[answerer.name] for mark in one.reply.marks]
+        marks = [mark for one in of_kinds(results[answerer.name], *Kind) for mark in one.reply.marks]
         searched = [] if answerer.settings else [removing(answerer.name, results)]
         return searched + bars(
-            answerer.name, results[answerer.name], count_highlights(marks, self._files), answerer.least
+            answerer.name, results[answerer.name], count_highlights(marks, self._files), answerer.limits
         )
 
     def _results(self, asked: Sequence[Asked]) -> Results:

@@ -27,7 +27,9 @@ class Reply:
     state: str = "grounded"
     text: str = ""
     marks: tuple[Mark, ...] = ()
-    """The citations."""
+    """The citations, by number: of an answer, or of the closest passages."""
+    nearest: Page | None = None
+    """The page that came nearest where nothing was claimed."""
     figures: tuple[Page, ...] = ()
     milliseconds: int = 0
 
@@ -37,9 +39,14 @@ class Reply:
         return once(mark.page for mark in self.marks)
 
     @property
-    def is_refused(self) -> bool:
-        """Nothing was answered."""
-        return self.state in {"not_found", "chat", "failed"}
+    def is_claimed(self) -> bool:
+        """It says that the documents answer; passages shown as the closest ones claim nothing."""
+        return self.state in {"grounded", "partial"}
+
+    @property
+    def shown(self) -> tuple[Page, ...]:
+        """Pages that a person is offered: the cited ones, and the nearest."""
+        return once([*self.cited, *([self.nearest] if self.nearest else ())])
 
 
 def once(pages: Iterable[Page]) -> tuple[Page, ...]:
@@ -54,7 +61,8 @@ def read_reply(line: Mapping[str, Any]) -> Reply:
         state=line["state"],
         text=line["text"],
         marks=tuple(_mark(citation) for citation in line["citations"]),
-        figures=tuple((_name(figure["file"]), figure["page"]) for figure in line["figures"]),
+        nearest=_page(line["nearest"]) if line["nearest"] else None,
+        figures=tuple(_page(figure) for figure in line["figures"]),
         milliseconds=line["milliseconds"]["total"],
     )
 
@@ -66,7 +74,11 @@ def _span(passage: Mapping[str, Any]) -> Sequence[Page]:
 
 def _mark(citation: Mapping[str, Any]) -> Mark:
     boxes = tuple(tuple(box) for box in citation["boxes"])
-    return Mark((_name(citation["file"]), citation["page"]), citation["quote"], boxes)
+    return Mark(_page(citation), citation["quote"], boxes)
+
+
+def _page(shown: Mapping[str, Any]) -> Page:
+    return _name(shown["file"]), shown["page"]
 
 
 def _name(file: str) -> str:

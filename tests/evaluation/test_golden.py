@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
+from dataclasses import replace
+from pathlib import Path
 
 from evaluation.golden import Golden, Kind, load_questions, some_of_each_kind, unproven
 
@@ -53,5 +56,20 @@ def test_some_of_each_kind_are_the_same_ones_every_time() -> None:
     """Three of every kind of both halves, whatever order the questions come in."""
     some = some_of_each_kind(QUESTIONS, 3)
     assert some == some_of_each_kind(reversed(QUESTIONS), 3)
-    counted = Counter((one.half, one.kind) for one in some)
+    counted = Counter((one.half, one.kind) for one in some if not one.twin)
     assert counted == {which: 3 for which in {(one.half, one.kind) for one in QUESTIONS}}
+
+
+def test_a_misspelt_question_is_chosen_with_its_twin() -> None:
+    """It takes nobody's place, and without its twin it would measure nothing."""
+    right = next(one for one in QUESTIONS if not one.twin)
+    wrong, lonely = (replace(right, id=f"{right.id}-{twin}", twin=twin) for twin in (right.id, "another"))
+    assert some_of_each_kind([wrong, lonely, right], 1) == [right, wrong]
+
+
+def test_a_line_names_its_correctly_spelt_twin(tmp_path: Path) -> None:
+    """Under "spelt"; most have none."""
+    line = {"half": "test", "collection": "box", "kind": "single", "question": "Wich?"}
+    lines = [{"id": "q-1", **line}, {"id": "q-2", **line, "spelt": "q-1"}]
+    (tmp_path / "box.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    assert [one.twin for one in load_questions(tmp_path)] == ["", "q-1"]
