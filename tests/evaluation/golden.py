@@ -2,7 +2,8 @@
 
 Written by people from the pages, not from what a search finds, and split once by document into a half for
 tuning and a half for testing. A line holds ``question``, the ``documents`` it is about, ``pages`` (for each
-thing asked, the acceptable pages), verbatim ``evidence``, and ``answer`` (for each fact, its spellings).
+thing asked, the acceptable pages), verbatim ``evidence``, and ``answer`` (for each fact, its spellings). A
+misspelt question names in ``spelt`` the question that it misspells.
 """
 
 from __future__ import annotations
@@ -58,6 +59,8 @@ class Golden:
     figures: frozenset[Page]
     history: tuple[tuple[str, str], ...]
     """(question, answer) of the turns before it."""
+    twin: str = ""
+    """Id of the same question spelt right; empty unless this one is misspelt."""
 
     @property
     def is_answerable(self) -> bool:
@@ -77,10 +80,11 @@ def load_questions(folder: Path = QUESTIONS) -> list[Golden]:
 
 
 def some_of_each_kind(questions: Iterable[Golden], most: int) -> list[Golden]:
-    """At most so many questions of each half and kind: taken by chance, and always the same."""
+    """At most so many questions of each half and kind, none misspelt: by chance, and always the same."""
     taken = Counter[tuple[str, Kind]]()
     chosen = []
-    for one in sorted(questions, key=lambda one: hashlib.sha256(one.id.encode()).digest()):
+    spelt = (one for one in questions if not one.twin)
+    for one in sorted(spelt, key=lambda one: hashlib.sha256(one.id.encode()).digest()):
         taken[one.half, one.kind] += 1
         if taken[one.half, one.kind] <= most:
             chosen.append(one)
@@ -116,6 +120,7 @@ def _golden(line: dict[str, Any]) -> Golden:
         answer=tuple(map(tuple, line.get("answer", ()))),
         figures=_pages(line.get("figures", ())),
         history=tuple((turn["question"], turn["answer"]) for turn in line.get("history", ())),
+        twin=line.get("spelt", ""),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median, quantiles
 
@@ -64,9 +64,14 @@ def share(values: Iterable[float]) -> float:
     return fmean(known) if known else float("nan")
 
 
+def of_kinds(results: Sequence[Result], kinds: Container[Kind]) -> list[Result]:
+    """Questions of these kinds; without the misspelt, which would count theirs twice."""
+    return [one for one in results if one.kind in kinds and not one.asked.golden.twin]
+
+
 def answerable(results: Sequence[Result]) -> list[Result]:
     """Prose questions that a document answers."""
-    return [one for one in results if one.kind in PROSE]
+    return of_kinds(results, PROSE)
 
 
 def citation_precision(results: Sequence[Result]) -> float:
@@ -81,7 +86,7 @@ def citation_precision(results: Sequence[Result]) -> float:
 
 def refused(results: Sequence[Result], *kinds: Kind) -> float:
     """Share of the questions of these kinds that were refused."""
-    return share(one.reply.is_refused for one in results if one.kind in kinds)
+    return share(one.reply.is_refused for one in of_kinds(results, kinds))
 
 
 def stood_in(results: Sequence[Result]) -> float:
@@ -144,7 +149,7 @@ RANKING: dict[str, Measure] = {
     "page hit@1": lambda results: share(one.hit(1) for one in answerable(results)),
     "page hit@3": lambda results: share(one.hit(3) for one in answerable(results)),
     "page hit@5": lambda results: share(one.hit(5) for one in answerable(results)),
-    "page hit@5, single": lambda results: share(one.hit(5) for one in results if one.kind is Kind.SINGLE),
+    "page hit@5, single": lambda results: share(one.hit(5) for one in of_kinds(results, {Kind.SINGLE})),
     "page hit@5, across": lambda results: share(one.hit(5) for one in results if one.kind is Kind.ACROSS),
     "page hit@5, follow-up": lambda results: share(
         one.hit(5) for one in results if one.kind is Kind.FOLLOWUP

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from evaluation.asking import Asked
 from evaluation.golden import Golden, Kind
@@ -68,6 +70,16 @@ def test_an_answerer_that_quotes_nothing_meets_no_bar_and_breaks_none() -> None:
     """A slow model's few questions may all be refused."""
     found = bars("m", [result(frozenset({A}), state="not_found")], count_highlights([], {}), {})
     assert [one.is_met for one in found] == [False, False, True]
+
+
+def test_a_misspelt_question_does_not_count_its_question_twice() -> None:
+    """It was found and refused; the measures tell of the other alone."""
+    spelt = result(frozenset({A}), ranked=(B,), text="Twelve.")
+    asked = replace(spelt.asked, golden=replace(spelt.asked.golden, id="m", twin="q"))
+    results = [spelt, Result(asked, Reply(ranked=(A,), state="not_found"))]
+    assert {RANKING[what](results) for what in ("page hit@5", "page hit@5, single", "MRR")} == {0}
+    assert ANSWERS["answerable refused"](results) == 0
+    assert ANSWERS["answer contained"](results) == 1
 
 
 def test_refusals_are_counted_by_kind() -> None:
