@@ -52,6 +52,12 @@ async def kept(files: ReadingFiles) -> UUID:
     return reading
 
 
+def folder_of(files: ReadingFiles, reading: UUID) -> Path:
+    """Where the files of a reading lie."""
+    (folder,) = files.root.rglob(str(reading))
+    return folder
+
+
 async def test_what_was_written_is_read_back(files: ReadingFiles, kept: UUID) -> None:
     """Pages, chunks, maps and vectors come back equal, alone and together, from memory and from disk."""
     for reader in (files, files, ReadingFiles(files.root)):
@@ -79,7 +85,7 @@ async def test_a_reading_from_before_has_no_figures_and_is_whole(files: ReadingF
 
 async def test_one_chunk_is_read_without_the_others(files: ReadingFiles, kept: UUID) -> None:
     """A chunk comes whole even when the line before it is rubbish."""
-    path = files._folder(kept) / "chunks.lines"
+    path = folder_of(files, kept) / "chunks.lines"
     first = path.read_bytes().index(b"\n")
     path.write_bytes(b"x" * first + path.read_bytes()[first:])
     assert await files.chunks_at([(kept, 1)]) == CHUNKS[1:2]
@@ -134,7 +140,7 @@ async def test_a_reading_that_lost_a_file_or_a_byte_is_not_whole(
 ) -> None:
     """Every file counts, and its last byte; nothing needs to be read through for that."""
     assert await files.is_whole(kept, pages=2, chunks=3, figures=2, has_vectors=True)
-    path = files._folder(kept) / name
+    path = folder_of(files, kept) / name
     left = b"" if bytes_left is None else path.read_bytes()[:bytes_left]
     path.unlink()
     if bytes_left is not None:
@@ -144,7 +150,7 @@ async def test_a_reading_that_lost_a_file_or_a_byte_is_not_whole(
 
 async def test_lines_that_are_missing_at_the_end_are_a_loss(files: ReadingFiles, kept: UUID) -> None:
     """A file that breaks off between two lines gives no shorter document."""
-    path = files._folder(kept) / "chunks.lines"
+    path = folder_of(files, kept) / "chunks.lines"
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
     with pytest.raises(LostReading):
         await files.chunks(kept)
@@ -155,7 +161,7 @@ async def test_lines_that_are_missing_at_the_end_are_a_loss(files: ReadingFiles,
 )
 async def test_a_changed_bit_is_never_taken_for_content(files: ReadingFiles, kept: UUID, name: str) -> None:
     """Whichever bit of a file the disk changed: what is read is what was written, or nothing."""
-    path = files._folder(kept) / name
+    path = folder_of(files, kept) / name
     sound = path.read_bytes()
     for bit in range(0, 8 * len(sound), 3):
         path.write_bytes(_flipped(sound, bit))
@@ -200,7 +206,7 @@ async def test_a_damaged_reading_that_is_asked_for_is_made_again(
     await files.write(other, PAGES, CHUNKS, None)
     await _know(database, kept, other)
     for one in (kept, other):
-        path = files._folder(one) / "chunks.lines"
+        path = folder_of(files, one) / "chunks.lines"
         path.write_bytes(path.read_bytes().replace(b"Chunk 1", b"Chonk 1"))
     readings = RepairingReadings(files, database)
     for _ in range(2):
