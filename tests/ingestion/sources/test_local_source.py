@@ -10,10 +10,11 @@ from typing import TypeVar
 
 import pytest
 
-from ingestion.errors import FileRefused
-from ingestion.sources import local
+from ingestion.errors import FileChanged, FileRefused, NotAFile
+from ingestion.sources import local, safe_copy
 from ingestion.sources.base import Scan
 from ingestion.sources.local import LocalSource, first_level, scan_file
+from ingestion.sources.safe_copy import open_beneath
 from ingestion.sources.scan_report import MAX_STRANGERS, safe_name
 
 T = TypeVar("T")
@@ -325,3 +326,48 @@ def test_a_file_that_cannot_be_looked_at_hides_no_folder_beside_it(tmp_path: Pat
     seen = LocalSource(str(tmp_path)).scan()
     assert [file.rpartition("/d")[2].partition("/")[2] for file in seen.files] == ["b/a.pdf"]
     assert "looked at" in (seen.problem or "")
+
+
+def test_a_file_that_grows_faster_than_it_is_copied_fills_no_disk(tmp_path: Path) -> None:
+    """Shows that no more is copied than was seen, however much a writer goes on adding."""
+    path = tmp_path / "a.pdf"
+    path.write_bytes(b"x" * 3_000_000)
+
+    def grow() -> None:
+        with path.open("ab") as file:
+            file.write(b"x" * 2_000_000)
+        assert path.stat().st_size < 30_000_000, "it would have gone on for ever"
+
+    with pytest.raises(FileChanged):
+        safe_copy.copy(
+            tmp_path, LocalSource(str(tmp_path)).scan().files["a.pdf"], tmp_path / "copy", 10_000_000, grow
+        )
+    assert (tmp_path / "copy").stat().st_size < 3_000_000 + safe_copy.BLOCK_BYTES
+
+
+def test_a_link_or_pipe_swapped_in_after_the_scan_is_not_followed(tmp_path: Path) -> None:
+    """Shows that neither the file nor a folder above it can be exchanged for a link, and nothing blocks."""
+    (tmp_path / "secret.pdf").write_bytes(b"secret")
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "link.pdf").symlink_to(tmp_path / "secret.pdf")
+    (root / "linked").symlink_to(tmp_path)
+    os.mkfifo(root / "pipe.pdf")
+    for parts in (("link.pdf",), ("linked", "secret.pdf"), ("pipe.pdf",), ("gone.pdf",)):
+        with pytest.raises(NotAFile):
+            open_beneath(root, parts)
+
+
+def test_nothing_of_a_folder_is_opened_once_it_is_a_link(tmp_path: Path) -> None:
+    """Shows that a link which is swapped in between the look and the copy is not followed either."""
+    (tmp_path / "hr").mkdir()
+    (tmp_path / "hr" / "a.pdf").write_bytes(b"whole %%EOF\n")
+    source = LocalSource(str(tmp_path / "hr"), follows_link=False)
+    seen = source.scan().files["a.pdf"]
+    source.copy(seen, tmp_path / "copy", 10**8)
+    (tmp_path / "hr").rename(tmp_path / "real")
+    (tmp_path / "hr").symlink_to(tmp_path / "real")
+    with pytest.raises(NotAFile):
+        source.copy(seen, tmp_path / "copy", 10**8)
+    assert source.tail(seen, 10) == b""
+    assert LocalSource(str(tmp_path / "hr")).tail(seen, 6) == b"%%EOF\n"

@@ -17,7 +17,6 @@ from storage.models import Box, Chunk, Figure, FigureKind, Page, PlacedWord
 from storage.queues.reading_repair import RepairingReadings
 from storage.sql.database import Database
 from storage.sql.tables import BlobRow, ReadingRow
-from storage.text.word_boxes import main_page, rectangles
 
 WORDS = (
     PlacedWord(0, 5, 1, 0, Box(0.1, 0.8, 0.2, 0.82)),
@@ -224,24 +223,6 @@ async def _know(database: Database, *readings: UUID) -> None:
         await session.flush()
         for number, one in enumerate(readings):
             session.add(ReadingRow(id=one, sha256="ab", generation=str(number), rung="quick", state="done"))
-
-
-def test_a_range_covers_one_box_a_line_on_each_page() -> None:
-    """Words of a line share a box, lines and pages do not, and a word that is only touched counts."""
-    assert rectangles(WORDS, 3, 20) == {
-        1: [Box(0.1, 0.79, 0.3, 0.82), Box(0.1, 0.84, 0.25, 0.86)],
-        2: [Box(0.1, 0.1, 0.4, 0.12)],
-    }
-    assert rectangles(WORDS, 5, 6) == {}
-
-
-def test_the_main_page_holds_most_of_the_range() -> None:
-    """Characters decide; of two equal pages the earlier one is meant; no word is no page."""
-    assert main_page(WORDS, 0, 27) == 1
-    assert main_page(WORDS, 13, 27) == 2
-    assert main_page(WORDS, 14, 21) == 1
-    with pytest.raises(ValueError, match="no word"):
-        main_page(WORDS, 5, 6)
 
 
 async def test_a_full_reading_shares_what_it_has_in_common(files: ReadingFiles, kept: UUID) -> None:

@@ -18,7 +18,7 @@ import pytest
 from harness.lasting_pool import LastingPdf
 from harness.processes import children, status
 
-from ingestion.layout.ocr_selection import pages_for_ocr, with_ocr
+from ingestion.layout.ocr_selection import pages_for_ocr
 from storage.errors import DocumentError, NoPages, ReaderKilled
 from storage.models import Box
 from storage.pdf import protocol
@@ -212,17 +212,6 @@ async def test_scanned_stamped_and_garbled_pages_are_read_by_ocr_and_others_are_
     }
     assert needs == {"straight": (1,), "stamped": (1,), "garbled": (1, 3)}
     assert pages_for_ocr(await read(scans / "blank.pdf")) == (1,)
-
-
-async def test_what_ocr_read_takes_the_place_of_what_was_missing(scans: Path, seen: Seen) -> None:
-    """The page's number, size and label stay; its text, words and lines are those of its picture."""
-    pdf = await read(scans / "straight.pdf")
-    page = seen.pages["straight"]
-    mended = with_ocr(pdf, [page])
-    assert mended.ocr_pages == (1,)
-    assert (mended.pages[0].text, mended.lines[0]) == (page.text, page.lines)
-    assert mended.pages[0].words == page.words
-    assert (mended.pages[0].width, mended.pages[0].number) == (pdf.pages[0].width, 1)
 
 
 @pytest.mark.parametrize("name", ["straight", "side"])
