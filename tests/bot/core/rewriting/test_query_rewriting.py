@@ -8,7 +8,6 @@ from contextlib import aclosing, asynccontextmanager
 
 import pytest
 from engines.llm import LanguageModel
-from engines.support.ports import free_port
 from fakes.core import ASKED_AT, Register, make_channel
 from llmock.pytest_plugin import LLMock
 
@@ -75,9 +74,3 @@ async def test_a_rewriting_is_collected_with_what_it_cost(llmock: LLMock) -> Non
     assert (believed.purpose, believed.error, refused.error) == ("rewrite", None, "ModelReplyUnusable")
     assert believed.usage is not None
     assert "and for contractors?" in believed.prompts[0].user
-
-
-async def test_an_endpoint_that_is_down_costs_no_follow_up() -> None:
-    """Shows that the rules word the question when nobody listens."""
-    async with model_at(f"http://127.0.0.1:{free_port()}/v1") as model:
-        assert await reword(model) == "for contractors (vacation days do employees)?"
