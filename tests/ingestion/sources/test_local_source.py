@@ -214,33 +214,6 @@ def test_a_file_with_a_second_name_elsewhere_is_taken_with_a_warning(tmp_path: P
     assert any("linked.pdf" in remark and "hard link" in remark for remark in seen.remarks)
 
 
-def test_one_folder_that_may_not_be_listed_hides_no_file_beside_it(tmp_path: Path) -> None:
-    """Shows that the others are seen all the same, and that the scan says it is not complete."""
-    for name in ("open", "locked"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "a.pdf").write_bytes(b"x")
-    (tmp_path / "locked").chmod(0)
-    try:
-        seen = as_user(lambda: scan(tmp_path))
-    finally:
-        (tmp_path / "locked").chmod(0o755)
-    assert set(seen.files) == {"open/a.pdf"}
-    assert "cannot be listed" in (seen.problem or "")
-    assert scan(tmp_path).problem is None
-
-
-def test_a_file_that_may_not_be_read_is_refused_alone_until_it_may(tmp_path: Path) -> None:
-    """Shows that rights taken and given back change the look, so that the file is tried again."""
-    path = tmp_path / "a.pdf"
-    path.write_bytes(b"x")
-    path.chmod(0)
-    before = scan(tmp_path).files["a.pdf"]
-    with pytest.raises(FileRefused, match="permission"):
-        as_user(lambda: LocalSource(str(tmp_path)).copy(before, tmp_path / "copy", 100))
-    path.chmod(0o644)
-    assert scan(tmp_path).files["a.pdf"].stat != before.stat
-
-
 def test_a_file_that_may_be_read_again_is_copied_and_looks_as_it_is_from_then_on(tmp_path: Path) -> None:
     """Shows that it is tried again whatever its look says, as on shares with rights of their own."""
     path, source = tmp_path / "a.pdf", LocalSource(str(tmp_path))
@@ -290,6 +263,9 @@ def test_the_parts_that_cannot_be_listed_are_named_apart_from_the_sentence(tmp_p
         {"a.pdf"},
     )
     assert seen.problem_text == f'{seen.problem} See "{safe_name(("odd" + chr(10) + "name",))}", "wages".'
+    for name in ("wages", "odd\nname"):
+        (tmp_path / name).chmod(0o755)
+    assert scan(tmp_path).problem is None
 
 
 def as_user(job: Callable[[], T]) -> T:
