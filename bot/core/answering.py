@@ -14,7 +14,7 @@ from bot.core.citations.citations import CitationService
 from bot.core.generation.abstention import Abstention
 from bot.core.generation.answer_writer import AnswerWriter, Deadline, WrittenAnswer
 from bot.core.generation.figures import FigureSelector
-from bot.core.models import Answer, AnswerState, Language, Milliseconds, Question, collected_calls
+from bot.core.models import Answer, AnswerState, Language, Milliseconds, Question
 from bot.core.ports import AnswerListener, Retriever
 from bot.core.retrieval.evidence import EvidenceGate, Expansion, gather_evidence
 from bot.core.rewriting.query_rewriting import FollowUps, ModelRewriter
@@ -88,7 +88,7 @@ class Answering:
         question = replace(question, language=language)
         trace = Trace(self._passages_read)
         journey = _Journey(view, trace, Deadline(self._answer_seconds), listener)
-        with collected_calls() as trace.calls:
+        with trace.collecting_calls():
             try:
                 answer = await self._travel(question, journey)
             except (InfrastructureError, TimeoutError) as error:

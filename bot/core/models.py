@@ -64,28 +64,15 @@ class AuxiliaryCall:
     """What came instead of a reply that is of use."""
 
 
-_collected: ContextVar[list[AuxiliaryCall]] = ContextVar("helping_calls")
-
-
-@contextmanager
-def collected_calls() -> Iterator[list[AuxiliaryCall]]:
-    """The helping calls that are made in here, also by tasks that begin in here.
-
-    They are made far from where a question's record is, by whatever implements a port.
-    """
-    calls: list[AuxiliaryCall] = []
-    token = _collected.set(calls)
-    try:
-        yield calls
-    finally:
-        _collected.reset(token)
+COLLECTED_CALLS: ContextVar[list[AuxiliaryCall]] = ContextVar("auxiliary_calls")
+"""Those made for the question at hand: by whatever implements a port, far from where its trace is."""
 
 
 @contextmanager
 def auxiliary_call(purpose: str) -> Iterator[AuxiliaryCall]:
     """A call that is made in here, to be filled in; collected, if anybody does."""
     call = AuxiliaryCall(purpose)
-    _collected.get([]).append(call)
+    COLLECTED_CALLS.get([]).append(call)
     try:
         yield call
     except BaseException as error:  # one that is cut off by its deadline was sent all the same

@@ -6,14 +6,24 @@ docs/records.md names.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from pydantic import TypeAdapter
 
 from bot.core.generation.answer_writer import Attempt
-from bot.core.models import Answer, AuxiliaryCall, Evidence, Passage, Prompt, Question, Retrieval
+from bot.core.models import (
+    COLLECTED_CALLS,
+    Answer,
+    AuxiliaryCall,
+    Evidence,
+    Passage,
+    Prompt,
+    Question,
+    Retrieval,
+)
 from bot.core.plaintext import mend
 from bot.core.verification.claims import JudgedClaim, find_spans
 
@@ -52,7 +62,16 @@ class Trace:
     most_read: int
     searches: list[SearchAttempt] = field(default_factory=list)
     attempts: Sequence[Attempt] = ()
-    calls: Sequence[AuxiliaryCall] = ()
+    calls: list[AuxiliaryCall] = field(default_factory=list)
+
+    @contextmanager
+    def collecting_calls(self) -> Iterator[None]:
+        """Collects the auxiliary calls that are made in here, also by tasks that begin in here."""
+        token = COLLECTED_CALLS.set(self.calls)
+        try:
+            yield
+        finally:
+            COLLECTED_CALLS.reset(token)
 
     def search(self, question: Question, retrieval: Retrieval) -> SearchAttempt:
         """Note a search, and return it for what becomes of it."""

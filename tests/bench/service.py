@@ -16,6 +16,7 @@ from subprocess import Popen
 from typing import Any
 from urllib.error import URLError
 
+from harness.processes import command, descendants
 from harness.program import Program
 
 READY_SECONDS = 120
@@ -76,13 +77,13 @@ class Service:
 
     def anonymous_kib(self) -> dict[str, int]:
         """Anonymous memory of the service and of its helpers, in KiB."""
-        helpers = list(_descendants(self.process.pid))
+        helpers = _helpers(self.process.pid)
         return {"service": _anonymous_kib(self.process.pid), "helpers": sum(map(_anonymous_kib, helpers))}
 
     @contextmanager
     def paused(self) -> Iterator[None]:
         """Reading stands still: every process that opens, cuts or analyses is stopped meanwhile."""
-        helpers = list(_descendants(self.process.pid))
+        helpers = _helpers(self.process.pid)
         _signal(helpers, signal.SIGSTOP)
         try:
             time.sleep(0.3)  # what they had handed over is stored
@@ -117,20 +118,9 @@ def _await_ready(program: Program, process: Popen[bytes]) -> None:
     raise RuntimeError(f"serve did not become ready: {program.log}")
 
 
-def _descendants(pid: int) -> Iterator[int]:
+def _helpers(pid: int) -> list[int]:
     """Our PDF children and side processes; a Weaviate child, which is the index, is none of them."""
-    try:
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    except OSError:
-        return
-    for child in map(int, children):
-        try:
-            command = Path(f"/proc/{child}/cmdline").read_bytes()
-        except OSError:
-            continue
-        if b"weaviate-server" not in command:
-            yield child
-            yield from _descendants(child)
+    return [one for one in descendants(pid) if "weaviate-server" not in " ".join(command(one))]
 
 
 def _signal(processes: Iterable[int], number: int) -> None:

@@ -21,6 +21,7 @@ from uuid import uuid4
 import psycopg
 import pytest
 from harness.empty_homes import migrate
+from harness.processes import children
 
 from engines import apt_install
 from engines.support.starting import wait_until_ready
@@ -87,8 +88,7 @@ class RealPostgres:
     def kill(self) -> None:
         """``kill -9`` of every process of it: nothing is flushed or said goodbye to."""
         main = self._running.pid
-        others = Path(f"/proc/{main}/task/{main}/children").read_text(encoding="ascii").split()
-        for process in (main, *map(int, others)):
+        for process in (main, *children(main)):
             with suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
         self._running.wait(10)

@@ -164,6 +164,22 @@ class Home:
 
         return await until(found, seconds=seconds)
 
+    async def until_files(self, channel: str, words: str, files: set[str]) -> None:
+        """Wait until exactly these files are found by these words."""
+
+        async def are_found() -> bool:
+            return set(await self.find(channel, words)) == files
+
+        await until(are_found)
+
+    async def until_row(self, table: Any, is_so: Callable[[Any], object]) -> None:
+        """Wait until a row of a table is so."""
+
+        async def is_there() -> bool:
+            return any(map(is_so, await self.rows(table)))
+
+        await until(is_there)
+
 
 @asynccontextmanager
 async def open_home(path: Path, embedder: Embedder, index: Index) -> AsyncIterator[Home]:

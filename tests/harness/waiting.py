@@ -15,6 +15,16 @@ BY_COMMAND = 0.5
 """Seconds between two looks that start a program each."""
 
 
+class Clock:
+    """Seconds that pass when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
 async def until(
     look: Callable[[], Awaitable[Found | None]],
     *,

@@ -2,7 +2,6 @@
 
 import asyncio
 from pathlib import Path
-from uuid import UUID
 
 import pytest
 from harness.ingestion_home import Home
@@ -67,7 +66,7 @@ async def test_a_publication_whose_worker_died_is_published_under_a_new_id(home:
     await home.store("hr", "leave.pdf", LEAVE)
     home.index.is_down = True
     serving = await home.serve(stop_at="quick")
-    await home.until(lambda: _has_waiting_publication(home))
+    await home.until_row(PublicationRow, lambda row: row.reason)
     await serving.stop()
     (before,) = await home.rows(PublicationRow)
     async with home.database.transaction() as session:
@@ -81,7 +80,7 @@ async def test_a_publication_whose_worker_died_is_published_under_a_new_id(home:
     live = await home.until_found("hr", "marzipan", "leave.pdf")
     assert live.id != before.id
     assert not await dead.go_live(claim)
-    await home.until(lambda: _is_removed(home, before.id))
+    await home.until_row(PublicationRow, lambda row: (row.id, row.state) == (before.id, "removed"))
 
 
 async def test_a_file_that_kills_its_whole_process_ten_times_is_left_alone(home: Home) -> None:
@@ -92,7 +91,7 @@ async def test_a_file_that_kills_its_whole_process_ten_times_is_left_alone(home:
         assert await dying.claim(Rung.QUICK) is not None
         await asyncio.sleep(0.1)
     await home.serve(stop_at="quick")
-    await home.until(lambda: _has_state(home, "failed"))
+    await home.until_row(ReadingRow, lambda row: row.state == "failed")
     (row,) = await home.rows(ReadingRow)
     assert "ten times" in row.reason
 
@@ -117,7 +116,7 @@ async def test_a_files_own_fault_is_tried_three_times(home: Home) -> None:
     await home.until_found("hr", "marzipan", "leave.pdf")
     forgiven.errors += [ReaderKilled("It needs more memory than the limit.")] * 3
     home.drop("hr/other.pdf", pdf("Another one."))
-    await home.until(lambda: _has_state(home, "failed"))
+    await home.until_row(ReadingRow, lambda row: row.state == "failed")
     assert (await home.documents("hr"))["other.pdf"].reason == "It needs more memory than the limit."
 
 
@@ -138,7 +137,7 @@ async def test_an_index_that_is_down_is_waited_for(home: Home) -> None:
     home.index.is_down = True
     await home.serve(stop_at="quick")
     home.drop("hr/leave.pdf", LEAVE)
-    await home.until(lambda: _has_waiting_publication(home))
+    await home.until_row(PublicationRow, lambda row: row.reason)
     await asyncio.sleep(1.5)
     (waiting,) = await home.rows(PublicationRow)
     assert waiting.attempts == 0
@@ -233,15 +232,3 @@ async def test_a_plan_fills_the_gaps_that_a_crash_left(home: Home) -> None:
     for expected in (1, 0):
         async with home.database.transaction() as session:
             assert await plan(session, ingestion.generations) == expected
-
-
-async def _has_waiting_publication(home: Home) -> bool:
-    return any(row.reason for row in await home.rows(PublicationRow))
-
-
-async def _has_state(home: Home, state: str) -> bool:
-    return any(row.state == state for row in await home.rows(ReadingRow))
-
-
-async def _is_removed(home: Home, publication: UUID) -> bool:
-    return any(row.id == publication and row.state == "removed" for row in await home.rows(PublicationRow))

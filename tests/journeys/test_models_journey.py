@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from engines.llm import LanguageModel
 from engines.support.ports import free_port
-from fakes.core import WORDS
 from fakes.model_server import STREAM_HEAD, byte_server, completion, event, response
 from harness.program import Program
 from harness.terminal import on_terminal
@@ -108,14 +107,6 @@ async def test_a_person_at_a_terminal_reads_along(ingested: Program) -> None:
             assert await asyncio.to_thread(terminal.end) == 0
     assert terminal.shown.replace("\r", "").startswith("12. [1] A day. [1]\n\n[1] p. 1")
     assert terminal.shown.count("12.") == 1
-
-
-def test_a_model_that_is_down_is_replaced_by_quotes_and_the_answer_says_so(ingested: Program) -> None:
-    """A sentence about it, then the quote with its source."""
-    ingested.environment = {"OPENAI_BASE_URL": f"http://127.0.0.1:{free_port()}/v1"}
-    answer = ingested.ask("What is the quota of the depot?", "depot")
-    assert answer["text"].startswith(WORDS.model_failed)
-    assert citations_of(answer) == {SENTENCE}
 
 
 def test_a_question_leaves_a_record_that_can_be_looked_at(ingested: Program) -> None:

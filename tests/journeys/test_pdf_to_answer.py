@@ -12,6 +12,7 @@ from typing import Any
 
 import aiohttp
 from harness.forks import Fork
+from harness.processes import descendants, is_running
 from harness.program import SAMPLES, Program
 from harness.waiting import BY_COMMAND, until
 
@@ -46,9 +47,9 @@ async def test_a_dropped_pdf_answers_its_link_opens_the_page_and_ctrl_c_leaves_n
         assert answer["nearest"]["file"] == sop.name
         any_program.drop("it", sop.read_bytes() + b"\n", "another.pdf")
         await any_program.until_live("it", 2)
-        family = descendants(process.pid)
+        family = list(descendants(process.pid))
         assert family
-    assert not alive(family)
+    assert not [one for one in family if is_running(one)]
 
 
 def check_answer(answer: dict[str, Any], file: str) -> None:
@@ -159,21 +160,6 @@ def kill_once_it_reads(program: Program, process: Fork) -> None:
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-
-
-def alive(pids: list[int]) -> list[int]:
-    """Those that still run."""
-    return [pid for pid in pids if Path(f"/proc/{pid}").exists()]
-
-
-def descendants(pid: int) -> list[int]:
-    """Processes that a process started, and those that they started."""
-    children = [
-        int(child)
-        for task in Path(f"/proc/{pid}/task").iterdir()
-        for child in (task / "children").read_text().split()
-    ]
-    return children + [grandchild for child in children for grandchild in descendants(child)]
 
 
 def test_a_busy_port_is_a_sentence(program: Program) -> None:

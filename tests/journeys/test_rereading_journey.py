@@ -44,6 +44,7 @@ def choose(program: Program, url: str, model: str, dimensions: int, key: str = "
         "FOOTNOTE_EMBED_DIMENSIONS": str(dimensions),
         "FOOTNOTE_EMBED_API_KEY": key,
         "FOOTNOTE_EMBED_BATCH_ITEMS": "5",
+        "FOOTNOTE_RECEIPTS": "off",  # the questions that they try are sent to the endpoint, too
     }
 
 

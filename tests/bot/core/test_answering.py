@@ -28,11 +28,10 @@ from fakes.core import (
 import bot.core
 from bot.core.answering import Answering
 from bot.core.citations.citations import CitationService
-from bot.core.citations.source_buttons import cited_pages, split_sources
 from bot.core.errors import ModelReplyUnusable, ModelUnavailable
 from bot.core.generation.answer_writer import AnswerWriter
 from bot.core.generation.extractive import ExtractiveAnswerer
-from bot.core.models import Answer, AnswerState, Citation, Claim, Draft, Question, Quote
+from bot.core.models import Answer, AnswerState, Claim, Draft, Question, Quote
 from bot.core.retrieval.evidence import EvidenceGate
 from bot.core.retrieval.hybrid_retriever import HybridRetriever, QueryExpansionRetriever
 from bot.core.retrieval.reranking import RerankingRetriever, SentenceReranker
@@ -43,7 +42,7 @@ from storage.errors import DatabaseUnavailable, IndexUnavailable
 DAILY = Claim("Backups run at 2 AM every day.", (Quote(1, "Backups run daily at 2:00 AM"),))
 FORGED = Claim("Backups run hourly.", (Quote(1, "Backups run every hour"),))
 QUESTION = "When do backups run?"
-FILES_ENTERED = 17
+FILES_ENTERED = 15
 
 
 class NoGlossary:
@@ -80,13 +79,6 @@ async def test_without_a_model_the_documents_are_quoted(world: World) -> None:
     assert len(answer.passages) == 2
 
 
-async def test_a_models_sentence_is_kept_when_it_is_proven(world: World) -> None:
-    """A model's words with a quote that is found make a grounded answer."""
-    answer = await world.answering(Scripted(Draft((DAILY,)))).answer(world.question(QUESTION))
-    assert (answer.state, answer.text) == (AnswerState.GROUNDED, "Backups run at 2 AM every day. [1]")
-    check_marks(answer)
-
-
 async def test_a_forged_quote_is_sent_back_once_with_its_fault(world: World) -> None:
     """The model is told what was wrong; a repaired reply counts."""
     model = Scripted(Draft((DAILY, FORGED)), Draft((DAILY,)))
@@ -116,21 +108,6 @@ async def test_what_fails_twice_is_dropped_and_said_so(world: World) -> None:
     assert "hourly" not in answer.text
     assert answer.text.endswith(WORDS.dropped(1))
     check_marks(answer)
-
-
-async def test_a_worse_second_draft_is_not_taken(world: World) -> None:
-    """When the retry loses what was proven, the first draft counts."""
-    model = Scripted(Draft((DAILY, FORGED)), Draft((FORGED,)))
-    answer = await world.answering(model).answer(world.question(QUESTION))
-    assert answer.text.startswith(DAILY.text)
-
-
-async def test_a_retry_that_fails_leaves_the_first_draft(world: World) -> None:
-    """An endpoint that dies between two drafts costs only the repair."""
-    model = Scripted(Draft((DAILY, FORGED)), ModelUnavailable("gone"))
-    answer = await world.answering(model).answer(world.question(QUESTION))
-    assert answer.state is AnswerState.PARTIAL
-    assert answer.text.startswith(DAILY.text)
 
 
 async def test_nothing_proven_ends_in_quotes(world: World) -> None:
@@ -301,46 +278,6 @@ async def test_the_time_is_told(world: World) -> None:
     """Milliseconds of the parts never exceed the whole by more than rounding."""
     spent = (await world.answering().answer(Question("q", QUESTION, make_channel(), ASKED_AT))).milliseconds
     assert 0 <= spent.retrieve + spent.answer <= spent.total + 2
-
-
-def cite(number: int, file: str, page: int, title: str = "") -> Citation:
-    return Citation(number, title, file, page, "quote", (), f"https://example.test/{number}")
-
-
-def test_one_source_per_cited_page() -> None:
-    """Two quotes of one page share a button; the label has the title, else the file's name."""
-    answer = Answer(
-        AnswerState.GROUNDED,
-        "",
-        (cite(1, "hr/a.pdf", 3, "Leave"), cite(2, "b.pdf", 1), cite(3, "hr/a.pdf", 3, "Leave")),
-    )
-    first, second = cited_pages(answer)
-    assert (first.numbers, first.label, first.fallback, first.url) == (
-        (1, 3),
-        "p. 3 · Leave",
-        "Page 3 of a.pdf",
-        "https://example.test/1",
-    )
-    assert second.label == "p. 1 · b.pdf"
-
-
-def test_equal_titles_show_file_names() -> None:
-    """Titles that two files share are replaced by the file names, and equal ones of those by paths."""
-    citations = (cite(1, "a.pdf", 1, "Contoso"), cite(2, "b.pdf", 2, "Contoso"), cite(3, "c.pdf", 3, "Other"))
-    answer = Answer(AnswerState.GROUNDED, "", citations)
-    assert [page.label for page in cited_pages(answer)] == ["p. 1 · a.pdf", "p. 2 · b.pdf", "p. 3 · Other"]
-    twins = replace(answer, citations=(cite(1, "x/a.pdf", 1), cite(2, "y/a.pdf", 1)))
-    assert [page.label for page in cited_pages(twins)] == ["p. 1 · x/a.pdf", "p. 1 · y/a.pdf"]
-
-
-def test_further_sources_stay_reachable() -> None:
-    """What is over the limit is the rest, not lost."""
-    pages = cited_pages(
-        Answer(AnswerState.GROUNDED, "", tuple(cite(number, "a.pdf", number) for number in range(1, 8)))
-    )
-    shown, rest = split_sources(pages, 5)
-    assert [page.numbers for page in (*shown, *rest)] == [(number,) for number in range(1, 8)]
-    assert len(shown) == 5
 
 
 class Stuck:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -27,7 +26,6 @@ from fakes.model_server import (
     slowly,
     stream,
 )
-from llmock.pytest_plugin import LLMock
 
 from bot.core.errors import ModelError, ModelReplyUnusable, ModelUnavailable
 from bot.core.generation.prompt import ReplyMisformatted
@@ -310,34 +308,6 @@ async def test_a_stream_that_stalls_costs_no_more_than_its_time() -> None:
     """Silence after the first piece ends when the given seconds are over."""
     with pytest.raises(ModelError):
         await heard(slowly([STREAM_HEAD + event("word ")], 3), seconds=0.5)
-
-
-@pytest.mark.parametrize(
-    ("trouble", "error"),
-    [
-        (lambda mock: mock.disconnect(after_chunks=3), ModelReplyUnusable),
-        (lambda mock: mock.truncate(after_chunks=3), ModelReplyUnusable),
-        (lambda mock: mock.corrupt(after_chunks=3), ModelReplyUnusable),
-        (lambda mock: mock.stall(after_chunks=3), ModelError),
-        (lambda mock: mock.slow_first_token(30), ModelError),
-    ],
-)
-async def test_a_foreign_server_in_trouble_is_understood_alike(
-    llmock: LLMock, trouble: Callable[[LLMock], LLMock], error: type[ModelError]
-) -> None:
-    """A server that is not ours, with its own way to stream and to fail."""
-    trouble(llmock.reply(TEXT, times=None))
-    with pytest.raises(error):
-        await heard_from(llmock.base_url(), seconds=2)
-
-
-async def test_a_foreign_servers_stream_is_read_and_counted(llmock: LLMock) -> None:
-    """The same server when it is well."""
-    llmock.reply(TEXT)
-    reply, pieces = await heard_from(llmock.base_url())
-    assert ("".join(pieces), len(pieces) > 1) == (TEXT, True)
-    assert reply.usage is not None
-    assert reply.usage.completion > 0
 
 
 @pytest.mark.engine("llm")

@@ -96,49 +96,6 @@ async def test_every_broken_reply_ends_in_one_error(raw: bytes, error: type[Mode
         await draft_from(raw)
 
 
-async def test_a_long_retry_after_is_not_slept() -> None:
-    """An endpoint that asks us to wait 90 seconds counts as unavailable at once."""
-    started = time.perf_counter()
-    with pytest.raises(ModelUnavailable):
-        await draft_from(response(b"{}", status="429 Too Many Requests", more="Retry-After: 90\r\n"))
-    assert time.perf_counter() - started < 3
-
-
-async def test_a_silent_endpoint_costs_no_more_than_its_time() -> None:
-    """A connection that never answers ends when the given seconds are over."""
-
-    async def hang(request: bytes, writer: asyncio.StreamWriter) -> None:
-        await asyncio.sleep(2)
-
-    async with byte_server(hang) as url:
-        started = time.perf_counter()
-        with pytest.raises(ModelUnavailable):
-            await draft(url, seconds=0.5)
-        assert time.perf_counter() - started < 1.5
-
-
-async def test_a_trickle_of_bytes_costs_no_more_than_its_time() -> None:
-    """An endpoint that sends a byte now and then, and so never times out by itself, is cut off too."""
-
-    async def trickle(request: bytes, writer: asyncio.StreamWriter) -> None:
-        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n")
-        for _ in range(20):
-            writer.write(b" ")
-            await asyncio.sleep(0.1)
-
-    async with byte_server(trickle) as url:
-        with pytest.raises(ModelUnavailable):
-            await draft(url, seconds=0.6)
-
-
-async def test_nobody_listening_is_unavailable() -> None:
-    """A refused connection is an endpoint that is down."""
-    async with byte_server(always(b"")) as url:
-        pass
-    with pytest.raises(ModelUnavailable):
-        await draft(url)
-
-
 async def test_an_endpoint_without_schemas_gets_marked_lines() -> None:
     """A 400 to the JSON schema leads to the plain format, which is then kept."""
     formats: list[str | None] = []

@@ -1,4 +1,4 @@
-"""A language model that reranks and rewords, over real HTTP: what it may say, and that it fails in time."""
+"""A language model that reranks, over real HTTP: what it may say, and that it fails in time."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from engines.llm import LanguageModel
 from fakes.core import ask, make_passage
 from llmock.pytest_plugin import LLMock
 
-from bot.core.errors import ModelError, ModelReplyUnusable, ModelUnavailable, RerankerError
-from bot.core.models import collected_calls
+from bot.core.errors import ModelError, RerankerError
+from bot.core.trace import Trace
 from bot.llm.chat_model import ModelCalls, ShortRequest
-from bot.llm.multi_query import MultiQueryModel
 from bot.rerankers.llm_reranker import LlmReranker
 
 QUESTION = ask("When do backups run?")
@@ -91,45 +90,6 @@ async def test_a_model_in_trouble_costs_no_more_than_its_time(
     assert time.perf_counter() - started < 2.5
 
 
-async def reworded(url: str, question: str) -> list[str]:
-    async with aclosing(MultiQueryModel(calls(url))) as rewording:
-        return list(await rewording.wordings(question))
-
-
-async def test_wordings_are_few_short_new_and_bring_in_no_facts(llmock: LLMock) -> None:
-    """Shows what is left out: repetitions, essays, and numbers or codes that nobody asked for."""
-    said = [
-        "Parental  leave\nduration",
-        "Leave under HR-17",
-        "leave of 16 weeks",
-        "x" * 301,
-        "",
-        "baby leave?",
-    ]
-    llmock.reply(json.dumps({"wordings": [*said, "maternity policy", "adoption"]}))
-    assert await reworded(llmock.base_url(), "Baby leave?") == [
-        "Parental leave duration",
-        "maternity policy",
-    ]
-    llmock.reply(json.dumps({"wordings": ["HR-17 in 2024"]}))
-    assert await reworded(llmock.base_url(), "what does HR-17 say, 2024?") == ["HR-17 in 2024"]
-
-
-@pytest.mark.parametrize("reply", ["parental leave", "[]", '{"wordings": 3}', '{"words": []}'])
-async def test_a_reply_without_wordings_is_unusable(llmock: LLMock, reply: str) -> None:
-    """Shows that whoever searches is told, and goes on without."""
-    llmock.reply(reply)
-    with pytest.raises(ModelReplyUnusable):
-        await reworded(llmock.base_url(), "Baby leave?")
-
-
-async def test_a_model_that_is_down_is_unavailable(llmock: LLMock) -> None:
-    """Shows the other of the two errors."""
-    llmock.outage()
-    with pytest.raises(ModelUnavailable):
-        await reworded(llmock.base_url(), "Baby leave?")
-
-
 @pytest.mark.engine("llm")
 async def test_a_real_model_judges_or_fails_as_a_reranker_may(language_model: LanguageModel) -> None:
     """Shows that a real server takes prompt and schema; so small a model may write anything."""
@@ -157,40 +117,21 @@ async def test_a_real_model_keeps_to_the_schema_of_a_short_call(language_model: 
             await connected.ask(wet, lambda value: value["wet"])
 
 
-async def test_an_endpoint_that_refuses_schemas_is_asked_without(llmock: LLMock) -> None:
-    """Shows that a 400 to the schema leads to a plain request, from then on."""
-    llmock.fail(400).reply(points((1, 1)))
-    assert await judged(llmock.base_url()) == [1, 0, 0]
-
-
 async def test_every_call_is_collected_with_what_was_sent(llmock: LLMock) -> None:
     """Shows prompts, cost and failures of calls that only help, made by tasks that began while collecting."""
     llmock.fail(400).reply(points((1, 1)))
-    with collected_calls() as made:
+    trace = Trace(8)
+    with trace.collecting_calls():
         await asyncio.gather(judged(llmock.base_url()))
-    (call,) = made
+    (call,) = trace.calls
     assert (call.purpose, call.error) == ("rerank", None)
     assert [prompt.with_schema for prompt in call.prompts] == [True, False]
     assert all("text 1" in prompt.user and "When do backups run?" in prompt.user for prompt in call.prompts)
     assert call.usage is not None
     assert call.usage.prompt > 0
     llmock.reply(points())
-    with collected_calls() as made, pytest.raises(RerankerError):
+    trace = Trace(8)
+    with trace.collecting_calls(), pytest.raises(RerankerError):
         await judged(llmock.base_url())
-    assert made[0].error == "ModelReplyUnusable"
-    assert made[0].prompts
-
-
-async def test_a_rewording_is_collected_too(llmock: LLMock) -> None:
-    """Shows the same of further wordings, and of a reply without any."""
-    llmock.reply(json.dumps({"wordings": ["When is data saved?"]})).reply('{"wordings": 5}')
-    async with aclosing(MultiQueryModel(calls(llmock.base_url()))) as rewording:
-        with collected_calls() as made:
-            assert await rewording.wordings("When do backups run?") == ["When is data saved?"]
-            with pytest.raises(ModelReplyUnusable):
-                await rewording.wordings("When do backups run?")
-    assert [(call.purpose, call.error) for call in made] == [
-        ("reword", None),
-        ("reword", "ModelReplyUnusable"),
-    ]
-    assert made[0].usage is not None
+    assert trace.calls[0].error == "ModelReplyUnusable"
+    assert trace.calls[0].prompts

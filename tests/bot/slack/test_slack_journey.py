@@ -14,6 +14,7 @@ import pytest
 from aiohttp import web
 from engines.slack import APP_TOKEN, BOT, HR, IT, SECRET, SlackDouble, StartSlack
 from engines.support.ports import free_port
+from fakes.core import WORDS
 from playwright.async_api import Browser
 
 from bot.settings import BotSettings
@@ -101,7 +102,7 @@ async def test_a_person_sees_the_answer_and_its_buttons_in_the_browser(
     await page.fill("textarea", f"<@{BOT}> show me all the rules")
     await page.click("text=Send")
     await page.get_by_text("1 reply").click()
-    await page.get_by_text("2 more sources").wait_for()
+    await page.get_by_text(WORDS.more_sources(2)).wait_for()
     await page.screenshot(path=tmp_path / "slack.png")
     buttons = page.locator(".bk-actions button")
     assert await buttons.all_inner_texts() == [f"p. {n + 1} · {n}.pdf" for n in range(1, 6)]

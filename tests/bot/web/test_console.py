@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import pytest
 from aiohttp.test_utils import TestClient
+from fakes.core import WORDS
 from fakes.web_house import House, Visit, make_pdf
 
 from bot.core.models import Answer, AnswerFigure, AnswerState, Language, NearestPage, UnreadFile
@@ -93,7 +94,12 @@ async def test_a_figure_comes_with_its_caption_and_its_place(client: TestClient,
     house.answering.answers["Chart?"] = Answer(AnswerState.GROUNDED, "Here.", figures=(figure,))
     answer = json.loads((await ask(client, channel, "Chart?"))[1])
     assert answer["figures"] == [
-        {"label": "Figure on page 3", "caption": "Figure 1. Emissions", "file": "a.pdf", "view": "/v/abc"}
+        {
+            "label": WORDS.figure_unnamed(page=3),
+            "caption": "Figure 1. Emissions",
+            "file": "a.pdf",
+            "view": "/v/abc",
+        }
     ]
 
 
@@ -107,11 +113,12 @@ async def test_not_found_names_the_nearest_page_and_what_was_not_read(
     house.answering.answers["Who?"] = Answer(
         AnswerState.NOT_FOUND, "No.", nearest=near, unread=unread, language=Language.GERMAN
     )
+    german = reply_words(Language.GERMAN)
     answer = json.loads((await ask(client, channel, "Who?"))[1])
     assert answer["nearest"] == {
         "file": "a.pdf",
-        "label": "S. 3 · a.pdf",
-        "note": reply_words(Language.GERMAN).nearest_note,
+        "label": german.source_label(3, "a.pdf"),
+        "note": german.nearest_note,
         "view": "/v/abc",
     }
     assert answer["unread"] == ["b.pdf: it opens only with a password"]
@@ -137,7 +144,7 @@ async def test_a_page_is_a_thread_of_its_own(client: TestClient, house: House) -
 async def test_an_answer_says_how_its_question_was_understood(client: TestClient, house: House) -> None:
     """Only when something else was searched for than was typed."""
     channel = await house.channel("alpha")
-    for standalone, shown in (("Why is that?", "Understood as: Why is that?"), ("", "")):
+    for standalone, shown in (("Why is that?", WORDS.understood(question="Why is that?")), ("", "")):
         house.answering.answers["Why?"] = Answer(AnswerState.NOT_FOUND, "No.", standalone=standalone)
         assert json.loads((await ask(client, channel, "Why?"))[1])["understood"] == shown
 

@@ -90,24 +90,17 @@ async def test_a_chat_channels_folder_is_a_number_and_takes_no_word_here(
 
 
 @pytest.mark.parametrize(
-    ("headers", "status"),
-    [
-        ({}, 403),
-        (OWN | {"Origin": "http://evil.example"}, 403),
-        (OWN | {"Sec-Fetch-Site": "cross-site"}, 403),
-        (OWN | {"Host": "evil.example"}, 403),
-        (OWN | {"X-Forwarded-For": "203.0.113.7"}, 403),
-    ],
+    "headers", [{}, OWN | {"Origin": "http://evil.example"}, OWN | {"Host": "evil.example"}]
 )
 async def test_only_our_own_page_gives_an_admins_word(
-    client: TestClient, house: House, headers: dict[str, str], status: int
+    client: TestClient, house: House, headers: dict[str, str]
 ) -> None:
-    """A foreign page, a rebound name or a proxied visitor deletes nothing."""
+    """A foreign page or a rebound name deletes nothing: what guards questions guards this, too."""
     channel, (apples, *_) = await shelve_three(house)
     folder = await ask_about(house, channel, [apples])
     body = {"documents": [str(apples.document)]}
     response = await client.post(f"/console/folders/{folder}/approve", json=body, headers=headers)
-    assert response.status == status
+    assert response.status == 403
     assert (await asked_and_approved(house, folder))[1] is None
 
 

@@ -291,12 +291,6 @@ async def test_a_picture_is_kept_no_longer_than_its_link_lives(
     assert response.headers["Cache-Control"] == "private, max-age=90, immutable"
 
 
-async def test_opening_a_link_changes_nothing(client: TestClient, cited: Cited) -> None:
-    """Preview robots may fetch a link as often as they like: it still opens afterwards."""
-    pages = {await (await client.get(cited.path)).text() for _ in range(5)}
-    assert len(pages) == 1
-
-
 async def test_nothing_of_the_document_stands_where_previews_look(client: TestClient, cited: Cited) -> None:
     """The head of the page, which link previews show, names no document."""
     head = (await (await client.get(cited.path)).text()).partition("</head>")[0]

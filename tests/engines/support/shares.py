@@ -7,11 +7,13 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 from uuid import uuid4
+
+from harness.processes import descendants
 
 from engines.support.ports import free_port
 from engines.support.starting import wait_until_ready
@@ -103,7 +105,7 @@ class ShareServer:
     def _signal(self, sent: signal.Signals) -> None:
         if self._process is None or self._process.poll() is not None:
             return
-        for pid in [*_descendants(self._process.pid), self._process.pid]:
+        for pid in [*descendants(self._process.pid), self._process.pid]:
             with suppress(ProcessLookupError):
                 os.kill(pid, sent)
 
@@ -153,11 +155,3 @@ def new_name() -> str:
 def python() -> str:
     """The interpreter of the tests."""
     return sys.executable
-
-
-def _descendants(pid: int) -> Iterator[int]:
-    """Every process below one, the deepest first."""
-    with suppress(FileNotFoundError):
-        for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
-            yield from _descendants(int(child))
-            yield int(child)

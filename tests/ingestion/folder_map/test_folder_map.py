@@ -191,11 +191,7 @@ async def test_a_folder_is_mapped_unmapped_and_mapped_again_without_a_restart(
     write(home, entry(place, "hr"))
     before = await home.until_found("hr", "marzipan", "leave.pdf")
     write(home, "# nothing any more\n")
-
-    async def is_lost() -> bool:
-        return await home.find("hr", "marzipan") == {}
-
-    await home.until(is_lost)
+    await home.until_files("hr", "marzipan", set())
     assert (await home.documents("hr"))["leave.pdf"].state == "deleted"
     write(home, entry(place, "hr"))
     assert (await home.until_found("hr", "marzipan", "leave.pdf")).id == before.id
@@ -286,11 +282,7 @@ async def test_a_library_is_read_once_and_answers_in_each_of_its_channels(home: 
     assert first["a"].reading_id == first["b"].reading_id
     write(home, library.format('["b", "c"]', place))
     await home.until_found("c", "marzipan", "leave.pdf")
-
-    async def is_lost() -> bool:
-        return await home.find("a", "marzipan") == {}
-
-    await home.until(is_lost)
+    await home.until_files("a", "marzipan", set())
     assert (await home.find("b", "marzipan"))["leave.pdf"].id == first["b"].id
     assert len(await home.rows(BlobRow)) == 1
     assert len(await home.rows(ReadingRow)) == 1

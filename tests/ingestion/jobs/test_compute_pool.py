@@ -8,18 +8,19 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from harness.processes import children, is_running
 from samples.paper import pdf
 from samples.pictures import picture_pdf
 
 from ingestion.compute_program import MEMORY
-from ingestion.jobs.compute_pool import ComputePool
+from ingestion.jobs.compute_pool import PROGRAM, ComputePool
 from storage.errors import EngineStartError, LostReading, NoPages, ReaderKilled
 from storage.files.reading_files import ReadingFiles
 from storage.models import Box, Figure, FigureKind
@@ -36,7 +37,7 @@ async def main():
         await side.run({"do": "analyse", "root": "/nowhere", "reading": str(__import__("uuid").uuid4()),
                         "first": 0, "end": 1, "chunks": 1, "title": ""})
     except Exception:
-        print(side._idle[0].pid, flush=True)
+        print("idle", flush=True)
     await asyncio.sleep(600)
 asyncio.run(main())
 """
@@ -48,6 +49,18 @@ async def side() -> AsyncIterator[ComputePool]:
     made = ComputePool(1)
     yield made
     await made.aclose()
+
+
+@pytest.fixture
+def started() -> Callable[[], int]:
+    """``started()``: the side process that this test has started; other ones may last from test to test."""
+    before = children(os.getpid(), PROGRAM)
+
+    def find() -> int:
+        (pid,) = set(children(os.getpid(), PROGRAM)) - set(before)
+        return pid
+
+    return find
 
 
 async def pages_of(path: Path, *pages: str) -> bytes:
@@ -123,30 +136,32 @@ async def test_errors_come_back_as_what_they_are(side: ComputePool, tmp_path: Pa
         await side.run(cut(tmp_path), b"")
 
 
-async def test_a_killed_process_costs_its_job_only(side: ComputePool, tmp_path: Path) -> None:
+async def test_a_killed_process_costs_its_job_only(
+    side: ComputePool, started: Callable[[], int], tmp_path: Path
+) -> None:
     """Shows that the next job starts a new process."""
     job, data = cut(tmp_path), await pages_of(tmp_path / "a.pdf", "Employees get marzipan leave.")
     await side.run(job, data)
-    os.kill(side._idle[0].pid, signal.SIGKILL)
+    os.kill(started(), signal.SIGKILL)
     with pytest.raises(ReaderKilled):
         await side.run(job, data)
     assert (await side.run(job, data))["chunks"] == 1
 
 
 async def test_a_document_that_outgrows_the_memory_is_told_and_the_process_goes_on(
-    side: ComputePool, tmp_path: Path
+    side: ComputePool, started: Callable[[], int], tmp_path: Path
 ) -> None:
     """Shows that a flood of text ends in a sentence about the file, not in a machine without memory."""
     job, data = cut(tmp_path), await pages_of(tmp_path / "a.pdf", "Employees get marzipan leave.")
     await side.run(job, data)
-    pid = side._idle[0].pid
+    pid = started()
     assert resource.prlimit(pid, resource.RLIMIT_AS)[0] == MEMORY
     room = int(Path(f"/proc/{pid}/statm").read_text().split()[0]) * resource.getpagesize() + (64 << 20)
     resource.prlimit(pid, resource.RLIMIT_AS, (room, room))
     with pytest.raises(ReaderKilled, match="split it"):
         await side.run(job, b"[" + b"[]," * 4_000_000 + b"1]")
     assert (await side.run(job, data))["chunks"] == 1
-    assert side._idle[0].pid == pid
+    assert started() == pid
 
 
 async def test_a_process_that_cannot_start_blames_no_file() -> None:
@@ -155,11 +170,13 @@ async def test_a_process_that_cannot_start_blames_no_file() -> None:
         await ComputePool(1, program="ingestion.no_such_program").run({"do": "cut"})
 
 
-async def test_it_comes_last_and_knows_no_secret(side: ComputePool, tmp_path: Path) -> None:
+async def test_it_comes_last_and_knows_no_secret(
+    side: ComputePool, started: Callable[[], int], tmp_path: Path
+) -> None:
     """Shows a low priority, and none of our environment but what programs need."""
     with pytest.raises(LostReading):
         await side.run(analyse(cut(tmp_path)))
-    pid = side._idle[0].pid
+    pid = started()
     assert os.getpriority(os.PRIO_PROCESS, pid) >= 10
     names = {line.split(b"=")[0] for line in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0") if line}
     assert names <= {b"PATH", b"LANG", b"TMPDIR"}
@@ -169,12 +186,13 @@ def test_it_ends_with_its_owner() -> None:
     """Shows that a kill of the service leaves no process behind."""
     owner = subprocess.Popen([sys.executable, "-c", OWNER], stdout=subprocess.PIPE, text=True)
     assert owner.stdout is not None
-    pid = int(owner.stdout.readline())
+    assert owner.stdout.readline() == "idle\n"
+    (pid,) = children(owner.pid, PROGRAM)
     owner.kill()
     owner.wait()
     owner.stdout.close()
     end = time.monotonic() + 30
-    while Path(f"/proc/{pid}/cmdline").exists() and Path(f"/proc/{pid}/cmdline").read_bytes():
+    while is_running(pid):
         assert time.monotonic() < end, "it outlived its owner"
         time.sleep(0.05)
 

@@ -31,6 +31,7 @@ from storage.index.base import Index, IndexedChunk
 from storage.index.embedded.index import EmbeddedIndex
 from storage.index.live_index import LiveIndex
 from storage.models import Shown, TenantName
+from storage.queues.inventory import Inventory
 from storage.sql.database import Database
 from storage.sql.tables import PublicationRow, ReadingRow
 
@@ -288,8 +289,7 @@ async def test_files_that_nobody_wants_are_swept_after_a_grace(home: Home, chann
 
 async def test_one_process_reconciles_at_a_time(home: Home) -> None:
     """Shows that a second process leaves it be, until the first is done or its turn is over."""
-    first, second = home.ingestion(lease_seconds=2), home.ingestion(lease_seconds=2)
-    sql = first._reconciler._sql
+    second, sql = home.ingestion(lease_seconds=2), Inventory(home.database)
     assert await sql.acquire_lease(timedelta(seconds=1), is_wanted_now=True)
     assert await second.reconcile() is None
 

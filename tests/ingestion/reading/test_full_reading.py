@@ -15,7 +15,6 @@ from samples.pictures import picture_pdf
 from ingestion.reading.chunk_jobs import ChunkingClient
 from ingestion.reading.full import FullReader, LayoutChunker
 from ingestion.reading.generations import generations_of
-from ingestion.reading.sentence_embedder import BATCH_CONCURRENCY
 from ingestion.settings import IngestionSettings
 from storage.clock import time_passed
 from storage.embeddings.base import Vectors
@@ -209,21 +208,3 @@ async def test_sentences_can_be_left_without_vectors(home: Home) -> None:
 
     await home.until(is_made_up_for)
     assert len(embedder.texts) == len(set(embedder.texts)), "a chunk was embedded twice"
-
-
-async def test_a_reading_that_broke_off_among_its_sentences_goes_on_there(home: Home) -> None:
-    """Shows that nothing is embedded twice when the embedder was away in the middle."""
-    home.embedder = embedder = TermEmbedder("terms")
-    lines = [f"Article {number} grants marzipan leave of {number} days." for number in range(40)]
-    home.drop("hr/leave.pdf", pdf("\n".join(["Leave", *lines])))
-    embedder.left = 12
-    await home.serve()
-
-    async def is_tired() -> bool:
-        return embedder.left is not None and embedder.left < BATCH_CONCURRENCY * embedder.batch
-
-    await home.until(is_tired)
-    embedder.left = None
-    live = await home.until_found("hr", "marzipan", "leave.pdf", Rung.FULL, 90)
-    assert await home.files.sentences([(live.reading_id, 0)]) != [None]
-    assert len(embedder.texts) == len(set(embedder.texts)) > 40

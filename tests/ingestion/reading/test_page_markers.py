@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 import pymupdf
 import pytest
 from harness.ingestion_home import Home
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from samples.paper import pdf
-from samples.printed import BODY, HEADING, Row, read_pdf
 
-from bot.core.verification.page_markers import SPACING, page_marker_offsets, with_page_markers
-from ingestion.chunking.chunker import chunk_document
+from bot.core.verification.page_markers import SPACING, with_page_markers
 from storage.models import Chunk, Rung
 from storage.sql.tables import ReadingRow
-from storage.text.sentences import split_units
 from storage.text.token_counts import count_tokens
 
 MARKER = re.compile(r"^--- Page (\d+) ---\n", re.MULTILINE)
@@ -78,40 +72,3 @@ async def test_every_word_a_model_reads_stands_under_its_own_page(home: Home, ki
             assert count_tokens(text) <= SPACING
             seen |= own
     assert seen == wanted
-
-
-WORD = st.text("abc.é汉", min_size=1, max_size=9) | st.just("x" * 300)
-TEXT = st.one_of(
-    st.lists(WORD, min_size=1, max_size=60).map(" ".join),
-    st.sampled_from([*DECEIVING, "\u2014 Page 5 \u2014"]),
-)
-ROWS = st.lists(st.tuples(TEXT, st.sampled_from([BODY, BODY, HEADING]), st.booleans()), max_size=20)
-
-
-@settings(max_examples=100)
-@given(st.lists(ROWS, min_size=1, max_size=4))
-def test_markers_of_any_document_are_where_its_pages_and_sentences_begin(
-    pages: Sequence[Sequence[Row]],
-) -> None:
-    """Its own page's at the top, one at each page start, at most 400 tokens apart, else between units."""
-    document = chunk_document(read_pdf(pages), limit=700, pieces=count_tokens, window=2000)
-    for chunk in document.chunks:
-        found = shown_pages(chunk)
-        assert found[0][0] == chunk.first_page
-        numbers = [number for number, _ in found]
-        assert [number for at, number in enumerate(numbers) if numbers[at - 1 : at] != [number]] == [
-            number for _, number in chunk.page_starts
-        ]
-        assert all(count_tokens(text) <= SPACING + 2 for _, text in found)
-        _cut_no_unit(chunk)
-
-
-def _cut_no_unit(chunk: Chunk) -> None:
-    """But one that is too long by itself, or that goes on over a page."""
-    page_starts = {start for start, _ in chunk.page_starts}
-    inner = [
-        start for start, _ in page_marker_offsets(chunk.text, chunk.page_starts) if start not in page_starts
-    ]
-    for unit in split_units(chunk.text):
-        if any(unit.start < start < unit.end for start in inner):
-            assert len(MARKER.findall(with_page_markers(chunk.text[unit.start : unit.end], ((0, 1),)))) > 1

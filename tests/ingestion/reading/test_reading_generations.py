@@ -137,11 +137,7 @@ async def test_a_new_embedder_takes_over_without_ever_meeting_the_old_ones_vecto
     second.left = 0
     home.embedder = second
     serving = await home.serve()
-
-    async def is_tried() -> bool:
-        return any(row.reason and "does not answer" in row.reason for row in await home.rows(ReadingRow))
-
-    await home.until(is_tried)
+    await home.until_row(ReadingRow, lambda row: "does not answer" in (row.reason or ""))
     live = {row.id for row in await home.rows(PublicationRow) if row.state == "live"}
     assert await find_by_vector(home, TermEmbedder("second_embedder", 48)) == set()
     assert await find_by_vector(home, first) == live

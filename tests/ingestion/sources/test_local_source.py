@@ -10,10 +10,11 @@ from typing import TypeVar
 
 import pytest
 
-from ingestion.errors import FileRefused
-from ingestion.sources import local
+from ingestion.errors import FileChanged, FileRefused, NotAFile
+from ingestion.sources import local, safe_copy
 from ingestion.sources.base import Scan
 from ingestion.sources.local import LocalSource, first_level, scan_file
+from ingestion.sources.safe_copy import open_beneath
 from ingestion.sources.scan_report import MAX_STRANGERS, safe_name
 
 T = TypeVar("T")
@@ -213,33 +214,6 @@ def test_a_file_with_a_second_name_elsewhere_is_taken_with_a_warning(tmp_path: P
     assert any("linked.pdf" in remark and "hard link" in remark for remark in seen.remarks)
 
 
-def test_one_folder_that_may_not_be_listed_hides_no_file_beside_it(tmp_path: Path) -> None:
-    """Shows that the others are seen all the same, and that the scan says it is not complete."""
-    for name in ("open", "locked"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "a.pdf").write_bytes(b"x")
-    (tmp_path / "locked").chmod(0)
-    try:
-        seen = as_user(lambda: scan(tmp_path))
-    finally:
-        (tmp_path / "locked").chmod(0o755)
-    assert set(seen.files) == {"open/a.pdf"}
-    assert "cannot be listed" in (seen.problem or "")
-    assert scan(tmp_path).problem is None
-
-
-def test_a_file_that_may_not_be_read_is_refused_alone_until_it_may(tmp_path: Path) -> None:
-    """Shows that rights taken and given back change the look, so that the file is tried again."""
-    path = tmp_path / "a.pdf"
-    path.write_bytes(b"x")
-    path.chmod(0)
-    before = scan(tmp_path).files["a.pdf"]
-    with pytest.raises(FileRefused, match="permission"):
-        as_user(lambda: LocalSource(str(tmp_path)).copy(before, tmp_path / "copy", 100))
-    path.chmod(0o644)
-    assert scan(tmp_path).files["a.pdf"].stat != before.stat
-
-
 def test_a_file_that_may_be_read_again_is_copied_and_looks_as_it_is_from_then_on(tmp_path: Path) -> None:
     """Shows that it is tried again whatever its look says, as on shares with rights of their own."""
     path, source = tmp_path / "a.pdf", LocalSource(str(tmp_path))
@@ -289,6 +263,9 @@ def test_the_parts_that_cannot_be_listed_are_named_apart_from_the_sentence(tmp_p
         {"a.pdf"},
     )
     assert seen.problem_text == f'{seen.problem} See "{safe_name(("odd" + chr(10) + "name",))}", "wages".'
+    for name in ("wages", "odd\nname"):
+        (tmp_path / name).chmod(0o755)
+    assert scan(tmp_path).problem is None
 
 
 def as_user(job: Callable[[], T]) -> T:
@@ -325,3 +302,48 @@ def test_a_file_that_cannot_be_looked_at_hides_no_folder_beside_it(tmp_path: Pat
     seen = LocalSource(str(tmp_path)).scan()
     assert [file.rpartition("/d")[2].partition("/")[2] for file in seen.files] == ["b/a.pdf"]
     assert "looked at" in (seen.problem or "")
+
+
+def test_a_file_that_grows_faster_than_it_is_copied_fills_no_disk(tmp_path: Path) -> None:
+    """Shows that no more is copied than was seen, however much a writer goes on adding."""
+    path = tmp_path / "a.pdf"
+    path.write_bytes(b"x" * 3_000_000)
+
+    def grow() -> None:
+        with path.open("ab") as file:
+            file.write(b"x" * 2_000_000)
+        assert path.stat().st_size < 30_000_000, "it would have gone on for ever"
+
+    with pytest.raises(FileChanged):
+        safe_copy.copy(
+            tmp_path, LocalSource(str(tmp_path)).scan().files["a.pdf"], tmp_path / "copy", 10_000_000, grow
+        )
+    assert (tmp_path / "copy").stat().st_size < 3_000_000 + safe_copy.BLOCK_BYTES
+
+
+def test_a_link_or_pipe_swapped_in_after_the_scan_is_not_followed(tmp_path: Path) -> None:
+    """Shows that neither the file nor a folder above it can be exchanged for a link, and nothing blocks."""
+    (tmp_path / "secret.pdf").write_bytes(b"secret")
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "link.pdf").symlink_to(tmp_path / "secret.pdf")
+    (root / "linked").symlink_to(tmp_path)
+    os.mkfifo(root / "pipe.pdf")
+    for parts in (("link.pdf",), ("linked", "secret.pdf"), ("pipe.pdf",), ("gone.pdf",)):
+        with pytest.raises(NotAFile):
+            open_beneath(root, parts)
+
+
+def test_nothing_of_a_folder_is_opened_once_it_is_a_link(tmp_path: Path) -> None:
+    """Shows that a link which is swapped in between the look and the copy is not followed either."""
+    (tmp_path / "hr").mkdir()
+    (tmp_path / "hr" / "a.pdf").write_bytes(b"whole %%EOF\n")
+    source = LocalSource(str(tmp_path / "hr"), follows_link=False)
+    seen = source.scan().files["a.pdf"]
+    source.copy(seen, tmp_path / "copy", 10**8)
+    (tmp_path / "hr").rename(tmp_path / "real")
+    (tmp_path / "hr").symlink_to(tmp_path / "real")
+    with pytest.raises(NotAFile):
+        source.copy(seen, tmp_path / "copy", 10**8)
+    assert source.tail(seen, 10) == b""
+    assert LocalSource(str(tmp_path / "hr")).tail(seen, 6) == b"%%EOF\n"

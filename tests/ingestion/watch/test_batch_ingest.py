@@ -120,13 +120,3 @@ async def test_a_folder_that_cannot_be_listed_is_said(home: Home, tmp_path: Path
     """Shows that nothing is reported as done that was not seen."""
     with pytest.raises(BlobsUnavailable, match="missing"):
         await home.ingest(tmp_path / "nowhere", "hr")
-
-
-async def test_a_run_beside_a_serving_ingestion_shares_the_work(home: Home, tmp_path: Path) -> None:
-    """Shows that two programs on one home finish together, each piece done once."""
-    await home.serve()
-    docs = put(tmp_path / "docs", **{f"f{n}": pdf(f"Page\nThe word is marzipan{n}.") for n in range(6)})
-    result = await home.ingest(docs, "hr", Rung.FULL)
-    assert (result.files, result.live) == (6, 6)
-    assert len(home.index.sealed) == len(set(home.index.sealed))
-    assert all(row.attempts <= 1 for row in await home.rows(ReadingRow))

@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import pytest
 from harness.ingestion_home import Home
+from harness.waiting import Clock
 from samples.paper import pdf
 
 from ingestion.settings import IngestionSettings
@@ -38,11 +39,7 @@ async def watched(home: Home, files: int = 4, folder: str = "hr") -> Folders:
     await home.serve(stop_at="quick")
     for number in range(files):
         home.drop(f"{folder}/{number}.pdf", pdf(f"Rule\nThe rule has number {number}."))
-
-    async def are_found() -> bool:
-        return len(await home.find(folder, "rule")) == files
-
-    await home.until(are_found)
+    await home.until_files(folder, "rule", {f"{number}.pdf" for number in range(files)})
     return Folders(home.database)
 
 
@@ -65,15 +62,6 @@ async def until_asked(home: Home, files: set[str]) -> int:
 
     await home.until(is_asked)
     return found[0]
-
-
-async def until_live(home: Home, files: set[str]) -> None:
-    """Wait until exactly these files answer."""
-
-    async def is_so() -> bool:
-        return set(await home.find("hr", "rule")) == files
-
-    await home.until(is_so)
 
 
 @pytest.mark.parametrize(
@@ -101,13 +89,8 @@ async def test_what_an_admin_approves_is_deleted_and_nothing_else(home: Home) ->
     folder = await until_asked(home, {"0.pdf", "1.pdf", "2.pdf"})
     assert set(await home.find("hr", "rule")) == {"0.pdf", "1.pdf", "2.pdf", "3.pdf"}
     assert await folders.approve(folder) == 3
-    await until_live(home, {"3.pdf"})
-
-    async def is_well() -> bool:
-        (row,) = await home.rows(FolderRow)
-        return row.problem is None and not row.asked and not row.approved
-
-    await home.until(is_well)
+    await home.until_files("hr", "rule", {"3.pdf"})
+    await home.until_row(FolderRow, lambda row: not (row.problem or row.asked or row.approved))
 
 
 async def test_a_file_that_came_back_leaves_the_question_and_stays(home: Home) -> None:
@@ -119,7 +102,7 @@ async def test_a_file_that_came_back_leaves_the_question_and_stays(home: Home) -
     path.write_bytes(gone[path])
     folder = await until_asked(home, {"1.pdf", "2.pdf"})
     await folders.approve(folder)
-    await until_live(home, {"0.pdf", "3.pdf"})
+    await home.until_files("hr", "rule", {"0.pdf", "3.pdf"})
 
 
 async def test_a_further_disappearance_is_asked_anew(home: Home) -> None:
@@ -128,7 +111,7 @@ async def test_a_further_disappearance_is_asked_anew(home: Home) -> None:
     take_away(home, 0, 1, 2)
     folder = await until_asked(home, {"0.pdf", "1.pdf", "2.pdf"})
     await folders.approve(folder)
-    await until_live(home, {"3.pdf", "4.pdf"})
+    await home.until_files("hr", "rule", {"3.pdf", "4.pdf"})
     take_away(home, 3, 4)
     await until_asked(home, {"3.pdf", "4.pdf"})
     assert set(await home.find("hr", "rule")) == {"3.pdf", "4.pdf"}
@@ -153,7 +136,7 @@ async def test_a_question_survives_a_restart_and_an_outage(home: Home) -> None:
     await asyncio.sleep(1)
     assert len(await home.find("hr", "rule")) == 4
     (home.path / "away").rename(root)
-    await until_live(home, {"3.pdf"})
+    await home.until_files("hr", "rule", {"3.pdf"})
 
 
 async def test_the_share_is_one_of_the_channel_not_of_the_folder(home: Home, tmp_path: Path) -> None:
@@ -167,28 +150,25 @@ async def test_the_share_is_one_of_the_channel_not_of_the_folder(home: Home, tmp
     await home.ingestion(stop_at="quick").start(home.inbox, home.path / "folders.toml")
     for number in range(4):
         home.drop(f"hr/{number}.pdf", pdf(f"Rule\nThe rule has number {number}."))
-
-    async def are_found() -> bool:
-        return len(await home.find("hr", "rule")) == 7
-
-    await home.until(are_found)
+    every = {f"{number}.pdf" for number in range(4)}
+    await home.until_files("hr", "rule", every | {f"small-{number}.pdf" for number in range(3)})
     for number in range(2):
         (small / f"small-{number}.pdf").unlink()
-    await until_live(home, {"small-2.pdf", *(f"{number}.pdf" for number in range(4))})
+    await home.until_files("hr", "rule", every | {"small-2.pdf"})
 
 
 async def test_a_deleted_document_is_listed_with_its_bytes_and_comes_back_unread(home: Home) -> None:
     """Shows the undo: put the file back within the grace, under any name."""
     folders = await watched(home)
     gone = take_away(home, 0)
-    await until_live(home, {"1.pdf", "2.pdf", "3.pdf"})
+    await home.until_files("hr", "rule", {"1.pdf", "2.pdf", "3.pdf"})
     channel = (await home.channel("hr")).id
     (deleted,) = await folders.deleted(channel)
     assert (deleted.file, deleted.location) == ("0.pdf", str(home.inbox / "hr"))
     (data,) = gone.values()
     assert home.blobs.path(deleted.sha256).read_bytes() == data
     home.drop("hr/again.pdf", data)
-    await until_live(home, {"again.pdf", "1.pdf", "2.pdf", "3.pdf"})
+    await home.until_files("hr", "rule", {"again.pdf", "1.pdf", "2.pdf", "3.pdf"})
     assert (await home.until_found("hr", "rule", "again.pdf")).document_id == deleted.id
     assert await folders.deleted(channel) == []
     assert len(await home.rows(ReadingRow)) == 4
@@ -238,16 +218,6 @@ async def test_an_unreadable_subfolder_stops_deletions_and_no_arrivals(home: Hom
 async def _has_looked(watch: PlaceScanner, folders: Folders, folder: Folder, documents: int) -> bool:
     await watch.tick()
     return len(await folders.documents(folder.id)) == documents
-
-
-class Clock:
-    """Seconds that pass when a test says so."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def scan_of(*files: str) -> Scan:

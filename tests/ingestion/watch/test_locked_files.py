@@ -15,7 +15,6 @@ from samples.paper import pdf
 from ingestion.app import Ingestion
 from storage.clock import time_passed
 from storage.folders.folder_passwords import FolderPasswords
-from storage.models import Rung
 from storage.pdf.pdf_process import PdfProcess
 from storage.settings import StorageSettings
 from storage.sql.tables import ReadingRow
@@ -99,18 +98,6 @@ async def test_the_list_of_one_folder_opens_nothing_of_another(
     await home.until_found("hr", "zeppelin", "travel.pdf")  # one content, whoever opened it
 
 
-async def test_a_secret_that_changes_opens_what_it_fits(home: Home, tmp_path: Path) -> None:
-    """Shows a file that is not there, says the wrong thing, and at last the right one."""
-    secret = tmp_path / "secret"
-    place = share(tmp_path / "hr", leave=LEAVE)
-    await serve(home, entry(place, "hr", f"file:{secret}"))
-    await until_quarantined(home, "hr", "leave.pdf", "1 of those named for it could not be found")
-    secret.write_text(OTHER)
-    await until_quarantined(home, "hr", "leave.pdf", "does not open it")
-    secret.write_text(f"{SECRET}\n")
-    await home.until_found("hr", "marzipan", "leave.pdf")
-
-
 async def test_the_inbox_and_a_single_run_use_the_list_of_the_settings(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -146,15 +133,3 @@ async def test_a_locked_file_is_not_tried_over_and_over(
         await asyncio.sleep(1)  # several ticks of the workers
     (after,) = await home.rows(ReadingRow)
     assert (after.fence, after.state, after.locked) == (before.fence, "failed", True)
-
-
-async def test_a_locked_file_reaches_the_full_rung(
-    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Shows that layout is looked at as well."""
-    monkeypatch.setenv("HR_PDF_PASSWORD", SECRET)
-    home.path.mkdir(exist_ok=True)
-    path = home.path / "folders.toml"
-    path.write_text(entry(share(tmp_path / "hr", leave=LEAVE), "hr", "env:HR_PDF_PASSWORD"))
-    await home.ingestion(layout=True).start(home.inbox, path)
-    await home.until_found("hr", "marzipan", "leave.pdf", Rung.FULL)

@@ -27,15 +27,6 @@ def fill(root: Path) -> None:
         (root / file).write_bytes(pdf(f"Rule\nThe rule is {file}."))
 
 
-async def until_live(home: Home, files: set[str]) -> None:
-    """Wait until exactly these files answer."""
-
-    async def is_so() -> bool:
-        return set(await home.find("hr", "rule")) == files
-
-    await home.until(is_so)
-
-
 async def until_told(home: Home, words: str) -> FolderStatus:
     """Wait until the only folder has a problem with these words."""
     found: list[FolderStatus] = []
@@ -68,18 +59,18 @@ async def test_an_inbox_folder_that_was_removed_goes_with_a_word_and_comes_back_
     """Shows the whole way: asked, approved, deleted, forgotten, and there again without being read anew."""
     await home.serve(stop_at="quick")
     fill(home.inbox / "hr")
-    await until_live(home, FILES)
+    await home.until_files("hr", "rule", FILES)
     shutil.move(home.inbox / "hr", home.path / "kept")
     folder = await until_told(home, "footnote folders approve")
     assert "Its 3 documents go on answering" in (folder.problem or "")
     assert {file for _, file in folder.asked} == FILES
     assert set(await home.find("hr", "rule")) == FILES
     assert await Folders(home.database).approve(folder.id) == 3
-    await until_live(home, set())
+    await home.until_files("hr", "rule", set())
     await until_watched(home, watched=False)
     assert await states(home) == {"deleted"}
     shutil.move(home.path / "kept", home.inbox / "hr")
-    await until_live(home, FILES)
+    await home.until_files("hr", "rule", FILES)
     assert len(await home.rows(ReadingRow)) == 3
     (row,) = await home.rows(FolderRow)
     assert (row.watched, row.problem, row.asked, row.approved) == (True, None, None, None)
@@ -90,19 +81,14 @@ async def test_a_removed_folder_that_is_back_before_the_next_look_loses_nothing(
     serving = await home.serve(stop_at="quick")
     root = home.inbox / "hr"
     fill(root)
-    await until_live(home, FILES)
+    await home.until_files("hr", "rule", FILES)
     root.rename(home.path / "kept")
     folder = await until_told(home, "approve")
     await serving.stop()
     assert await Folders(home.database).approve(folder.id) == 3
     (home.path / "kept").rename(root)
     await home.serve(stop_at="quick")
-
-    async def is_well() -> bool:
-        (row,) = await home.rows(FolderRow)
-        return row.problem is None and not row.asked and not row.approved
-
-    await home.until(is_well)
+    await home.until_row(FolderRow, lambda row: not (row.problem or row.asked or row.approved))
     assert set(await home.find("hr", "rule")) == FILES
     assert await states(home) == {"present"}
 
@@ -112,14 +98,14 @@ async def test_all_files_of_a_folder_that_is_still_there_go_with_a_word(home: Ho
     await home.serve(stop_at="quick")
     root = home.inbox / "hr"
     fill(root)
-    await until_live(home, FILES)
+    await home.until_files("hr", "rule", FILES)
     for file in FILES:
         (root / file).unlink()
     folder = await until_told(home, "3 of 3 files vanished")
     assert await Folders(home.database).approve(folder.id) == 3
-    await until_live(home, set())
+    await home.until_files("hr", "rule", set())
     home.drop("hr/new.pdf", pdf("Rule\nThe new rule."))
-    await until_live(home, {"new.pdf"})
+    await home.until_files("hr", "rule", {"new.pdf"})
 
 
 async def test_a_mapped_place_that_is_gone_for_good_is_let_go_and_its_entry_named(
@@ -131,11 +117,11 @@ async def test_a_mapped_place_that_is_gone_for_good_is_let_go_and_its_entry_name
     home.path.mkdir(exist_ok=True)
     (home.path / "folders.toml").write_text(f'[[folder]]\nlocation = "{root}"\nchannel = "hr"\n')
     await home.ingestion(stop_at="quick").start(home.inbox, home.path / "folders.toml")
-    await until_live(home, FILES)
+    await home.until_files("hr", "rule", FILES)
     shutil.rmtree(root)
     folder = await until_told(home, "approve")
     await Folders(home.database).approve(folder.id)
-    await until_live(home, set())
+    await home.until_files("hr", "rule", set())
     assert not (await until_told(home, "take its entry out of folders.toml")).asked
     await until_watched(home, watched=True)
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from uuid import UUID, uuid4
+from uuid import UUID
 
-import pytest
 from harness.ingestion_home import Home
 from samples.paper import pdf
 
-from storage.documents.identity import FileFingerprint, MoveCandidate, match_renames
 from storage.models import LivePublication
 from storage.sql.tables import DocumentRow, ReadingRow
 
@@ -99,11 +97,7 @@ async def test_a_renamed_folder_keeps_all_its_documents(home: Home) -> None:
     await home.serve(stop_at="quick")
     for number in range(12):
         home.drop(f"hr/old/{number:02}.pdf", pdf(f"Rule\nThe rule has number {number:02}."))
-
-    async def are_all_found() -> bool:
-        return len(await home.find("hr", "rule")) == 12
-
-    await home.until(are_all_found)
+    await home.until_files("hr", "rule", {f"old/{number:02}.pdf" for number in range(12)})
     before = {file: one.document_id for file, one in (await home.find("hr", "rule")).items()}
     (home.inbox / "hr" / "old").rename(home.inbox / "hr" / "new")
     expected = {file.replace("old/", "new/"): document for file, document in before.items()}
@@ -116,11 +110,7 @@ async def test_a_rename_onto_a_deleted_documents_name_leaves_the_deleted_one_alo
     before = await watched(home, a=RED, b=BLUE, other=GREEN)
     folder = home.inbox / "hr"
     (folder / "a.pdf").unlink()
-
-    async def is_deleted() -> bool:
-        return any(row.state == "deleted" for row in await home.rows(DocumentRow))
-
-    await home.until(is_deleted)
+    await home.until_row(DocumentRow, lambda row: row.state == "deleted")
     (folder / "b.pdf").rename(folder / "a.pdf")
     expected = {"a.pdf": before["b"].document_id, "other.pdf": before["other"].document_id}
     await until_documents(home, "hr", expected)
@@ -132,11 +122,7 @@ async def test_a_new_file_under_a_deleted_documents_name_is_another_document(hom
     """Shows that links of what an admin deleted stay ended whatever takes its name."""
     before = await watched(home, a=RED, other=GREEN)
     (home.inbox / "hr" / "a.pdf").unlink()
-
-    async def is_lost() -> bool:
-        return set(await home.find("hr", "rule")) == {"other.pdf"}
-
-    await home.until(is_lost)
+    await home.until_files("hr", "rule", {"other.pdf"})
     home.drop("hr/a.pdf", BLUE)
     assert (await home.until_found("hr", "zeppelins", "a.pdf")).document_id != before["a"].document_id
 
@@ -172,59 +158,3 @@ async def test_a_file_that_moves_to_another_channel_is_a_new_document_and_is_not
     await until_documents(home, "hr", {"other.pdf": before["other"].document_id})
     assert after.document_id != before["a"].document_id
     assert after.reading_id == before["a"].reading_id
-
-
-def document(
-    file: str, sha256: str, inode: int = 0, *, deleted: bool = False, left: bool = False, may: bool = True
-) -> MoveCandidate:
-    """A document of the folder."""
-    return MoveCandidate(uuid4(), file, True, FileFingerprint(sha256, inode), deleted, left, may)
-
-
-def test_a_swap_is_told_without_inodes() -> None:
-    """Shows that stores that know no inodes keep documents too."""
-    a, b = document("a", "A"), document("b", "B")
-    moves = match_renames({"a": FileFingerprint("B", 0), "b": FileFingerprint("A", 0)}, [a, b])
-    assert moves == {"a": b.id, "b": a.id}
-
-
-def test_a_ring_of_three_is_told_without_inodes() -> None:
-    """Shows that any permutation is one."""
-    ring = [document(name, name.upper()) for name in "abc"]
-    moves = match_renames(
-        {"a": FileFingerprint("C", 0), "b": FileFingerprint("A", 0), "c": FileFingerprint("B", 0)}, ring
-    )
-    assert moves == {"a": ring[2].id, "b": ring[0].id, "c": ring[1].id}
-
-
-def test_without_inodes_a_changed_name_keeps_its_document() -> None:
-    """Shows the choice between a rename that was replaced and a copy that was edited."""
-    assert (
-        match_renames({"a": FileFingerprint("NEW", 0), "b": FileFingerprint("A", 0)}, [document("a", "A")])
-        == {}
-    )
-
-
-def test_a_file_that_replaces_another_by_its_name_becomes_its_new_version() -> None:
-    """Shows that a name whose document went nowhere keeps it."""
-    a, b = document("a", "A"), document("b", "B", left=True)
-    assert match_renames({"a": FileFingerprint("B", 0)}, [a, b]) == {}
-
-
-def test_a_hard_link_is_no_move() -> None:
-    """Shows that a document whose file is still there stays, whatever else has its inode."""
-    a = document("a", "A", 7, may=False)
-    assert match_renames({"b": FileFingerprint("A", 7)}, [a]) == {}
-
-
-@pytest.mark.parametrize("missing", [True, False])
-def test_of_two_copies_the_one_with_the_inode_is_the_document(missing: bool) -> None:
-    """Shows whom a document follows when its bytes turn up twice."""
-    a = document("a", "A", 7, left=missing)
-    assert match_renames({"b": FileFingerprint("A", 8), "c": FileFingerprint("A", 7)}, [a]) == {"c": a.id}
-
-
-def test_a_living_document_wins_a_name_over_a_deleted_one_with_the_same_bytes() -> None:
-    """Shows that what is deleted stays deleted while somebody else can be meant."""
-    gone, living = document("a", "A", deleted=True), document("b", "A", left=True)
-    assert match_renames({"a": FileFingerprint("A", 0)}, [gone, living]) == {"a": living.id}

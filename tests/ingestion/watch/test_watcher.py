@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -30,7 +28,6 @@ from storage.documents.arrivals import Arrivals
 from storage.files.blobs import Blobs
 from storage.folders.folder_leases import FolderLeases
 from storage.folders.folders import Folder, Folders
-from storage.sql.leases import is_surely_dead, own_name
 
 SETTINGS = IngestionSettings(scan_seconds=0.2)
 
@@ -122,20 +119,6 @@ async def test_the_most_eager_channel_of_a_place_sets_its_rhythm(home: Home, tmp
     assert place.tick_seconds == 30
     place.feed([WatchTarget(folder, wish)])
     assert place.tick_seconds == 60
-
-
-def test_a_process_of_this_machine_that_ended_is_surely_dead() -> None:
-    """Shows that a name tells a living process from a dead one, and claims nothing of other machines."""
-    ended = subprocess.run(
-        [sys.executable, "-c", "from storage.sql.leases import own_name; print(own_name())"],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.strip()
-    assert is_surely_dead(ended)
-    assert not is_surely_dead(own_name())
-    assert not is_surely_dead("elsewhere:1:abc")
-    assert not is_surely_dead("nonsense")
 
 
 class GatedSource(LocalSource):

@@ -16,6 +16,7 @@ import aiohttp
 import pytest
 from engines.playground import OPERATIONS, PERSONAL, TENANT, Playground, StartPlayground
 from engines.slack import APP_TOKEN, BOT, BOT_TOKEN, HR, IT, SECRET, TEAM, SlackDouble, StartSlack
+from fakes.core import WORDS
 from fakes.model_server import STREAM_HEAD, byte_server, event
 from harness.forks import Fork
 from harness.program import Program
@@ -42,13 +43,12 @@ async def read(url: str) -> tuple[int, str]:
 
 
 @pytest.mark.engine("slack")
-@pytest.mark.parametrize("transport", ["events", "socket"])
 async def test_a_question_in_slack_gets_an_answer_whose_button_opens_the_page(
-    program: Program, start_slack: StartSlack, sop: Path, transport: str
+    program: Program, start_slack: StartSlack, sop: Path
 ) -> None:
     """Drop, mention, answer with a button, and the marked page behind it; the other channel has nothing."""
-    slack = await start_slack(transport, f"{program.url}/slack/events")
-    program.environment = slack_settings(slack, transport)
+    slack = await start_slack("socket", f"{program.url}/slack/events")
+    program.environment = slack_settings(slack, "socket")
     async with program.serving():
         channel = f"sl_{TEAM}_{IT}"
         program.drop(channel, sop)
@@ -73,9 +73,8 @@ async def test_a_question_in_slack_gets_an_answer_whose_button_opens_the_page(
         await slack.say(HR, f"<@{BOT}> what is the secret project called?")
         assert CANARY in json.dumps(await slack.replies(HR))
         await slack.say(IT, f"<@{BOT}> how often are they tested?", thread=root)
-        assert "Understood as: how often are they tested (backups run)?" in json.dumps(
-            await slack.replies(IT, 3)
-        )
+        leaning = WORDS.understood(question="how often are they tested (backups run)?")
+        assert leaning in json.dumps(await slack.replies(IT, 3))
     assert CANARY not in program.log
     assert "backups" not in program.log
 

@@ -11,9 +11,10 @@ import aiohttp
 import pytest
 from engines.playground import OPERATIONS, TENANT, Playground, StartPlayground
 from engines.slack import APP_TOKEN, BOT, BOT_TOKEN, HR, IT, TEAM, SlackDouble, StartSlack
+from fakes.core import WORDS
 from harness.program import Program
 from harness.waiting import until
-from samples.paper import locked_pdf, pdf
+from samples.paper import pdf
 
 from storage.models import ChannelKey, Platform
 
@@ -55,35 +56,14 @@ async def test_a_pdf_dropped_for_a_slack_channel_is_told_there_with_questions_th
         assert 1 <= len(questions) <= 3
         for count, question in enumerate(questions, start=1):
             await slack.say(IT, f"<@{BOT}> {question}")
-            found = await until(lambda: posted(slack, IT, "Your documents say"), log=lambda: program.log)
+            found = await until(lambda: posted(slack, IT, WORDS.quotes_lead), log=lambda: program.log)
             while len(found) < count:
-                found = await until(lambda: posted(slack, IT, "Your documents say"), log=lambda: program.log)
+                found = await until(lambda: posted(slack, IT, WORDS.quotes_lead), log=lambda: program.log)
         (button,) = [one for block in receipt["blocks"] for one in block.get("elements", ())]
         async with aiohttp.ClientSession() as session, session.get(button["url"]) as response:
             assert response.status == 200
         await until(lambda: posted(slack, HR, "secret.pdf"), log=lambda: program.log)
         assert await posted(slack, IT, "secret.pdf") is None
-
-
-@pytest.mark.engine("slack")
-@pytest.mark.parametrize("files", [40, pytest.param(200, marks=pytest.mark.long)])
-async def test_many_pdfs_at_once_are_one_or_two_messages_that_name_the_failures_first(
-    program: Program, start_slack: StartSlack, files: int
-) -> None:
-    """Shows that many files are counted, not listed, and that one that cannot be read is named with why."""
-    slack = await serve_slack(program, start_slack)
-    for number in range(files):
-        program.drop(
-            f"sl_{TEAM}_{IT}", pdf(f"Machine {number} is oiled every {number} days."), f"{number}.pdf"
-        )
-    program.drop(f"sl_{TEAM}_{IT}", locked_pdf("nobody reads this"), "locked.pdf")
-    async with program.serving():
-        await program.until_live(f"sl_{TEAM}_{IT}", files)
-        receipts = await until(lambda: posted(slack, IT, "locked.pdf"), log=lambda: program.log)
-        assert "could not be read" in json.dumps(receipts)
-        receipts = await until(lambda: posted(slack, IT, "PDF"), log=lambda: program.log)
-        assert len(receipts) <= 2
-        assert all(json.dumps(receipt).count("• ") <= 2 * 15 for receipt in receipts)
 
 
 @pytest.mark.engine("slack")

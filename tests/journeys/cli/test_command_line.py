@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from fakes.core import WORDS
 from harness.program import SAMPLES, Program
 from samples.paper import pdf
 from samples.pictures import picture_pdf
@@ -19,12 +19,6 @@ def test_ingest_needs_no_serve_and_a_second_run_adds_nothing(with_samples: Progr
     assert [(d["state"], d["rung"], d["pages"]) for d in before] == [("live", "quick", 2)] * 2
     assert with_samples.run("ingest", str(SAMPLES), "--channel", "it").returncode == 0
     assert with_samples.documents("it") == before
-
-
-def test_ingest_waits_for_vectors_when_asked(with_samples: Program) -> None:
-    """``--wait full`` ends when vectors answer."""
-    assert with_samples.run("ingest", str(SAMPLES), "--channel", "it", "--wait", "full").returncode == 0
-    assert {d["rung"] for d in with_samples.documents("it")} == {"full"}
 
 
 def test_a_scan_is_named_and_read_when_asked_to_wait_for_it(program: Program, tmp_path: Path) -> None:
@@ -177,7 +171,7 @@ def test_a_thread_understands_what_leans_on_it(with_samples: Program, tmp_path: 
     assert second["standalone"] == "who checks them (backups run)?"
     assert "IT-04" in second["passages"][0]["file"]
     shown = with_samples.run("ask", "who checks them?", "--channel", "it", "--thread", "mine").stdout
-    assert shown.startswith("Understood as: who checks them (")
+    assert shown.startswith(WORDS.understood(question=second["standalone"]))
     lines = [
         {"id": 1, "question": "and on weekends?", "thread": "mine"},
         {"id": 2, "question": "and on weekends?", "thread": "other"},
@@ -296,21 +290,6 @@ def test_the_version_and_the_commands_are_told(program: Program) -> None:
     assert alone.returncode == 2
     assert "usage: footnote" in alone.stderr
     assert "ingest" in alone.stderr
-
-
-def test_another_embedder_than_the_one_that_made_the_vectors_finds_by_words(
-    with_samples: Program, tmp_path: Path
-) -> None:
-    """The same model under another tokenizer is another embedder: its vectors are compared with none."""
-    bundled = Path(sys.prefix) / "share" / "footnote"
-    (tmp_path / "model.onnx").symlink_to(bundled / "model.onnx")
-    tokenizer = (bundled / "tokenizer.json").read_text()
-    (tmp_path / "tokenizer.json").write_text(tokenizer + "\n")
-    with_samples.environment["FOOTNOTE_EMBEDDER"] = str(tmp_path)
-    ended = with_samples.run("ask", "When do backups run?", "--channel", "it", "--json")
-    answer = json.loads(ended.stdout)
-    assert (ended.returncode, answer["state"]) == (0, "grounded")
-    assert {passage["vector"] for passage in answer["passages"]} == {None}
 
 
 def test_an_unknown_setting_is_refused(program: Program) -> None:

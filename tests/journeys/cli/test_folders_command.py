@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import shutil
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -106,25 +105,6 @@ async def test_an_admins_word_deletes_exactly_what_was_asked_about(brisk: Progra
         await until_so(lambda: "deleted" in states(brisk).values())
         await until_so(lambda: not lines(brisk, "folders")[0]["problem"])
     assert states(brisk) == {"apple.pdf": "deleted", "pear.pdf": "deleted", "plum.pdf": "live"}
-
-
-async def test_a_folder_that_was_removed_for_good_goes_with_a_word_and_is_forgotten(brisk: Program) -> None:
-    """Its documents answer until the word; what the word would do is shown; what is left can be restored."""
-    for word in ("apple", "pear"):
-        place = brisk.drop("it", pdf(f"The {word} costs 2 crowns."), f"{word}.pdf")
-    async with brisk.serving():
-        await brisk.until_live("it", 2)
-        shutil.rmtree(place.parent)
-        await until_so(lambda: bool(lines(brisk, "folders")[0]["asked"]))
-        (folder,) = lines(brisk, "folders")
-        assert "Its 2 documents go on answering" in folder["problem"]
-        allowed = await asyncio.to_thread(brisk.run, "folders", "approve", str(folder["folder"]), "--yes")
-        shown = ("apple.pdf", "pear.pdf", "The folder is missing")
-        assert (allowed.returncode, all(one in allowed.stderr for one in shown)) == (0, True), allowed.stderr
-        await until_so(lambda: set(states(brisk).values()) == {"deleted"})
-        await until_so(lambda: not lines(brisk, "folders")[0]["watched"])
-        ended = await asyncio.to_thread(brisk.run, "folders")
-        assert (ended.returncode, "2 deleted" in ended.stdout) == (0, True), ended.stdout
 
 
 async def test_what_was_deleted_is_saved_beside_the_folder_and_answers_again_when_put_back(

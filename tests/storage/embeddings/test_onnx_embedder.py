@@ -1,4 +1,4 @@
-"""The bundled encoder and the token counter, as `make install` brings them."""
+"""The bundled encoder, as `make install` brings it."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fakes.tiny_embedder import write_embedder
-from hypothesis import given
-from hypothesis import strategies as st
 
 from storage.embeddings.onnx_embedder import BundledEmbedder
 from storage.errors import EngineStartError
-from storage.text.token_counts import bundled, count_tokens
+from storage.text.token_counts import bundled
 
 
 @pytest.fixture(scope="module")
@@ -100,17 +98,3 @@ def test_a_missing_or_broken_model_gives_a_sentence(tmp_path: Path) -> None:
         BundledEmbedder.load(tmp_path)
     with pytest.raises(EngineStartError, match="make install"):
         bundled("no such file")
-
-
-def test_tokens_are_counted_as_cl100k_base_does() -> None:
-    """Known counts of that vocabulary, by a process that never downloads it."""
-    assert count_tokens("") == 0
-    assert count_tokens("--- Page 12 ---") == 5
-    assert count_tokens("tiktoken is great!") == 6
-
-
-@given(st.text(max_size=50))
-def test_any_text_can_be_counted(text: str) -> None:
-    """Marks of models inside a document are plain text, and never raise."""
-    assert count_tokens(text + "<|endoftext|>") > 1
-    assert count_tokens(text) <= len(text.encode()) + 1

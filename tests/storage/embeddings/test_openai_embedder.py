@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections.abc import AsyncIterator
 from contextlib import aclosing
@@ -21,7 +20,6 @@ from fakes.embedding_server import (
     embed_by_terms,
     embedding_server,
     refuse,
-    reply,
     say,
 )
 
@@ -286,9 +284,3 @@ async def test_a_real_server_embeds_likeness_of_meaning(embedding_model: Languag
     async with aclosing(EndpointEmbedder.connect(wide, embedding_model.key)) as embedder:
         with pytest.raises(EmbedderUnavailable):
             await embedder.aembed(["word " * 4000])
-
-
-def test_the_protocols_reply_is_what_the_faults_change() -> None:
-    """Shows that the test's own endpoint speaks the protocol: every text has its index."""
-    right = reply({"model": "m", "input": ["a", "b"]}, 4)
-    assert json.loads(json.dumps(right))["data"][0]["index"] == 1

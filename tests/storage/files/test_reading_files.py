@@ -17,7 +17,6 @@ from storage.models import Box, Chunk, Figure, FigureKind, Page, PlacedWord
 from storage.queues.reading_repair import RepairingReadings
 from storage.sql.database import Database
 from storage.sql.tables import BlobRow, ReadingRow
-from storage.text.word_boxes import main_page, rectangles
 
 WORDS = (
     PlacedWord(0, 5, 1, 0, Box(0.1, 0.8, 0.2, 0.82)),
@@ -52,6 +51,12 @@ async def kept(files: ReadingFiles) -> UUID:
     return reading
 
 
+def folder_of(files: ReadingFiles, reading: UUID) -> Path:
+    """Where the files of a reading lie."""
+    (folder,) = files.root.rglob(str(reading))
+    return folder
+
+
 async def test_what_was_written_is_read_back(files: ReadingFiles, kept: UUID) -> None:
     """Pages, chunks, maps and vectors come back equal, alone and together, from memory and from disk."""
     for reader in (files, files, ReadingFiles(files.root)):
@@ -79,7 +84,7 @@ async def test_a_reading_from_before_has_no_figures_and_is_whole(files: ReadingF
 
 async def test_one_chunk_is_read_without_the_others(files: ReadingFiles, kept: UUID) -> None:
     """A chunk comes whole even when the line before it is rubbish."""
-    path = files._folder(kept) / "chunks.lines"
+    path = folder_of(files, kept) / "chunks.lines"
     first = path.read_bytes().index(b"\n")
     path.write_bytes(b"x" * first + path.read_bytes()[first:])
     assert await files.chunks_at([(kept, 1)]) == CHUNKS[1:2]
@@ -134,7 +139,7 @@ async def test_a_reading_that_lost_a_file_or_a_byte_is_not_whole(
 ) -> None:
     """Every file counts, and its last byte; nothing needs to be read through for that."""
     assert await files.is_whole(kept, pages=2, chunks=3, figures=2, has_vectors=True)
-    path = files._folder(kept) / name
+    path = folder_of(files, kept) / name
     left = b"" if bytes_left is None else path.read_bytes()[:bytes_left]
     path.unlink()
     if bytes_left is not None:
@@ -144,7 +149,7 @@ async def test_a_reading_that_lost_a_file_or_a_byte_is_not_whole(
 
 async def test_lines_that_are_missing_at_the_end_are_a_loss(files: ReadingFiles, kept: UUID) -> None:
     """A file that breaks off between two lines gives no shorter document."""
-    path = files._folder(kept) / "chunks.lines"
+    path = folder_of(files, kept) / "chunks.lines"
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
     with pytest.raises(LostReading):
         await files.chunks(kept)
@@ -155,7 +160,7 @@ async def test_lines_that_are_missing_at_the_end_are_a_loss(files: ReadingFiles,
 )
 async def test_a_changed_bit_is_never_taken_for_content(files: ReadingFiles, kept: UUID, name: str) -> None:
     """Whichever bit of a file the disk changed: what is read is what was written, or nothing."""
-    path = files._folder(kept) / name
+    path = folder_of(files, kept) / name
     sound = path.read_bytes()
     for bit in range(0, 8 * len(sound), 3):
         path.write_bytes(_flipped(sound, bit))
@@ -200,7 +205,7 @@ async def test_a_damaged_reading_that_is_asked_for_is_made_again(
     await files.write(other, PAGES, CHUNKS, None)
     await _know(database, kept, other)
     for one in (kept, other):
-        path = files._folder(one) / "chunks.lines"
+        path = folder_of(files, one) / "chunks.lines"
         path.write_bytes(path.read_bytes().replace(b"Chunk 1", b"Chonk 1"))
     readings = RepairingReadings(files, database)
     for _ in range(2):
@@ -218,24 +223,6 @@ async def _know(database: Database, *readings: UUID) -> None:
         await session.flush()
         for number, one in enumerate(readings):
             session.add(ReadingRow(id=one, sha256="ab", generation=str(number), rung="quick", state="done"))
-
-
-def test_a_range_covers_one_box_a_line_on_each_page() -> None:
-    """Words of a line share a box, lines and pages do not, and a word that is only touched counts."""
-    assert rectangles(WORDS, 3, 20) == {
-        1: [Box(0.1, 0.79, 0.3, 0.82), Box(0.1, 0.84, 0.25, 0.86)],
-        2: [Box(0.1, 0.1, 0.4, 0.12)],
-    }
-    assert rectangles(WORDS, 5, 6) == {}
-
-
-def test_the_main_page_holds_most_of_the_range() -> None:
-    """Characters decide; of two equal pages the earlier one is meant; no word is no page."""
-    assert main_page(WORDS, 0, 27) == 1
-    assert main_page(WORDS, 13, 27) == 2
-    assert main_page(WORDS, 14, 21) == 1
-    with pytest.raises(ValueError, match="no word"):
-        main_page(WORDS, 5, 6)
 
 
 async def test_a_full_reading_shares_what_it_has_in_common(files: ReadingFiles, kept: UUID) -> None:

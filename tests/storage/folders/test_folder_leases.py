@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from harness.waiting import Clock
 
 from storage.chat.channels import Channels
 from storage.clock import clock_ahead
@@ -14,16 +15,6 @@ from storage.sql.database import Database
 from storage.sql.tables import DocumentRow
 
 PLACE = "/srv/library"
-
-
-class Clock:
-    """Seconds that pass when a test says so."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture

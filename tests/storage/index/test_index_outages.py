@@ -203,19 +203,6 @@ async def test_a_locked_file_refuses_writes_in_time_and_still_answers(
     await index.aclose()
 
 
-async def test_a_damaged_file_is_unavailable_and_harms_no_other_tenant(folder: Path) -> None:
-    """Shows that a broken file is an infrastructure fault of one tenant alone."""
-    index, damaged, sound = EmbeddedIndex(folder), new_tenant(), new_tenant()
-    for tenant in (damaged, sound):
-        await index.ensure_tenant(tenant)
-        await index.write(tenant, [chunk(uuid4(), 0, "backup")])
-    (folder / f"{damaged}.sqlite3").write_bytes(b"not a database" * 1000)
-    with pytest.raises(IndexUnavailable):
-        await index.find_by_words(damaged, ["backup"], Filters(), 5)
-    assert len(await index.find_by_words(sound, ["backup"], Filters(), 5)) == 1
-    await index.aclose()
-
-
 async def test_a_folder_that_cannot_be_made_is_unavailable(tmp_path: Path) -> None:
     """Shows that a ping notices a disk that cannot be written to."""
     (tmp_path / "file").write_text("in the way")

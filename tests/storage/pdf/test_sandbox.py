@@ -16,6 +16,7 @@ from typing import TypeVar
 
 import pytest
 import pytest_asyncio
+from harness.processes import children, is_running, status
 
 from storage.errors import ReaderKilled
 from storage.pdf.fork_client import ForkServerClient, ForkServerEnded
@@ -78,7 +79,7 @@ async def test_the_running_program_has_no_network_and_no_rights() -> None:
     program = await ForkServerClient.start("text")
     try:
         told, own = program.isolation, Path(f"/proc/{program.pid}")
-        ours, theirs = _status("self"), _status(program.pid)
+        ours, theirs = status("self"), status(program.pid)
         if told["network"] == "namespace":
             assert (own / "ns/net").stat().st_ino != Path("/proc/self/ns/net").stat().st_ino
         else:
@@ -91,12 +92,6 @@ async def test_the_running_program_has_no_network_and_no_rights() -> None:
         assert "0" not in theirs["Uid"].split()
     finally:
         await program.aclose()
-
-
-def _status(pid: int | str) -> dict[str, str]:
-    """What the kernel says of a process."""
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
 
 
 async def test_the_process_has_no_secret_and_one_thread(monkeypatch: pytest.MonkeyPatch, pdfs: Path) -> None:
@@ -170,7 +165,7 @@ async def test_a_job_for_a_program_that_just_ended_leaves_no_file_open(pdfs: Pat
     parent = await ForkServerClient.start("text")
     with (pdfs / "plain.pdf").open("rb") as source:
         os.kill(parent.pid, signal.SIGKILL)
-        while _is_running(parent.pid):  # without a turn for the loop, which would notice
+        while is_running(parent.pid):  # without a turn for the loop, which would notice
             time.sleep(0.01)  # noqa: ASYNC251
         before = os.listdir("/proc/self/fd")
         with pytest.raises(ForkServerEnded):
@@ -194,12 +189,12 @@ async def test_a_page_is_drawn_while_files_are_read(process: PdfProcess, pdfs: P
 
 async def _child_of(parent: int | None) -> int:
     """The first child of a program, once it has one."""
-    return int((await _until(lambda: _children(parent)))[0])
+    return (await _until(lambda: children(parent)))[0]
 
 
 async def _gone(pid: int | None) -> None:
     """Until a process is no more, or only waits to be counted."""
-    await _until(lambda: not _is_running(pid))
+    await _until(lambda: not is_running(pid))
 
 
 async def _until(look: Callable[[], T]) -> T:
@@ -209,14 +204,3 @@ async def _until(look: Callable[[], T]) -> T:
             return seen
         await asyncio.sleep(0.02)
     raise TimeoutError("it did not happen")
-
-
-def _children(parent: int | None) -> list[str]:
-    return Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
-
-
-def _is_running(pid: int | None) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False

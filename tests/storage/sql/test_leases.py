@@ -1,8 +1,11 @@
-"""How long what failed rests before it is tried again."""
+"""How long what failed rests before it is tried again, and which owner of a lease is surely dead."""
 
 from __future__ import annotations
 
-from storage.sql.leases import MAX_PAUSE_SECONDS, pause
+import subprocess
+import sys
+
+from storage.sql.leases import MAX_PAUSE_SECONDS, is_surely_dead, own_name, pause
 
 
 def test_pauses_double_up_to_half_a_minute_and_spread() -> None:
@@ -10,3 +13,17 @@ def test_pauses_double_up_to_half_a_minute_and_spread() -> None:
     for tries, longest in ((0, 1), (1, 1), (2, 2), (3, 4), (5, 16), (6, MAX_PAUSE_SECONDS), (10_000, 30)):
         seen = [pause(tries).total_seconds() for _ in range(50)]
         assert longest / 2 <= min(seen) < max(seen) <= longest
+
+
+def test_a_process_of_this_machine_that_ended_is_surely_dead() -> None:
+    """Shows that a name tells a living process from a dead one, and claims nothing of other machines."""
+    ended = subprocess.run(
+        [sys.executable, "-c", "from storage.sql.leases import own_name; print(own_name())"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
+    assert is_surely_dead(ended)
+    assert not is_surely_dead(own_name())
+    assert not is_surely_dead("elsewhere:1:abc")
+    assert not is_surely_dead("nonsense")

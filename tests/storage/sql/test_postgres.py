@@ -7,10 +7,7 @@ from engines.postgres import PASSWORD, RealPostgres
 from samples.databases import keep, names_in
 from sqlalchemy import text
 
-from storage.chat.channels import Channels
-from storage.chat.inbox import Inbox
 from storage.errors import DatabaseUnavailable
-from storage.models import ChannelKey, Platform
 from storage.sql.database import Database
 from storage.sql.tables import FactRow
 
@@ -117,26 +114,6 @@ async def test_a_server_that_is_restarted_between_two_steps_is_not_noticed(
         postgres.start()
     await keep(database, "after")
     assert await names_in(database) == {"before", "after"}
-
-
-async def test_a_question_that_arrives_while_the_server_is_down_is_not_acknowledged(
-    database: Database, postgres: RealPostgres
-) -> None:
-    """Shows that receiving raises instead of returning, and keeps the question the next time."""
-    channel = await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C1ABC"))
-
-    async def receive() -> bool:
-        question = {"event_key": "e1", "message_key": "m1", "thread": "", "text": "?", "address": {}}
-        return await Inbox(database).receive(channel, **question)
-
-    try:
-        postgres.stop()
-        with pytest.raises(DatabaseUnavailable):
-            await receive()
-    finally:
-        postgres.start()
-    assert await receive()
-    assert not await receive()
 
 
 @pytest.mark.parametrize(

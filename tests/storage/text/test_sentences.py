@@ -1,8 +1,8 @@
-"""A dot that ends an abbreviation ends no sentence, however much stands before it."""
+"""Where sentences, rows and list items end, and which of them may be quoted."""
 
 import pytest
 
-from storage.text.sentences import split_units
+from storage.text.sentences import quotables, split_units
 
 LONG = "the committee met once more in the long hall behind the library and spoke"
 
@@ -21,3 +21,44 @@ def test_a_number_alone_ends_no_sentence_but_one_at_an_end_does() -> None:
     """Shows the numbers of a list, and a sentence that ends in one."""
     assert len(split_units("12. The valve is closed.")) == 1
     assert len(split_units(f"There {LONG} until 12. The valve is closed.")) == 2
+
+
+def test_a_list_is_quoted_with_its_lead_in() -> None:
+    """A short list can be quoted whole, an item with what introduces it, and the bare lead-in never."""
+    text = "The plan covers:\n\n•  Gym fees\n•  Yoga classes\n\nCall us."
+    assert [" ".join(item.text.split()) for item in quotables(text)] == [
+        "The plan covers: • Gym fees • Yoga classes",
+        "The plan covers: • Gym fees",
+        "The plan covers: • Gym fees • Yoga classes",
+        "Call us.",
+    ]
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        "Instrument Rating(s):  Toxicology Performed:",
+        "Page 2 of 4  NYC08CA055",
+        "6.1  Equipment  . . . . . . .  5",
+    ],
+)
+def test_frames_of_pages_and_forms_are_never_quoted(frame: str) -> None:
+    """Empty fields, running heads and tables of contents say nothing."""
+    assert [item.text for item in quotables(f"{frame}\n\nThe crew was safe.")] == ["The crew was safe."]
+
+
+def test_units_are_sentences_items_and_rows() -> None:
+    """Abbreviations, times and soft line ends do not cut; bullets, rows and blocks do."""
+    text = (
+        "Call Mr. Smith at 2:00 a.m. on Monday. The U.S. office\nopens later.\n\n"
+        "Name:  Anna  Room:  12\n• First thing\n• Second thing that\nwraps\n1. Open it. Wait."
+    )
+    assert [(text[unit.start : unit.end], unit.is_row) for unit in split_units(text)] == [
+        ("Call Mr. Smith at 2:00 a.m. on Monday.", False),
+        ("The U.S. office\nopens later.", False),
+        ("Name:  Anna  Room:  12", True),
+        ("• First thing", False),
+        ("• Second thing that\nwraps", False),
+        ("1. Open it.", False),
+        ("Wait.", False),
+    ]

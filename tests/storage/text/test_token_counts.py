@@ -1,4 +1,4 @@
-"""The counter of word pieces against the tokenizer itself."""
+"""The counters of tokens and of word pieces, the latter against the tokenizer itself."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from storage.text.token_counts import TOKENIZER, PieceCounter, bundled, open_tokenizer
+from storage.text.token_counts import TOKENIZER, PieceCounter, bundled, count_tokens, open_tokenizer
 
 ODD = "\u0301\u0327\u200b\ufeff\t\n\x0b\x0c\x1c\x85\u00a0\u2003\u2028\u3000ßΣςİ世界。，①½ﬁ🙂-'., abcXYZ"
 
@@ -43,3 +43,17 @@ def test_a_counter_can_be_sent_to_another_process() -> None:
     counter = PieceCounter(bundled(TOKENIZER))
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as elsewhere:
         assert elsewhere.submit(counter, "Remote work requests").result() == counter("Remote work requests")
+
+
+def test_tokens_are_counted_as_cl100k_base_does() -> None:
+    """Known counts of that vocabulary, by a process that never downloads it."""
+    assert count_tokens("") == 0
+    assert count_tokens("--- Page 12 ---") == 5
+    assert count_tokens("tiktoken is great!") == 6
+
+
+@given(st.text(max_size=50))
+def test_any_text_can_be_counted(text: str) -> None:
+    """Marks of models inside a document are plain text, and never raise."""
+    assert count_tokens(text + "<|endoftext|>") > 1
+    assert count_tokens(text) <= len(text.encode()) + 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import groupby, pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -44,3 +45,31 @@ def test_the_words_of_a_span_are_those_that_it_touches(words: WordMap, start: in
 def test_a_part_of_a_word_map_is_that_part_of_its_words(words: WordMap, part: slice) -> None:
     """Shows runs, steps and counting from the end."""
     assert list(words[part]) == list(words)[part]
+
+
+WORDS = WordMap.of(
+    (
+        PlacedWord(0, 5, 1, 0, Box(0.1, 0.8, 0.2, 0.82)),
+        PlacedWord(6, 10, 1, 0, Box(0.21, 0.79, 0.3, 0.82)),
+        PlacedWord(11, 17, 1, 1, Box(0.1, 0.84, 0.25, 0.86)),
+        PlacedWord(18, 27, 2, 0, Box(0.1, 0.1, 0.4, 0.12)),
+    )
+)
+
+
+def test_a_range_covers_one_box_a_line_on_each_page() -> None:
+    """Words of a line share a box, lines and pages do not, and a word that is only touched counts."""
+    assert rectangles(WORDS, 3, 20) == {
+        1: [Box(0.1, 0.79, 0.3, 0.82), Box(0.1, 0.84, 0.25, 0.86)],
+        2: [Box(0.1, 0.1, 0.4, 0.12)],
+    }
+    assert rectangles(WORDS, 5, 6) == {}
+
+
+def test_the_main_page_holds_most_of_the_range() -> None:
+    """Characters decide; of two equal pages the earlier one is meant; no word is no page."""
+    assert main_page(WORDS, 0, 27) == 1
+    assert main_page(WORDS, 13, 27) == 2
+    assert main_page(WORDS, 14, 21) == 1
+    with pytest.raises(ValueError, match="no word"):
+        main_page(WORDS, 5, 6)

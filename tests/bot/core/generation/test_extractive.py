@@ -11,10 +11,8 @@ import pytest
 from fakes.core import BACKUPS, TRAVEL, HashEmbedder, ask, make_evidence, make_passage
 
 from bot.core.generation.extractive import ExtractiveAnswerer
-from bot.core.retrieval.evidence import EvidenceGate
-from bot.core.understanding.question_terms import QuestionTerms
 from bot.core.verification.claims import verify
-from storage.text.sentences import quotables, split_units
+from storage.text.sentences import quotables
 
 FORM = (
     "Location:  Tallahassee, FL  Accident Number:  NYC08CA055\nAirframe Total Time:\n"
@@ -125,69 +123,6 @@ async def test_sentences_that_reading_embedded_are_not_embedded_again() -> None:
 async def test_no_evidence_gives_an_empty_draft() -> None:
     """Without passages there is nothing to quote."""
     assert (await ExtractiveAnswerer(HashEmbedder()).draft(ask("When?"), [])).claims == ()
-
-
-@pytest.mark.parametrize(
-    ("question", "opens"),
-    [
-        ("When do backups run?", True),
-        ("How are travel costs refunded?", True),
-        ("What is the capital of Mongolia?", False),
-        ("When does the zeppelin to Oslo leave?", False),
-        ("Which penguins run backups in Patagonia?", False),
-    ],
-)
-def test_the_gate_opens_for_what_the_documents_cover(question: str, *, opens: bool) -> None:
-    """A question whose rare words occur in no passage is refused before anybody writes."""
-    evidence = make_evidence(make_passage(BACKUPS), make_passage(TRAVEL, title="Travel Policy", ordinal=1))
-    assert EvidenceGate().opens(ask(question, BACKUPS, TRAVEL, FORM), evidence) is opens
-
-
-def test_words_that_ask_weigh_nothing() -> None:
-    """ "When do you" says nothing on what a text is about, even where no chunk holds these words."""
-    asked = QuestionTerms(ask("When do you repeat backups?", BACKUPS, TRAVEL))
-    assert set(asked.weights) == {"repeat", "backup"}
-
-
-def test_a_list_is_quoted_with_its_lead_in() -> None:
-    """A short list can be quoted whole, an item with what introduces it, and the bare lead-in never."""
-    text = "The plan covers:\n\n•  Gym fees\n•  Yoga classes\n\nCall us."
-    assert [" ".join(item.text.split()) for item in quotables(text)] == [
-        "The plan covers: • Gym fees • Yoga classes",
-        "The plan covers: • Gym fees",
-        "The plan covers: • Gym fees • Yoga classes",
-        "Call us.",
-    ]
-
-
-@pytest.mark.parametrize(
-    "frame",
-    [
-        "Instrument Rating(s):  Toxicology Performed:",
-        "Page 2 of 4  NYC08CA055",
-        "6.1  Equipment  . . . . . . .  5",
-    ],
-)
-def test_frames_of_pages_and_forms_are_never_quoted(frame: str) -> None:
-    """Empty fields, running heads and tables of contents say nothing."""
-    assert [item.text for item in quotables(f"{frame}\n\nThe crew was safe.")] == ["The crew was safe."]
-
-
-def test_units_are_sentences_items_and_rows() -> None:
-    """Abbreviations, times and soft line ends do not cut; bullets, rows and blocks do."""
-    text = (
-        "Call Mr. Smith at 2:00 a.m. on Monday. The U.S. office\nopens later.\n\n"
-        "Name:  Anna  Room:  12\n• First thing\n• Second thing that\nwraps\n1. Open it. Wait."
-    )
-    assert [(text[unit.start : unit.end], unit.is_row) for unit in split_units(text)] == [
-        ("Call Mr. Smith at 2:00 a.m. on Monday.", False),
-        ("The U.S. office\nopens later.", False),
-        ("Name:  Anna  Room:  12", True),
-        ("• First thing", False),
-        ("• Second thing that\nwraps", False),
-        ("1. Open it.", False),
-        ("Wait.", False),
-    ]
 
 
 async def test_what_a_follow_up_carries_over_counts_little() -> None:

@@ -18,6 +18,7 @@ from harness.empty_homes import make_sqlite
 from bot.core.citations.citations import CitationService
 from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
 from bot.core.models import Answer, AnswerState, Citation, Question
+from bot.core.notifications.notification_wording import more_files, more_unreadable
 from bot.core.notifications.notifier import NotificationTiming, Notifier, Routes
 from bot.core.notifications.receipts import ReceiptBuilder, announcement_paragraphs
 from bot.core.notifications.suggested_questions import MAX_OFFERED, SuggestedQuestions
@@ -173,7 +174,7 @@ async def test_many_files_are_one_message_that_names_five_and_the_failed_ones_fi
     assert "2 files could not be read" in lines[0]
     assert lines[1].startswith("bad-0.pdf")
     assert words.count("good-") == 3
-    assert lines[-1] == "and 37 more that can be asked about"
+    assert lines[-1] == more_files(37)
 
 
 async def test_files_that_answer_are_named_beside_any_number_of_failures(office: Office) -> None:
@@ -187,8 +188,8 @@ async def test_files_that_answer_are_named_beside_any_number_of_failures(office:
     await (await office.announcing()).tick()
     (words,) = office.slack.words(IT)
     assert (words.count("bad-"), words.count("good-")) == (5, 2)
-    assert "and 2 more that could not be read" in words
-    assert words.endswith("and 1 more that can be asked about")
+    assert more_unreadable(2) in words
+    assert words.endswith(more_files(1))
 
 
 async def test_a_channel_that_is_still_busy_is_told_nothing_until_it_has_waited_long(office: Office) -> None:

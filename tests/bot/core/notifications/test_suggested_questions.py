@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from fakes.core import WORDS
 
+from bot.core.models import Language
 from bot.core.notifications.suggested_questions import MAX_QUESTION_CHARS, suggest_questions
+from bot.core.wording import reply_words
 from storage.models import Chunk
 
 BODY = "This is the text of the section and it is here for the reader with all of the words in it."
@@ -20,14 +23,14 @@ def test_a_heading_that_asks_is_taken_as_it_is() -> None:
     chunks = [chunk(heading="Daily check of the tapes"), chunk(heading="How do I reset my password?")]
     questions = suggest_questions(chunks, "", 6)
     assert questions[0] == "How do I reset my password?"
-    assert "What does the document say about daily check of the tapes?" in questions
+    assert WORDS.question_on("daily check of the tapes", "") in questions
 
 
 def test_a_heading_is_asked_about_by_the_documents_title_and_in_its_language() -> None:
     """Shows that a German text is asked in German."""
     german = "Der Antrag und die Frist, die nicht von der Leitung ist, sind mit dem Formular zu stellen."
     assert suggest_questions([chunk(german, "2. Urlaubsanspruch")], "Handbuch", 3) == [
-        "Was steht in „Handbuch“ zu „Urlaubsanspruch“?"
+        reply_words(Language.GERMAN).question_on("Urlaubsanspruch", "Handbuch")
     ]
 
 

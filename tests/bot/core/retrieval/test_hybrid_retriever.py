@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Sequence
-from contextlib import aclosing
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
-from uuid import UUID
 
 import numpy as np
 import pytest
@@ -29,9 +26,6 @@ from bot.core.understanding.channel_documents import named_documents
 from bot.core.understanding.question_terms import exact_words, holds_exactly, identified_documents, rare_words
 from storage.errors import IndexUnavailable
 from storage.index.base import Hit
-from storage.index.embedded.index import EmbeddedIndex
-from storage.index.live_index import LiveIndex
-from storage.models import LivePublication
 from storage.text.analyzer import analyze
 
 PUBLICATION = make_publication()
@@ -76,11 +70,6 @@ def test_a_leg_without_hits_takes_no_share(empty: str) -> None:
     hits = [hit(1, 3.0), hit(2, 1.0)]
     found = Found([] if empty == "words" else hits, [] if empty == "vectors" else hits, PUBLICATIONS)
     assert [passage.score for passage in fuse(found, 0.6)] == [1.0, 0.0]
-
-
-def test_nothing_found_is_no_error() -> None:
-    """Two empty legs give no passages."""
-    assert fuse(Found([], [], {}), 0.6) == []
 
 
 def test_an_exact_hit_is_never_cut() -> None:
@@ -217,26 +206,6 @@ async def test_function_words_weigh_nothing_beside_others(text: str, weighed: se
     shelf = Shelf([make_passage("What is it? It is the office of IT.")])
     retrieval = await HybridRetriever(shelf, HashEmbedder()).retrieve(question(text))
     assert retrieval.question.idf.keys() == shelf.counted == weighed
-
-
-class NothingLive:
-    """The live set of a channel without documents."""
-
-    async def has_live(self, channel_id: int) -> bool:
-        return False
-
-    async def hidden(self, channel_id: int) -> frozenset[UUID]:
-        return frozenset()
-
-    async def live(self, channel_id: int, ids: Collection[UUID]) -> dict[UUID, LivePublication]:
-        return {}
-
-
-async def test_an_unknown_channel_finds_nothing(tmp_path: Path) -> None:
-    """On the real index: a channel that nothing was ever put into has no passages; that is no failure."""
-    async with aclosing(EmbeddedIndex(tmp_path)) as index:
-        retriever = HybridRetriever(LiveIndex(index, NothingLive(), "hash"), HashEmbedder())
-        assert (await retriever.retrieve(question("a?"))).passages == ()
 
 
 async def test_an_index_that_is_down_is_no_empty_result() -> None:

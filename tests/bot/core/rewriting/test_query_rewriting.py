@@ -8,13 +8,13 @@ from contextlib import aclosing, asynccontextmanager
 
 import pytest
 from engines.llm import LanguageModel
-from engines.support.ports import free_port
 from fakes.core import ASKED_AT, Register, make_channel
 from llmock.pytest_plugin import LLMock
 
 from bot.core.errors import ModelReplyUnusable, ModelUnavailable
-from bot.core.models import Question, collected_calls
+from bot.core.models import Question
 from bot.core.rewriting.query_rewriting import FollowUps, ModelRewriter, is_faithful
+from bot.core.trace import Trace
 from bot.core.understanding.channel_documents import ChannelView
 from bot.llm.generator import ModelGenerator
 from storage.chat_models import Turn
@@ -67,16 +67,11 @@ async def test_a_rewriting_is_collected_with_what_it_cost(llmock: LLMock) -> Non
     """Shows the prompt of a rewriting that is believed, and of one that is not."""
     llmock.reply("How many vacation days do contractors get?").reply("How much is a day of Mr Smith?")
     async with model_at(llmock.base_url()) as model:
-        with collected_calls() as made:
+        trace = Trace(8)
+        with trace.collecting_calls():
             assert await reword(model) == "How many vacation days do contractors get?"
             assert await reword(model) == "for contractors (vacation days do employees)?"
-    believed, refused = made
+    believed, refused = trace.calls
     assert (believed.purpose, believed.error, refused.error) == ("rewrite", None, "ModelReplyUnusable")
     assert believed.usage is not None
     assert "and for contractors?" in believed.prompts[0].user
-
-
-async def test_an_endpoint_that_is_down_costs_no_follow_up() -> None:
-    """Shows that the rules word the question when nobody listens."""
-    async with model_at(f"http://127.0.0.1:{free_port()}/v1") as model:
-        assert await reword(model) == "for contractors (vacation days do employees)?"

@@ -151,15 +151,6 @@ def test_an_offset_tells_repeated_words_apart() -> None:
     assert located.start == 14
 
 
-def test_a_wrong_offset_is_not_believed() -> None:
-    """An offset at which other words stand changes nothing."""
-    located = locate(
-        Quote(1, "thirty days there", start=2), make_evidence(make_passage("Take thirty days there."))
-    )
-    assert located is not None
-    assert located.start == 5
-
-
 def test_whole_words_at_an_offset_are_compared() -> None:
     """Shows that other words of the same length are no quote, though they stand where the answerer says."""
     evidence = make_evidence(make_passage("Pumps stop. Pumps halt."))

@@ -14,6 +14,8 @@ from engines.webdav import RealWebdav
 
 from ingestion.errors import NotAFile
 from ingestion.sources import open_source
+from ingestion.sources.shares import smb
+from ingestion.sources.shares.address import read_address
 from ingestion.sources.shares.registry import open_share
 from ingestion.sources.shares.settings import ShareSettings
 
@@ -83,12 +85,11 @@ def test_a_file_on_an_smb_share_can_be_replaced_while_we_read_it(smb_server: Rea
     """Shows that our reading locks nobody out of their own file."""
     place = smb_server.place()
     place.put("a.pdf", b"x" * 100_000)
-    source = place.source()
-    seen = source.scan().files["a.pdf"]
+    source, address = place.source(), read_address(place.location)
+    share = smb.connect(address, ShareSettings(smb_user=USER, smb_password=PASSWORD))
     name = place.location.rpartition("/")[2]
     account = {"username": USER, "password": PASSWORD, "port": smb_server.port, "connection_cache": {}}
-    share = source._share  # type: ignore[attr-defined]  # the test holds the file open as a copy does
-    with share.open(("a.pdf",), seen.stat, 0) as stream:
+    with share.open(("a.pdf",), share.stat(("a.pdf",)), 0) as stream:
         assert stream.read(10)
         with smbclient.open_file(
             rf"\\127.0.0.1\files\{name}\a.pdf", "wb", share_access="rwd", **account
@@ -96,6 +97,7 @@ def test_a_file_on_an_smb_share_can_be_replaced_while_we_read_it(smb_server: Rea
             other.write(b"new")
         smbclient.remove(rf"\\127.0.0.1\files\{name}\a.pdf", **account)
     smbclient.reset_connection_cache(connection_cache=account["connection_cache"])
+    share.close()
     assert source.scan().files == {}
     source.close()
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from harness.lasting_pool import LastingPdf
 from sources import ROOT
 
 from ingestion.layout.ocr_selection import is_garbled, pages_for_ocr, with_ocr
 from storage.errors import PasswordProtected
 from storage.models import Box, Page, PlacedWord
 from storage.pdf.models import OcrPage, ReadPdf
-from storage.pdf.pdf_process import PdfProcess
+from storage.settings import StorageSettings
 from storage.text.word_boxes import WordMap
 
 ENGLISH = (
@@ -38,10 +39,10 @@ def test_no_language_and_no_list_is_taken_for_garbled(name: str) -> None:
     assert not is_garbled(" ".join([SENTENCES[name]] * 6), 0)
 
 
-async def test_no_page_of_the_samples_is_read_by_ocr(process: PdfProcess) -> None:
+async def test_no_page_of_the_samples_is_read_by_ocr() -> None:
     """Real PDFs with text have no page whose text is missing or garbled, one page of symbols included."""
     files = [*(ROOT / "deploy" / "samples").glob("*.pdf"), *(ROOT / "tests" / "pdfs").glob("*.pdf")]
-    read = 0
+    process, read = LastingPdf(StorageSettings()), 0
     for path in files:
         try:
             pdf = await process.read(path)
@@ -102,6 +103,10 @@ def test_ocr_takes_the_place_of_nothing_of_garbage_and_of_a_stamp() -> None:
     ]
     mended = with_ocr(pdf, read)
     assert mended.ocr_pages == (1, 2, 4)
+    assert [(page.number, page.width) for page in mended.pages] == [
+        (page.number, page.width) for page in pdf.pages
+    ]
+    assert (mended.pages[1].words, mended.lines[1]) == (read[1].words, read[1].lines)
     assert [page.text for page in mended.pages] == [
         "one", "a whole page of words and Exhibit 12", "A title over a photograph", "legible", "",
     ]  # fmt: skip

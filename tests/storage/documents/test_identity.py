@@ -1,0 +1,65 @@
+"""Which document a file is: told by content, inode and name."""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+import pytest
+
+from storage.documents.identity import FileFingerprint, MoveCandidate, match_renames
+
+
+def document(
+    file: str, sha256: str, inode: int = 0, *, deleted: bool = False, left: bool = False, may: bool = True
+) -> MoveCandidate:
+    """A document of the folder."""
+    return MoveCandidate(uuid4(), file, True, FileFingerprint(sha256, inode), deleted, left, may)
+
+
+def test_a_swap_is_told_without_inodes() -> None:
+    """Shows that stores that know no inodes keep documents too."""
+    a, b = document("a", "A"), document("b", "B")
+    moves = match_renames({"a": FileFingerprint("B", 0), "b": FileFingerprint("A", 0)}, [a, b])
+    assert moves == {"a": b.id, "b": a.id}
+
+
+def test_a_ring_of_three_is_told_without_inodes() -> None:
+    """Shows that any permutation is one."""
+    ring = [document(name, name.upper()) for name in "abc"]
+    moves = match_renames(
+        {"a": FileFingerprint("C", 0), "b": FileFingerprint("A", 0), "c": FileFingerprint("B", 0)}, ring
+    )
+    assert moves == {"a": ring[2].id, "b": ring[0].id, "c": ring[1].id}
+
+
+def test_without_inodes_a_changed_name_keeps_its_document() -> None:
+    """Shows the choice between a rename that was replaced and a copy that was edited."""
+    assert (
+        match_renames({"a": FileFingerprint("NEW", 0), "b": FileFingerprint("A", 0)}, [document("a", "A")])
+        == {}
+    )
+
+
+def test_a_file_that_replaces_another_by_its_name_becomes_its_new_version() -> None:
+    """Shows that a name whose document went nowhere keeps it."""
+    a, b = document("a", "A"), document("b", "B", left=True)
+    assert match_renames({"a": FileFingerprint("B", 0)}, [a, b]) == {}
+
+
+def test_a_hard_link_is_no_move() -> None:
+    """Shows that a document whose file is still there stays, whatever else has its inode."""
+    a = document("a", "A", 7, may=False)
+    assert match_renames({"b": FileFingerprint("A", 7)}, [a]) == {}
+
+
+@pytest.mark.parametrize("missing", [True, False])
+def test_of_two_copies_the_one_with_the_inode_is_the_document(missing: bool) -> None:
+    """Shows whom a document follows when its bytes turn up twice."""
+    a = document("a", "A", 7, left=missing)
+    assert match_renames({"b": FileFingerprint("A", 8), "c": FileFingerprint("A", 7)}, [a]) == {"c": a.id}
+
+
+def test_a_living_document_wins_a_name_over_a_deleted_one_with_the_same_bytes() -> None:
+    """Shows that what is deleted stays deleted while somebody else can be meant."""
+    gone, living = document("a", "A", deleted=True), document("b", "A", left=True)
+    assert match_renames({"a": FileFingerprint("A", 0)}, [gone, living]) == {"a": living.id}
