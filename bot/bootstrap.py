@@ -19,11 +19,11 @@ from bot.core.citations.signed_links import KeyRing, Links
 from bot.core.conversation.conversation import Conversation
 from bot.core.generation.answer_writer import AnswerWriter
 from bot.core.generation.extractive import ExtractiveAnswerer
+from bot.core.generation.judge import Judge
 from bot.core.notifications.notifier import Notifier, Routes
 from bot.core.notifications.receipts import ReceiptBuilder
 from bot.core.notifications.suggested_questions import SuggestedQuestions
 from bot.core.ports import Announcer, Messenger, Receive, Retriever
-from bot.core.retrieval.evidence import EvidenceGate
 from bot.core.retrieval.hybrid_retriever import (
     HybridRetriever,
     MultiQuery,
@@ -213,7 +213,9 @@ async def build_answering(
             ),
             writing=AnswerWriter(ExtractiveAnswerer(query_embedder, sentences), models),
             rewriter=ModelRewriter(models[0]) if models else None,
-            gate=EvidenceGate(least_likeness=bot.least_likeness),
+            judge=Judge(
+                answer_probability=bot.answer_probability, closest_probability=bot.closest_probability
+            ),
             readings=stores.readings,
             catalog=stores.catalog,
             citations=CitationService(stores.citations, links),

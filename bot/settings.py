@@ -82,11 +82,15 @@ class BotSettings(FootnoteSettings):
     document_weight: float = Field(
         0.5, ge=0, le=1, description="What the document's holding the question's rarer words adds to a score."
     )
-    least_likeness: float = Field(
-        0.35,
+    answer_probability: float = Field(
+        0.5,
         ge=0,
         le=1,
-        description="Cosine (with a little for shared words) below which nothing is answered.",
+        description="How sure the judge is at least where the documents are said to answer; below, the "
+        "closest passages are shown as such. Measured for the bundled embedder.",
+    )
+    closest_probability: float = Field(
+        0.2, ge=0, le=1, description="How sure it is at least where the closest passages are shown."
     )
     outdated_share: float = Field(
         0.8, ge=0, le=1, description="Share of its score that an outdated edition of a procedure keeps."

@@ -69,8 +69,9 @@ def render_record(record: Json) -> Iterator[str]:
 
 
 def _search_lines(search: Json) -> Iterator[str]:
-    enough = {True: "enough", False: "too little", None: "not asked for"}[search["is_enough"]]
-    yield from ("", f"{'Wider search' if search['is_wide'] else 'Search'}: {enough}")
+    verdict = search.get("verdict")  # earlier releases kept none
+    judged = f"{verdict['outcome']}, {verdict['probability']:.2f}" if verdict else "not judged"
+    yield from ("", f"{'Wider search' if search['is_wide'] else 'Search'}: {judged}")
     yield from (f"  also: {wording}" for wording in search["wordings"])
     for one in search["candidates"]:
         parts = " ".join(f"{name}={value:.2f}" for name, value in one["parts"].items())

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bot.core.citations.citations import CitationService
 from bot.core.generation.abstention import Abstention
-from bot.core.generation.answer_writer import AnswerWriter, Deadline, WrittenAnswer
+from bot.core.generation.answer_writer import AnswerWriter, Deadline, WritingTask, WrittenAnswer
 from bot.core.generation.figures import FigureSelector
-from bot.core.models import Answer, AnswerState, Language, Milliseconds, Question
+from bot.core.generation.judge import Judge, Outcome
+from bot.core.models import Answer, AnswerState, Evidence, Language, Milliseconds, Question
 from bot.core.ports import AnswerListener, Retriever
-from bot.core.retrieval.evidence import EvidenceGate, Expansion, gather_evidence
+from bot.core.retrieval.evidence import Expansion, gather_evidence
 from bot.core.rewriting.query_rewriting import FollowUps, ModelRewriter
 from bot.core.trace import QuestionRecord, SearchAttempt, Trace
 from bot.core.trace_writer import TraceWriter
@@ -50,7 +52,7 @@ class Answering:
         retriever: Retriever,
         writing: AnswerWriter,
         rewriter: ModelRewriter | None = None,
-        gate: EvidenceGate,
+        judge: Judge,
         readings: RepairingReadings,
         catalog: Catalog,
         citations: CitationService,
@@ -63,7 +65,7 @@ class Answering:
     ) -> None:
         self._retriever = retriever
         self._writer = writing
-        self._gate = gate
+        self._judge = judge
         self._readings = readings
         self._catalog = catalog
         self._citations = citations
@@ -108,7 +110,7 @@ class Answering:
         started = time.perf_counter()
         search = await self._retrieve(understood, journey)
         retrieved = time.perf_counter()
-        judged = await self._judge(search, journey)
+        judged = await self._weigh(search, journey)
         written = await self._write(judged, journey)
         answer = await self._cite(judged, written, journey)
         return replace(
@@ -148,33 +150,38 @@ class Answering:
             search.evidence = await Expansion(found, self._readings, self._expansion_tokens).expand()
             return search
 
-    async def _judge(self, search: SearchAttempt, journey: _Journey) -> SearchAttempt:
-        """The search, and whether its evidence is enough; a wider one where only that finds enough."""
-        if search.evidence is None or self._is_enough(search):
+    async def _weigh(self, search: SearchAttempt, journey: _Journey) -> SearchAttempt:
+        """The search with the verdict on its evidence; a wider one where only that answers."""
+        if search.evidence is None or await self._answers(search, search.evidence):
             return search
         try:
             wide = await self._retrieve(replace(search.question, is_wide=True), journey)
         except TimeoutError:
             return search
-        return wide if self._is_enough(wide) else search
+        await self._answers(wide, wide.evidence or ())
+        return wide if wide.probability > search.probability else search
 
-    def _is_enough(self, search: SearchAttempt) -> bool:
-        search.is_enough = self._gate.opens(search.retrieval.question, search.evidence or ())
-        return search.is_enough
+    async def _answers(self, search: SearchAttempt, evidence: Sequence[Evidence]) -> bool:
+        question = search.retrieval.question
+        search.quotes = await self._writer.rank_quotes(question, evidence)
+        search.verdict = self._judge.verdict(question, search.retrieval.passages, search.quotes.candidates)
+        return search.verdict.outcome is Outcome.ANSWER
 
     async def _write(self, search: SearchAttempt, journey: _Journey) -> WrittenAnswer | None:
-        """Words that are proven, or the figure that the question speaks of; None: neither."""
+        """Words that are proven, the closest passages, or the figure that is asked for; None: nothing."""
         retrieval = search.retrieval
-        if search.is_enough:
-            written = await self._writer.write(
-                retrieval.question, search.evidence or (), journey.deadline, journey.listener
+        if search.quotes and search.verdict and search.verdict.outcome is not Outcome.NOT_FOUND:
+            task = WritingTask(
+                retrieval.question, search.evidence or (), search.quotes, search.verdict.outcome
             )
+            written = await self._writer.write(task, journey.deadline, journey.listener)
             journey.trace.attempts = written.attempts
-            if written.cited and retrieval.figures:
+            if written.state is AnswerState.CLOSEST:
+                return await self._figure_selector.write(retrieval) or written
+            if retrieval.figures:
                 figures = await self._figure_selector.beside(retrieval, written.cited)
                 return replace(written, figures=figures)
-            if written.cited:
-                return written
+            return written
         return await self._figure_selector.write(retrieval)
 
     async def _cite(self, search: SearchAttempt, written: WrittenAnswer | None, journey: _Journey) -> Answer:
@@ -189,7 +196,7 @@ class Answering:
             for one in written.figures
         ]
         return Answer(
-            state=AnswerState.PARTIAL if written.is_partial else AnswerState.GROUNDED,
+            state=written.state,
             text=written.text,
             citations=citations,
             figures=tuple(figures),

@@ -244,8 +244,6 @@ class Draft:
     """None: no model wrote it, or its endpoint does not say."""
     prompts: tuple[Prompt, ...] = ()
     """All that a model was sent for it."""
-    embedded: int = 0
-    """Tokens of what was embedded for it."""
 
 
 class AnswerState(StrEnum):
@@ -255,7 +253,10 @@ class AnswerState(StrEnum):
     """All that was written is verified."""
     PARTIAL = "partial"
     """Something was dropped, and the text says so."""
+    CLOSEST = "closest"
+    """Nothing clearly answers; what is cited are the closest passages, shown as such."""
     NOT_FOUND = "not_found"
+    """Nothing comes near."""
     CHAT = "chat"
     """Help, greetings: no documents involved."""
     FAILED = "failed"

@@ -14,6 +14,8 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from bot.core.generation.answer_writer import Attempt
+from bot.core.generation.extractive import RankedQuotes
+from bot.core.generation.judge import Verdict
 from bot.core.models import (
     COLLECTED_CALLS,
     Answer,
@@ -40,7 +42,7 @@ AMBIGUOUS = "too short: stands at several places"
 
 @dataclass(slots=True)
 class SearchAttempt:
-    """One search of the question: its candidates, the evidence read of them, and whether that is enough.
+    """One search of the question: its candidates, the evidence read of them, and the verdict on it.
 
     The stages of answering fill it and hand it on; the trace keeps it.
     """
@@ -51,8 +53,15 @@ class SearchAttempt:
     """How many of the first candidates were read."""
     evidence: Sequence[Evidence] | None = None
     """These, and the text around them; None where a figure alone may answer."""
-    is_enough: bool | None = None
-    """Whether the evidence was judged near enough; None: it was not asked."""
+    quotes: RankedQuotes | None = None
+    """What may be quoted of the evidence, best first."""
+    verdict: Verdict | None = None
+    """Whether the evidence answers; None: it was not judged."""
+
+    @property
+    def probability(self) -> float:
+        """That the evidence answers the question."""
+        return self.verdict.probability if self.verdict else 0.0
 
 
 @dataclass(slots=True)
@@ -95,24 +104,26 @@ class Trace:
             "wordings": [one.text for one in retrieval.question.wordings],
             "documents": None if documents is None else len(documents),
             "not_live": retrieval.not_live,
-            "is_enough": search.is_enough,
+            "verdict": search.verdict.as_json() if search.verdict else None,
             "candidates": candidates,
         }
 
     def _outcome(self, rank: int, search: SearchAttempt) -> str:
         """What became of the candidate of a rank."""
-        if search.is_enough is None:
+        if search.verdict is None:
             return "not asked for: a figure, or none, is the answer"
         if rank > search.read:
             is_full = search.read == self.most_read
             return f"beyond the first {self.most_read}" if is_full else "over the token budget"
-        return "read" if search.is_enough else "gated: too little like the question"
+        return f"read: {search.verdict.outcome}"
 
     def tokens_as_json(self) -> Json:
         """What the question cost; a model's as its endpoint counts them, None where it does not say."""
         drafts = [one.draft for one in self.attempts if one.draft]
         usages = [one for one in (*(one.usage for one in drafts), *(one.usage for one in self.calls)) if one]
-        embedded = sum(one.embedded for one in drafts) + sum(one.retrieval.embedded for one in self.searches)
+        embedded = sum(
+            one.retrieval.embedded + (one.quotes.embedded if one.quotes else 0) for one in self.searches
+        )
         return {
             "prompt": sum(one.prompt for one in usages) if usages else None,
             "completion": sum(one.completion for one in usages) if usages else None,

@@ -56,6 +56,7 @@ class ReplyWords:
     thanks: str
     help: str
     quotes_lead: str
+    closest_lead: str
     model_failed: str
     model_unusable: str
     model_broke_off: str

@@ -16,9 +16,9 @@ from bot.core.citations.citations import CitationService
 from bot.core.errors import ModelReplyUnusable
 from bot.core.generation.answer_writer import AnswerWriter
 from bot.core.generation.extractive import ExtractiveAnswerer
+from bot.core.generation.judge import Judge
 from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, Language, Passage, Question
 from bot.core.ports import Generator, OnClaim
-from bot.core.retrieval.evidence import EvidenceGate
 from bot.core.retrieval.hybrid_retriever import HybridRetriever, inverse_frequency
 from bot.core.understanding.question_terms import weighted_terms
 from bot.core.wording import reply_words
@@ -315,13 +315,14 @@ class World:
     shelf: Shelf
     register: Register
     ids: itertools.count[int] = field(default_factory=itertools.count)
+    judge: Judge = field(default_factory=lambda: Judge(answer_probability=0.55, closest_probability=0.55))
 
     def answering(self, *models: Generator, **more: Any) -> Answering:
         embedder = HashEmbedder()
         return Answering(
             retriever=HybridRetriever(self.shelf, embedder),
             writing=AnswerWriter(ExtractiveAnswerer(embedder), models),
-            gate=EvidenceGate(least_likeness=0.75),
+            judge=self.judge,
             readings=self.shelf,
             catalog=self.register,
             citations=CitationService(self.register, self.register),

@@ -12,9 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.core.errors import ModelError, ModelReplyUnusable, ModelUnavailable
-from bot.core.generation.extractive import ExtractiveAnswerer
+from bot.core.generation.extractive import ExtractiveAnswerer, RankedQuotes
+from bot.core.generation.judge import Outcome
 from bot.core.models import (
     AnalyzedQuestion,
+    AnswerState,
     ChosenFigure,
     Claim,
     Draft,
@@ -36,12 +38,24 @@ class WrittenAnswer:
     """With [n] marks, and with what must be said of it."""
     cited: tuple[LocatedQuote, ...]
     """``cited[n - 1]`` is what [n] stands for."""
-    is_partial: bool = False
-    """Something was dropped, or is missing."""
+    state: AnswerState = AnswerState.GROUNDED
+    """grounded; partial where something was dropped or is missing; closest where nothing clearly answers."""
     figures: tuple[ChosenFigure, ...] = ()
     """Shown with it."""
     attempts: tuple[Attempt, ...] = ()
     """All that was written on the way, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class WritingTask:
+    """What an answer is written from."""
+
+    question: AnalyzedQuestion
+    evidence: Sequence[Evidence]
+    quotes: RankedQuotes
+    """Everything of the evidence that may be quoted, best first."""
+    outcome: Outcome
+    """answer or closest: what may be said of the evidence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,34 +87,42 @@ class AnswerWriter:
         self._quoting = quoting
         self._models = models
 
+    async def rank_quotes(self, question: AnalyzedQuestion, evidence: Sequence[Evidence]) -> RankedQuotes:
+        """Everything of the evidence that may be quoted, best first.
+
+        Raises:
+            storage.errors.InfrastructureError: readings cannot be reached, or the embedder is late.
+        """
+        return await self._quoting.rank(question, evidence)
+
     async def write(
-        self,
-        question: AnalyzedQuestion,
-        evidence: Sequence[Evidence],
-        deadline: Deadline,
-        listener: AnswerListener | None = None,
+        self, task: WritingTask, deadline: Deadline, listener: AnswerListener | None = None
     ) -> WrittenAnswer:
         """What the evidence says on the question, as far as it is proven; ``listener`` sees it grow.
 
-        A model that has not answered by the ``deadline`` is given up for quotes.
+        A model that has not answered by the ``deadline`` is given up for quotes. One that finds no answer
+        ends in the closest passages.
         """
-        words = reply_words(question.language)
-        answer_draft = _Draft(evidence, words, deadline, listener)
+        words = reply_words(task.question.language)
+        answer_draft = _Draft(task.evidence, words, deadline, listener)
         lead = words.quotes_lead
         for model in self._models:
             try:
-                dropped = await _draft_with_model(model, question, answer_draft)
+                dropped = await _draft_with_model(model, task.question, answer_draft)
             except ModelError as error:
                 log.warning("model failed: %s", type(error).__name__)
                 lead = words.model_unusable if isinstance(error, ModelReplyUnusable) else words.model_failed
                 if answer_draft.claims:
                     lead = f"{words.model_broke_off} {words.quotes_lead}"
                 continue
-            if answer_draft.claims or not dropped:
+            if answer_draft.claims:
                 return answer_draft.with_note(dropped)
+            if not dropped:
+                return answer_draft.closest(task.quotes.closest())
             lead = words.model_unverified
-        quotes = await self._quoting.draft(question, evidence)
-        return answer_draft.with_quotes(quotes, lead)
+        if task.outcome is Outcome.CLOSEST and not answer_draft.claims:
+            return answer_draft.closest(task.quotes.closest())
+        return answer_draft.with_quotes(task.quotes.draft(task.question), lead)
 
 
 class _Draft:
@@ -173,7 +195,16 @@ class _Draft:
         lines, cited = number_quotes(self.claims)
         note = self.words.dropped(dropped) if dropped else ""
         text = "\n".join(filter(None, (" ".join(lines), note)))
-        return WrittenAnswer(text, cited, bool(dropped), attempts=tuple(self.attempts))
+        state = AnswerState.PARTIAL if dropped else AnswerState.GROUNDED
+        return WrittenAnswer(text, cited, state, attempts=tuple(self.attempts))
+
+    def closest(self, quotes: Draft) -> WrittenAnswer:
+        """The closest passages, and that nothing clearly answers."""
+        judged = verify(quotes, self.evidence)
+        self.attempts.append(Attempt(quotes, judged))
+        lines, cited = number_quotes(judged.claims)
+        text = "\n".join((self.words.closest_lead, *lines))
+        return WrittenAnswer(text, cited, AnswerState.CLOSEST, attempts=tuple(self.attempts))
 
     def with_quotes(self, quotes: Draft, lead: str) -> WrittenAnswer:
         """All of it, and quotes behind it; ``lead`` says why."""
@@ -182,7 +213,8 @@ class _Draft:
         lines, cited = number_quotes([*self.claims, *judged.claims])
         begun, quoted = lines[: len(self.claims)], lines[len(self.claims) :]
         text = "\n".join(filter(None, (" ".join(begun), lead, *quoted)))
-        return WrittenAnswer(text, cited, bool(begun), attempts=tuple(self.attempts))
+        state = AnswerState.PARTIAL if begun else AnswerState.GROUNDED
+        return WrittenAnswer(text, cited, state, attempts=tuple(self.attempts))
 
 
 async def _draft_with_model(model: Generator, question: AnalyzedQuestion, answer_draft: _Draft) -> int:

@@ -21,7 +21,7 @@ import numpy as np
 
 from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, Passage, Quote
 from bot.core.retrieval.reranking import chunk_place
-from bot.core.understanding.answer_types import required_answers, spans_documents
+from bot.core.understanding.answer_types import spans_documents
 from bot.core.understanding.question_terms import QuestionTerms
 from bot.core.verification.claims import page_at, reduce_text
 from storage.embeddings.base import QueryEmbedder, Vectors
@@ -29,8 +29,11 @@ from storage.queues.reading_repair import SentenceVectorStore
 from storage.text.analyzer import analyze
 from storage.text.sentences import Quotable, quotables
 
-MAX_QUOTES = 4
-"""Most quotes of an answer about one document."""
+MAX_QUOTES, MAX_QUOTED_CHARS = 2, 300
+"""Most quotes of an answer about one document, and how long they may be together."""
+
+MAX_CLOSEST = 3
+"""Most passages that are shown where nothing clearly answers."""
 
 MAX_DOCUMENTS = 4
 """Most documents that a question which spans them gets a quote of."""
@@ -47,15 +50,13 @@ COSINE, COVERAGE, BM25, NEIGHBOUR, LABEL, PASSAGE = 1.0, 0.6, 0.3, 0.25, 0.6, 4.
 CONTRADICTED = 0.8
 """Taken off a unit that names years, and none of the question's."""
 
-REQUIRED = 0.7
-"""Share of the best score that something of the kind asked for reaches at least: a phone number elsewhere in
-the document is not the one of which a question asks."""
-
 FRAGMENT = 0.35
 """Taken off a heading or other scrap of text, which is no sentence and no row."""
 
 PASSAGES_KEPT = 256
 """Taken apart in memory: up to ten megabytes, and the passages of the questions just asked."""
+
+_ITEM = re.compile(r"[•▪◦●○*–-]\s|\(?(?:\d{1,2}(?:\.\d+)*|[a-zA-Z]|[ivx]{1,4})[.)]?\s")
 
 VectorUnit = tuple[Passage, Quotable]
 """A part of a passage's text."""
@@ -72,12 +73,22 @@ class QuoteCandidate:
     coverage: float = 0.0
     """Share (0-1) of what is asked that its words hold."""
     score: float = 0.0
+    cosine: float | None = None
+    """With the question; None: its vector was not made."""
 
     @property
     def is_fragment(self) -> bool:
         """A heading or other scrap of text, which is no sentence and no row."""
         is_closed = self.unit.text.rstrip("\"'”’)]").endswith((".", "!", "?", ";"))
         return not is_closed and not self.unit.is_row and len(self.unit.text.split()) < FRAGMENT_WORDS
+
+    @property
+    def is_label(self) -> bool:
+        """A heading, a caption or another line that says nothing by itself: no sentence, row or item."""
+        words = " ".join(self.unit.text.split())
+        is_item = _ITEM.match(words) is not None and len(words.split()) >= FRAGMENT_WORDS
+        is_closed = words.rstrip("\"'”’)]").endswith((".", "!", "?", ";", ":"))
+        return not self.unit.is_row and not is_item and not is_closed
 
     @property
     def document(self) -> UUID:
@@ -88,6 +99,34 @@ class QuoteCandidate:
     def page(self) -> tuple[UUID, int]:
         """The page it begins on, of its document."""
         return self.document, page_at(self.item, self.unit.start)
+
+
+@dataclass(frozen=True, slots=True)
+class RankedQuotes:
+    """What may be quoted of the evidence, best first, and what comparing it cost."""
+
+    candidates: Sequence[QuoteCandidate]
+    embedded: int = 0
+    """Tokens of what was embedded for it."""
+
+    def draft(self, question: AnalyzedQuestion) -> Draft:
+        """The quotes that answer the question; none when there is nothing to quote."""
+        chosen = select_quotes(self.candidates, is_spanning=spans_documents(question.text))
+        return self._draft(chosen)
+
+    def closest(self) -> Draft:
+        """The nearest passages' best quotes, one a page."""
+        pages: dict[tuple[UUID, int], QuoteCandidate] = {}
+        for candidate in _without_labels(self.candidates):
+            if not _is_repeated(candidate, pages.values()):
+                pages.setdefault(candidate.page, candidate)
+        return self._draft(list(pages.values())[:MAX_CLOSEST])
+
+    def _draft(self, chosen: Iterable[QuoteCandidate]) -> Draft:
+        claims = (
+            Claim(one.unit.text, (Quote(one.item.number, one.unit.text, one.unit.start),)) for one in chosen
+        )
+        return Draft(tuple(claims), verbatim=True)
 
 
 def select_quotes(ranked: Sequence[QuoteCandidate], *, is_spanning: bool) -> list[QuoteCandidate]:
@@ -104,21 +143,29 @@ def select_quotes(ranked: Sequence[QuoteCandidate], *, is_spanning: bool) -> lis
 
 
 def _on_pages(ranked: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
+    """The best sentence, row or item, and a further one that fits beside it."""
+    said = _without_labels(ranked)
     chosen: list[QuoteCandidate] = []
-    for candidate in ranked:
+    for candidate in said:
         if len(chosen) == MAX_QUOTES:
             break
         is_near = candidate.page in {earlier.page for earlier in chosen}
-        least = (SAME_PAGE if is_near else OTHER_PAGE) * ranked[0].score
-        is_worth_it = candidate.score >= least and not (chosen and candidate.is_fragment)
+        least = (SAME_PAGE if is_near else OTHER_PAGE) * said[0].score
+        length = sum(len(one.unit.text) for one in (*chosen, candidate))
+        is_worth_it = candidate.score >= least and (not chosen or length <= MAX_QUOTED_CHARS)
         if is_worth_it and not _is_repeated(candidate, chosen):
             chosen.append(candidate)
     return chosen
 
 
+def _without_labels(ranked: Sequence[QuoteCandidate]) -> Sequence[QuoteCandidate]:
+    """What says something by itself; the first label where nothing does."""
+    return [one for one in ranked if not one.is_label] or ranked[:1]
+
+
 def _best_of_each(ranked: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
     chosen: dict[UUID, QuoteCandidate] = {}
-    for candidate in ranked:
+    for candidate in _without_labels(ranked):
         is_close = candidate.score >= OTHER_DOCUMENT * ranked[0].score
         if is_close and candidate.document not in chosen and not _is_repeated(candidate, chosen.values()):
             chosen[candidate.document] = candidate
@@ -174,19 +221,14 @@ class ExtractiveAnswerer:
         self._sentence_vectors = SentenceVectors(embedder, kept)
         self._most_made = most_made
 
-    async def draft(self, question: AnalyzedQuestion, evidence: Sequence[Evidence]) -> Draft:
-        """The best quotes; none when the evidence holds no text, or nothing of the kind that is asked for."""
+    async def rank(self, question: AnalyzedQuestion, evidence: Sequence[Evidence]) -> RankedQuotes:
+        """Everything of the evidence that may be quoted, best first.
+
+        Raises:
+            storage.errors.InfrastructureError: readings cannot be reached, or the embedder is late.
+        """
         likely = _by_words(QuestionTerms(question), evidence)
-        ranked, embedded = await self._by_meaning(question, likely)
-        near = [one.unit.text for one in ranked if one.score >= REQUIRED * ranked[0].score]
-        required = required_answers(question.text)
-        if required and not any(pattern.search(text) for pattern in required for text in near):
-            return Draft((), verbatim=True, embedded=embedded)
-        chosen = select_quotes(ranked, is_spanning=spans_documents(question.text))
-        claims = [
-            Claim(one.unit.text, (Quote(one.item.number, one.unit.text, one.unit.start),)) for one in chosen
-        ]
-        return Draft(tuple(claims), verbatim=True, embedded=embedded)
+        return RankedQuotes(*await self._by_meaning(question, likely))
 
     async def _by_meaning(
         self, question: AnalyzedQuestion, candidates: Sequence[QuoteCandidate]
@@ -198,12 +240,14 @@ class ExtractiveAnswerer:
         units = [(one.item.passage, one.unit) for one in candidates]
         vectors, embedded = await self._sentence_vectors.of(units, most_made=self._most_made)
         scored = [
-            candidate
-            if vector is None
-            else replace(candidate, score=candidate.score + COSINE * max(float(vector @ asked), 0.0))
+            candidate if vector is None else _compared(candidate, float(vector @ asked))
             for candidate, vector in zip(candidates, vectors, strict=True)
         ]
         return sorted(scored, key=lambda candidate: -candidate.score), embedded
+
+
+def _compared(candidate: QuoteCandidate, cosine: float) -> QuoteCandidate:
+    return replace(candidate, score=candidate.score + COSINE * max(cosine, 0.0), cosine=cosine)
 
 
 def _by_words(asked: QuestionTerms, evidence: Sequence[Evidence]) -> list[QuoteCandidate]:

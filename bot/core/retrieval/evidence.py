@@ -1,9 +1,6 @@
-"""The evidence of a question: the passages that an answerer reads, the text around them, and whether it is
-near enough to the question to answer it.
+"""The evidence of a question: the passages that an answerer reads, and the text around them.
 
-Text is followed no further than its section, one chunk on and one back; a table as far as it goes. Likeness
-of meaning, with the share of the question's idf weight that a passage covers, was the steadiest signal for
-questions off the subject; it is asked before a model too, because a model invents.
+Text is followed no further than its section, one chunk on and one back; a table as far as it goes.
 """
 
 from __future__ import annotations
@@ -11,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bot.core.models import AnalyzedQuestion, Evidence, Passage
-from bot.core.understanding.question_terms import QuestionTerms
+from bot.core.models import Evidence, Passage
 from storage.models import Chunk
 from storage.queues.reading_repair import RepairingReadings
 from storage.text.analyzer import HeldTerms, index_terms
@@ -23,10 +19,6 @@ NEIGHBOUR_SHARE = 0.9
 
 MAX_TABLE_CHUNKS = 4
 """Chunks that a table is followed for in each direction."""
-
-
-COVERAGE = 0.3
-"""What covering all of a question's words adds to a cosine."""
 
 
 class Expansion:
@@ -119,33 +111,3 @@ async def gather_evidence(
         Evidence(number, passage, chunk.page_starts, chunk.words)
         for number, (passage, chunk) in enumerate(zip(chosen, read, strict=True), start=1)
     ]
-
-
-class EvidenceGate:
-    """Lets a question through when one passage is near enough to it."""
-
-    def __init__(
-        self, *, least_likeness: float = 0.35, enough_coverage: float = 0.6, least_words: float = 0.35
-    ) -> None:
-        """Nothing is asked here yet.
-
-        Args:
-            least_likeness: of cosine and weighed coverage together; measured for the bundled embedder.
-            enough_coverage: opens by itself, so that codes and names count without any meaning.
-            least_words: coverage of a passage that has no vector to compare.
-        """
-        self._least_likeness = least_likeness
-        self._enough_coverage = enough_coverage
-        self._least_words = least_words
-
-    def opens(self, question: AnalyzedQuestion, evidence: Sequence[Evidence]) -> bool:
-        """Whether an answer may be written from this evidence."""
-        wordings = [QuestionTerms(wording) for wording in (question, *question.wordings)]
-        return any(self._is_enough(asked, item.passage) for asked in wordings for item in evidence)
-
-    def _is_enough(self, asked: QuestionTerms, passage: Passage) -> bool:
-        coverage = asked.coverage(passage.terms)
-        if passage.vector is None:
-            return coverage >= self._least_words
-        is_like = passage.vector + COVERAGE * coverage >= self._least_likeness
-        return is_like or coverage >= self._enough_coverage

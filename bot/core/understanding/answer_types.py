@@ -7,6 +7,7 @@ than English require nothing.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.core.understanding.question_terms import FUNCTION_TERMS
@@ -93,6 +94,7 @@ _REQUIRED_KINDS = (
         r"\d{3}\W{1,3}\d{3,4} | \+\d{6} | \bext\.?\s?\d | \b(?:911|112)\b",
     ),
     (r"\bfax(?:\ number)?\b", r"\d{3}\W{1,3}\d{3,4} | \+\d{6}"),
+    (r"\bphone\b | \bwho\b.*\bcall\b", r"\d{3}\W{1,3}\d{3,4} | \+\d{6} | \bext\.?\s?\d | \b(?:911|112)\b"),
     # an address
     (r"\be-?mail\ address\b", r"\S@\S"),
     (
@@ -116,6 +118,13 @@ _REQUIRED_KINDS = (
     (
         r"\bsalar(?:y|ies)\b | \bwages?\b | \bdollar\ amount\b | \bhow\ much\b.*\b(?:costs?|pay|price|fee)\b",
         r"[$€£¥]\s?\d | \d\s?(?:dollars|euros|pounds|usd|eur|cents|%|percent) | \bfree\b | \bcovered\b"
+        r" | \bno\ (?:cost|charge|fee)",
+    ),
+    (
+        r"""\bhow\ much\b.*\b(?:charge|salary|owe|money|reimburs\w*|worth|amount)\b | \bco-?pays?\b
+        | \bfees?\b | \bdeductible\b | \bdollars?\b | \bprice\b | \bwhat\b.*\bcost\b | \bcommission\b
+        | \ballowance\b""",
+        r"[$€£¥]\s?\d | \d\s?(?:dollars|euros|pounds|usd|eur|cents|%|percent) | \bfree\b"
         r" | \bno\ (?:cost|charge|fee)",
     ),
     # a share
@@ -147,14 +156,26 @@ _REQUIRED_KINDS = (
         r"\b(?:what|which)\ (?:date|day)\b | \bdeadline\b | \bwhen\ (?:was|were|did)\b",
         rf"{_DAY} | {_SPAN}",
     ),
+    (
+        r"\bwhen\b | \b(?:what|which)\ month\b",
+        rf"{_DAY} | {_SPAN} | \b(?:every|each|within|after|before|during|when|until|prior)\b",
+    ),
     # how often, how long, how much
     (
         r"\bhow\ (?:often|frequently)\b",
         rf"{_SPAN} | \b(?:every|each|per|once|twice|times|after|before|periodic\w*|regular\w*)\b",
     ),
-    (r"\bhow\ (?:long|soon|quickly)\b", rf"{_SPAN} | \d | \b(?:until|immediate\w*|as\ soon|once)\b"),
     (
-        r"\bhow\ (?:big|large|high|deep|tall|heavy|far|wide|much)\b",
+        r"\bhow\ (?:long|soon|quickly)\b | \bnotice\ period\b",
+        rf"{_SPAN} | \b(?:until|immediate\w*|permanent\w*|indefinitely|lifetime)\b",
+    ),
+    (
+        r"""\bhow\ (?:big|large|high|deep|tall|heavy|far|wide|much|many|strong|old)\b
+        | \bnumber\ of\b | \bdose\b
+        | \b(?:what|which)\b(?:\s\w+){0,3}\s(?:number|no|altitude|horsepower|hp|percentage|size|weight|mass
+        |volume|concentration|length|elevation|page|channel|dose|rate|limit|count|total|amount|score|ph|rpm
+        |voltage|capacity|pressure|distance|height)\b
+        | \b(?:serial|catalog|cat\.?|account|part|model|group|tail)\ (?:number|no)\b""",
         rf"{_COUNT} | \b(?:all|full\w*|half)\b",
     ),
 )
@@ -167,13 +188,29 @@ _HOW_MANY = re.compile(
     (?P<noun>[a-z]{3,})""",
     _FLAGS,
 )
+_ENUMERATED = re.compile(r"^\W*\d+(?:\.\d+)*[.)]?\s")
+_DIGITS = re.compile(r"\d(?:[\d.,:/-]*\d)?")
 _ABBREVIATED = {"hour": r"h(?:ou)?rs?\b", "minute": r"min(?:ute)?s?\b", "year": r"y(?:ea)?rs?\b"}
 
 
-def required_answers(question: str) -> list[re.Pattern[str]]:
-    """One pattern for each kind of answer that is asked for; none where any words would do."""
-    kinds = [held for asked, held in _REQUIRED if asked.search(question)]
-    return kinds + [_counted(match["noun"].lower()) for match in _HOW_MANY.finditer(question)]
+def lacks_answer(question: str, texts: Sequence[str]) -> bool:
+    """Whether a kind of answer that is asked for, as a number or a date, stands in none of these texts.
+
+    Numbers of the question itself answer nothing: "Cessna 210" is no age.
+    """
+    required = [held for asked, held in _REQUIRED if asked.search(question)]
+    required += [_counted(match["noun"].lower()) for match in _HOW_MANY.finditer(question)]
+    if not required:
+        return False
+    others = [_without_numbers_of(question, text) for text in texts]
+    return any(not any(kind.search(text) for text in others) for kind in required)
+
+
+def _without_numbers_of(question: str, text: str) -> str:
+    rest = _ENUMERATED.sub("", text)
+    for number in sorted(set(_DIGITS.findall(question)), key=len, reverse=True):
+        rest = re.sub(rf"(?<![\d.]){re.escape(number)}(?!\d)", " ", rest)
+    return rest
 
 
 def _counted(noun: str) -> re.Pattern[str]:

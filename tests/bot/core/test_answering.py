@@ -31,8 +31,8 @@ from bot.core.citations.citations import CitationService
 from bot.core.errors import ModelReplyUnusable, ModelUnavailable
 from bot.core.generation.answer_writer import AnswerWriter
 from bot.core.generation.extractive import ExtractiveAnswerer
+from bot.core.generation.judge import Judge
 from bot.core.models import Answer, AnswerState, Claim, Draft, Question, Quote
-from bot.core.retrieval.evidence import EvidenceGate
 from bot.core.retrieval.hybrid_retriever import HybridRetriever, QueryExpansionRetriever
 from bot.core.retrieval.reranking import RerankingRetriever, SentenceReranker
 from bot.core.wording import reply_words
@@ -42,7 +42,7 @@ from storage.errors import DatabaseUnavailable, IndexUnavailable
 DAILY = Claim("Backups run at 2 AM every day.", (Quote(1, "Backups run daily at 2:00 AM"),))
 FORGED = Claim("Backups run hourly.", (Quote(1, "Backups run every hour"),))
 QUESTION = "When do backups run?"
-FILES_ENTERED = 15
+FILES_ENTERED = 16
 
 
 class NoGlossary:
@@ -182,9 +182,32 @@ async def test_what_the_documents_do_not_say_is_not_found(world: World) -> None:
 
 
 async def test_a_model_that_finds_nothing_is_believed(world: World) -> None:
-    """An empty draft is "not in your documents", not an invitation to quote something anyway."""
+    """An empty draft ends in the closest passages, shown as such: no claim that the documents answer."""
     answer = await world.answering(Scripted(Draft(()))).answer(world.question(QUESTION))
-    assert answer.state is AnswerState.NOT_FOUND
+    assert answer.state is AnswerState.CLOSEST
+    assert answer.text.startswith(WORDS.closest_lead)
+    check_marks(answer)
+
+
+async def test_what_nothing_clearly_answers_ends_in_the_closest_passages(world: World) -> None:
+    """With buttons and marks, and never as what the documents say; no more than three, one a page."""
+    world.judge = Judge(answer_probability=1, closest_probability=0)
+    answer = await world.answering().answer(world.question(QUESTION))
+    assert answer.state is AnswerState.CLOSEST
+    assert answer.text.startswith(WORDS.closest_lead)
+    assert WORDS.quotes_lead not in answer.text
+    check_marks(answer)
+    assert len({citation.page for citation in answer.citations}) == len(answer.citations) <= 3
+    assert all(citation.boxes for citation in answer.citations)
+
+
+async def test_a_model_is_asked_where_the_judge_is_unsure(world: World) -> None:
+    """Its proven sentence is an answer; where it fails, the closest passages stay what they are."""
+    world.judge = Judge(answer_probability=1, closest_probability=0)
+    answer = await world.answering(Scripted(Draft((DAILY,)))).answer(world.question(QUESTION))
+    assert (answer.state, answer.text) == (AnswerState.GROUNDED, f"{DAILY.text} [1]")
+    failed = await world.answering(Scripted(ModelUnavailable("gone"))).answer(world.question(QUESTION))
+    assert failed.state is AnswerState.CLOSEST
 
 
 async def test_an_empty_channel_says_how_to_add_documents(world: World) -> None:
@@ -256,6 +279,7 @@ OBEYED = Claim("Zebras: [click](https://evil.test) <https://evil.test|here> dail
 async def test_a_document_cannot_give_orders(world: World, model: Scripted | None, said: str) -> None:
     """Links, mentions and marks in a document come out as plain words, with our numbers and links only."""
     world.shelf.passages.insert(0, make_passage(TRAP, file="trap.pdf", title="Trap"))
+    world.judge = Judge(answer_probability=0)
     answer = await world.answering(*[model] if model else []).answer(
         world.question("What about zebras daily?")
     )
@@ -365,7 +389,7 @@ async def test_the_way_of_a_question_enters_few_files(world: World) -> None:
     answering = Answering(
         retriever=retriever,
         writing=AnswerWriter(ExtractiveAnswerer(embedder, NoSentences())),
-        gate=EvidenceGate(least_likeness=0.75),
+        judge=world.judge,
         readings=shelf,
         catalog=register,
         citations=CitationService(register, register),

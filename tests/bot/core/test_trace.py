@@ -61,9 +61,12 @@ async def test_a_grounded_answer_tells_all_of_its_way(world: World) -> None:
     answer, record = await asked(world, QUESTION, Scripted(draft))
     assert (record["state"], record["question"], record["answer"]) == ("grounded", QUESTION, answer.text)
     (look,) = record["looks"]
-    assert (look["is_wide"], look["is_enough"], look["documents"], look["not_live"]) == (False, True, None, 0)
+    assert (look["is_wide"], look["documents"], look["not_live"]) == (False, None, 0)
+    assert look["verdict"]["outcome"] == "answer"
+    assert set(look["verdict"]["signals"]) == {"sentence", "passage", "rank", "lacks", "empty"}
     first, second = look["candidates"]
-    assert (first["file"], first["page"], first["rank"], first["fate"]) == ("sop-it-04.pdf", 1, 1, "read")
+    assert (first["file"], first["page"], first["rank"]) == ("sop-it-04.pdf", 1, 1)
+    assert first["fate"] == "read: answer"
     assert first["score"] == answer.passages[0].score
     assert (first["bm25"], first["vector"]) == (answer.passages[0].bm25, answer.passages[0].vector)
     assert set(first["parts"]) == {"mix", "coverage", "named", "document", "outdated"}
@@ -79,7 +82,7 @@ async def test_a_grounded_answer_tells_all_of_its_way(world: World) -> None:
     assert (citation["number"], citation["file"], citation["page"]) == (1, "sop-it-04.pdf", 1)
     assert answer.citations[0].url not in json.dumps(record)
     assert (record["tokens"]["prompt"], record["tokens"]["completion"]) == (70, 9)
-    assert record["tokens"]["embedding"] == 4
+    assert record["tokens"]["embedding"] > 4
     assert set(record["milliseconds"]) == {"retrieve", "answer", "total"}
 
 
@@ -106,16 +109,16 @@ async def test_a_short_quote_that_stands_twice_is_told_apart_from_a_forged_one(w
     assert [(one["is_located"], one["reason"]) for one in quotes] == [(False, AMBIGUOUS), (False, NOWHERE)]
 
 
-async def test_a_refusal_tells_both_looks_and_the_gate(world: World) -> None:
-    """Nothing is written, and every candidate says that it was too little like the question."""
+async def test_a_refusal_tells_both_searches_and_their_verdicts(world: World) -> None:
+    """Nothing is written, and every candidate says that nothing was found in it."""
     _, record = await asked(world, "What is the capital of Mongolia?")
     assert (record["state"], record["drafts"], record["citations"]) == ("not_found", [], [])
-    assert [(look["is_wide"], look["is_enough"]) for look in record["looks"]] == [
-        (False, False),
-        (True, False),
+    assert [(look["is_wide"], look["verdict"]["outcome"]) for look in record["looks"]] == [
+        (False, "not_found"),
+        (True, "not_found"),
     ]
     fates = {one["fate"] for look in record["looks"] for one in look["candidates"]}
-    assert fates == {"gated: too little like the question"}
+    assert fates == {"read: not_found"}
 
 
 async def test_a_failure_leaves_what_was_known(world: World) -> None:
@@ -163,12 +166,12 @@ async def test_what_was_cut_says_why(world: World) -> None:
     world.shelf.passages += [copy, *many]
     _, record = await asked(world, QUESTION, passages_read=2)
     fates = [one["fate"] for one in record["looks"][0]["candidates"]]
-    assert fates[:3] == ["read", "read", "beyond the first 2"]
+    assert fates[:3] == ["read: answer", "read: answer", "beyond the first 2"]
     assert "repeats copy.pdf p. 7" in fates
     assert fates.count("cut by rank") == 32 - 24
     _, record = await asked(world, QUESTION, evidence_tokens=1)
     fates = [one["fate"] for one in record["looks"][0]["candidates"]]
-    assert fates[:2] == ["read", "over the token budget"]
+    assert fates[:2] == ["read: answer", "over the token budget"]
 
 
 class HelpedRewriter:

@@ -48,7 +48,8 @@ class Shelved:
 async def quoted(question: str, *texts: str, with_vectors: bool = True) -> list[str]:
     evidence = make_evidence(*(make_passage(text, ordinal=number) for number, text in enumerate(texts)))
     vector = (await HashEmbedder().aembed([question]))[0] if with_vectors else None
-    draft = await ExtractiveAnswerer(HashEmbedder()).draft(ask(question, *texts, vector=vector), evidence)
+    asked = ask(question, *texts, vector=vector)
+    draft = (await ExtractiveAnswerer(HashEmbedder()).rank(asked, evidence)).draft(asked)
     verified = verify(draft, evidence)
     assert verified.dropped == 0
     return [quote.quote for quote in verified.cited]
@@ -85,7 +86,8 @@ async def test_every_quote_is_the_documents_own() -> None:
     """Quotes are located at the offset they were copied from, also when the words repeat."""
     text = "Step 1. Lock the door.\nStep 2. Call security. Lock the door."
     evidence = make_evidence(make_passage(text))
-    draft = await ExtractiveAnswerer(HashEmbedder()).draft(ask("Who locks the door?", text), evidence)
+    asked = ask("Who locks the door?", text)
+    draft = (await ExtractiveAnswerer(HashEmbedder()).rank(asked, evidence)).draft(asked)
     for claim in draft.claims:
         (quote,) = claim.quotes
         assert quote.start is not None
@@ -107,22 +109,25 @@ async def test_sentences_that_reading_embedded_are_not_embedded_again() -> None:
     )
     vectors = await HashEmbedder().aembed([unit.text for unit in units])
     kept = {(unit.start, unit.end): vector for unit, vector in zip(units, vectors, strict=True)}
-    drafts = []
+    drafts, costs = [], []
     for known in ({}, dict(list(kept.items())[:2]), kept):
         embedder = CountingEmbedder()
         answerer = ExtractiveAnswerer(embedder, Shelved({passage.publication.reading_id: known}))
-        drafts.append(await answerer.draft(question, make_evidence(passage)))
+        ranked = await answerer.rank(question, make_evidence(passage))
+        drafts.append(ranked.draft(question))
+        costs.append(ranked.embedded)
         assert sorted(embedder.texts) == sorted(
             one.text for one in units if (one.start, one.end) not in known
         )
     assert drafts[0].claims
     assert drafts[0].claims == drafts[1].claims == drafts[2].claims
-    assert drafts[0].embedded > drafts[1].embedded > drafts[2].embedded == 0
+    assert costs[0] > costs[1] > costs[2] == 0
 
 
 async def test_no_evidence_gives_an_empty_draft() -> None:
     """Without passages there is nothing to quote."""
-    assert (await ExtractiveAnswerer(HashEmbedder()).draft(ask("When?"), [])).claims == ()
+    asked = ask("When?")
+    assert (await ExtractiveAnswerer(HashEmbedder()).rank(asked, [])).draft(asked).claims == ()
 
 
 async def test_what_a_follow_up_carries_over_counts_little() -> None:
@@ -130,39 +135,3 @@ async def test_what_a_follow_up_carries_over_counts_little() -> None:
     text = "Nightly backups run at 2 AM. Restores are tested every quarter by the administrator."
     first, *_ = await quoted("how often are they tested (nightly backups run)?", text, with_vectors=False)
     assert first.startswith("Restores are tested")
-
-
-SAFETY = (
-    "Hazards are reported to the safety department by phone. Passwords must be complex.\n\n"
-    "The pilot, age 85, landed at 60 knots. Filters are changed every 3 months. The fee is $20."
-)
-
-
-@pytest.mark.parametrize(
-    "question",
-    [
-        "phone number of the safety department please",
-        "How many characters do passwords have?",
-        "How many people work in the safety department?",
-        "What email address do I report hazards to?",
-    ],
-)
-async def test_what_is_not_of_the_kind_asked_for_is_no_answer(question: str) -> None:
-    """Shows that a sentence about the right thing without the number asked for is not quoted."""
-    assert await quoted(question, SAFETY) == []
-
-
-@pytest.mark.parametrize(
-    "question",
-    [
-        "How old was the pilot?",
-        "How fast did the pilot land?",
-        "How often are filters changed?",
-        "How many months until filters are changed?",
-        "How much does it cost, what is the fee?",
-        "Are passwords complex?",
-    ],
-)
-async def test_what_is_of_the_kind_asked_for_is_quoted(question: str) -> None:
-    """Shows that ages, speeds, spans, counts and prices are known in the ways that texts write them."""
-    assert await quoted(question, SAFETY)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from fakes.core import BACKUPS, WORDS, HashEmbedder, Register, Shelf, World, make_passage, make_publication
 
+from bot.core.generation.judge import Judge
 from bot.core.models import AnswerState
 from bot.core.retrieval.hybrid_retriever import HybridRetriever
 from bot.core.understanding.answer_types import figure_question, speaks_of
@@ -59,6 +60,7 @@ async def test_the_figure_that_is_asked_for_is_the_answer(world: World, question
 )
 async def test_a_figure_without_a_caption_is_marked_instead_of_quoted(world: World, question: str) -> None:
     """Found by the words in it, which are nobody's quote, when it is wanted or nothing else answers."""
+    world.judge = Judge(answer_probability=1, closest_probability=0)
     answer = await world.answering().answer(world.question(question))
     assert answer.text == f"{WORDS.figures_lead(1)}\n{WORDS.figure_on(page=1, number=1)}"
     assert [(one.quote, one.boxes) for one in answer.citations] == [("", (BOX,))]

@@ -33,8 +33,8 @@ from bot.core.answering import Answering
 from bot.core.citations.citations import CitationService
 from bot.core.generation.answer_writer import AnswerWriter
 from bot.core.generation.extractive import ExtractiveAnswerer
+from bot.core.generation.judge import Judge
 from bot.core.models import Answer, Passage, Question
-from bot.core.retrieval.evidence import EvidenceGate
 from bot.core.retrieval.hybrid_retriever import HybridRetriever, QueryExpansionRetriever
 from bot.core.rewriting.query_rewriting import ModelRewriter
 from bot.llm.generator import ModelGenerator
@@ -159,7 +159,7 @@ async def ask(path: str, boxes: str) -> tuple[Answer, list[bytes]]:
                 retriever=QueryExpansionRetriever(HybridRetriever(shelf, HashEmbedder()), Book()),
                 writing=AnswerWriter(ExtractiveAnswerer(HashEmbedder()), [model]),
                 rewriter=ModelRewriter(model),
-                gate=EvidenceGate(least_likeness=0.2),
+                judge=Judge(answer_probability=0, closest_probability=0),
                 readings=shelf,
                 catalog=register,
                 citations=CitationService(register, register),

@@ -23,24 +23,25 @@ def chosen(*ranked: QuoteCandidate, is_spanning: bool = False) -> list[str]:
 
 def test_a_page_is_quoted_further_and_other_pages_hardly() -> None:
     """Shows that a second quote of the best page may be worse than one from elsewhere."""
-    best, near, elsewhere = part("best", 1.0), part("near.", 0.75), part("elsewhere.", 0.9, page=2)
-    assert chosen(best, elsewhere, near) == ["best", "near."]
-    assert chosen(best, part("as good.", 0.99, page=2)) == ["best", "as good."]
+    best, near, elsewhere = part("best.", 1.0), part("near.", 0.75), part("elsewhere.", 0.9, page=2)
+    assert chosen(best, elsewhere, near) == ["best.", "near."]
+    assert chosen(best, part("as good.", 0.99, page=2)) == ["best.", "as good."]
 
 
 def test_a_page_of_another_document_is_another_page() -> None:
     """Shows that equal page numbers of two documents are two pages."""
-    assert chosen(part("best", 1.0), part("other file", 0.9, file="b.pdf")) == ["best"]
+    assert chosen(part("best.", 1.0), part("other file.", 0.9, file="b.pdf")) == ["best."]
 
 
 def test_a_part_behind_a_page_turn_stands_on_the_next_page() -> None:
     """Shows that the page is that of the part, not of its passage."""
-    assert chosen(part("best", 1.0), part("overleaf", 0.9, start=50, turns=40)) == ["best"]
+    assert chosen(part("best.", 1.0), part("overleaf.", 0.9, start=50, turns=40)) == ["best."]
 
 
-def test_four_quotes_are_enough() -> None:
-    """Shows the most that an answer quotes."""
-    assert len(chosen(*(part(f"part {number}.", 1.0) for number in "abcde"))) == 4
+def test_two_quotes_are_enough() -> None:
+    """Shows the most that an answer quotes, and that a second one must fit beside the first."""
+    assert len(chosen(*(part(f"part {number}.", 1.0) for number in "abcde"))) == 2
+    assert len(chosen(part("a" * 200 + ".", 1.0), part("b" * 200 + ".", 1.0))) == 1
 
 
 def test_nothing_is_quoted_twice() -> None:
@@ -50,9 +51,9 @@ def test_nothing_is_quoted_twice() -> None:
 
 def test_a_question_over_documents_gets_the_best_of_each() -> None:
     """Shows that a comparison quotes one part of each document that comes close, and of four at most."""
-    parts = [part(f"{file} {number}", 1 - number / 100, file=file) for number, file in enumerate("aabbcdef")]
-    assert chosen(*parts, is_spanning=True) == ["a 0", "b 2", "c 4", "d 5"]
-    assert chosen(part("a", 1.0), part("far", 0.8, file="b.pdf"), is_spanning=True) == ["a"]
+    parts = [part(f"{file} {number}.", 1 - number / 100, file=file) for number, file in enumerate("aabbcdef")]
+    assert chosen(*parts, is_spanning=True) == ["a 0.", "b 2.", "c 4.", "d 5."]
+    assert chosen(part("a.", 1.0), part("far.", 0.8, file="b.pdf"), is_spanning=True) == ["a."]
 
 
 def test_a_comparison_inside_one_document_is_answered_from_its_pages() -> None:
@@ -65,7 +66,8 @@ def test_nothing_comes_of_nothing() -> None:
     assert chosen() == []
 
 
-def test_a_heading_is_no_further_quote() -> None:
-    """Shows that a scrap of text is quoted only where nothing is better."""
-    assert chosen(part("Tapes are tested.", 1.0), part("7. Restore test", 0.95)) == ["Tapes are tested."]
-    assert chosen(part("7. Restore test", 1.0)) == ["7. Restore test"]
+def test_a_heading_is_no_quote() -> None:
+    """Shows that a heading or a caption is quoted only where nothing says more, whatever its score."""
+    heading, caption = part("7. Restore test", 1.0), part("What is backed up, and for how long", 0.95)
+    assert chosen(heading, caption, part("Tapes are tested.", 0.9)) == ["Tapes are tested."]
+    assert chosen(heading) == ["7. Restore test"]

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-from fakes.core import BACKUPS, TRAVEL, Shelf, ask, make_evidence, make_passage, make_publication
+from fakes.core import Shelf, make_evidence, make_passage, make_publication
 
 from bot.core.models import Evidence
-from bot.core.retrieval.evidence import EvidenceGate, Expansion, gather_evidence
-from bot.core.understanding.question_terms import QuestionTerms
+from bot.core.retrieval.evidence import Expansion, gather_evidence
 
 SECTION = ("Backups",)
 
@@ -66,23 +64,3 @@ async def test_evidence_keeps_to_the_budget() -> None:
     assert [item.number for item in taken] == [1, 2]
     assert len(await gather_evidence(passages, shelf, most=4, tokens=10)) == 1
     assert len(await gather_evidence(passages, shelf, most=4, tokens=9999)) == 4
-
-
-@pytest.mark.parametrize(
-    ("question", "coverage", "vector", "opens"),
-    [
-        ("failed backup repeated", 1.0, 0.0, True),
-        ("backup repeated hours Neptune", 0.54, 0.0, False),
-        ("backup repeated hours Neptune", 0.54, 0.2, True),
-        ("failed backup Neptune Saturn", 0.28, 0.2, False),
-        ("failed backup Neptune", 0.44, None, True),
-        ("failed backup Neptune Saturn", 0.28, None, False),
-    ],
-)
-def test_the_gate_opens_at_its_coverage_and_not_below(
-    question: str, coverage: float, vector: float | None, *, opens: bool
-) -> None:
-    """Shows that words open it alone from 0.6 on, with likeness earlier, without vectors from 0.35."""
-    asked, passage = ask(question, BACKUPS, TRAVEL), make_passage(BACKUPS, vector=vector)
-    assert QuestionTerms(asked).coverage(passage.terms) == pytest.approx(coverage, abs=0.01)
-    assert EvidenceGate().opens(asked, make_evidence(passage)) is opens

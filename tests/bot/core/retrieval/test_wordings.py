@@ -14,8 +14,8 @@ from bot.core.citations.citations import CitationService
 from bot.core.errors import ModelUnavailable
 from bot.core.generation.answer_writer import AnswerWriter
 from bot.core.generation.extractive import ExtractiveAnswerer
+from bot.core.generation.judge import Judge
 from bot.core.models import AnswerState, Question, Retrieval
-from bot.core.retrieval.evidence import EvidenceGate
 from bot.core.retrieval.hybrid_retriever import (
     HybridRetriever,
     MultiQueryMode,
@@ -163,7 +163,7 @@ def answering(world: World, retriever: QueryExpansionRetriever) -> Answering:
     return Answering(
         retriever=retriever,
         writing=AnswerWriter(ExtractiveAnswerer(HashEmbedder())),
-        gate=EvidenceGate(),
+        judge=world.judge,
         readings=world.shelf,
         catalog=world.register,
         citations=CitationService(world.register, world.register),
@@ -182,8 +182,8 @@ async def test_before_a_refusal_there_is_one_second_look_that_may_answer(world: 
     assert answer.passages[0].ordinal == 1
 
 
-async def test_a_second_look_is_judged_like_the_first(world: World) -> None:
-    """Shows that a wide search opens no gate by being wide, and that there is no third look."""
+async def test_a_second_search_is_judged_like_the_first(world: World) -> None:
+    """Shows that a wide search answers nothing by being wide, and that there is no third one."""
     inner = watched(world.shelf)
     answer = await answering(world, QueryExpansionRetriever(inner, Book())).answer(
         question("capital of Peru?")
@@ -198,6 +198,11 @@ async def test_a_models_wording_can_open_the_gate(world: World) -> None:
     inner = watched(world.shelf)
     reworder = Reworder(["daily backups"])
     retriever = QueryExpansionRetriever(inner, Book(), reworder, rewords=MultiQueryMode.MISSED)
+    world.judge = Judge(answer_probability=0.4)
+    unworded = await answering(world, QueryExpansionRetriever(watched(world.shelf), Book())).answer(
+        question("safety copies?")
+    )
+    assert unworded.state is not AnswerState.GROUNDED
     answer = await answering(world, retriever).answer(question("safety copies?"))
     assert answer.state is AnswerState.GROUNDED
     assert answer.citations[0].file == "sop-it-04.pdf"

@@ -1,0 +1,157 @@
+"""Judges whether the evidence answers a question, before anything is claimed.
+
+Likeness is no answer: a page about the subject may not say what is asked. One probability is made of a few
+measured signals, by logistic regression on the tuning half of ``tests/evaluation``: questions that a document
+answers, and plausible ones that none does. Two thresholds make three outcomes of it. Refusing by a calibrated
+confidence: Kamath, Jia and Liang, "Selective Question Answering under Domain Shift" (2020).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from itertools import pairwise
+
+from bot.core.generation.extractive import QuoteCandidate
+from bot.core.models import AnalyzedQuestion, Passage
+from bot.core.understanding.answer_types import lacks_answer
+from bot.core.understanding.question_terms import QuestionTerms
+from storage.text.analyzer import analyze
+
+NEAR_CHARS = 300
+"""Characters before and behind the nearest sentence in which the kind of answer asked for is looked for."""
+
+NEAREST = 6
+"""Sentences, rows and items in which an empty field counts: further ones are about something else."""
+
+_WITH_VECTORS = {"bias": -3.46, "sentence": 3.9, "passage": 1.85, "rank": 1.73, "lacks": -1.72, "empty": -6.4}
+_WORDS_ALONE = {"bias": -2.2, "rank": 4.1, "lacks": -1.6, "empty": -8.0}
+"""Weights of the signals, in log-odds; of words alone while no vector was made yet. Measured for the bundled
+embedder: another one's cosines want other thresholds."""
+
+
+class Outcome(StrEnum):
+    """What may be said of the evidence."""
+
+    ANSWER = "answer"
+    CLOSEST = "closest"
+    """Nothing clearly answers; the nearest passages are shown as such."""
+    NOT_FOUND = "not_found"
+
+
+@dataclass(frozen=True, slots=True)
+class Signals:
+    """What the judge weighs."""
+
+    sentence: float | None
+    """Cosine of the nearest sentence, row or item; None: nothing was compared by meaning."""
+    passage: float | None
+    """The highest cosine of a passage."""
+    rank: float
+    """Score (0-1) of the first passage."""
+    lacks: bool
+    """The kind of answer asked for, as a number or a date, stands nowhere near the nearest sentence."""
+    empty: float
+    """Share (0-1) of what is asked that names a field of a form which is empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the judge decided, and why."""
+
+    outcome: Outcome
+    probability: float
+    """That the evidence answers the question."""
+    signals: Signals
+
+    def as_json(self) -> dict[str, object]:
+        """For the record of a question."""
+        return {
+            "outcome": self.outcome.value,
+            "probability": round(self.probability, 3),
+            "signals": asdict(self.signals),
+        }
+
+
+class Judge:
+    """Decides from a question and its evidence what may be claimed."""
+
+    def __init__(self, *, answer_probability: float = 0.5, closest_probability: float = 0.2) -> None:
+        """Nothing is judged yet.
+
+        Args:
+            answer_probability: from here on the documents are said to answer.
+            closest_probability: from here on the nearest passages are shown; below nothing is.
+        """
+        self._answer = answer_probability
+        self._closest = closest_probability
+
+    def verdict(
+        self, question: AnalyzedQuestion, passages: Sequence[Passage], ranked: Sequence[QuoteCandidate]
+    ) -> Verdict:
+        """Whether the evidence answers.
+
+        Args:
+            question: as it was searched for.
+            passages: candidates in final order.
+            ranked: what may be quoted of the evidence, best first.
+        """
+        signals = _signals(question, passages, ranked)
+        probability = _probability(signals) if ranked else 0.0
+        if probability >= self._answer:
+            return Verdict(Outcome.ANSWER, probability, signals)
+        is_close = probability >= self._closest
+        return Verdict(Outcome.CLOSEST if is_close else Outcome.NOT_FOUND, probability, signals)
+
+
+def _signals(
+    question: AnalyzedQuestion, passages: Sequence[Passage], ranked: Sequence[QuoteCandidate]
+) -> Signals:
+    nearest = sorted(ranked, key=lambda one: -((one.cosine or 0.0) + 0.5 * one.coverage))
+    cosines = [one.cosine for one in ranked if one.cosine is not None]
+    likeness = [one.vector for one in passages if one.vector is not None]
+    near = [one.unit.text for one in nearest if _is_near(one, nearest[0])]
+    return Signals(
+        sentence=max(cosines, default=None),
+        passage=max(likeness, default=None),
+        rank=passages[0].score if passages else 0.0,
+        lacks=lacks_answer(question.text, near),
+        empty=_empty_fields(QuestionTerms(question).aspects, nearest[:NEAREST]),
+    )
+
+
+def _is_near(one: QuoteCandidate, nearest: QuoteCandidate) -> bool:
+    return one.item is nearest.item and abs(one.unit.start - nearest.unit.start) < NEAR_CHARS
+
+
+def _empty_fields(weights: Mapping[str, float], nearest: Sequence[QuoteCandidate]) -> float:
+    """The highest share of what is asked that the label of an empty field says."""
+    total = math.fsum(weights.values())
+    shares = [
+        math.fsum(weights.get(term, 0.0) for term in set(analyze(label))) / total
+        for one in nearest
+        if total and one.unit.is_row
+        for label in _empty_labels(one.unit.text)
+    ]
+    return max(shares, default=0.0)
+
+
+def _empty_labels(row: str) -> Iterator[str]:
+    """Labels of a row that nothing stands behind, as the first of ``ELT:  | | Engine Model:  | O-360``."""
+    cells = [cell.strip() for cell in (row.split("|") if "|" in row else re.split(r"\s{2,}", row))]
+    for label, value in pairwise([*cells, ""]):
+        if label.endswith(":") and (not value or value.endswith(":")):
+            yield label
+
+
+def _probability(signals: Signals) -> float:
+    measured = {name: float(value) for name, value in asdict(signals).items() if value is not None}
+    is_compared = signals.sentence is not None and signals.passage is not None
+    weights = _WITH_VECTORS if is_compared else _WORDS_ALONE
+    log_odds = math.fsum(
+        weight * measured.get(name, 1.0 if name == "bias" else 0.0) for name, weight in weights.items()
+    )
+    return 1 / (1 + math.exp(-log_odds))

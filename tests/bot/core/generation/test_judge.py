@@ -1,0 +1,75 @@
+"""What may be claimed of evidence: an answer, the closest passages, or nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from fakes.core import BACKUPS, TRAVEL, HashEmbedder, ask, make_evidence, make_passage
+
+from bot.core.generation.extractive import ExtractiveAnswerer
+from bot.core.generation.judge import Judge, Outcome, Verdict
+from bot.core.models import Passage
+
+FORM = "ELT:  |  | Engine Model:  | O-360\nRated Power:  | 180 hp | Registered Owner:  | Contoso"
+
+
+async def judged(question: str, passage: Passage, judge: Judge | None = None) -> Verdict:
+    """The verdict on a passage, which is compared by meaning where it has a vector."""
+    asked = ask(question, BACKUPS, TRAVEL)
+    if passage.vector is not None:
+        asked = replace(asked, vector=(await HashEmbedder().aembed([question]))[0])
+    ranked = await ExtractiveAnswerer(HashEmbedder()).rank(asked, make_evidence(passage))
+    return (judge or Judge()).verdict(asked, [passage], ranked.candidates)
+
+
+async def test_the_nearer_the_evidence_the_more_may_be_claimed() -> None:
+    """Shows all three outcomes, by the same question and ever less like passages."""
+    near, further, far = [
+        await judged("When do backups run daily?", make_passage(text, vector=vector, score=score))
+        for text, vector, score in ((BACKUPS, 0.8, 0.8), (BACKUPS, 0.0, 0.1), ("Cooks wear hats.", 0.0, 0.0))
+    ]
+    assert near.outcome is Outcome.ANSWER
+    assert near.probability > further.probability > far.probability
+    assert far.outcome is Outcome.NOT_FOUND
+
+
+@pytest.mark.parametrize(
+    ("answers", "closest", "outcome"),
+    [(0, 0, Outcome.ANSWER), (1, 0, Outcome.CLOSEST), (1, 1, Outcome.NOT_FOUND)],
+)
+async def test_the_thresholds_decide(answers: float, closest: float, outcome: Outcome) -> None:
+    """Shows that each of them is held to."""
+    judge = Judge(answer_probability=answers, closest_probability=closest)
+    assert (await judged("When do backups run?", make_passage(BACKUPS, vector=0.6), judge)).outcome is outcome
+
+
+async def test_a_number_that_is_asked_for_and_missing_counts_against_it() -> None:
+    """Shows that the same likeness says less where no number stands near the sentence."""
+    passage = make_passage("The IT department checks the report of the backups.", vector=0.6)
+    many, who = [await judged(question, passage) for question in ("How many backups?", "Whose backups?")]
+    assert (many.signals.lacks, who.signals.lacks) == (True, False)
+    assert many.probability < who.probability
+
+
+async def test_an_empty_field_answers_nothing() -> None:
+    """Shows that a label with nothing behind it counts, and one with a value does not."""
+    passage = make_passage(FORM, vector=0.6)
+    assert (await judged("ELT?", passage)).signals.empty == 1
+    assert (await judged("Rated power?", passage)).signals.empty == 0
+
+
+async def test_words_alone_are_judged_while_no_vector_is_made() -> None:
+    """Shows that a channel that is still being read can answer, and does not claim everything."""
+    found, missed = [
+        await judged("When do backups run?", make_passage(BACKUPS, vector=None, score=score))
+        for score in (0.9, 0.1)
+    ]
+    assert found.signals.sentence is None
+    assert (found.outcome, missed.outcome) == (Outcome.ANSWER, Outcome.NOT_FOUND)
+
+
+def test_nothing_to_quote_is_nothing_found() -> None:
+    """Whatever the passages' scores say."""
+    asked, passage = ask("When do backups run?", BACKUPS), make_passage(BACKUPS, vector=0.9)
+    assert Judge().verdict(asked, [passage], []).outcome is Outcome.NOT_FOUND
