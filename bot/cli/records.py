@@ -71,6 +71,8 @@ def render_record(record: Json) -> Iterator[str]:
 def _search_lines(search: Json) -> Iterator[str]:
     enough = {True: "enough", False: "too little", None: "not asked for"}[search["is_enough"]]
     yield from ("", f"{'Wider search' if search['is_wide'] else 'Search'}: {enough}")
+    yield from (f"  corrected: {typed} -> {word}" for typed, word in search.get("corrections", ()))
+    yield from (f"  in no document: {word}" for word in search.get("unknown", ()))
     yield from (f"  also: {wording}" for wording in search["wordings"])
     for one in search["candidates"]:
         parts = " ".join(f"{name}={value:.2f}" for name, value in one["parts"].items())
