@@ -116,6 +116,8 @@ class Answering:
             passages=answer.passages or search.retrieval.passages,
             milliseconds=Milliseconds(round(1000 * (retrieved - started)), _milliseconds(retrieved)),
             standalone="" if understood.text == question.text else understood.text,
+            corrections=search.retrieval.question.corrections,
+            unknown=search.retrieval.question.unknown,
             language=question.language,
         )
 
@@ -181,7 +183,7 @@ class Answering:
         """The answer with its citations kept and signed; where nothing was written, that nothing answers."""
         question, retrieval = search.question, search.retrieval
         if written is None:
-            return await self._abstention.abstain(question, retrieval.passages, journey.view)
+            return await self._abstention.abstain(question, retrieval, journey.view)
         words = reply_words(question.language)
         citations = await self._citations.cite(question.channel, written.cited)
         figures = [
