@@ -34,6 +34,7 @@ from bot.core.retrieval.ranking import Ranking, Recency
 from bot.core.retrieval.reranking import Reranker, RerankingRetriever, SentenceReranker
 from bot.core.rewriting.query_rewriting import ModelRewriter
 from bot.core.trace_writer import writing_traces
+from bot.core.understanding.spelling_correction import SpellingCorrector
 from bot.server_socket import base_url, read_server_url
 from bot.settings import BotSettings, Settings, revealed
 from storage.chat.inbox import Inbox
@@ -105,7 +106,13 @@ async def open_retriever(
         hybrid = HybridRetriever(search, embedder, ranking, candidates=settings.candidates)
         mode = MultiQueryMode(settings.reword)
         multi_query = None if mode is MultiQueryMode.NEVER else _open_multi_query(settings, stack)
-        widening = QueryExpansionRetriever(hybrid, stores.glossary, multi_query, rewords=mode)
+        widening = QueryExpansionRetriever(
+            hybrid,
+            stores.glossary,
+            multi_query,
+            rewords=mode,
+            speller=SpellingCorrector(stores.vocabularies),
+        )
         if settings.reranker == "none":
             yield widening
             return

@@ -25,6 +25,7 @@ from storage.chat.retention import Retention
 from storage.chat.thread_memory import ThreadMemory
 from storage.chat.traces import QuestionRecords
 from storage.documents.catalog import Catalog
+from storage.documents.vocabulary import Vocabularies
 from storage.embeddings.base import Embedder, space_of
 from storage.errors import ChangedIndex, IndexUnavailable, SettingsError
 from storage.files.blobs import Blobs
@@ -121,6 +122,7 @@ class Stores:
     database: Database
     channels: Channels
     catalog: Catalog
+    vocabularies: Vocabularies
     citations: Citations
     memory: ThreadMemory
     records: QuestionRecords
@@ -150,12 +152,14 @@ async def open_stores(settings: StorageSettings, last_rung: Rung = Rung.FULL) ->
     url = settings.database_url
     database = await Database.open(url.get_secret_value() if url else f"sqlite:///{home / 'footnote.db'}")
     files = ReadingFiles(home / "readings")
+    catalog = Catalog(database, last_rung)
     async with contextlib.aclosing(database):
         yield Stores(
             settings,
             database,
             Channels(database),
-            Catalog(database, last_rung),
+            catalog,
+            Vocabularies(catalog, files),
             Citations(database),
             ThreadMemory(database, settings.memory_days),
             QuestionRecords(database, settings.record_days),

@@ -49,6 +49,7 @@ HOMES = {
     "pymupdf4llm": ("storage.pdf.child.layout_job",),
     "onnxruntime": ("bot.rerankers.cross_encoder", "storage.embeddings.onnx_embedder", "storage.pdf"),
     "cv2": ("storage.pdf.child.ocr_engine",),
+    "rapidfuzz": ("bot.core.understanding.spelling_correction",),
     "rapidocr": ("storage.pdf.child.ocr_engine",),
     "py3langid": ("ingestion.extraction.metadata",),
     "tokenizers": (
@@ -123,6 +124,7 @@ MAY_IMPORT = {
         "storage.chat_models",
         "storage.clock",
         "storage.documents.catalog",
+        "storage.documents.vocabulary",
         "storage.embeddings.base",
         "storage.errors",
         "storage.index.base",

@@ -214,8 +214,8 @@ def render_text(answer: Answer, printed: str = "") -> str:
     ``printed``: sentences that stand there already; the text goes on behind them.
     """
     width = min(shutil.get_terminal_size().columns, 100)
-    sentence = reply_words(answer.language).understood(question=answer.standalone)
-    understood = [sentence, ""] if answer.standalone else []
+    otherwise = reply_words(answer.language).searched_otherwise(answer)
+    understood = [*otherwise, ""] if otherwise else []
     lines = answer.text.splitlines()
     begun = (
         [lines.pop(0).removeprefix(printed)]

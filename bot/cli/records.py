@@ -72,6 +72,8 @@ def _search_lines(search: Json) -> Iterator[str]:
     verdict = search.get("verdict")  # earlier releases kept none
     judged = f"{verdict['outcome']}, {verdict['probability']:.2f}" if verdict else "not judged"
     yield from ("", f"{'Wider search' if search['is_wide'] else 'Search'}: {judged}")
+    yield from (f"  corrected: {typed} -> {word}" for typed, word in search.get("corrections", ()))
+    yield from (f"  in no document: {word}" for word in search.get("unknown", ()))
     yield from (f"  also: {wording}" for wording in search["wordings"])
     for one in search["candidates"]:
         parts = " ".join(f"{name}={value:.2f}" for name, value in one["parts"].items())

@@ -118,6 +118,8 @@ class Answering:
             passages=answer.passages or search.retrieval.passages,
             milliseconds=Milliseconds(round(1000 * (retrieved - started)), _milliseconds(retrieved)),
             standalone="" if understood.text == question.text else understood.text,
+            corrections=search.retrieval.question.corrections,
+            unknown=search.retrieval.question.unknown,
             language=question.language,
         )
 
@@ -188,8 +190,12 @@ class Answering:
         """The answer with its citations kept and signed; where nothing was written, that nothing answers."""
         question, retrieval = search.question, search.retrieval
         if written is None:
-            return await self._abstention.abstain(question, retrieval.passages, journey.view)
-        words = reply_words(question.language)
+            return await self._abstention.abstain(question, retrieval, journey.view)
+        words, text = reply_words(question.language), written.text
+        if written.state is AnswerState.CLOSEST:
+            text = "\n".join(
+                filter(None, (await self._abstention.unknown_words(question, retrieval, journey.view), text))
+            )
         citations = await self._citations.cite(question.channel, written.cited)
         figures = [
             await self._citations.show_figure(question.channel, words, one.publication, one.figure)
@@ -197,7 +203,7 @@ class Answering:
         ]
         return Answer(
             state=written.state,
-            text=written.text,
+            text=text,
             citations=citations,
             figures=tuple(figures),
             passages=retrieval.passages,

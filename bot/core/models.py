@@ -93,6 +93,14 @@ class Synonym:
 
 
 @dataclass(frozen=True, slots=True)
+class Correction:
+    """A misspelt word, and a word of the channel's documents that is searched for in its place."""
+
+    typed: str
+    word: str
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
     """A question in one channel. The channel comes from a verified envelope, never from the text."""
 
@@ -151,6 +159,10 @@ class AnalyzedQuestion:
     """What else its words are called here."""
     wordings: tuple[AnalyzedQuestion, ...] = ()
     """The same question in a model's words, each searched for beside it."""
+    corrections: tuple[Correction, ...] = ()
+    """What was misspelt; ``text`` has the first word of each."""
+    unknown: tuple[str, ...] = ()
+    """Its content words, as typed, that stand in no document of the channel."""
     language: Language = Language.ENGLISH
     """What its reply is written in."""
 
@@ -336,6 +348,10 @@ class Answer:
     milliseconds: Milliseconds = field(default_factory=Milliseconds)
     standalone: str = ""
     """What was searched for, when it is not what was typed."""
+    corrections: tuple[Correction, ...] = ()
+    """Words that were taken for misspelt, and what was searched for in their place."""
+    unknown: tuple[str, ...] = ()
+    """Words of the question that stand in no document of the channel."""
     language: Language = Language.ENGLISH
     """What is said beside the documents' own words."""
 

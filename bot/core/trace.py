@@ -101,6 +101,8 @@ class Trace:
         return {
             "is_wide": search.question.is_wide,
             "terms": retrieval.question.terms,
+            "corrections": [[one.typed, one.word] for one in retrieval.question.corrections],
+            "unknown": retrieval.question.unknown,
             "wordings": [one.text for one in retrieval.question.wordings],
             "documents": None if documents is None else len(documents),
             "not_live": retrieval.not_live,

@@ -13,10 +13,12 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from bot.core.models import Language
+from bot.core.models import Answer, Language
 
 FILES_NAMED = 3
 """Files that are named before the others are only counted."""
+WORDS_NAMED = 3
+"""Words of a question that are named for standing in no document."""
 ZERO_IS_ONE = {Language.FRENCH, Language.PORTUGUESE}
 """Languages that say "0 document" (Unicode CLDR, plural rules)."""
 
@@ -40,10 +42,10 @@ class PluralSentence:
     other: str
     language: Language
 
-    def __call__(self, count: int) -> str:
-        """The sentence for this many."""
+    def __call__(self, count: int, **values: object) -> str:
+        """The sentence for this many, with its other values."""
         is_one = count == 1 or (count == 0 and self.language in ZERO_IS_ONE)
-        return (self.one if is_one else self.other).format(count=count)
+        return (self.one if is_one else self.other).format(count=count, **values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +66,12 @@ class ReplyWords:
     dropped: PluralSentence
     cut_short: str
     understood: SentenceTemplate
+    searched_for: SentenceTemplate
     not_found: str
     no_such_document: str
     searched: PluralSentence
+    unknown_word: PluralSentence
+    unknown_words: PluralSentence
     nearest: SentenceTemplate
     nearest_note: str
     still_reading: PluralSentence
@@ -87,6 +92,21 @@ class ReplyWords:
     question_about: SentenceTemplate
     document_named: SentenceTemplate
     document_unnamed: str
+
+    def searched_otherwise(self, answer: Answer) -> list[str]:
+        """What was searched for where it is not what was typed, a line each; most answers have none."""
+        words = ", ".join(dict.fromkeys(one.word for one in answer.corrections))
+        return [
+            *([self.understood(question=answer.standalone)] if answer.standalone else ()),
+            *([self.searched_for(words=words)] if words else ()),
+        ]
+
+    def stands_nowhere(self, words: Sequence[str], documents: int) -> str:
+        """Words that stand in none of so many documents; of more than three the longest are named."""
+        longest = sorted(words, key=len, reverse=True)[:WORDS_NAMED]
+        named = [self.document_named(title=word) for word in words if word in longest]
+        sentence = self.unknown_word if len(named) == 1 else self.unknown_words
+        return sentence(documents, words=", ".join(named))
 
     def unread(self, names: Sequence[str]) -> str:
         """Files of the channel that could not be read; at most three are named."""

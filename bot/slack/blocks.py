@@ -47,9 +47,8 @@ def render(answer: Answer, sources_shown: int) -> SlackMessage:
         buttons = [_button(f"source-figure-{number}", page) for number, page in enumerate(figures, start=1)]
         sources.append({"type": "actions", "block_id": "figures", "elements": buttons})
     understood: list[Block] = []
-    if answer.standalone:  # something else was searched for than was typed
-        line = _plain(said.understood(question=answer.standalone), UNDERSTOOD)
-        understood.append({"type": "context", "elements": [line]})
+    if lines := said.searched_otherwise(answer):
+        understood.append({"type": "context", "elements": [_plain(line, UNDERSTOOD) for line in lines]})
     words = tame(answer.text).strip() or said.engine_failed
     taken = len(json.dumps([*understood, *sources], ensure_ascii=False))
     sections = [_section(part) for part in _parts(words, MESSAGE - taken, said)]

@@ -50,10 +50,8 @@ def render(answer: Answer, sources_shown: int) -> TeamsMessage:
     said, pages = reply_words(answer.language), opened_pages(answer)
     figures = figure_pages(answer, LABEL)
     words = _cut(tame(answer.text).strip() or said.engine_failed, said)
-    understood = ""
-    if answer.standalone:  # something else was searched for than was typed
-        line = shorten(tame(said.understood(question=answer.standalone)), UNDERSTOOD)
-        understood = f"{_literal(line)}\n\n"
+    lines = [shorten(tame(line), UNDERSTOOD) for line in said.searched_otherwise(answer)]
+    understood = "".join(f"{_literal(line)}\n\n" for line in lines)
     return TeamsMessage(
         text=understood + escape(words),
         citations=_claims(words, answer.citations, pages),

@@ -183,7 +183,7 @@ class Console:
             "state": answer.state,
             "language": answer.language,
             "text": answer.text,
-            "understood": words.understood(question=answer.standalone) if answer.standalone else "",
+            "understood": "\n".join(words.searched_otherwise(answer)),
             "citations": [
                 {
                     "number": citation.number,

@@ -50,6 +50,12 @@ class Catalog:
         async with self._database.snapshot() as session:
             return (await session.execute(_any_live(), {"channel": channel_id})).first() is not None
 
+    async def live_names(self, channel_id: int) -> list[tuple[UUID, str]]:
+        """(reading, title and file name without its ending) of each document that answers right now."""
+        async with self._database.snapshot() as session:
+            rows = (await session.execute(_live_names(), {"channel": channel_id})).all()
+        return sorted((row.reading_id, f"{row.title or ''} {PurePosixPath(row.file).stem}") for row in rows)
+
     async def documents(self, channel_id: int) -> list[DocumentStatus]:
         """All documents of the channel by file name, deleted ones included."""
         async with self._database.snapshot() as session:
@@ -127,6 +133,17 @@ def _hidden() -> CompoundSelect[Any]:
 def _live_of() -> Any:
     """Those of ``:ids`` that are live in ``:channel``; built once, as above."""
     return _live_rows().where(col(PublicationRow.id).in_(bindparam("ids", expanding=True)))
+
+
+@cache
+def _live_names() -> Any:
+    """Reading, title and file of what is live in ``:channel``."""
+    named: tuple[Any, ...] = (
+        col(ReadingRow.id).label("reading_id"),
+        col(ReadingRow.title),
+        col(DocumentRow.file),
+    )
+    return _live_rows().with_only_columns(*named, maintain_column_froms=True)
 
 
 @cache

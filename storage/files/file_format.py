@@ -65,6 +65,11 @@ def text_of(values: list[Any]) -> str:
     return text
 
 
+def searched_text(values: list[Any]) -> str:
+    """Headings and text of a chunk's line."""
+    return " ".join((*values[3], values[1]))
+
+
 def wordless_chunk(values: list[Any]) -> Chunk:
     """The chunk of a line without its words."""
     return chunk_of([*values[:4], "", values[5]])

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 from uuid import UUID
@@ -32,6 +34,7 @@ from storage.files.file_format import (
     read_lines,
     read_some,
     read_vectors,
+    searched_text,
     share_file,
     text_of,
     wordless_chunk,
@@ -40,6 +43,7 @@ from storage.files.file_format import (
 )
 from storage.models import Chunk, Figure, Page
 from storage.recent_items import RecentItems
+from storage.text.analyzer import words_of
 
 T = TypeVar("T")
 _Line = tuple[UUID, str, int]
@@ -93,6 +97,10 @@ class ReadingFiles:
     async def texts(self, reading_id: UUID) -> list[str]:
         """The text of every chunk, in order."""
         return await _in_thread(self._read_all, reading_id, "chunks", text_of)
+
+    async def word_counts(self, reading_id: UUID) -> Mapping[str, int]:
+        """Each word of headings and text, in lower case -> how often it occurs in the chunks."""
+        return await _in_thread(self._count_words, reading_id)
 
     async def chunks(self, reading_id: UUID) -> list[Chunk]:
         """All chunks in order."""
@@ -259,6 +267,11 @@ class ReadingFiles:
 
     def _read_all(self, reading_id: UUID, kind: str, parse: Callable[[Any], T]) -> list[T]:
         return [parse(values) for values in read_lines(self._folder(reading_id) / kind)]
+
+    def _count_words(self, reading_id: UUID) -> Counter[str]:
+        return Counter(
+            chain.from_iterable(map(words_of, self._read_all(reading_id, "chunks", searched_text)))
+        )
 
     def _read_one(self, line: _Line, parse: Callable[[Any], T]) -> T:
         reading_id, kind, index = line

@@ -42,6 +42,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
+_LETTERS_ONLY = re.compile(r"[^\W\d_]+")
 _WITH_UMLAUT = re.compile(r"[^\W\d_]*[äöüÄÖÜ][^\W\d_]*")
 _ELIDED = re.compile(
     r"^(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu|un|quell|quest|(?:a|da|de|ne|su)ll)'(?=\w{2})", re.IGNORECASE
@@ -54,6 +55,11 @@ _STEMMER = Stemmer.Stemmer("english", 0)
 def analyze(text: str) -> list[str]:
     """The terms of a text, repeated as they occur; none holds whitespace."""
     return [term for token in _TOKEN.finditer(_fold_accents(text)) for term in _terms(*token.groups())]
+
+
+def words_of(text: str) -> list[str]:
+    """The words of letters alone, in lower case, with accents and endings; parts of compounds singly."""
+    return _LETTERS_ONLY.findall(unicodedata.normalize("NFC", text).lower())
 
 
 def index_terms(title: str, heading_path: Sequence[str], body: str) -> str:

@@ -87,6 +87,19 @@ class PieceCounter:
         return SPECIAL + sum(map(_counts(self.file).__getitem__, _WORD.findall(text)))
 
 
+def is_frequent_word(word: str) -> bool:
+    """Whether the bundled encoder's vocabulary has a word, or its singular, in one piece.
+
+    These are about the 20,000 commonest words of English, names included: correctly spelt ones, for what is
+    seldom is cut into pieces.
+
+    Raises:
+        EngineStartError: the bundled vocabulary is missing.
+    """
+    count = PieceCounter(bundled(TOKENIZER))
+    return any(count(form) == SPECIAL + 1 for form in (word, word.removesuffix("s")))
+
+
 def open_tokenizer(data: bytes) -> Tokenizer:
     """A tokenizer that neither pads nor cuts, which as shipped it does at 128 pieces."""
     tokenizer = Tokenizer.from_buffer(data)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -19,9 +19,15 @@ from bot.core.generation.extractive import ExtractiveAnswerer
 from bot.core.generation.judge import Judge
 from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, Language, Passage, Question
 from bot.core.ports import Generator, OnClaim
-from bot.core.retrieval.hybrid_retriever import HybridRetriever, inverse_frequency
+from bot.core.retrieval.hybrid_retriever import (
+    HybridRetriever,
+    QueryExpansionRetriever,
+    inverse_frequency,
+)
 from bot.core.understanding.question_terms import weighted_terms
+from bot.core.understanding.spelling_correction import SpellingCorrector
 from bot.core.wording import reply_words
+from storage.chat_models import GlossaryEntry
 from storage.index.base import Hit, PendingVector
 from storage.models import (
     Box,
@@ -309,6 +315,31 @@ class Scripted:
 
 
 @dataclass
+class Vocabulary:
+    """The words of each channel, and how often they were asked for."""
+
+    words_of: Mapping[int, Mapping[str, int]]
+    error: Exception | None = None
+    asked: int = 0
+
+    async def words(self, channel_id: int) -> Mapping[str, int]:
+        self.asked += 1
+        if self.error:
+            raise self.error
+        return self.words_of.get(channel_id, {})
+
+
+@dataclass
+class Book:
+    """A glossary in memory."""
+
+    known: tuple[GlossaryEntry, ...] = ()
+
+    async def entries(self, channel: Channel) -> Sequence[GlossaryEntry]:
+        return self.known
+
+
+@dataclass
 class World:
     """One channel with everything that answering needs."""
 
@@ -317,10 +348,14 @@ class World:
     ids: itertools.count[int] = field(default_factory=itertools.count)
     judge: Judge = field(default_factory=lambda: Judge(answer_probability=0.55, closest_probability=0.55))
 
-    def answering(self, *models: Generator, **more: Any) -> Answering:
+    def answering(self, *models: Generator, vocabulary: Vocabulary | None = None, **more: Any) -> Answering:
+        """``vocabulary``: what spelling is corrected towards."""
         embedder = HashEmbedder()
+        retriever = HybridRetriever(self.shelf, embedder)
         return Answering(
-            retriever=HybridRetriever(self.shelf, embedder),
+            retriever=QueryExpansionRetriever(retriever, Book(), speller=SpellingCorrector(vocabulary))
+            if vocabulary
+            else retriever,
             writing=AnswerWriter(ExtractiveAnswerer(embedder), models),
             judge=self.judge,
             readings=self.shelf,

@@ -27,6 +27,7 @@ from storage.chat.retention import Retention
 from storage.chat.thread_memory import ThreadMemory
 from storage.chat.traces import QuestionRecords
 from storage.documents.catalog import Catalog
+from storage.documents.vocabulary import Vocabularies
 from storage.files.blobs import Blobs
 from storage.files.reading_files import ReadingFiles
 from storage.folders.folder_passwords import FolderPasswords
@@ -141,6 +142,7 @@ class House:
             database=self.database,
             channels=self.channels,
             catalog=self.catalog,
+            vocabularies=Vocabularies(self.catalog, self.readings),
             citations=self.citations,
             memory=self.memory,
             records=QuestionRecords(self.database, 30),

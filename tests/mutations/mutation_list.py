@@ -24,6 +24,7 @@ VIEWER_TESTS = "tests/bot/web/test_viewer.py"
 EVIDENCE_TESTS = "tests/bot/core/retrieval/test_evidence.py"
 PUBLICATION_TESTS = "tests/storage/queues/test_publication_queue.py"
 CLAIMS, CLAIMS_TESTS = "bot/core/verification/claims.py", "tests/bot/core/verification/test_claims.py"
+SPELLING_TESTS = "tests/bot/core/understanding/test_spelling_correction.py"
 SANDBOX_TESTS = "tests/storage/pdf/test_sandbox.py"
 
 MUTATIONS = (
@@ -40,6 +41,28 @@ MUTATIONS = (
         "(citation.channel_id, citation.version_id, citation.page) != signed",
         "(citation.version_id, citation.page) != signed[1:]",
         f"{VIEWER_TESTS}::test_a_link_opens_no_citation_of_another_channel",
+    ),
+    Mutation(
+        "a word is corrected towards the documents of another channel",
+        "bot/core/understanding/spelling_correction.py",
+        "self._vocabularies.words(channel.id)",
+        "self._vocabularies.words(2)",
+        f"{SPELLING_TESTS}::test_a_word_of_another_channel_is_no_correction",
+    ),
+    Mutation(
+        "a correctly spelt word is replaced by one like it",
+        "bot/core/understanding/spelling_correction.py",
+        "not _is_abbreviation(word) and not self._is_word(word)",
+        "not _is_abbreviation(word)",
+        f"{SPELLING_TESTS}::test_a_frequent_word_is_never_corrected_and_costs_no_vocabulary",
+    ),
+    Mutation(
+        "words of a document that was replaced stay in the vocabulary",
+        "storage/documents/vocabulary.py",
+        "if known is None or known.live != live:",
+        "if known is None:",
+        "tests/storage/documents/test_vocabulary.py"
+        "::test_no_word_of_another_channel_or_of_what_is_not_live_is_there",
     ),
     Mutation(
         "the gate opens at half its coverage",

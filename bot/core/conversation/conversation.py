@@ -28,6 +28,7 @@ from bot.core.models import (
     AnswerFigure,
     AnswerState,
     Citation,
+    Correction,
     Language,
     Milliseconds,
     NearestPage,
@@ -75,6 +76,8 @@ def answer_from_json(stored: Json) -> Answer:
         unread=tuple(UnreadFile(**one) for one in stored["unread"]),
         milliseconds=Milliseconds(**stored["milliseconds"]),
         standalone=stored.get("standalone", ""),
+        corrections=tuple(Correction(**one) for one in stored.get("corrections", ())),
+        unknown=tuple(stored.get("unknown", ())),
         language=Language(stored.get("language", Language.ENGLISH)),
     )
 

@@ -10,8 +10,8 @@ from bot.core.models import (
     Answer,
     AnswerState,
     NearestPage,
-    Passage,
     Question,
+    Retrieval,
     UnreadFile,
 )
 from bot.core.understanding.channel_documents import ChannelView
@@ -25,8 +25,8 @@ class Abstention:
     def __init__(self, citations: CitationService) -> None:
         self._citations = citations
 
-    async def abstain(self, question: Question, passages: Sequence[Passage], view: ChannelView) -> Answer:
-        """What was searched, the nearest page, what is still being read and what could not be.
+    async def abstain(self, question: Question, retrieval: Retrieval, view: ChannelView) -> Answer:
+        """What was searched, words that stand nowhere, the nearest page, what could not be read, or not yet.
 
         Raises:
             storage.errors.InfrastructureError: SQL cannot be reached.
@@ -35,13 +35,14 @@ class Abstention:
         if scope is not None and not scope:
             return Answer(AnswerState.NOT_FOUND, words.no_such_document)
         statuses = [one for one in await view.documents() if scope is None or one.document in scope]
-        nearest = await self._citations.nearest(channel, passages[0]) if passages else None
+        best = next(iter(retrieval.passages), None)
+        nearest = await self._citations.nearest(channel, best) if best else None
         unread = tuple(
             UnreadFile(status.file, status.reason or "")
             for status in statuses
             if status.state == "quarantined"
         )
-        said = _sentences(words, statuses, nearest, unread, passages)
+        said = _sentences(words, statuses, nearest, unread, retrieval)
         if not said:
             is_local = channel.platform is Platform.LOCAL  # its folder has its name, any other the tenant's
             said.append(words.empty_channel(folder=channel.name if is_local else channel.tenant))
@@ -52,19 +53,31 @@ class Abstention:
             unread=unread,
         )
 
+    async def unknown_words(self, question: Question, retrieval: Retrieval, view: ChannelView) -> str:
+        """The sentence that names the question's words which stand in no document; '' where all of them do.
+
+        Raises:
+            storage.errors.InfrastructureError: SQL cannot be reached.
+        """
+        unknown = retrieval.question.unknown
+        live = sum(one.state == "live" for one in await view.documents()) if unknown else 0
+        return reply_words(question.language).stands_nowhere(unknown, live) if live else ""
+
 
 def _sentences(
     words: ReplyWords,
     statuses: Sequence[DocumentStatus],
     nearest: NearestPage | None,
     unread: Sequence[UnreadFile],
-    passages: Sequence[Passage],
+    retrieval: Retrieval,
 ) -> list[str]:
     live = sum(status.state == "live" for status in statuses)
     waiting = sum(status.state in {"waiting", "reading"} for status in statuses)
     said = [f"{words.not_found} {words.searched(live)}"] if live else []
+    if live and retrieval.question.unknown:
+        said.append(words.stands_nowhere(retrieval.question.unknown, live))
     if nearest:
-        title = passages[0].publication.title or PurePosixPath(nearest.file).name
+        title = retrieval.passages[0].publication.title or PurePosixPath(nearest.file).name
         said.append(words.nearest(title=title, page=nearest.page))
     if waiting:
         said.append(words.still_reading(waiting))

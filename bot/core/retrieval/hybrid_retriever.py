@@ -32,6 +32,12 @@ from bot.core.understanding.question_terms import (
     searched_terms,
     weighted_terms,
 )
+from bot.core.understanding.spelling_correction import (
+    SpellingCorrector,
+    alternatives,
+    correct_text,
+    unknown_words,
+)
 from storage.chat.glossary import GlossaryFile
 from storage.embeddings.base import QueryEmbedder
 from storage.index.base import FIGURE_FACET, Hit, PendingVector, document_facet
@@ -169,7 +175,13 @@ class HybridRetriever:
             making.cancel()
         idf = {term: inverse_frequency(chunks, holding.get(term, 0)) for term in terms if term in weighed}
         analyzed = AnalyzedQuestion(
-            question.text, terms, idf, compared, question.synonyms, language=question.language
+            question.text,
+            terms,
+            idf,
+            compared,
+            question.synonyms,
+            language=question.language,
+            unknown=_unknown(question, holding) if chunks else (),
         )
         rare = rare_words(analyzed, rarity=inverse_frequency(chunks, EXACT_HOLDERS))
         ranked = self._ranking.order(
@@ -217,6 +229,14 @@ class HybridRetriever:
         return chunks, figures
 
 
+def _unknown(question: Question, holding: Mapping[str, int]) -> tuple[str, ...]:
+    """Words that stand nowhere; the usual question has none, and is not even taken apart for them."""
+    if all(holding.values()):
+        return ()
+    explained = {term for synonym in question.synonyms for term in synonym.asked}
+    return unknown_words(question.text, holding, explained)
+
+
 def inverse_frequency(chunks: int, holding: int) -> float:
     """BM25's idf of a term that ``holding`` of ``chunks`` chunks hold; 0 in an empty channel."""
     return max(math.log((chunks + 1) / (holding + 0.5)), 0.0)
@@ -252,8 +272,11 @@ class QueryExpansionRetriever:
         multi_query: MultiQuery | None = None,
         *,
         rewords: MultiQueryMode = MultiQueryMode.NEVER,
+        speller: SpellingCorrector | None = None,
     ) -> None:
+        """``speller``: corrects the words that the first search finds nowhere; None: they stay as typed."""
         self._retriever = retriever
+        self._speller = speller
         self._glossaries = glossaries
         self._multi_query = multi_query
         self._rewords = rewords
@@ -261,14 +284,46 @@ class QueryExpansionRetriever:
     async def retrieve(self, question: Question) -> Retrieval:
         """The candidates of the question and of all its further wordings, best first.
 
+        Misspelt words are corrected, and the question is searched for anew, before anything is judged.
+
         Raises:
             storage.errors.InfrastructureError: an engine is down or late.
         """
+        typed = await self._expanded(question)
+        unknown = typed.question.unknown
+        corrections = (
+            await self._speller.correct(question.channel, unknown, question.language)
+            if self._speller and unknown
+            else ()
+        )
+        if not corrections:
+            return typed
+        # The typed spelling is not searched for any more: it was, and no chunk holds it.
+        corrected = await self._expanded(
+            replace(
+                question,
+                text=correct_text(question.text, corrections),
+                synonyms=tuple(alternatives(corrections)),
+            )
+        )
+        return replace(
+            corrected,
+            question=replace(corrected.question, corrections=corrections),
+            not_live=typed.not_live + corrected.not_live,
+            embedded=typed.embedded + corrected.embedded,
+        )
+
+    async def _expanded(self, question: Question) -> Retrieval:
+        """What the question, with the glossary's words, and its further wordings find together."""
         entries = await self._glossaries.entries(question.channel)
         first = content_words(question.text) if question.is_wide else question.text
         texts = [first, *await self._further(question)]
         asked = [
-            replace(question, text=text, synonyms=find_synonyms(text, entries, is_wide=question.is_wide))
+            replace(
+                question,
+                text=text,
+                synonyms=(*question.synonyms, *find_synonyms(text, entries, is_wide=question.is_wide)),
+            )
             for text in texts
         ]
         found = await gather_or_cancel(*(self._retriever.retrieve(one) for one in asked))

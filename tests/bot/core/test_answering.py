@@ -19,6 +19,7 @@ from fakes.core import (
     HashEmbedder,
     Scripted,
     Shelf,
+    Vocabulary,
     World,
     make_channel,
     make_passage,
@@ -32,7 +33,7 @@ from bot.core.errors import ModelReplyUnusable, ModelUnavailable
 from bot.core.generation.answer_writer import AnswerWriter
 from bot.core.generation.extractive import ExtractiveAnswerer
 from bot.core.generation.judge import Judge
-from bot.core.models import Answer, AnswerState, Claim, Draft, Question, Quote
+from bot.core.models import Answer, AnswerState, Claim, Correction, Draft, Question, Quote
 from bot.core.retrieval.hybrid_retriever import HybridRetriever, QueryExpansionRetriever
 from bot.core.retrieval.reranking import RerankingRetriever, SentenceReranker
 from bot.core.wording import reply_words
@@ -179,6 +180,30 @@ async def test_what_the_documents_do_not_say_is_not_found(world: World) -> None:
     assert answer.nearest.url.endswith("/v/1-1")
     assert (world.register.kept[0].quote, world.register.kept[0].boxes) == ("", ())
     assert [(unread.file, unread.reason) for unread in answer.unread] == [("scan.pdf", "No text: a scan.")]
+
+
+async def test_a_misspelt_question_is_answered_and_says_what_was_searched_for(world: World) -> None:
+    """Corrected before anything is judged: a typing error is no missing word."""
+    vocabulary = Vocabulary({1: {"backups": 3, "report": 1}})
+    answer = await world.answering(vocabulary=vocabulary).answer(world.question("When do bakcups run?"))
+    assert answer.state is AnswerState.GROUNDED
+    assert "2:00 AM" in answer.text
+    assert answer.corrections == (Correction("bakcups", "backups"),)
+    assert answer.unknown == ()
+    assert answer.standalone == ""
+
+
+async def test_words_that_stand_in_no_document_are_named_where_nothing_answers(world: World) -> None:
+    """Not those that were corrected, and none of them in an answer that was found."""
+    vocabulary = Vocabulary({1: {"report": 1}})
+    answering = world.answering(vocabulary=vocabulary)
+    answer = await answering.answer(world.question("Which Mongolian ambassador has a reprot?"))
+    assert answer.state is AnswerState.NOT_FOUND
+    assert "“Mongolian”, “ambassador” stand in none of your 2 documents." in answer.text
+    assert (answer.unknown, answer.corrections) == (
+        ("Mongolian", "ambassador"),
+        (Correction("reprot", "report"),),
+    )
 
 
 async def test_a_model_that_finds_nothing_is_believed(world: World) -> None:

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 import pytest
-from fakes.core import BACKUPS, TRAVEL, BrokenOff, Looker, Scripted, World, make_passage
+from fakes.core import BACKUPS, TRAVEL, BrokenOff, Looker, Scripted, Vocabulary, World, make_passage
 
 from bot.cli.records import render_record
 from bot.core.errors import ModelUnavailable
@@ -119,6 +119,16 @@ async def test_a_refusal_tells_both_searches_and_their_verdicts(world: World) ->
     ]
     fates = {one["fate"] for look in record["looks"] for one in look["candidates"]}
     assert fates == {"read: not_found"}
+
+
+async def test_corrected_and_unknown_words_are_told(world: World) -> None:
+    """What was typed, what was searched for, and what stands in no document: as JSON, and as lines."""
+    vocabulary = Vocabulary({1: {"backups": 3}})
+    _, record = await asked(world, "When do bakcups run overtime?", vocabulary=vocabulary)
+    look = record["looks"][0]
+    assert (look["corrections"], look["unknown"]) == ([["bakcups", "backups"]], ["overtime"])
+    page = "\n".join(render_record(record))
+    assert "  corrected: bakcups -> backups\n  in no document: overtime\n" in page
 
 
 async def test_a_failure_leaves_what_was_known(world: World) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import tomllib
+from dataclasses import replace
 from importlib.resources import files
 from string import Formatter
 from typing import Any
 
 import pytest
 
-from bot.core.models import Language
+from bot.core.models import Answer, AnswerState, Correction, Language
 from bot.core.wording import reply_words
 
 
@@ -36,7 +37,7 @@ def test_every_language_says_the_same_things(language: Language) -> None:
         else:
             assert sentence.keys() == {"one", "other"}, key
             assert places(sentence["other"]) == places(english[key]["other"]), key
-            assert places(sentence["one"]) <= {"count"}, key
+            assert places(sentence["one"]) | {"count"} == places(sentence["other"]) | {"count"}, key
 
 
 @pytest.mark.parametrize("language", [language for language in Language if language is not Language.ENGLISH])
@@ -63,6 +64,32 @@ def test_what_stands_in_a_place_is_never_a_place_itself() -> None:
     words = reply_words(Language.GERMAN)
     assert words.nearest(title="{page} {0}", page=3).endswith("S. 3 in {page} {0}.")
     assert words.source_label(3, "{page}", is_ocr=True) == "S. 3 (OCR) · {page}"
+
+
+def test_words_that_stand_nowhere_are_named_in_the_languages_quotes() -> None:
+    """Shows one word and several, one document and several, and that of four words the longest are named."""
+    english, german = reply_words(Language.ENGLISH), reply_words(Language.GERMAN)
+    assert english.stands_nowhere(["overtime"], 12) == "“overtime” stands in none of your 12 documents."
+    assert english.stands_nowhere(["{count}"], 1) == "“{count}” does not stand in your document."
+    assert german.stands_nowhere(["Rente", "Urlaub"], 3) == (
+        "„Rente“, „Urlaub“ stehen in keinem Ihrer 3 Dokumente."
+    )
+    assert english.stands_nowhere(["rate", "overtime", "bonus", "salary"], 2) == (
+        "“overtime”, “bonus”, “salary” stand in none of your 2 documents."
+    )
+
+
+def test_what_was_searched_for_instead_is_said_a_line_each() -> None:
+    """Shows a follow-up worded anew, then corrected words, each once; most answers have no such line."""
+    pairs = [("bakcups", "backups"), ("Bakcups", "backups"), ("databsaes", "databases")]
+    corrections = tuple(Correction(*pair) for pair in pairs)
+    answer = Answer(AnswerState.GROUNDED, "Yes.", standalone="Why bakcups?", corrections=corrections)
+    words = reply_words(Language.ENGLISH)
+    assert words.searched_otherwise(answer) == [
+        "Understood as: Why bakcups?",
+        "Searched for: backups, databases",
+    ]
+    assert words.searched_otherwise(replace(answer, standalone="", corrections=())) == []
 
 
 def test_three_unread_files_are_named_and_the_others_counted() -> None:

@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from slack_sdk.models.blocks import Block
 
-from bot.core.models import Answer, AnswerFigure, AnswerState, Citation, Language, NearestPage
+from bot.core.models import Answer, AnswerFigure, AnswerState, Citation, Correction, Language, NearestPage
 from bot.core.wording import reply_words
 from bot.slack.blocks import render
 from storage.models import Box
@@ -202,3 +202,15 @@ def test_what_was_understood_stands_over_the_answer_and_is_harmless() -> None:
     assert line["text"].startswith(WORDS.understood(question="‹!channel› why? why?"))
     assert len(line["text"]) <= 300
     assert render(replace(answer, standalone=""), 5).blocks[0]["type"] == "section"
+
+
+def test_a_corrected_word_stands_over_the_answer() -> None:
+    """Whoever mistyped sees what was searched for; it is plain text, below what was understood."""
+    corrections = (Correction("bakcups", "backups"),)
+    mistyped = Answer(AnswerState.NOT_FOUND, "No.", standalone="Why bakcups?", corrections=corrections)
+    first, *_ = render(mistyped, 5).blocks
+    said = [(line["type"], line["text"]) for line in first["elements"]]
+    assert said == [
+        ("plain_text", "Understood as: Why bakcups?"),
+        ("plain_text", "Searched for: backups"),
+    ]

@@ -12,7 +12,7 @@ from fakes.core import WORDS
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bot.core.models import Answer, AnswerFigure, AnswerState, Citation, Language, NearestPage
+from bot.core.models import Answer, AnswerFigure, AnswerState, Citation, Correction, Language, NearestPage
 from bot.core.wording import reply_words
 from bot.teams.cards import render
 from bot.teams.connector import card_activity, text_activity
@@ -168,6 +168,12 @@ def test_what_was_understood_stands_over_the_answer_and_is_harmless() -> None:
     assert "http://evil" not in line
     assert rest == "25 days."
     assert render(replace(answer, standalone=""), 5).text == "25 days."
+
+
+def test_a_corrected_word_stands_over_the_answer() -> None:
+    """Whoever mistyped sees what was searched for, escaped, in a paragraph of its own."""
+    mistyped = Answer(AnswerState.NOT_FOUND, "No.", corrections=(Correction("*bakcups", "*backups"),))
+    assert render(mistyped, 5).text == "Searched for: \\*backups\n\nNo."
 
 
 def test_what_we_add_is_in_the_answers_language() -> None:

@@ -11,7 +11,7 @@ from aiohttp.test_utils import TestClient
 from fakes.core import WORDS
 from fakes.web_house import House, Visit, make_pdf
 
-from bot.core.models import Answer, AnswerFigure, AnswerState, Language, NearestPage, UnreadFile
+from bot.core.models import Answer, AnswerFigure, AnswerState, Correction, Language, NearestPage, UnreadFile
 from bot.core.wording import reply_words
 from storage.models import Box, Channel, ChannelKey, Platform
 
@@ -147,6 +147,9 @@ async def test_an_answer_says_how_its_question_was_understood(client: TestClient
     for standalone, shown in (("Why is that?", WORDS.understood(question="Why is that?")), ("", "")):
         house.answering.answers["Why?"] = Answer(AnswerState.NOT_FOUND, "No.", standalone=standalone)
         assert json.loads((await ask(client, channel, "Why?"))[1])["understood"] == shown
+    corrections = (Correction("bakcups", "backups"),)
+    house.answering.answers["Why?"] = Answer(AnswerState.NOT_FOUND, "No.", corrections=corrections)
+    assert json.loads((await ask(client, channel, "Why?"))[1])["understood"] == "Searched for: backups"
 
 
 async def test_a_failure_tells_nothing_of_itself(

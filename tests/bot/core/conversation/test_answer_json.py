@@ -12,6 +12,7 @@ from bot.core.models import (
     AnswerFigure,
     AnswerState,
     Citation,
+    Correction,
     Milliseconds,
     NearestPage,
     Passage,
@@ -32,6 +33,8 @@ FULL = Answer(
     unread=(UnreadFile("locked.pdf", "needs a password"),),
     milliseconds=Milliseconds(3, 40, 43),
     standalone="When do full backups run?",
+    corrections=(Correction("bakcups", "backups"),),
+    unknown=("overtime",),
 )
 
 
@@ -47,8 +50,8 @@ def test_an_answer_comes_back_exactly(answer: Answer) -> None:
 def test_an_answer_from_before_there_were_threads_comes_back() -> None:
     """An answer that waited through an upgrade is delivered."""
     stored = answer_to_json(FULL)
-    del stored["standalone"]
-    assert answer_from_json(stored) == replace(FULL, standalone="")
+    del stored["standalone"], stored["corrections"], stored["unknown"]
+    assert answer_from_json(stored) == replace(FULL, standalone="", corrections=(), unknown=())
 
 
 def test_passages_stay_out_of_the_outbox() -> None:

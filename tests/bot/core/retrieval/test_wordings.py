@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import pytest
-from fakes.core import ASKED_AT, WORDS, HashEmbedder, Shelf, World, make_channel, make_passage
+from fakes.core import ASKED_AT, WORDS, Book, HashEmbedder, Shelf, World, make_channel, make_passage
 
 from bot.core.answering import Answering
 from bot.core.citations.citations import CitationService
@@ -23,21 +23,10 @@ from bot.core.retrieval.hybrid_retriever import (
     content_words,
 )
 from storage.chat_models import GlossaryEntry
-from storage.models import Channel
 from storage.text.analyzer import analyze
 
 LEAVE = "Parental leave is 16 weeks for each parent. It begins with the birth or the adoption of the child."
 PARKING = "Parking permits are sold at the front desk every Monday."
-
-
-@dataclass
-class Book:
-    """A glossary in memory."""
-
-    known: tuple[GlossaryEntry, ...] = ()
-
-    async def entries(self, channel: Channel) -> Sequence[GlossaryEntry]:
-        return self.known
 
 
 @dataclass

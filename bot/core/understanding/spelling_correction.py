@@ -1,0 +1,163 @@
+"""Words of a question that stand nowhere in its channel, and what they are probably misspelt for.
+
+A word is compared with the words of the channel's own live documents by its edit distance, in which a pair of
+swapped letters counts as one edit: Damerau, "A Technique for Computer Detection and Correction of Spelling
+Errors" (1964). A frequent word of English is never corrected, however near another one is: of 241 correctly
+spelt words that stood in none of the documents asked, 51 had such a neighbour ("planes": "plans"), and 3 of
+these were no frequent words.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+
+from rapidfuzz import process
+from rapidfuzz.distance import OSA
+
+from bot.core.models import Correction, Language, Synonym
+from storage.documents.vocabulary import Vocabularies
+from storage.errors import InfrastructureError
+from storage.models import Channel
+from storage.text.analyzer import analyze, fold
+from storage.text.token_counts import is_frequent_word
+
+MIN_LETTERS = 4
+"""Shorter words are no typing errors that can be told, and seldom what a question is about."""
+MIN_LETTERS_FOR_TWO = 8
+"""From so many letters on a word may have two errors."""
+MAX_ABBREVIATION = 5
+"""So many capitals are an abbreviation, which is like many others and means none of them."""
+MAX_CANDIDATES = 2
+"""Words that a misspelt one is searched for as, where they are equally near."""
+
+_WORD = re.compile(r"(?<![\w@./&+#-])[^\W\d_]+(?:-[^\W\d_]+)*(?=['’]s\b|(?![\w@/&'’+#-]|[.:]\w))")
+"""A word of letters, or several joined by hyphens; no part of a code, an address or 'don't'."""
+
+log = logging.getLogger(__name__)
+
+
+def unknown_words(
+    text: str, frequencies: Mapping[str, int], explained: Collection[str] = frozenset()
+) -> tuple[str, ...]:
+    """The content words of a question, as typed, of which no form stands in the channel.
+
+    Args:
+        text: the question.
+        frequencies: term -> chunks that hold it; words whose terms are not among them do not count.
+        explained: terms that the glossary says something for.
+    """
+
+    def is_known(term: str) -> bool:
+        return term in explained or frequencies.get(term, 1) > 0
+
+    def stands(word: str) -> bool:
+        whole, *parts = map(is_known, analyze(word))
+        joined = is_known(analyze(word.replace("-", ""))[0])
+        return whole or joined or (bool(parts) and all(parts))
+
+    found = (
+        part
+        for match in _WORD.finditer(text)
+        for part in match[0].split("-")
+        if len(part) >= MIN_LETTERS and not stands(match[0]) and not stands(part)
+    )
+    return tuple(dict.fromkeys(found))
+
+
+class SpellingCorrector:
+    """Corrects words towards the vocabulary of the channel that they are asked in."""
+
+    def __init__(self, vocabularies: Vocabularies, is_word: Callable[[str], bool] = is_frequent_word) -> None:
+        """``is_word``: whether a word is spelt correctly, wherever it stands."""
+        self._vocabularies = vocabularies
+        self._is_word = is_word
+
+    async def correct(
+        self, channel: Channel, words: Iterable[str], language: Language = Language.ENGLISH
+    ) -> tuple[Correction, ...]:
+        """What ``words`` are misspelt for, as far as that can be told; none of them stands in the channel."""
+        typed = [word for word in words if not _is_abbreviation(word) and not self._is_word(word)]
+        if not typed:
+            return ()
+        try:
+            vocabulary = await self._vocabularies.words(channel.id)
+        except InfrastructureError as error:
+            log.warning("channel=%d: spelling is not corrected: %s", channel.id, type(error).__name__)
+            return ()
+        return await asyncio.to_thread(
+            find_corrections, typed, vocabulary, is_listed=language is Language.ENGLISH
+        )
+
+
+def _is_abbreviation(word: str) -> bool:
+    return word.isupper() and len(word) <= MAX_ABBREVIATION
+
+
+def find_corrections(
+    typed: Iterable[str], vocabulary: Mapping[str, int], *, is_listed: bool = True
+) -> tuple[Correction, ...]:
+    """The words of a vocabulary (lower case -> count) that are nearest to each of ``typed``, best first.
+
+    ``is_listed``: frequent words of the question's language are left out already. Where there is no list of
+    them, only swapped letters and one error in a long word are taken for errors.
+    """
+    folded = {word: word if word.isascii() else fold(word) for word in vocabulary}
+    return tuple(
+        Correction(word, _in_case(word, nearest))
+        for word in typed
+        for nearest in _nearest_words(fold(word).lower(), folded, vocabulary, is_listed)
+    )
+
+
+def _nearest_words(
+    typed: str, folded: Mapping[str, str], counts: Mapping[str, int], is_listed: bool
+) -> list[str]:
+    """Up to two words of different stems, none of which is nearer than the other; one that stands: none.
+
+    Of words at the same distance the one of the same letters is nearer: to swap two is the likelier slip.
+    """
+    is_long = len(typed) >= MIN_LETTERS_FOR_TWO
+    limit = 2 if is_long and is_listed else 1
+    near = process.extract(typed, folded, scorer=OSA.distance, score_cutoff=limit, limit=None)
+    ranked = sorted(
+        ((distance, sorted(word) != sorted(typed)), -counts[written], written)
+        for word, distance, written in near
+        if _may_mean(typed, word) and (is_listed or is_long or sorted(word) == sorted(typed))
+    )
+    if not ranked or ranked[0][0] == (0, False):
+        return []
+    by_stem: dict[str, str] = {}
+    for rank, _, written in ranked:
+        if rank == ranked[0][0]:
+            by_stem.setdefault(analyze(written)[0], written)
+    return list(by_stem.values())[:MAX_CANDIDATES]
+
+
+def _may_mean(typed: str, word: str) -> bool:
+    """A slip seldom changes the first letter, unless it swaps the first two."""
+    return typed[0] == word[0] or typed[:2] == word[1::-1]
+
+
+def _in_case(typed: str, word: str) -> str:
+    return word[0].upper() + word[1:] if typed[0].isupper() else word
+
+
+def correct_text(text: str, corrections: Iterable[Correction]) -> str:
+    """A question with each misspelt word replaced by the best word for it."""
+    best = {one.typed: one.word for one in reversed(tuple(corrections))}
+    if not best:
+        return text
+    misspelt = re.compile(rf"(?<![^\W_])(?:{'|'.join(map(re.escape, best))})(?![^\W_])")
+    return misspelt.sub(lambda match: best[match[0]], text)
+
+
+def alternatives(corrections: Sequence[Correction]) -> Iterator[Synonym]:
+    """The second words for what was misspelt, as synonyms of the best ones."""
+    best: dict[str, str] = {}
+    for one in corrections:
+        first = best.setdefault(one.typed, one.word)
+        if first != one.word:
+            yield Synonym(tuple(analyze(first)), tuple(analyze(one.word)), one.word)

@@ -1,0 +1,201 @@
+"""Misspelt words are corrected towards the words of their own channel; correctly spelt ones never are."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+import pytest
+from fakes.core import ASKED_AT, Book, HashEmbedder, Shelf, Vocabulary, make_channel, make_passage
+
+from bot.core.models import Correction, Language, Question, Retrieval, Synonym
+from bot.core.retrieval.hybrid_retriever import HybridRetriever, QueryExpansionRetriever
+from bot.core.understanding.spelling_correction import (
+    SpellingCorrector,
+    alternatives,
+    correct_text,
+    find_corrections,
+    unknown_words,
+)
+from storage.chat_models import GlossaryEntry
+from storage.errors import DatabaseUnavailable
+from storage.text.analyzer import analyze
+from storage.text.token_counts import is_frequent_word
+
+BACKUPS = "Backups run daily. The IT department checks the databases, and repeats a failed backup."
+WORDS = {"backups": 1, "databases": 2, "database": 1, "checks": 1, "policy": 4, "department": 1}
+
+
+def unknown(text: str, document: str = BACKUPS) -> tuple[str, ...]:
+    held = analyze(document)
+    return unknown_words(text, {term: held.count(term) for term in analyze(text)})
+
+
+def corrected(typed: str, vocabulary: Mapping[str, int] = WORDS) -> list[str]:
+    return [one.word for one in find_corrections([typed], vocabulary)]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Who pays overtime for checking backup?", ("pays", "overtime")),
+        ("Is failing repeatedly checked by departments?", ()),
+        ("overtime, Overtime and overtime's rate", ("overtime", "Overtime", "rate")),
+        ("the pay of SOP-IT-99, form_a, x86, a@b.de, example.com and didn't", ()),
+        ("half-yearly and back-ups", ("half", "yearly")),
+        ("a failedBackup in a failedBakcup", ("failedBakcup",)),
+        ("Kündigung", ("Kündigung",)),
+    ],
+)
+def test_unknown_words_are_content_words_that_no_chunk_holds_in_any_form(
+    text: str, words: tuple[str, ...]
+) -> None:
+    """Shows which words count: letters alone, four at least, none of whose terms stands in a chunk."""
+    assert unknown(text) == words
+
+
+def test_function_words_and_what_the_glossary_explains_are_not_unknown() -> None:
+    """Shows that words whose frequency was not asked for, and terms of the glossary, do not count."""
+    assert unknown_words("which overtime", {"overtim": 0}) == ("overtime",)
+    assert unknown_words("which overtime", {"overtim": 0}, {"overtim"}) == ()
+
+
+@pytest.mark.parametrize(
+    ("typed", "word"),
+    [
+        ("bakcups", "backups"),
+        ("polcy", "policy"),
+        ("datbases", "databases"),
+        ("dtaabsaes", "databases"),
+        ("opt", None),
+        ("plicoys", None),
+        ("abckups", "backups"),
+        ("dackups", None),
+        ("Bakcups", "Backups"),
+        ("backups", None),
+    ],
+)
+def test_the_nearest_word_within_the_distance_for_its_length_is_meant(typed: str, word: str | None) -> None:
+    """Shows one error below eight letters, two from there on, and that the first letter counts."""
+    assert corrected(typed)[:1] == ([word] if word else [])
+
+
+def test_the_likelier_of_equally_near_words_comes_first() -> None:
+    """Shows distance before swapped letters before count, and at most two words of different stems."""
+    assert corrected("intergal", {"internal": 9, "integral": 1}) == ["integral"]
+    assert corrected("documnet", {"document": 1, "documents": 50}) == ["document"]
+    assert corrected("vally", {"valle": 1, "valley": 2, "valiy": 1}) == ["valley", "valiy"]
+    assert corrected("valleyz", {"valleys": 1, "valley": 2}) == ["valley"]
+
+
+def test_accents_make_no_difference_and_are_kept() -> None:
+    """Shows that a word is corrected to how the documents write it."""
+    assert corrected("Kundigugn", {"kündigung": 1}) == ["Kündigung"]
+
+
+@pytest.mark.parametrize(
+    ("word", "is_frequent"),
+    [("overtime", True), ("planes", True), ("Dads", True), ("harnes", False), ("encyrpted", False)],
+)
+def test_frequent_words_are_those_of_the_bundled_vocabulary(word: str, is_frequent: bool) -> None:
+    """Shows that a singular in it is enough, and that no typing error stands in it."""
+    assert is_frequent_word(word) is is_frequent
+
+
+async def test_a_frequent_word_is_never_corrected_and_costs_no_vocabulary() -> None:
+    """Shows that "planes" stays, though "plans" is near, and so does an abbreviation."""
+    vocabulary = Vocabulary({1: {"plans": 9, "oshe": 1}})
+    corrector = SpellingCorrector(vocabulary)
+    assert await corrector.correct(make_channel(), ["planes", "OSHA"]) == ()
+    assert vocabulary.asked == 0
+    assert await corrector.correct(make_channel(), ["plnas"]) == (Correction("plnas", "plans"),)
+
+
+async def test_a_word_of_another_channel_is_no_correction() -> None:
+    """Shows that the vocabulary asked for is the channel's own."""
+    corrector = SpellingCorrector(Vocabulary({2: WORDS}))
+    assert await corrector.correct(make_channel(), ["polcy"]) == ()
+
+
+async def test_a_language_without_a_list_of_its_words_is_corrected_with_care() -> None:
+    """Shows that there swapped letters, or one error in a long word, are corrected, and nothing else."""
+    words = {"urlaub": 1, "kasten": 1, "reisekosten": 1}
+    typed = ["Urluab", "Kosten", "Reisekostne", "Reisekosen", "Rieskosten"]
+    corrector = SpellingCorrector(Vocabulary({1: words}))
+    found = await corrector.correct(make_channel(), typed, Language.GERMAN)
+    assert [one.typed for one in found] == ["Urluab", "Reisekostne", "Reisekosen"]
+    assert len(await corrector.correct(make_channel(), typed)) == len(typed)
+
+
+async def test_without_a_vocabulary_words_stay_as_they_are(caplog: pytest.LogCaptureFixture) -> None:
+    """Shows that a question outlives it, and that the log does not tell the word."""
+    corrector = SpellingCorrector(Vocabulary({}, DatabaseUnavailable("down")))
+    with caplog.at_level(logging.WARNING):
+        assert await corrector.correct(make_channel(), ["polcy"]) == ()
+    assert "channel=1: spelling is not corrected: DatabaseUnavailable" in caplog.text
+    assert "polcy" not in caplog.text
+
+
+def test_a_text_gets_the_best_words_and_the_second_ones_as_synonyms() -> None:
+    """Shows that words are replaced whole, in each place, and nothing else of the text is."""
+    corrections = [
+        Correction("vally", "valley"),
+        Correction("vally", "valle"),
+        Correction("lenght", "length"),
+    ]
+    text = correct_text("vally-lenght of the vallys, vally?", corrections)
+    assert text == "valley-length of the vallys, valley?"
+    assert list(alternatives(corrections)) == [Synonym(("valley",), ("vall",), "valle")]
+    assert correct_text("as it is", ()) == "as it is"
+
+
+async def retrieved(text: str, vocabulary: Vocabulary, *entries: GlossaryEntry) -> Retrieval:
+    shelf = Shelf([make_passage(BACKUPS), make_passage("Parking is free.", title="Parking", ordinal=1)])
+    retriever = QueryExpansionRetriever(
+        HybridRetriever(shelf, HashEmbedder()), Book(entries), speller=SpellingCorrector(vocabulary)
+    )
+    return await retriever.retrieve(Question("q", text, make_channel(), ASKED_AT))
+
+
+async def test_a_misspelt_question_is_judged_as_the_correct_one() -> None:
+    """Shows terms, weights, scores and order of the correctly spelt question, and what was corrected."""
+    misspelt = await retrieved("who checks the databsaes for overtime?", Vocabulary({1: WORDS}))
+    correct = await retrieved("who checks the databases for overtime?", Vocabulary({1: WORDS}))
+    assert misspelt.passages == correct.passages
+    assert (misspelt.question.text, misspelt.question.idf) == (correct.question.text, correct.question.idf)
+    assert misspelt.question.corrections == (Correction("databsaes", "databases"),)
+    assert misspelt.question.unknown == correct.question.unknown == ("overtime",)
+    assert correct.question.corrections == ()
+    assert misspelt.embedded == 2 * correct.embedded
+
+
+async def test_the_glossary_hears_of_a_corrected_word() -> None:
+    """Shows that a misspelt term of the glossary is followed, and one that it explains is not corrected."""
+    entry = GlossaryEntry("databases", ("backup",))
+    misspelt = await retrieved("databsaes", Vocabulary({1: WORDS}), entry)
+    assert [one.text for one in misspelt.question.synonyms] == ["backup"]
+    vocabulary = Vocabulary({1: WORDS})
+    explained = await retrieved("databsaes", vocabulary, GlossaryEntry("databsaes", ("backup",)))
+    assert (explained.question.unknown, vocabulary.asked) == ((), 0)
+
+
+async def test_both_of_two_equally_near_words_are_searched_for() -> None:
+    """Shows that the second one counts like a synonym of the first."""
+    found = await retrieved("chekcs parkigg", Vocabulary({1: {"parking": 2, "parkign": 1, "checks": 1}}))
+    assert found.question.text == "checks parking"
+    assert [one.text for one in found.question.synonyms] == ["parkign"]
+
+
+async def test_a_question_whose_words_all_stand_here_asks_for_no_vocabulary() -> None:
+    """Shows that the usual question costs nothing."""
+    vocabulary = Vocabulary({1: WORDS})
+    found = await retrieved("who checks the databases?", vocabulary)
+    assert (found.question.unknown, vocabulary.asked) == ((), 0)
+
+
+async def test_nothing_is_unknown_in_an_empty_channel() -> None:
+    """Shows that where no document is, none is said to lack a word."""
+    found = await HybridRetriever(Shelf(), HashEmbedder()).retrieve(
+        Question("q", "overtime?", make_channel(), ASKED_AT)
+    )
+    assert found.question.unknown == ()

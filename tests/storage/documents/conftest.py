@@ -1,0 +1,40 @@
+"""Channels with documents in any state."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+from fakes.document_shelf import Shelf
+
+from storage.chat.channels import Channels
+from storage.documents.catalog import Catalog
+from storage.models import ChannelKey, Platform
+from storage.sql.database import Database
+from storage.sql.tables import FolderRow
+
+
+@pytest.fixture
+def shelf_of(database: Database) -> Callable[[str], Awaitable[Shelf]]:
+    """Makes a local channel of some name with one folder."""
+
+    async def make(name: str) -> Shelf:
+        channel = await Channels(database).ensure(ChannelKey(Platform.LOCAL, "", name))
+        folder = FolderRow(channel_id=channel.id, location=f"/inbox/{name}", watched=True)
+        shelf = Shelf(database, channel.id, 0)
+        await shelf.add(folder)
+        return Shelf(database, channel.id, folder.id)
+
+    return make
+
+
+@pytest.fixture
+async def shelf(shelf_of: Callable[[str], Awaitable[Shelf]]) -> Shelf:
+    """The channel most tests look at."""
+    return await shelf_of("it")
+
+
+@pytest.fixture
+def catalog(database: Database) -> Catalog:
+    """The catalog of the same database."""
+    return Catalog(database)

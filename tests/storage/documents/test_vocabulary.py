@@ -1,0 +1,110 @@
+"""The words of a channel are those of its live documents, and of no others."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from fakes.document_shelf import Shelf
+
+from storage.documents import vocabulary
+from storage.documents.catalog import Catalog
+from storage.documents.vocabulary import Vocabularies
+from storage.files.reading_files import ReadingFiles
+from storage.models import Chunk
+
+NAMES = {"the", "title"}
+"""Every reading's own title; its file's name counts beside it."""
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> ReadingFiles:
+    """The files of readings."""
+    return ReadingFiles(tmp_path)
+
+
+@pytest.fixture
+def vocabularies(catalog: Catalog, files: ReadingFiles) -> Vocabularies:
+    """The words of the same database's channels."""
+    return Vocabularies(catalog, files)
+
+
+async def write(files: ReadingFiles, reading_id: UUID, *texts: str, heading: str = "") -> None:
+    path = (heading,) if heading else ()
+    chunks = [Chunk(number, text, 4, path, (), ((0, 1),)) for number, text in enumerate(texts)]
+    await files.write(reading_id, [], chunks, None)
+
+
+async def test_words_come_from_texts_headings_title_and_file_name(
+    files: ReadingFiles, vocabularies: Vocabularies, shelf: Shelf
+) -> None:
+    """Shows how words are counted: lower case, accents and endings kept, no digits, compounds in parts."""
+    _, publication = await shelf.live("sops/Tape-04.pdf")
+    await write(files, publication.reading_id, "Backups run. Größe: 12 kg", "backups", heading="Day-to-day")
+    assert await vocabularies.words(shelf.channel_id) == {
+        "backups": 2, "run": 1, "größe": 1, "kg": 1, "day": 4, "to": 2, "the": 1, "title": 1, "tape": 1,
+    }  # fmt: skip
+
+
+async def test_no_word_of_another_channel_or_of_what_is_not_live_is_there(
+    files: ReadingFiles,
+    vocabularies: Vocabularies,
+    shelf: Shelf,
+    shelf_of: Callable[[str], Awaitable[Shelf]],
+) -> None:
+    """Shows that pending, retired and deleted documents, and other channels, give no words."""
+    other = await shelf_of("hr")
+    _, foreign = await other.live("b.pdf")
+    await write(files, foreign.reading_id, "salaries")
+    document, first = await shelf.live("a.pdf")
+    await write(files, first.reading_id, "retired")
+    version = await shelf.version(document, 2)
+    second = await shelf.publication(version, await shelf.reading(version), "pending")
+    await write(files, second.reading_id, "newest")
+    assert set(await vocabularies.words(shelf.channel_id)) == {"retired", "a"} | NAMES
+    await shelf.set(first, state="retired")
+    await shelf.set(second, state="live")
+    assert set(await vocabularies.words(shelf.channel_id)) == {"newest", "a"} | NAMES
+    await shelf.set(document, state="deleted")
+    assert await vocabularies.words(shelf.channel_id) == {}
+    assert set(await vocabularies.words(other.channel_id)) == {"salaries", "b"} | NAMES
+
+
+async def test_a_reading_is_counted_once(
+    files: ReadingFiles, vocabularies: Vocabularies, shelf: Shelf
+) -> None:
+    """Shows that words stay known while readings come, and without the files they were counted from."""
+    _, first = await shelf.live("a.pdf")
+    await write(files, first.reading_id, "tape")
+    await vocabularies.words(shelf.channel_id)
+    await files.remove(first.reading_id)
+    _, second = await shelf.live("b.pdf")
+    await write(files, second.reading_id, "disk", "disk")
+    words = await vocabularies.words(shelf.channel_id)
+    assert (words["tape"], words["disk"]) == (1, 2)
+
+
+async def test_a_lost_reading_costs_its_words_only_until_it_is_made_again(
+    files: ReadingFiles, vocabularies: Vocabularies, shelf: Shelf
+) -> None:
+    """Shows that the words of the others are there meanwhile."""
+    _, first = await shelf.live("a.pdf")
+    _, second = await shelf.live("b.pdf")
+    await write(files, second.reading_id, "disk")
+    assert set(await vocabularies.words(shelf.channel_id)) == {"disk", "a", "b"} | NAMES
+    await write(files, first.reading_id, "tape")
+    assert set(await vocabularies.words(shelf.channel_id)) == {"disk", "tape", "a", "b"} | NAMES
+
+
+async def test_what_is_not_counted_in_time_is_left_for_the_next_question(
+    files: ReadingFiles, vocabularies: Vocabularies, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Shows that no question waits for a whole channel to be counted."""
+    _, publication = await shelf.live("a.pdf")
+    await write(files, publication.reading_id, "tape")
+    with monkeypatch.context() as without_time:
+        without_time.setattr(vocabulary, "MAX_SECONDS", 0)
+        assert set(await vocabularies.words(shelf.channel_id)) == {"a"} | NAMES
+    assert set(await vocabularies.words(shelf.channel_id)) == {"tape", "a"} | NAMES
