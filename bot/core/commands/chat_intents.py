@@ -21,6 +21,8 @@ from storage.text.analyzer import fold
 
 MAX_CHARS = 200
 """Longer messages are no commands."""
+MAX_PHRASES = 4
+"""Phrases in a row: repetitions are bounded, because what may be parsed in two ways each doubles the time."""
 MAX_NAME_CHARS = 100
 
 _WORD = re.compile(r"[^\s'\u2018\u2019\u02bc]+")
@@ -188,7 +190,7 @@ def _phrases(language: Language) -> _Phrases:
     lead = "|".join((said["leads"], *said["greeting"], "ok(?:ay)?"))
 
     def polite(pattern: str) -> re.Pattern[str]:
-        return re.compile(f"(?:(?:{lead}) )*(?:{pattern})(?: (?:{said['tails']}))*")
+        return re.compile(f"(?:(?:{lead}) ){{0,3}}(?:{pattern})(?: (?:{said['tails']})){{0,2}}")
 
     def any_of(intents: Iterable[ChatIntent]) -> str:
         patterns = {intent: "|".join(_expand(one, said) for one in said[intent]) for intent in intents}
@@ -197,7 +199,7 @@ def _phrases(language: Language) -> _Phrases:
     articles = f"(?:(?:{said['article']}) )*"
     called = f"(?:(?P<document>{said['document']}) (?:(?:{said['named']}) )?{articles})?"
     return _Phrases(
-        phrases=re.compile(f"(?:(?:{any_of(_PHRASES)}|bot|footnote)(?: |$))+"),
+        phrases=re.compile(f"(?:(?:{any_of(_PHRASES)}|bot|footnote)(?: |$)){{1,{MAX_PHRASES}}}"),
         requests=polite(any_of(_REQUESTS)),
         presence=tuple(polite(_expand(one, said)) for one in said[ChatIntent.DOCUMENT_PRESENCE]),
         before_name=re.compile(f"{articles}{called}"),

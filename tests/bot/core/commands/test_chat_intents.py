@@ -90,3 +90,11 @@ def test_a_document_is_asked_for_by_the_name_that_was_typed(
 def test_a_long_message_is_no_command() -> None:
     """Shows that whoever writes much asks something."""
     assert recognize("thanks " * 50, Language.ENGLISH) is None
+
+
+@pytest.mark.parametrize(
+    "part", ["oh good ", "ok great ", "can you tell me ", "new documents here ", "list documents here "]
+)
+def test_a_message_that_goes_round_in_circles_ends(part: str) -> None:
+    """Shows that what can be parsed in two ways at each repetition is not parsed in all of them."""
+    assert recognize((part * 50)[:190] + " or", Language.ENGLISH) is None
