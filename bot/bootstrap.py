@@ -8,6 +8,7 @@ chosen: `footnote ask` starts a second sooner.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING
 from bot.core.answering import Answering
 from bot.core.citations.citations import CitationService
 from bot.core.citations.signed_links import KeyRing, Links
+from bot.core.commands.chat_commands import ChatCommands
 from bot.core.conversation.conversation import Conversation
 from bot.core.generation.answer_writer import AnswerWriter
 from bot.core.generation.extractive import ExtractiveAnswerer
@@ -206,7 +208,7 @@ async def build_answering(
     settings: Settings, stores: Stores, embedder: Embedder, index: Index, links: Links
 ) -> AsyncIterator[Answering]:
     """Put the use case together; a model's connections are closed at the end."""
-    bot = settings.bot
+    bot, kept = settings.bot, settings.storage
     search = LiveIndex(index, stores.catalog, embedder.space)
     query_embedder = QueryEmbedder(embedder, settings.storage.embed_question_seconds)
     sentences = SentenceVectorStore(stores.readings, embedder.space)
@@ -232,6 +234,11 @@ async def build_answering(
             question_chars=bot.question_chars,
             answer_seconds=bot.answer_seconds,
             records=await stack.enter_async_context(writing_traces(stores.records)),
+            commands=ChatCommands(
+                stores.notices,
+                has_model=bool(models),
+                kept_days=math.ceil(max(kept.message_days, kept.record_days, kept.memory_days)),
+            ),
         )
 
 

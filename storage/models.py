@@ -257,6 +257,10 @@ class DocumentStatus:
     reason: str | None
     metadata: Mapping[str, MetadataField] = field(default_factory=dict)
     """What the version that answers says of itself, by field."""
+    number: int = 0
+    """Of the version that answers; above 1 it replaced another one."""
+    arrived_at: datetime | None = None
+    """When that version was found in its folder; None while nothing of the document is live."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,7 @@ LAYERS = {
         ("errors", "ports", "wording", "plaintext"),
         ("verification",),
         ("understanding",),
-        ("rewriting", "retrieval", "conversation"),
+        ("rewriting", "retrieval", "conversation", "commands"),
         ("citations",),
         ("generation", "notifications"),
         ("trace",),

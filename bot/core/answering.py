@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bot.core.citations.citations import CitationService
+from bot.core.commands.chat_commands import ChatCommands
 from bot.core.generation.abstention import Abstention
 from bot.core.generation.answer_writer import AnswerWriter, Deadline, WritingTask, WrittenAnswer
 from bot.core.generation.figures import FigureSelector
@@ -24,7 +25,7 @@ from bot.core.trace import QuestionRecord, SearchAttempt, Trace
 from bot.core.trace_writer import TraceWriter
 from bot.core.understanding.answer_types import wants_figure
 from bot.core.understanding.channel_documents import ChannelView
-from bot.core.understanding.language import reply_to, spoken_language
+from bot.core.understanding.language import spoken_language
 from bot.core.wording import reply_words
 from storage.documents.catalog import Catalog
 from storage.errors import InfrastructureError
@@ -62,6 +63,7 @@ class Answering:
         question_chars: int = 4000,
         answer_seconds: float = 90,
         records: TraceWriter | None = None,
+        commands: ChatCommands | None = None,
     ) -> None:
         self._retriever = retriever
         self._writer = writing
@@ -78,6 +80,7 @@ class Answering:
         self._question_chars = question_chars
         self._answer_seconds = answer_seconds
         self._records = records
+        self._commands = commands or ChatCommands()
 
     async def answer(self, question: Question, listener: AnswerListener | None = None) -> Answer:
         """The answer to one question of one channel; never raises for a failing engine or model.
@@ -124,9 +127,10 @@ class Answering:
         )
 
     async def _understand(self, question: Question, journey: _Journey) -> Question | Answer:
-        """The question as it is searched for; the reply to one that asks nothing of the documents."""
-        if (chat := reply_to(question)) is not None:
-            return chat
+        """The question as it is searched for; the reply to what needs no search."""
+        async with journey.deadline.limit():
+            if (reply := await self._commands.reply(question, journey.view)) is not None:
+                return reply
         if len(question.text) > self._question_chars:
             words = reply_words(question.language)
             too_long = words.question_too_long(limit=self._question_chars)

@@ -14,6 +14,7 @@ from importlib.resources import files
 from typing import Any
 
 from bot.core.models import Answer, Language
+from storage.models import Channel, Platform
 
 FILES_NAMED = 3
 """Files that are named before the others are only counted."""
@@ -56,7 +57,15 @@ class ReplyWords:
     searching: str
     greeting: str
     thanks: str
+    goodbye: str
+    acknowledged: str
     help: str
+    try_asking: str
+    about: str
+    about_model: str
+    about_quotes: str
+    about_channel: str
+    kept_for: PluralSentence
     quotes_lead: str
     closest_lead: str
     model_failed: str
@@ -78,6 +87,20 @@ class ReplyWords:
     unread_files: SentenceTemplate
     and_more: SentenceTemplate
     empty_channel: SentenceTemplate
+    documents_known: PluralSentence
+    pages: PluralSentence
+    version: SentenceTemplate
+    effective: SentenceTemplate
+    updated: SentenceTemplate
+    added: SentenceTemplate
+    replaced: SentenceTemplate
+    more_documents: SentenceTemplate
+    reading_files: SentenceTemplate
+    unread_reasons: str
+    news: SentenceTemplate
+    no_news: SentenceTemplate
+    document_here: PluralSentence
+    no_document_named: SentenceTemplate
     engine_failed: str
     question_too_long: SentenceTemplate
     figures_lead: PluralSentence
@@ -110,8 +133,20 @@ class ReplyWords:
 
     def unread(self, names: Sequence[str]) -> str:
         """Files of the channel that could not be read; at most three are named."""
+        return self.unread_files(files=self._first(names))
+
+    def being_read(self, names: Sequence[str]) -> str:
+        """Files of the channel that nothing can be asked about yet; at most three are named."""
+        return self.reading_files(files=self._first(names))
+
+    def _first(self, names: Sequence[str]) -> str:
         named, rest = ", ".join(names[:FILES_NAMED]), len(names) - FILES_NAMED
-        return self.unread_files(files=self.and_more(files=named, count=rest) if rest > 0 else named)
+        return self.and_more(files=named, count=rest) if rest > 0 else named
+
+    def no_documents(self, channel: Channel) -> str:
+        """How documents come into a channel that has none."""
+        is_local = channel.platform is Platform.LOCAL  # its folder has its name, any other the tenant's
+        return self.empty_channel(folder=channel.name if is_local else channel.tenant)
 
     def figure_label(self, caption: str, page: int) -> str:
         """The line, or the button, that shows a figure."""

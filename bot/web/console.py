@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
@@ -112,7 +111,9 @@ class Console:
                     for document in documents
                 ],
                 "progress": _progress_view(progress),
-                "suggestions": _suggestions(await self._stores.notices.recent(channel.id, MAX_RECEIPTS)),
+                "suggestions": _suggestions(
+                    await self._stores.notices.tried_questions(channel.id, MAX_RECEIPTS)
+                ),
             }
         )
 
@@ -227,13 +228,10 @@ class Console:
         }
 
 
-def _suggestions(notices: Sequence[Notice]) -> list[dict[str, str]]:
-    """Questions that were tried when their files came, the newest files' first, one of each in turn."""
-    asked = [notice for notice in notices if notice.questions]
-    turns = zip_longest(*([(notice, text) for text in notice.questions or ()] for notice in asked))
-    found = [one for turn in turns for one in turn if one is not None]
-    return [{"question": text, "title": notice.title or notice.file} for notice, text in found][
-        :MAX_SUGGESTIONS
+def _suggestions(tried: Sequence[tuple[Notice, str]]) -> list[dict[str, str]]:
+    """Questions that were tried when their files came."""
+    return [
+        {"question": text, "title": notice.title or notice.file} for notice, text in tried[:MAX_SUGGESTIONS]
     ]
 
 

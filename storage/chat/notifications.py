@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import zip_longest
 from pathlib import PurePosixPath
 from typing import Any
 from uuid import uuid4
@@ -304,6 +305,17 @@ class Notices:
                 for notice in (await relevant(session, kind, own, limit, newest_first=True))[1]
             ]
         return sorted(found, key=lambda notice: notice.created_at, reverse=True)[:limit]
+
+    async def tried_questions(self, channel_id: int, limit: int) -> list[tuple[Notice, str]]:
+        """Questions that were tried and answered, of the ``limit`` newest versions that still answer.
+
+        The newest version's come first, one of each version in turn.
+        """
+        own = col(NoticeRow.channel_id) == channel_id
+        async with self._database.snapshot() as session:
+            notices = (await relevant(session, LIVE, own, limit, newest_first=True))[1]
+        turns = zip_longest(*([(one, text) for text in one.questions or ()] for one in notices))
+        return [offered for turn in turns for offered in turn if offered is not None]
 
     async def last_address(self, channel_id: int) -> dict[str, Any] | None:
         """Where the newest question of a channel came from, as its platform wrote it down."""

@@ -95,6 +95,8 @@ def overview() -> Subquery:
         func.coalesce(DocumentRow.reason, why_unread, _publishing_reason()).label("reason"),
         details_of(live_version).label("details"),
         col(live_version.corrected).label("corrected"),
+        func.coalesce(live_version.number, 0).label("number"),
+        col(live_version.created_at).label("arrived_at"),
         (has_reading("waiting") & (col(live_reading.rung) == Rung.FULL.value)).label("is_read_again"),
     )
     return rows.join(ChannelRow, col(ChannelRow.id) == DocumentRow.channel_id).subquery("overview")
@@ -154,6 +156,8 @@ def status_of(row: Row[Any], folder: FolderState | None = None) -> DocumentStatu
         rung=Rung(row.live_rung) if row.state == "live" else None,
         reason=reason or None,
         metadata=metadata_of(row.details or {}, row.corrected or {}),
+        number=row.number,
+        arrived_at=row.arrived_at,
     )
 
 

@@ -16,7 +16,7 @@ from bot.core.models import (
 )
 from bot.core.understanding.channel_documents import ChannelView
 from bot.core.wording import ReplyWords, reply_words
-from storage.models import DocumentStatus, Platform
+from storage.models import DocumentStatus
 
 
 class Abstention:
@@ -44,8 +44,7 @@ class Abstention:
         )
         said = _sentences(words, statuses, nearest, unread, retrieval)
         if not said:
-            is_local = channel.platform is Platform.LOCAL  # its folder has its name, any other the tenant's
-            said.append(words.empty_channel(folder=channel.name if is_local else channel.tenant))
+            said.append(words.no_documents(channel))
         return Answer(
             state=AnswerState.NOT_FOUND,
             text="\n".join(said),

@@ -17,6 +17,7 @@ from pathlib import PurePosixPath
 from uuid import UUID
 
 from bot.core.models import Language, Question
+from bot.core.understanding.question_terms import weighted_terms
 from storage.documents.catalog import Catalog
 from storage.errors import InfrastructureError
 from storage.models import Channel, DocumentStatus, LivePublication
@@ -110,6 +111,21 @@ def _by_name(text: str, documents: Sequence[DocumentStatus]) -> list[DocumentSta
     """By a name that ends in a word for a document and is found whole in a document's own names."""
     names = [frozenset(analyze(match["name"])) for match in _NAMED.finditer(text)]
     return [one for one in documents if any(name <= _identity(one) for name in names)]
+
+
+def documents_named(name: str, documents: Sequence[DocumentStatus]) -> list[DocumentStatus]:
+    """The documents of a file name, an SOP id, or of a title and metadata that hold all words of a name."""
+    said = fold(name).casefold()
+    exact = [one for one in documents if said in _exact_names(one)]
+    terms = weighted_terms(name)
+    return exact or [one for one in documents if terms and terms <= _identity(one)]
+
+
+def _exact_names(document: DocumentStatus) -> set[str]:
+    file = PurePosixPath(document.file)
+    sop_id = document.metadata.get("sop_id")
+    names = (document.title, file.name, file.stem, sop_id.value if sop_id else "")
+    return {fold(name).casefold() for name in names if name}
 
 
 def _identity(document: DocumentStatus) -> frozenset[str]:

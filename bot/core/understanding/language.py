@@ -1,4 +1,4 @@
-"""What a message is written in, by its function words, and whether it is small talk that asks nothing.
+"""What a message is written in, by its function words.
 
 A language that is not certain is None. A few words are enough, as in "wie lange?", and an English question is
 never taken for another one: words that English shares with a language count for both.
@@ -9,9 +9,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from bot.core.models import Answer, AnswerState, Language, Question
-from bot.core.understanding.language_lexicon import GREETINGS, HELP, OTHER_WORDS, SMALL_WORDS, THANKS
-from bot.core.wording import reply_words
+from bot.core.models import Language, Question
+from bot.core.understanding.language_lexicon import OTHER_WORDS, SMALL_WORDS
 from storage.text.analyzer import fold
 
 _TOKEN = re.compile(r"[^\W_]+(?:[-/.@][^\W_]+)*")
@@ -68,16 +67,3 @@ def spoken_language(question: Question) -> Language | None:
     """What a question is in, else the questions of its thread before it, the newest first."""
     asked = (question.text, *(turn.question for turn in reversed(question.history)))
     return next(filter(None, map(language_of, asked)), None)
-
-
-def reply_to(question: Question) -> Answer | None:
-    """The reply to small talk, in the language of the reply if it is said so there; None for a question."""
-    bare = " ".join(re.sub(r"[\W_]+", " ", fold(question.text)).casefold().split())
-    likeliest_first = sorted(Language, key=lambda language: language is not question.language)
-    for language in likeliest_first:
-        words = reply_words(language)
-        known = ((GREETINGS, words.greeting), (THANKS, words.thanks), (HELP, words.help))
-        said = [reply for phrases, reply in known if re.fullmatch(phrases[language], bare)]
-        if said or not bare:
-            return Answer(AnswerState.CHAT, said[0] if bare else words.help, language=language)
-    return None

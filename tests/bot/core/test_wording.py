@@ -45,14 +45,14 @@ def test_every_sentence_is_translated(language: Language) -> None:
     """Shows that none was left in English; marks such as "p. 3 · title" are the same in many."""
     said, english = catalogue(language), catalogue(Language.ENGLISH)
     same = {key for key in said if said[key] == english[key]}
-    assert same <= {"source", "source_by_ocr", "document_named", "figure_named"}
+    assert same <= {"source", "source_by_ocr", "document_named", "figure_named", "pages", "version"}
 
 
 @pytest.mark.parametrize("language", list(Language))
 def test_one_is_not_many(language: Language) -> None:
     """Shows that each language has a singular, and that French and Portuguese use it for nothing, too."""
     words = reply_words(language)
-    for counted in (words.searched, words.still_reading, words.more_sources, words.dropped):
+    for counted in (words.searched, words.still_reading, words.more_sources, words.dropped, words.pages):
         assert counted(1) != counted(2).replace("2", "1")
         is_zero_one = language in {Language.FRENCH, Language.PORTUGUESE}
         assert (counted(0) == counted.one.format(count=0)) == is_zero_one

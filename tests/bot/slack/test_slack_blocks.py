@@ -214,3 +214,12 @@ def test_a_corrected_word_stands_over_the_answer() -> None:
         ("plain_text", "Understood as: Why bakcups?"),
         ("plain_text", "Searched for: backups"),
     ]
+
+
+def test_a_list_of_documents_keeps_its_lines_and_gets_no_buttons() -> None:
+    """Shows that a reply without sources is one section, with a bullet a line."""
+    text = "I know 2 documents of this channel:\n• R&D · 2 pages\n• sop_it_04.pdf · 1 page"
+    message = render(Answer(AnswerState.CHAT, text), 5)
+    (section,) = message.blocks
+    assert section["text"]["text"] == text.replace("&", "&amp;")
+    assert message.text == section["text"]["text"]

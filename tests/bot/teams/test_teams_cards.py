@@ -185,3 +185,12 @@ def test_what_we_add_is_in_the_answers_language() -> None:
     assert message.text.startswith(french.understood(question="Quand ?"))
     assert french.more_sources(3) in said
     assert french.page_of(page=1, file="sop.pdf") in message.card_summary
+
+
+def test_a_list_of_documents_keeps_its_lines_and_gets_no_card() -> None:
+    """Shows that each bullet is a paragraph of its own, in which nothing is markup."""
+    text = "I know 2 documents of this channel:\n• R&D · 2 pages\n• sop_it_04.pdf · 1 page"
+    message = render(Answer(AnswerState.CHAT, text), 5)
+    lines = ["I know 2 documents of this channel:", "• R&amp;D · 2 pages", r"• sop\_it\_04.pdf · 1 page"]
+    assert message.text == "\n\n".join(lines)
+    assert (message.card, message.citations) == (None, ())

@@ -56,6 +56,20 @@ def test_a_document_line_has_every_key(with_samples: Program) -> None:
     assert "SOP-IT-04, version 2.1, IT, effective 2024-01-15, updated 2024-01-08" in listed
 
 
+def test_what_needs_no_search_is_answered_without_sources(with_samples: Program) -> None:
+    """The list, what is new, whether one is there, and a closing, of one channel and in two languages."""
+    listed = with_samples.ask("Which documents do you know?", "it")
+    assert listed["text"].startswith("I know 2 documents of this channel:\n• ")
+    assert "Backup and Restore · 2 pages · version 2.1 · IT · effective 2024-01-15" in listed["text"]
+    news = with_samples.ask("Was ist neu?", "it")
+    assert news["text"].startswith("Neu oder geändert in den letzten 14 Tagen:\n• ")
+    found = with_samples.ask("Is SOP-IT-04 in here?", "it")
+    assert found["text"].startswith("Yes, this document is here:\n• ")
+    closing = with_samples.ask("ok, thanks", "it")
+    for answer in (listed, news, found, closing):
+        assert (answer["state"], answer["citations"], answer["passages"]) == ("chat", [], [])
+
+
 def test_a_question_keeps_to_the_documents_that_say_so(with_samples: Program, tmp_path: Path) -> None:
     """``--where`` narrows listing and answers by what documents say of themselves; a wrong field is named."""
     listed = with_samples.run("documents", "--channel", "it", "--where", "sop_id=sop-it-04", "--json").stdout

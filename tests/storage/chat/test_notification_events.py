@@ -181,6 +181,25 @@ async def test_what_nobody_could_be_told_for_too_long_stays_in_the_console(shelf
     assert recent.file == "a.pdf"
 
 
+async def test_tried_questions_are_those_of_versions_that_still_answer(shelf: NoticeShelf) -> None:
+    """Shows one of each version in turn, the newest first, and none of a version that was replaced."""
+    older, newer = await shelf.add("a.pdf"), await shelf.add("b.pdf")
+    for version in (older, newer, await shelf.add("c.pdf")):
+        await shelf.publish(version)
+    first, second, _ = await shelf.told()
+    await shelf.notices.keep_questions(first.id, ["A?", "AA?"])
+    await shelf.notices.keep_questions(second.id, ["B?"])
+
+    async def tried() -> list[tuple[str, str]]:
+        found = await shelf.notices.tried_questions(shelf.channel.id, 5)
+        return [(notice.file, text) for notice, text in found]
+
+    assert await tried() == [("b.pdf", "B?"), ("a.pdf", "A?"), ("a.pdf", "AA?")]
+    await shelf.publish(await shelf.add("b.pdf", document=await shelf.document_of(newer)))
+    assert await tried() == [("a.pdf", "A?"), ("a.pdf", "AA?")]
+    assert await shelf.notices.tried_questions(shelf.channel.id + 1, 5) == []
+
+
 @pytest.mark.parametrize("state", ["waiting", "posting"])
 async def test_a_batch_leased_under_a_wrong_clock_is_free_at_once(shelf: NoticeShelf, state: str) -> None:
     """Shows that nobody waits for the end of a lease that was written two hours ahead."""

@@ -172,6 +172,23 @@ async def test_an_old_version_stays_live_while_a_newer_one_is_on_its_way(
     assert list(await catalog.live(shelf.channel_id, [publication.id])) == [publication.id]
 
 
+async def test_a_live_document_says_since_when_and_whether_it_replaced_another(
+    catalog: Catalog, shelf: Shelf
+) -> None:
+    """Shows number and arrival of the version that answers; neither of one that is still on its way."""
+    document = await shelf.document("a.pdf")
+    first = await shelf.version(document)
+    waiting = await only_status(catalog, shelf)
+    assert (waiting.number, waiting.arrived_at) == (0, None)
+    await shelf.publication(first, await shelf.reading(first), "retired")
+    with clock_ahead(timedelta(days=1)):
+        second = await shelf.version(document, 2)
+    await shelf.publication(second, await shelf.reading(second))
+    await shelf.version(document, 3)
+    status = await only_status(catalog, shelf)
+    assert (status.number, status.arrived_at) == (2, second.created_at)
+
+
 async def test_a_failed_full_reading_leaves_the_quick_one_live(catalog: Catalog, shelf: Shelf) -> None:
     """A document that answers by words is not quarantined when its vectors could not be made."""
     document, publication = await shelf.live("a.pdf")

@@ -1,0 +1,116 @@
+"""Answers what needs no search from SQL alone: small talk, help, the documents, and what the bot is.
+
+No reply has sources, passages or buttons, and no thread remembers one.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from bot.core.commands.chat_intents import ChatCommand, ChatIntent, recognize
+from bot.core.commands.document_list import DocumentList
+from bot.core.models import Answer, AnswerState, Language, Question
+from bot.core.plaintext import shorten
+from bot.core.understanding.channel_documents import ChannelView, documents_named
+from bot.core.understanding.language import language_of
+from bot.core.wording import ReplyWords, reply_words
+from storage.chat.notifications import Notices
+from storage.errors import InfrastructureError
+from storage.models import DocumentStatus
+
+MAX_EXAMPLES = 3
+MAX_VERSIONS = 50
+"""Versions whose tried questions are looked through for examples."""
+NAME_CHARS = 80
+
+log = logging.getLogger(__name__)
+
+
+class ChatCommands:
+    """Replies to the messages of all channels that ask nothing of the documents' text."""
+
+    def __init__(
+        self,
+        notices: Notices | None = None,
+        *,
+        has_model: bool = False,
+        kept_days: int | None = None,
+    ) -> None:
+        """Reply with what the installation is.
+
+        Args:
+            notices: holds the questions that documents were tried with; None: help has no examples.
+            has_model: a language model words the answers.
+            kept_days: days after which no question or answer is kept; None: nothing is said of it.
+        """
+        self._notices = notices
+        self._has_model = has_model
+        self._kept_days = kept_days
+
+    async def reply(self, question: Question, view: ChannelView) -> Answer | None:
+        """The reply, in the language of the message; None for what is to be searched for.
+
+        Raises:
+            storage.errors.InfrastructureError: SQL cannot be reached, and the reply needs it.
+        """
+        command = recognize(question.text, question.language)
+        if command is None:
+            return None
+        text = await self._write(command, question, view)
+        return Answer(AnswerState.CHAT, text, language=command.language) if text else None
+
+    async def _write(self, command: ChatCommand, question: Question, view: ChannelView) -> str | None:
+        words = reply_words(command.language)
+        fixed = {
+            ChatIntent.GREETING: words.greeting,
+            ChatIntent.THANKS: words.thanks,
+            ChatIntent.GOODBYE: words.goodbye,
+            ChatIntent.ACKNOWLEDGEMENT: words.acknowledged,
+            ChatIntent.ABOUT_THE_BOT: self._about(words),
+        }
+        if command.intent in fixed:
+            return fixed[command.intent]
+        if command.intent is not ChatIntent.HELP:
+            return _of_documents(command, question, await view.documents())
+        examples = [f"• {text}" for text in await self._examples(question, command.language)]
+        return "\n".join([words.help, *([words.try_asking] if examples else []), *examples])
+
+    def _about(self, words: ReplyWords) -> str:
+        said = [words.about, words.about_model if self._has_model else words.about_quotes]
+        kept = [] if self._kept_days is None else [words.kept_for(self._kept_days)]
+        return " ".join([*said, words.about_channel, *kept])
+
+    async def _examples(self, question: Question, language: Language) -> Sequence[str]:
+        """Questions that documents of this channel were seen to answer, first those in the asker's language.
+
+        Help is not refused for want of examples.
+        """
+        if self._notices is None or question.documents is not None:
+            return ()
+        try:
+            tried = await self._notices.tried_questions(question.channel.id, MAX_VERSIONS)
+        except InfrastructureError as error:
+            log.warning("question %s gets no examples: %s", question.id, type(error).__name__)
+            return ()
+        distinct = dict.fromkeys(" ".join(text.split()) for _, text in tried)
+        return sorted(distinct, key=lambda text: language_of(text) is not language)[:MAX_EXAMPLES]
+
+
+def _of_documents(
+    command: ChatCommand, question: Question, documents: Sequence[DocumentStatus]
+) -> str | None:
+    """What is said of the documents that may answer; None where a name is none and may be a question."""
+    words, scope = reply_words(command.language), question.documents
+    if scope is not None:
+        documents = [one for one in documents if one.document in scope]
+    if not documents:
+        return words.no_documents(question.channel) if scope is None else words.no_such_document
+    if command.intent is ChatIntent.DOCUMENT_LIST:
+        return DocumentList(words, documents).write()
+    if command.intent is ChatIntent.NEWS:
+        return DocumentList(words, documents).write_news(question.asked_at)
+    if found := documents_named(command.name, documents):
+        return DocumentList(words, found).write_found()
+    name = shorten(command.name, NAME_CHARS)
+    return words.no_document_named(name=name) if command.is_certain else None

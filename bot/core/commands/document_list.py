@@ -1,0 +1,107 @@
+"""Writes which documents a channel has, what is new among them, and whether one of some name is there."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from pathlib import PurePosixPath
+
+from bot.core.plaintext import shorten
+from bot.core.wording import ReplyWords
+from storage.models import DocumentStatus
+
+MAX_SHOWN = 15
+"""Documents that are named before the others are only counted."""
+MAX_UNREAD = 5
+NEWS_DAYS = 14
+MIN_NEWS = 3
+"""So many of the newest documents are shown when none is new."""
+TITLE_CHARS = 120
+REASON_CHARS = 240
+
+_MARK = re.compile(r"\[(\s*\d{1,3}\s*)\]")
+
+
+class DocumentList:
+    """The documents of one channel that a question may be about, in the words of one language."""
+
+    def __init__(self, words: ReplyWords, documents: Sequence[DocumentStatus]) -> None:
+        self._words = words
+        self._live = [one for one in documents if one.state == "live"]
+        self._reading = [one for one in documents if one.state in {"waiting", "reading"}]
+        self._unread = [one for one in documents if one.state == "quarantined"]
+        self._titles = Counter(one.title for one in documents)
+
+    def write(self) -> str:
+        """All that answer by title, then what is still being read and what could not be read."""
+        by_title = sorted(self._live, key=lambda one: (self._title(one).casefold(), one.file))
+        lead = [self._words.documents_known(len(by_title))] if by_title else []
+        return "\n".join([*lead, *self._bullets(by_title), *self._gaps()])
+
+    def write_news(self, now: datetime) -> str:
+        """The documents that are new or have a new version, the newest first; else the newest there are."""
+        arrived = [(one.arrived_at, one) for one in self._live if one.arrived_at]
+        newest = sorted(arrived, key=lambda pair: (pair[0], pair[1].file), reverse=True)
+        fresh = [one for day, one in newest if day >= now - timedelta(days=NEWS_DAYS)]
+        lead = self._words.news if fresh else self._words.no_news
+        shown = fresh or [one for _, one in newest[:MIN_NEWS]]
+        leads = [lead(days=NEWS_DAYS)] if shown else []
+        return "\n".join([*leads, *self._bullets(shown, with_arrival=True), *self._gaps()])
+
+    def write_found(self) -> str:
+        """That these documents are the ones a person asked for by name."""
+        lead = [self._words.document_here(len(self._live))] if self._live else []
+        return "\n".join([*lead, *self._bullets(self._live), *self._gaps()])
+
+    def _bullets(self, documents: Sequence[DocumentStatus], *, with_arrival: bool = False) -> Iterator[str]:
+        for document in documents[:MAX_SHOWN]:
+            arrival = [self._arrival(document)] if with_arrival else []
+            yield f"• {' · '.join([self._title(document), *self._facts(document), *arrival])}"
+        if (rest := len(documents) - MAX_SHOWN) > 0:
+            yield self._words.more_documents(count=rest)
+
+    def _title(self, document: DocumentStatus) -> str:
+        """Its title, with the file's name where others share it; what looks like a mark [n] is none."""
+        file = PurePosixPath(document.file).name
+        title = document.title or file
+        is_shared = self._titles[document.title] > 1 and title != file
+        return _inert(f"{shorten(title, TITLE_CHARS)} ({file})" if is_shared else title)
+
+    def _facts(self, document: DocumentStatus) -> Iterator[str]:
+        said = {name: shorten(one.day or one.value, TITLE_CHARS) for name, one in document.metadata.items()}
+        sop_id = said.get("sop_id", "")
+        if document.pages:
+            yield self._words.pages(document.pages)
+        if sop_id and sop_id.casefold() not in document.title.casefold():
+            yield _inert(sop_id)
+        if "version" in said:
+            yield self._words.version(version=_inert(said["version"]))
+        if "department" in said:
+            yield _inert(said["department"])
+        if "effective" in said:
+            yield self._words.effective(day=_inert(said["effective"]))
+        elif "last_updated" in said:
+            yield self._words.updated(day=_inert(said["last_updated"]))
+
+    def _arrival(self, document: DocumentStatus) -> str:
+        day = document.arrived_at.date().isoformat() if document.arrived_at else ""
+        return (self._words.replaced if document.number > 1 else self._words.added)(day=day)
+
+    def _gaps(self) -> Iterator[str]:
+        """What is not there yet, and what cannot be read, with the reason."""
+        if self._reading:
+            yield self._words.being_read([_inert(PurePosixPath(one.file).name) for one in self._reading])
+        if self._unread:
+            yield self._words.unread_reasons
+        for one in self._unread[:MAX_UNREAD]:
+            reason = shorten(one.reason or "", REASON_CHARS)
+            yield _inert(f"• {PurePosixPath(one.file).name}{f': {reason}' if reason else ''}")
+        if (rest := len(self._unread) - MAX_UNREAD) > 0:
+            yield self._words.more_documents(count=rest)
+
+
+def _inert(text: str) -> str:
+    """On one line, without anything that reads like the mark of a source."""
+    return _MARK.sub(r"(\1)", " ".join(text.split()))

@@ -1,0 +1,255 @@
+"""What needs no search is answered from SQL: without sources, in the language of the message."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any, cast
+
+import pytest
+from fakes.core import ASKED_AT, WORDS, World, make_channel, make_status
+
+from bot.core.commands.chat_commands import ChatCommands
+from bot.core.models import Answer, AnswerState, Language
+from bot.core.understanding.channel_documents import ChannelView
+from bot.core.wording import reply_words
+from storage.chat.notifications import Notices
+from storage.chat_models import Notice, Turn
+from storage.errors import DatabaseUnavailable, IndexUnavailable
+from storage.models import DocumentStatus, MetadataField
+
+TRIED = ("When do backups run?", "Who signs?", "Wann laufen die Backups?", "What does form IT-17 hold?")
+GERMAN = reply_words(Language.GERMAN)
+
+
+@dataclass
+class Tried:
+    """The questions that documents of one channel were tried with."""
+
+    questions: Sequence[str] = TRIED
+    error: Exception | None = None
+    channels: list[int] = field(default_factory=list)
+
+    async def tried_questions(self, channel_id: int, limit: int) -> list[tuple[Notice, str]]:
+        self.channels.append(channel_id)
+        if self.error:
+            raise self.error
+        notice = Notice(1, "live", ASKED_AT, channel_id, "it", None)
+        return [(notice, text) for text in self.questions]
+
+
+def commands(tried: Tried | None = None, **more: Any) -> ChatCommands:
+    """What replies, with these questions on its shelf."""
+    return ChatCommands(cast(Notices, tried) if tried else None, **more)
+
+
+def document(
+    file: str, title: str = "", *, days: float | None = None, number: int = 1, **metadata: str
+) -> DocumentStatus:
+    """One that answers; it arrived ``days`` before the question."""
+    fields = {name: MetadataField(name, value, 1, ()) for name, value in metadata.items()}
+    arrived: datetime | None = ASKED_AT - timedelta(days=days) if days is not None else None
+    return replace(
+        make_status(file), title=title, metadata=fields, number=number, arrived_at=arrived, pages=number + 1
+    )
+
+
+async def say(world: World, text: str, **more: Any) -> Answer:
+    """The answer to a message; the index is down, so that a search would fail."""
+    world.shelf.error = IndexUnavailable("down")
+    return await world.answering(**more).answer(world.question(text))
+
+
+def check_bare(answer: Answer) -> None:
+    """Nothing is cited, nothing searched for."""
+    assert answer.state is AnswerState.CHAT
+    assert (answer.citations, answer.figures, answer.passages, answer.nearest, answer.unread) == (
+        (), (), (), None, (),
+    )  # fmt: skip
+    assert "[" not in answer.text
+    assert answer.standalone == ""
+
+
+async def test_documents_are_listed_with_what_they_say_of_themselves(world: World) -> None:
+    """Shows title or file name, pages, id, version, department and date; then what is not read."""
+    world.register.statuses = [
+        document("z.pdf"),
+        document(
+            "sop.pdf", "Backup [1]",
+            sop_id="SOP-IT-04", version="2.1", department="IT", effective="2024-01-15",
+        ),
+        make_status("new.pdf", "reading"),
+        make_status("scan.pdf", "quarantined", "it holds no text"),
+    ]  # fmt: skip
+    answer = await say(world, "Which documents do you know?")
+    check_bare(answer)
+    assert answer.text.splitlines() == [
+        "I know 2 documents of this channel:",
+        "• Backup (1) · 2 pages · SOP-IT-04 · version 2.1 · IT · effective 2024-01-15",
+        "• z.pdf · 2 pages",
+        "Still being read: new.pdf.",
+        "I could not read:",
+        "• scan.pdf: it holds no text",
+    ]
+
+
+async def test_a_long_list_names_fifteen_and_counts_the_others(world: World) -> None:
+    """Shows it with 27, and that equal titles carry their files' names."""
+    world.register.statuses = [document(f"{number:02}.pdf", "Contoso") for number in range(27)]
+    lines = (await say(world, "list documents")).text.splitlines()
+    assert len(lines) == 17
+    assert lines[1] == "• Contoso (00.pdf) · 2 pages"
+    assert lines[-1] == "… and 12 more"
+
+
+async def test_only_the_documents_that_a_question_may_ask_are_listed(world: World) -> None:
+    """Shows the scope of ``--where``, one that nothing is in, and an empty channel."""
+    travel = world.register.statuses[1]
+    asked = replace(world.question("list documents"), documents=frozenset({travel.document}))
+    answer = await world.answering().answer(asked)
+    assert answer.text.splitlines() == ["I know 1 document of this channel:", "• travel.pdf · 2 pages"]
+    nothing = await world.answering().answer(replace(asked, documents=frozenset()))
+    assert nothing.text == WORDS.no_such_document
+    world.register.statuses = []
+    assert (await say(world, "list documents")).text == WORDS.empty_channel(folder="it")
+
+
+async def test_news_are_the_documents_of_the_last_two_weeks(world: World) -> None:
+    """Shows a new one and a new version, the newest first, each with its day."""
+    world.register.statuses = [
+        document("old.pdf", days=15),
+        document("new.pdf", days=3),
+        document("next.pdf", days=1, number=2),
+    ]
+    answer = await say(world, "What is new?")
+    check_bare(answer)
+    assert answer.text.splitlines() == [
+        "New or changed in the last 14 days:",
+        "• next.pdf · 3 pages · new version on 2026-01-04",
+        "• new.pdf · 2 pages · new on 2026-01-02",
+    ]
+
+
+async def test_without_news_the_three_newest_are_named(world: World) -> None:
+    """Shows that the answer is never empty."""
+    world.register.statuses = [document(f"{days}.pdf", days=days) for days in (20, 40, 30, 50)]
+    answer = await say(world, "Was ist neu?")
+    assert answer.text.splitlines() == [
+        GERMAN.no_news(days=14),
+        "• 20.pdf · 2 Seiten · neu am 2025-12-16",
+        "• 30.pdf · 2 Seiten · neu am 2025-12-06",
+        "• 40.pdf · 2 Seiten · neu am 2025-11-26",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "files"),
+    [
+        ("Is SOP-IT-04 in here?", ["sop-it-04.pdf"]),
+        ("do you have the leave policy document?", ["leave.pdf"]),
+        ("is travel.pdf available?", ["travel.pdf"]),
+        ("Is the leave policy in this channel?", ["leave.pdf"]),
+        ("Have you got the policies?", ["leave.pdf", "travel.pdf"]),
+    ],
+)
+async def test_a_document_is_found_by_title_file_and_id(world: World, text: str, files: list[str]) -> None:
+    """Shows the documents of that name, and that no other one is listed."""
+    world.register.statuses = [
+        document("sop-it-04.pdf", "Backup and Recovery", sop_id="SOP-IT-04"),
+        document("leave.pdf", "Leave Policy"),
+        document("travel.pdf", "Travel Policy"),
+    ]
+    titles = {
+        "sop-it-04.pdf": "Backup and Recovery",
+        "leave.pdf": "Leave Policy",
+        "travel.pdf": "Travel Policy",
+    }
+    answer = await say(world, text)
+    check_bare(answer)
+    lead, *listed = answer.text.splitlines()
+    assert lead == WORDS.document_here(len(files))
+    assert [line.split(" · ")[0] for line in listed] == [f"• {titles[file]}" for file in files]
+
+
+async def test_a_document_that_is_not_there_is_said_not_to_be(world: World) -> None:
+    """Shows the refusal, the one that is still being read, and the name in which nothing acts."""
+    world.register.statuses.append(make_status("drill.pdf", "reading"))
+    answer = await say(world, "Is the parachute manual in here?")
+    check_bare(answer)
+    assert answer.text == WORDS.no_document_named(name="parachute manual")
+    assert (await say(world, "Is drill.pdf in here?")).text == "Still being read: drill.pdf."
+
+
+@pytest.mark.parametrize("text", ["Do you have a dress code policy?", "Is the canteen here?"])
+async def test_what_may_be_a_question_is_searched_for_when_no_document_has_the_name(
+    world: World, text: str
+) -> None:
+    """Shows that a thing that is asked for is not taken for a document."""
+    assert (await say(world, text)).state is AnswerState.FAILED
+
+
+async def test_help_offers_questions_that_the_documents_answered(world: World) -> None:
+    """Shows three of this channel's, first those in the asker's language."""
+    tried = Tried()
+    answer = await say(world, "what can you do?", commands=commands(tried))
+    check_bare(answer)
+    assert answer.text.splitlines() == [
+        WORDS.help,
+        WORDS.try_asking,
+        "• When do backups run?",
+        "• Who signs?",
+        "• What does form IT-17 hold?",
+    ]
+    assert tried.channels == [make_channel().id]
+    german = await say(world, "Was kannst du?", commands=commands(tried))
+    assert german.text.splitlines()[:3] == [GERMAN.help, GERMAN.try_asking, "• Wann laufen die Backups?"]
+
+
+@pytest.mark.parametrize("tried", [Tried(()), Tried(error=DatabaseUnavailable("down")), None])
+async def test_help_needs_no_examples(world: World, tried: Tried | None) -> None:
+    """Shows that nothing takes their place: neither a title nor an example of other people's documents."""
+    assert (await say(world, "help", commands=commands(tried))).text == WORDS.help
+
+
+@pytest.mark.parametrize(
+    ("text", "reply"),
+    [
+        ("ok", WORDS.acknowledged),
+        ("👍", WORDS.acknowledged),
+        ("great, thanks!", WORDS.thanks),
+        ("thanks, bye", WORDS.goodbye),
+        ("Alles klar", GERMAN.acknowledged),
+        ("Tschüss!", GERMAN.goodbye),
+    ],
+)
+async def test_a_closing_is_never_taken_for_a_follow_up(world: World, text: str, reply: str) -> None:
+    """Shows it in a thread that one could lean on."""
+    world.shelf.error = IndexUnavailable("down")
+    turn = Turn("When do backups run?", "When do backups run?", "Daily at 2:00 AM.")
+    answer = await world.answering().answer(replace(world.question(text), history=(turn,)))
+    check_bare(answer)
+    assert answer.text == reply
+
+
+async def test_the_bot_says_what_it_is(world: World) -> None:
+    """Shows one paragraph: quotes or a model, its channel, and for how long questions are kept."""
+    plain = await say(world, "Who are you?")
+    check_bare(plain)
+    assert plain.text == f"{WORDS.about} {WORDS.about_quotes} {WORDS.about_channel}"
+    kept = commands(has_model=True, kept_days=30)
+    private = await say(world, "Is this private?", commands=kept)
+    assert private.text == f"{WORDS.about} {WORDS.about_model} {WORDS.about_channel} {WORDS.kept_for(30)}"
+    assert "\n" not in private.text
+
+
+async def test_a_database_that_is_down_is_said_to_be(world: World) -> None:
+    """Shows that a list is not called empty because it cannot be read."""
+
+    class Down(ChannelView):
+        async def documents(self) -> Sequence[DocumentStatus]:
+            raise DatabaseUnavailable("down")
+
+    question = world.question("list documents")
+    with pytest.raises(DatabaseUnavailable):
+        await commands().reply(question, Down(cast(Any, world.register), question.channel))

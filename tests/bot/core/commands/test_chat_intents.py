@@ -1,0 +1,100 @@
+"""What people say to the bot is told from what they ask of the documents, in every language of replies."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from bot.core.commands.chat_intents import ChatIntent, recognize
+from bot.core.models import Language
+from bot.core.understanding.language import language_of
+from bot.core.wording import reply_words
+
+MESSAGES = tomllib.loads((Path(__file__).parent / "messages.toml").read_text(encoding="utf-8"))
+LABELLED = Path(__file__).parents[3] / "evaluation" / "questions"
+SHORT = Path(__file__).parents[1] / "understanding" / "short_questions.toml"
+QUESTION = "question"
+
+
+@pytest.mark.parametrize(
+    ("language", "intent", "text"),
+    [
+        (Language(language), intent, text)
+        for language, said in MESSAGES.items()
+        for intent, texts in said.items()
+        for text in texts
+    ],
+)
+def test_what_is_said_to_the_bot_is_told_from_a_question(language: Language, intent: str, text: str) -> None:
+    """Shows each message's intent and language; what may be a question is at most a doubtful command."""
+    command = recognize(text, language_of(text) or language)
+    if intent == QUESTION:
+        assert command is None or not command.is_certain
+    else:
+        assert command is not None
+        assert (command.intent, command.language) == (intent, language)
+
+
+@pytest.mark.parametrize("language", list(Language))
+def test_every_intent_is_known_in_every_language(language: Language) -> None:
+    """Shows that the table above leaves none out, nor the sentences that help itself suggests."""
+    assert MESSAGES[language].keys() == {*ChatIntent, QUESTION}
+    listed, news = re.findall("(?:“|„|« ?|«)([^”“»]+?) ?(?:”|“|»)", reply_words(language).help)
+    for text, intent in ((listed, ChatIntent.DOCUMENT_LIST), (news, ChatIntent.NEWS)):
+        command = recognize(text, language)
+        assert command is not None
+        assert (command.intent, command.language) == (intent, language)
+
+
+def test_no_question_of_the_evaluation_is_a_command() -> None:
+    """Shows it with every labelled question, and with the short ones of all languages."""
+    lines = [line for file in LABELLED.glob("*.jsonl") for line in file.read_text("utf-8").splitlines()]
+    asked = [json.loads(line)["question"] for line in lines]
+    assert len(asked) > 500
+    short = tomllib.loads(SHORT.read_text(encoding="utf-8"))
+    asked += [
+        text for texts in short.values() for text in texts if text.strip(" ?").casefold() not in {"", "ok"}
+    ]
+    assert [text for text in asked if recognize(text, language_of(text) or Language.ENGLISH)] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "name", "is_certain"),
+    [
+        ("Is SOP-IT-04 here?", Language.ENGLISH, "SOP-IT-04", True),
+        ("Is the “Leave Policy” document in here, please?", Language.ENGLISH, "Leave Policy", True),
+        ("do you have the leave policy", Language.ENGLISH, "leave policy", False),
+        ("Is there a PDF called Fire Drill?", Language.ENGLISH, "Fire Drill", True),
+        ("Is the IT policy in this channel?", Language.ENGLISH, "IT policy", True),
+        ("Est-ce que l’organigramme est ici ?", Language.FRENCH, "organigramme", False),
+        ("Hast du die Datei „Urlaub & Überstunden“?", Language.GERMAN, "Urlaub & Überstunden", True),
+    ],
+)
+def test_a_document_is_asked_for_by_the_name_that_was_typed(
+    text: str, language: Language, name: str, is_certain: bool
+) -> None:
+    """Shows that articles, quotes and "the document" are no part of it, and that capitals and accents are."""
+    command = recognize(text, language)
+    assert command is not None
+    assert (command.intent, command.name, command.is_certain) == (
+        ChatIntent.DOCUMENT_PRESENCE,
+        name,
+        is_certain,
+    )
+
+
+def test_a_long_message_is_no_command() -> None:
+    """Shows that whoever writes much asks something."""
+    assert recognize("thanks " * 50, Language.ENGLISH) is None
+
+
+@pytest.mark.parametrize(
+    "part", ["oh good ", "ok great ", "can you tell me ", "new documents here ", "list documents here "]
+)
+def test_a_message_that_goes_round_in_circles_ends(part: str) -> None:
+    """Shows that what can be parsed in two ways at each repetition is not parsed in all of them."""
+    assert recognize((part * 50)[:190] + " or", Language.ENGLISH) is None
