@@ -108,12 +108,9 @@ async def open_retriever(
         hybrid = HybridRetriever(search, embedder, ranking, candidates=settings.candidates)
         mode = MultiQueryMode(settings.reword)
         multi_query = None if mode is MultiQueryMode.NEVER else _open_multi_query(settings, stack)
+        speller = SpellingCorrector(stores.vocabularies)
         widening = QueryExpansionRetriever(
-            hybrid,
-            stores.glossary,
-            multi_query,
-            rewords=mode,
-            speller=SpellingCorrector(stores.vocabularies),
+            hybrid, stores.glossary, multi_query, rewords=mode, speller=speller
         )
         if settings.reranker == "none":
             yield widening
@@ -222,9 +219,7 @@ async def build_answering(
             ),
             writing=AnswerWriter(ExtractiveAnswerer(query_embedder, sentences), models),
             rewriter=ModelRewriter(models[0]) if models else None,
-            judge=Judge(
-                answer_probability=bot.answer_probability, closest_probability=bot.closest_probability
-            ),
+            judge=Judge(bot.answer_probability, bot.closest_probability),
             readings=stores.readings,
             catalog=stores.catalog,
             citations=CitationService(stores.citations, links),

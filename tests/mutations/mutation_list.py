@@ -19,9 +19,9 @@ class Mutation(NamedTuple):
 
 
 VIEWER, LEASES = "bot/web/viewer.py", "storage/sql/leases.py"
-EVIDENCE, PUBLICATIONS = "bot/core/retrieval/evidence.py", "storage/queues/publication_queue.py"
+JUDGE, PUBLICATIONS = "bot/core/generation/judge.py", "storage/queues/publication_queue.py"
 VIEWER_TESTS = "tests/bot/web/test_viewer.py"
-EVIDENCE_TESTS = "tests/bot/core/retrieval/test_evidence.py"
+JUDGE_TESTS = "tests/bot/core/generation/test_judge.py"
 PUBLICATION_TESTS = "tests/storage/queues/test_publication_queue.py"
 CLAIMS, CLAIMS_TESTS = "bot/core/verification/claims.py", "tests/bot/core/verification/test_claims.py"
 SPELLING_TESTS = "tests/bot/core/understanding/test_spelling_correction.py"
@@ -65,18 +65,18 @@ MUTATIONS = (
         "::test_no_word_of_another_channel_or_of_what_is_not_live_is_there",
     ),
     Mutation(
-        "the gate opens at half its coverage",
-        EVIDENCE,
-        "enough_coverage: float = 0.6",
-        "enough_coverage: float = 0.3",
-        f"{EVIDENCE_TESTS}::test_the_gate_opens_at_its_coverage_and_not_below",
+        "the documents are said to answer where only closest passages may be shown",
+        JUDGE,
+        "if probability >= self._answer:",
+        "if probability >= self._closest:",
+        f"{JUDGE_TESTS}::test_the_thresholds_decide",
     ),
     Mutation(
-        "the gate opens at half the coverage asked of what has no vector",
-        EVIDENCE,
-        "coverage >= self._least_words",
-        "coverage >= self._least_words / 2",
-        f"{EVIDENCE_TESTS}::test_the_gate_opens_at_its_coverage_and_not_below",
+        "a sentence without the number that is asked for counts like one with it",
+        JUDGE,
+        "lacks=lacks_answer(question.text, near),",
+        "lacks=False,",
+        f"{JUDGE_TESTS}::test_a_number_that_is_asked_for_and_missing_counts_against_it",
     ),
     Mutation(
         "a worker that lost a reading's lease writes its result",
