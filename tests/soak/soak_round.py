@@ -37,6 +37,9 @@ LONGEST_BLINK_SECONDS = 0.25
 """A file that is away for longer may be missed by two looks, and is deleted rightly."""
 MOST_MAKE_UPS = 4
 """Kills beyond those that were asked for."""
+KILLS_IN_A_ROW = 8
+"""Then all that is there is read to its end: a file that was being read at ten deaths is rightly left alone,
+and on a slow machine one file may be read at all of them."""
 SLIM_LIVES = 9
 """After so many comes a whole ``serve``."""
 MOST_FILES = 9
@@ -70,7 +73,9 @@ class Round:
         async with _background(self.witness.watch()):
             if aims[0] in LATE:
                 await self._publish_all()
-            for target in aims:
+            for number, target in enumerate(aims):
+                if number % KILLS_IN_A_ROW == KILLS_IN_A_ROW - 1:
+                    await self._publish_all()
                 await self._kill_once(target)
             for _ in range(MOST_MAKE_UPS):
                 if self._missed:

@@ -253,7 +253,8 @@
     writeSources(turn.querySelector(".sources"), sources, key);
     writeFigures(turn.querySelector(".sources"), answer.figures, key);
     writeAside(turn, answer, key);
-    if (!answer.citations.length) closePage();
+    // What may not answer is marked, and opened by the person only.
+    if (!answer.citations.length || answer.state === "closest") closePage();
     else if (matchMedia("(min-width: 70rem)").matches) turn.querySelector(".source").click();
   };
   const request = async (path, body, accept = "application/json") => {
