@@ -157,21 +157,20 @@ class Answering:
             return search
 
     async def _weigh(self, search: SearchAttempt, journey: _Journey) -> SearchAttempt:
-        """The search with the verdict on its evidence; a wider one where only that answers."""
-        if search.evidence is None or await self._answers(search, search.evidence):
+        """The search with the verdict on its evidence; where it found nothing, a wider one that does."""
+        if search.evidence is None or await self._found_something(search, search.evidence):
             return search
         try:
             wide = await self._retrieve(replace(search.question, is_wide=True), journey)
         except TimeoutError:
             return search
-        await self._answers(wide, wide.evidence or ())
-        return wide if wide.probability > search.probability else search
+        return wide if await self._found_something(wide, wide.evidence or ()) else search
 
-    async def _answers(self, search: SearchAttempt, evidence: Sequence[Evidence]) -> bool:
+    async def _found_something(self, search: SearchAttempt, evidence: Sequence[Evidence]) -> bool:
         question = search.retrieval.question
         search.quotes = await self._writer.rank_quotes(question, evidence)
         search.verdict = self._judge.verdict(question, search.retrieval.passages, search.quotes.candidates)
-        return search.verdict.outcome is Outcome.ANSWER
+        return search.verdict.outcome is not Outcome.NOT_FOUND
 
     async def _write(self, search: SearchAttempt, journey: _Journey) -> WrittenAnswer | None:
         """Words that are proven, the closest passages, or the figure that is asked for; None: nothing."""

@@ -58,11 +58,6 @@ class SearchAttempt:
     verdict: Verdict | None = None
     """Whether the evidence answers; None: it was not judged."""
 
-    @property
-    def probability(self) -> float:
-        """That the evidence answers the question."""
-        return self.verdict.probability if self.verdict else 0.0
-
 
 @dataclass(slots=True)
 class Trace:
@@ -117,7 +112,7 @@ class Trace:
         if rank > search.read:
             is_full = search.read == self.most_read
             return f"beyond the first {self.most_read}" if is_full else "over the token budget"
-        return f"read: {search.verdict.outcome}"
+        return "read"
 
     def tokens_as_json(self) -> Json:
         """What the question cost; a model's as its endpoint counts them, None where it does not say."""

@@ -78,8 +78,9 @@ _SPANS = re.compile(
 
 _FLAGS = re.IGNORECASE | re.VERBOSE
 
-_COUNT = r"""(?:\d[\d.,]* | \b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty
-    |thirty|sixty|ninety|half|once|twice|no|none|unlimited|several|both|an?)\b)"""
+_NUMERAL = r"""(?:\d[\d.,]* | \b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen
+    |twenty|thirty|forty|fifty|sixty|ninety|half|once|twice|double|no|none|unlimited)\b)"""
+_COUNT = rf"""(?:{_NUMERAL} | \b(?:several|both|an?)\b)"""
 _SPAN = rf"""{_COUNT}[\s-]{{0,2}}(?:business\s|calendar\s|working\s)?
     (?:second|sec|minute|min|hour|hr|day|week|month|quarter|year|yr)s?\b
     | \b(?:dai|hour|week|month|quarter|year|annual)ly\b | \bannual\b"""
@@ -176,7 +177,7 @@ _REQUIRED_KINDS = (
         |volume|concentration|length|elevation|page|channel|dose|rate|limit|count|total|amount|score|ph|rpm
         |voltage|capacity|pressure|distance|height)\b
         | \b(?:serial|catalog|cat\.?|account|part|model|group|tail)\ (?:number|no)\b""",
-        rf"{_COUNT} | \b(?:all|full\w*|half)\b",
+        rf"{_NUMERAL} | \b(?:all|full\w*)\b",
     ),
 )
 """(what a question says, what its answer holds)."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
+from string import punctuation
 from typing import Any
 
 import aiohttp
@@ -40,7 +41,10 @@ def check_nothing_leaks(channel: str, said: str, asked: str) -> None:
     for secret in (CANARIES[other(channel)], FILES[other(channel)], "vortexa", "umbrella"):
         if secret in FILES[channel]:
             continue
-        said_apart = said.replace(asked, "").replace(json.dumps(asked)[1:-1], "")
+        own = (asked, *(f"“{word.strip(punctuation)}”" for word in asked.split()))  # words that stand nowhere
+        said_apart = said
+        for words in own:
+            said_apart = said_apart.replace(words, "").replace(json.dumps(words)[1:-1], "")
         assert secret.casefold() not in said_apart.casefold(), (channel, secret)
 
 
