@@ -56,6 +56,10 @@ FRAGMENT = 0.35
 PASSAGES_KEPT = 256
 """Taken apart in memory: up to ten megabytes, and the passages of the questions just asked."""
 
+_LABEL = re.compile(r"\s*([^\W\d_][^:]{0,48}):(?:\s|$)")
+_HEADER_RULE = re.compile(r"[ |]*\n[ |]*-{3,}")
+"""Behind the row that names a table's columns."""
+_CELL_END = re.compile(r"\||\s{2,}")
 _ITEM = re.compile(r"[•▪◦●○*–-]\s|\(?(?:\d{1,2}(?:\.\d+)*|[a-zA-Z]|[ivx]{1,4})[.)]?\s")
 
 VectorUnit = tuple[Passage, Quotable]
@@ -75,6 +79,8 @@ class QuoteCandidate:
     score: float = 0.0
     cosine: float | None = None
     """With the question; None: its vector was not made."""
+    is_unasked: bool = False
+    """A row of labelled fields, none of whose labels the question says: ``Location:  Venice, FL``."""
 
     @property
     def is_fragment(self) -> bool:
@@ -84,7 +90,9 @@ class QuoteCandidate:
 
     @property
     def is_label(self) -> bool:
-        """A heading, a caption or another line that says nothing by itself: no sentence, row or item."""
+        """A heading, a caption, a table's header, a field nobody asked for: no answer by itself."""
+        if self.is_unasked or _HEADER_RULE.match(self.item.passage.text, self.unit.end):
+            return True
         words = " ".join(self.unit.text.split())
         is_item = _ITEM.match(words) is not None and len(words.split()) >= FRAGMENT_WORDS
         is_closed = words.rstrip("\"'”’)]").endswith((".", "!", "?", ";", ":"))
@@ -253,7 +261,13 @@ def _compared(candidate: QuoteCandidate, cosine: float) -> QuoteCandidate:
 def _by_words(asked: QuestionTerms, evidence: Sequence[Evidence]) -> list[QuoteCandidate]:
     """Everything quotable, scored without an embedding, best first."""
     candidates = [
-        QuoteCandidate(item, unit, terms, coverage=asked.aspect_coverage(frozenset(terms)))
+        QuoteCandidate(
+            item,
+            unit,
+            terms,
+            coverage=asked.aspect_coverage(frozenset(terms)),
+            is_unasked=unit.is_row and _is_unasked(asked, unit.text),
+        )
         for item in evidence
         for unit, terms in _with_terms(item.passage.text)
     ]
@@ -286,6 +300,12 @@ def _lexical(asked: QuestionTerms, candidates: Sequence[QuoteCandidate], at: int
         - CONTRADICTED * asked.contradicts(candidate.unit.text)
         - FRAGMENT * candidate.is_fragment
     )
+
+
+def _is_unasked(asked: QuestionTerms, row: str) -> bool:
+    labels = [label[1] for label in map(_LABEL.match, _CELL_END.split(row)) if label]
+    said = (word in asked.weights for label in labels for word in analyze(label))
+    return bool(labels) and not any(said)
 
 
 def _label_precision(asked: QuestionTerms, candidate: QuoteCandidate) -> float:

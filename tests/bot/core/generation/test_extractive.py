@@ -135,3 +135,19 @@ async def test_what_a_follow_up_carries_over_counts_little() -> None:
     text = "Nightly backups run at 2 AM. Restores are tested every quarter by the administrator."
     first, *_ = await quoted("how often are they tested (nightly backups run)?", text, with_vectors=False)
     assert first.startswith("Restores are tested")
+
+
+async def test_a_field_that_nobody_asked_for_is_no_answer() -> None:
+    """Shows that a row of a form is quoted for its labels, and not because it names the same thing."""
+    form = "Location:  Venice, FL  Accident Number:  NYC08CA047"
+    text = "The student of the flight school in Venice landed alone."
+    assert await quoted("Who landed in Venice?", form, text) == [text]
+    assert (await quoted("What is the accident number of Venice?", form, text))[0] == form
+
+
+async def test_the_names_of_a_tables_columns_are_no_answer() -> None:
+    """Shows that a row is quoted, and the header that says the question's very words is not."""
+    table = "| System | Kept for |\n| --- | --- |\n| Mailboxes | 90 days |"
+    assert await quoted("For how long are the mailboxes of the system kept?", table) == [
+        "Mailboxes | 90 days"
+    ]
