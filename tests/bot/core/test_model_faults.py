@@ -85,7 +85,7 @@ async def test_every_fault_ends_in_a_sentence_and_in_quotes(world: World, name: 
     looker = Looker()
     started = time.perf_counter()
     answer = await read(world, handle, looker=looker)
-    assert time.perf_counter() - started < 8
+    assert time.perf_counter() - started < 25
     assert answer.text.startswith(said)
     assert all(answer.text.startswith(seen) for seen in looker.seen)
     assert "“Backups run daily at 2:00 AM.”" in answer.text

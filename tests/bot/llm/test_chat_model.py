@@ -295,7 +295,7 @@ async def test_what_is_no_stream_at_all_ends_in_one_error(raw: bytes, error: typ
     started = time.perf_counter()
     with pytest.raises(error):
         await heard(always(raw))
-    assert time.perf_counter() - started < 8
+    assert time.perf_counter() - started < 30
 
 
 async def test_a_stream_that_trickles_costs_no_more_than_its_time() -> None:

@@ -198,4 +198,4 @@ async def test_an_endpoint_that_is_not_there_or_never_ends_is_an_error_in_time()
                 started = time.monotonic()
                 with pytest.raises(RerankerError, match="does not answer"):
                     await reranker.relevance(QUESTION, PASSAGES)
-                assert time.monotonic() - started < 3
+                assert time.monotonic() - started < slow.delay - 5

@@ -80,7 +80,7 @@ async def test_scripts_launches_and_attached_files_are_neither_run_nor_read(
     assert read.pages[0].text == "visible words"
     assert len(read.pages) == 1
     assert (await process.render(pdfs / "active.pdf", 1, 72)).media_type == "image/png"
-    assert time.monotonic() - started < 4
+    assert time.monotonic() - started < 30
 
 
 async def test_the_layer_that_ocr_laid_under_a_scan_is_kept(process: PdfProcess, pdfs: Path) -> None:

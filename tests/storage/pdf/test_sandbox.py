@@ -179,9 +179,8 @@ async def test_a_page_is_drawn_while_files_are_read(process: PdfProcess, pdfs: P
     """The viewer does not wait behind readings that fill every reader."""
     readings = [asyncio.create_task(process.read(pdfs / "forms.pdf")) for _ in range(2)]
     await _child_of(process.pid)
-    started = time.monotonic()
     await process.render(pdfs / "plain.pdf", 1, 72)
-    assert time.monotonic() - started < 3
+    assert not all(reading.done() for reading in readings)
     for reading in readings:
         reading.cancel()
     await asyncio.gather(*readings, return_exceptions=True)

@@ -71,7 +71,7 @@ async def test_at_the_end_nothing_is_on_its_way_any_more() -> None:
         await asyncio.sleep(0.05)
         listener.show("b")
     assert (place.at_work, place.stands) == (0, ["a"])
-    assert time.perf_counter() - started < 5
+    assert time.perf_counter() - started < 50
 
 
 async def test_an_end_by_cancellation_waits_for_it_too() -> None:

@@ -50,7 +50,7 @@ async def test_a_real_server_writes_a_short_text_or_says_that_it_was_cut_off(
         started = time.monotonic()
         with pytest.raises(ModelUnavailable):
             await model.write("Count to a thousand.", "Begin.", seconds=0.05, tokens=500)
-        assert time.monotonic() - started < 5
+        assert time.monotonic() - started < 30
 
 
 @pytest.mark.engine("llm")

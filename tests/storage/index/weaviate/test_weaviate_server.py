@@ -267,7 +267,7 @@ async def test_a_binary_that_ends_at_once_says_so_at_once(tmp_path: Path) -> Non
     started = time.monotonic()
     with pytest.raises(EngineStartError, match=r"ended with status 1 .* log"):
         await WeaviateServer.start_or_attach(tmp_path, Path("/bin/false"))
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 30
 
 
 @needs_weaviate
