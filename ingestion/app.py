@@ -204,8 +204,7 @@ class Ingestion:
         await self._watcher.start(inbox, folder_map, schedule, worker.wake)
 
         async def reconcile() -> None:
-            if await self._reconciler.tick():
-                self._watcher.invalidate()
+            self._copy_again(await self._reconciler.tick())
 
         schedule.every(PURGE_SECONDS, "purge", self.purge)
         schedule.every(VERIFY_SECONDS, "verify", self._verifier.tick)
@@ -307,7 +306,13 @@ class Ingestion:
         Raises:
             InfrastructureError: an engine is away.
         """
-        return await self._reconciler.run()
+        return self._copy_again(await self._reconciler.run())
+
+    def _copy_again(self, repairs: Repairs | None) -> Repairs | None:
+        """The next scans ask SQL which copies were lost."""
+        if repairs:
+            self._watcher.invalidate()
+        return repairs
 
     async def purge(self) -> None:
         """Erase for good the contents of documents whose time to be brought back is over."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from checks.targets import targets
+from checks.witness import GRACE_SECONDS
 from engines.postgres import RealPostgres
 from engines.weaviate import RealWeaviate
 from fakes.tiny_embedder import write_embedder
@@ -20,7 +21,7 @@ HASTE = {
     "FOOTNOTE_SCAN_SECONDS": "0.3",
     "FOOTNOTE_REST_SECONDS": "1",
     "FOOTNOTE_LEASE_SECONDS": "3",
-    "FOOTNOTE_RETIRE_GRACE_SECONDS": "1",
+    "FOOTNOTE_RETIRE_GRACE_SECONDS": str(GRACE_SECONDS),
     "FOOTNOTE_DELETE_GRACE_SECONDS": "2",
     "FOOTNOTE_SWEEP_GRACE_SECONDS": "3",
     "FOOTNOTE_ASK_BEFORE_DELETING_SHARE": "1",

@@ -214,10 +214,17 @@ class Round:
         for _ in range(3):  # the grace of the sweep has to pass
             life.tell()
             await asyncio.sleep(1.5)
+            await self._copied_again()
         await life.finish()
         if moving:
             self.audit.faults.append(f"stuck: {moving}")
             self.audit.tally.lost += 1
+
+    async def _copied_again(self) -> None:
+        """What was lost from the store is copied from its folder, however slow the machine."""
+        end = time.monotonic() + STUCK_SECONDS
+        while not self.audit.has_copies() and time.monotonic() < end:
+            await asyncio.sleep(0.5)
 
     def count(self, pair: str, table: Table) -> None:
         """Every kill into the table, and the round's faults to each place where it killed."""

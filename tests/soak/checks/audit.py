@@ -106,14 +106,23 @@ class Audit:
         self._note("orphans", sum(held.values()), f"chunks of {len(held)} unknown publications")
 
     async def _compare_blobs(self) -> None:
-        held = {path.name for path in (self.home / "blobs").glob("??/*")}
-        wanted = {paper.sha256 for papers in self.world.papers.values() for paper in papers.values()}
+        held, wanted = self._copies()
         known: set[str] = set()
         for shelf in {name[:2] for name in held | wanted}:
             known |= (await Inventory(self.database).wanted_blobs([shelf])).keys()
         self._note("orphans", len(held - known), "blobs that nobody wants")
         gone = sorted((known | wanted) - held)
         self._note("lost", len(gone), f"blobs that are gone: {', '.join(map(self._name, gone))}")
+
+    def has_copies(self) -> bool:
+        """Whether every file's content is stored."""
+        held, wanted = self._copies()
+        return held >= wanted
+
+    def _copies(self) -> tuple[set[str], set[str]]:
+        """(contents that are stored, contents of all files)."""
+        held = {path.name for path in (self.home / "blobs").glob("??/*")}
+        return held, {paper.sha256 for papers in self.world.papers.values() for paper in papers.values()}
 
     async def _compare_readings(self) -> None:
         held = {path.name for path in (self.home / "readings").glob("??/*")}

@@ -27,6 +27,8 @@ from storage.text.analyzer import analyze
 REST_SECONDS = 0.15
 LONGEST_SILENCE_SECONDS = 30.0
 """Engines that are up may be late on a busy machine, and take a while to connect to again; no longer."""
+GRACE_SECONDS = 1.0
+"""What was replaced is removed after so long: a question that takes longer may find neither old nor new."""
 FEWEST_ANSWERS = 2
 """Questions a kill that must have been answered, or nobody watched."""
 MOST_CHUNKS = 1000
@@ -79,7 +81,7 @@ class Witness:
                 await self._ask(channel, paper.word)
 
     async def _ask(self, channel: str, word: str) -> None:
-        must_answer = (channel, word) in self.answered
+        must_answer, began = (channel, word) in self.answered, time.monotonic()
         try:
             found = await self.find(channel, word)
         except UnknownChannel:
@@ -91,7 +93,7 @@ class Witness:
             return  # taken away while it answered
         if found.words:
             self._check(channel, word, found)
-        elif must_answer and (channel, word) in self.answered:
+        elif must_answer and (channel, word) in self.answered and self._heard_at - began < GRACE_SECONDS:
             self._note(f"{channel} {word}: nothing answers any more")
 
     def _bear(self, error: InfrastructureError) -> None:
