@@ -40,6 +40,8 @@ def copy_tree(target: Path) -> None:
     venv.create(target / ".venv", symlinks=True)
     (packages,) = (target / ".venv" / "lib").glob("python*/site-packages")
     (packages / "copy.pth").write_text(f"{target}\n{sysconfig.get_path('purelib')}\n")
+    (target / ".venv" / "share").mkdir()
+    (target / ".venv" / "share" / "footnote").symlink_to(Path(sys.prefix) / "share" / "footnote")
 
 
 def run_tests(tree: Path, *tests: str) -> subprocess.CompletedProcess[str]:
