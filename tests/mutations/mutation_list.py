@@ -74,7 +74,7 @@ MUTATIONS = (
     Mutation(
         "a sentence without the number that is asked for counts like one with it",
         JUDGE,
-        "lacks=lacks_answer(question.text, near),",
+        "lacks=not RequiredAnswer(question.text).is_held_by(*near),",
         "lacks=False,",
         f"{JUDGE_TESTS}::test_a_number_that_is_asked_for_and_missing_counts_against_it",
     ),

@@ -1,18 +1,17 @@
 """Answers with the documents' own sentences: the answerer that needs no model and cannot invent.
 
-Each sentence, list item and table row of the evidence is scored by meaning, by the question's rare words, by
-the kind of answer asked for, by its passage, and by the sentences around it.
-
-Of the scored ones, a good answer stays on its page: a further quote from the page of an earlier one may be a
-good deal worse than the best, one from another page hardly. A question that spans documents gets the best of
-each.
+Each sentence, list item and table row of the evidence is scored by a linear model, trained by softmax over
+the candidates of a question (listwise, as ListNet: Cao et al., "Learning to Rank: From Pairwise Approach to
+Listwise Approach", 2007) on the tuning half of ``tests/evaluation``, where the right ones are those that hold
+a fact of the answer. A page counts by all that stands on it.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from uuid import UUID
@@ -21,7 +20,7 @@ import numpy as np
 
 from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, Passage, Quote
 from bot.core.retrieval.reranking import chunk_place
-from bot.core.understanding.answer_types import spans_documents
+from bot.core.understanding.answer_types import RequiredAnswer, spans_documents
 from bot.core.understanding.question_terms import QuestionTerms
 from bot.core.verification.claims import page_at, reduce_text
 from storage.embeddings.base import QueryEmbedder, Vectors
@@ -29,7 +28,7 @@ from storage.queues.reading_repair import SentenceVectorStore
 from storage.text.analyzer import analyze
 from storage.text.sentences import Quotable, quotables
 
-MAX_QUOTES, MAX_QUOTED_CHARS = 2, 300
+MAX_QUOTES, MAX_QUOTED_CHARS = 3, 380
 """Most quotes of an answer about one document, and how long they may be together."""
 
 MAX_CLOSEST = 3
@@ -38,20 +37,28 @@ MAX_CLOSEST = 3
 MAX_DOCUMENTS = 4
 """Most documents that a question which spans them gets a quote of."""
 
-SAME_PAGE, OTHER_PAGE, OTHER_DOCUMENT = 0.7, 0.985, 0.85
-"""Share of the best score that a further quote reaches at least."""
+SAME_PAGE, OTHER_PAGE, OTHER_DOCUMENT = 2.0, 0.1, 2.0
+"""How far below the best, in log-odds, a further quote may be."""
+
+TWIN_SHARE = 0.5
+"""Share of their words that sentences of two documents have in common when both say it of something else."""
 
 FRAGMENT_WORDS = 5
 """What has fewer words and no end is a scrap."""
 
-COSINE, COVERAGE, BM25, NEIGHBOUR, LABEL, PASSAGE = 1.0, 0.6, 0.3, 0.25, 0.6, 4.0
-"""Weights of the parts of a score; each part lies in 0-1."""
+COSINE, COVERAGE, HEADINGS = 2.9, 1.35, 2.4
+"""Weights, in log-odds, of the nearness of meaning; of the share of the question that a part says; and of the
+share that its headings and its document's title say."""
 
-CONTRADICTED = 0.8
-"""Taken off a unit that names years, and none of the question's."""
+PASSAGE, RANK = 2.2, 1.35
+"""Weights of its passage's score beside the best, and of 1 / its rank."""
 
-FRAGMENT = 0.35
-"""Taken off a heading or other scrap of text, which is no sentence and no row."""
+KIND, LABEL, NUMBER, LENGTH = 1.75, 1.5, 0.5, 0.29
+"""Weights of holding the kind of answer asked for; of the share of a field's label that the question says; of
+holding any number; and of the logarithm of its words."""
+
+CONTRADICTED = 6.0
+"""Taken off a part that names years, and none of the question's."""
 
 PASSAGES_KEPT = 256
 """Taken apart in memory: up to ten megabytes, and the passages of the questions just asked."""
@@ -60,7 +67,10 @@ _LABEL = re.compile(r"\s*([^\W\d_][^:]{0,48}):(?:\s|$)")
 _HEADER_RULE = re.compile(r"[ |]*\n[ |]*-{3,}")
 """Behind the row that names a table's columns."""
 _CELL_END = re.compile(r"\||\s{2,}")
-_ITEM = re.compile(r"[•▪◦●○*–-]\s|\(?(?:\d{1,2}(?:\.\d+)*|[a-zA-Z]|[ivx]{1,4})[.)]?\s")
+_BULLET = r"(?:[•▪◦●○*–-]\s|\(?(?:\d{1,2}(?:\.\d+)*[.)]?|(?:[a-zA-Z]|[ivx]{1,4})[.)])\s)"
+_ITEM = re.compile(_BULLET)
+_LIST = re.compile(rf":\s+{_BULLET}|:[ \t]*\n")
+"""Behind what introduces a list."""
 
 VectorUnit = tuple[Passage, Quotable]
 """A part of a passage's text."""
@@ -72,21 +82,14 @@ class QuoteCandidate:
 
     item: Evidence
     unit: Quotable
-    terms: tuple[str, ...]
-    """The analyzer's."""
     coverage: float = 0.0
     """Share (0-1) of what is asked that its words hold."""
     score: float = 0.0
+    """In log-odds, among the candidates of one question."""
     cosine: float | None = None
     """With the question; None: its vector was not made."""
     is_unasked: bool = False
     """A row of labelled fields, none of whose labels the question says: ``Location:  Venice, FL``."""
-
-    @property
-    def is_fragment(self) -> bool:
-        """A heading or other scrap of text, which is no sentence and no row."""
-        is_closed = self.unit.text.rstrip("\"'”’)]").endswith((".", "!", "?", ";"))
-        return not is_closed and not self.unit.is_row and len(self.unit.text.split()) < FRAGMENT_WORDS
 
     @property
     def is_label(self) -> bool:
@@ -96,7 +99,8 @@ class QuoteCandidate:
         words = " ".join(self.unit.text.split())
         is_item = _ITEM.match(words) is not None and len(words.split()) >= FRAGMENT_WORDS
         is_closed = words.rstrip("\"'”’)]").endswith((".", "!", "?", ";", ":"))
-        return not self.unit.is_row and not is_item and not is_closed
+        is_list = _LIST.search(self.unit.text) is not None
+        return not (self.unit.is_row or is_item or is_closed or is_list)
 
     @property
     def document(self) -> UUID:
@@ -123,11 +127,13 @@ class RankedQuotes:
         return self._draft(chosen)
 
     def closest(self) -> Draft:
-        """The nearest passages' best quotes, one a page."""
+        """The nearest pages' best quotes; a label only where its page has nothing else."""
         pages: dict[tuple[UUID, int], QuoteCandidate] = {}
-        for candidate in _without_labels(self.candidates):
-            if not _is_repeated(candidate, pages.values()):
-                pages.setdefault(candidate.page, candidate)
+        for candidate in self.candidates:
+            others = [one for page, one in pages.items() if page != candidate.page]
+            is_better = candidate.page not in pages or pages[candidate.page].is_label > candidate.is_label
+            if is_better and not _is_repeated(candidate, others):
+                pages[candidate.page] = candidate
         return self._draft(list(pages.values())[:MAX_CLOSEST])
 
     def _draft(self, chosen: Iterable[QuoteCandidate]) -> Draft:
@@ -138,32 +144,58 @@ class RankedQuotes:
 
 
 def select_quotes(ranked: Sequence[QuoteCandidate], *, is_spanning: bool) -> list[QuoteCandidate]:
-    """What is quoted of these, best first.
+    """What is quoted of these, the best passage first; sentences with nothing between them are one quote.
 
     Args:
         ranked: best first.
         is_spanning: the question asks for several documents.
     """
-    if not is_spanning:
-        return _on_pages(ranked)
-    documents = _best_of_each(ranked)
-    return documents if len(documents) > 1 else _on_pages(ranked)
+    documents = _best_of_each(ranked) if is_spanning else []
+    return documents if len(documents) > 1 else _joined(_on_pages(ranked))
 
 
 def _on_pages(ranked: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
-    """The best sentence, row or item, and a further one that fits beside it."""
+    """The best sentence, row or item, and further ones that come near it and fit beside it."""
     said = _without_labels(ranked)
-    chosen: list[QuoteCandidate] = []
-    for candidate in said:
-        if len(chosen) == MAX_QUOTES:
-            break
-        is_near = candidate.page in {earlier.page for earlier in chosen}
-        least = (SAME_PAGE if is_near else OTHER_PAGE) * said[0].score
-        length = sum(len(one.unit.text) for one in (*chosen, candidate))
-        is_worth_it = candidate.score >= least and (not chosen or length <= MAX_QUOTED_CHARS)
-        if is_worth_it and not _is_repeated(candidate, chosen):
-            chosen.append(candidate)
+    chosen = list(said[:1])
+    for candidate in said[1:]:
+        is_near = candidate.page in {one.page for one in chosen} or _is_twin(candidate, chosen)
+        more = [*chosen, candidate]
+        if (
+            candidate.score >= said[0].score - (SAME_PAGE if is_near else OTHER_PAGE)
+            and sum(len(one.unit.text) for one in more) <= MAX_QUOTED_CHARS
+            and not _is_repeated(candidate, chosen)
+            and len(_joined(more)) <= MAX_QUOTES
+        ):
+            chosen = more
     return chosen
+
+
+def _joined(chosen: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
+    """The same, where sentences with nothing between them are one, and items of a list as they follow."""
+    joined: list[QuoteCandidate] = []
+    for one in sorted(chosen, key=lambda one: (one.item.number, one.unit.start)):
+        before = joined[-1] if joined and joined[-1].item is one.item else None
+        text = one.item.passage.text
+        if before and not text[before.unit.end : one.unit.start].strip(" \n|"):
+            start, end = before.unit.start, one.unit.end
+            unit = Quotable(start, end, text[start:end], is_row=False)
+            joined[-1] = replace(before, unit=unit, score=max(before.score, one.score))
+        else:
+            joined.append(one)
+    best = {one.item.number: max(each.score for each in joined if each.item is one.item) for one in joined}
+    return sorted(joined, key=lambda one: (-best[one.item.number], 0.0 if _is_item(one) else -one.score))
+
+
+def _is_twin(candidate: QuoteCandidate, chosen: Sequence[QuoteCandidate]) -> bool:
+    """Whether another document says the same of something else, as of another office: both are shown."""
+    mine, best = (_terms_of((one.unit.text,)) for one in (candidate, chosen[0]))
+    is_other = candidate.document not in {one.document for one in chosen}
+    return is_other and len(mine & best) >= TWIN_SHARE * len(mine | best)
+
+
+def _is_item(one: QuoteCandidate) -> bool:
+    return _ITEM.match(one.unit.text) is not None
 
 
 def _without_labels(ranked: Sequence[QuoteCandidate]) -> Sequence[QuoteCandidate]:
@@ -174,7 +206,7 @@ def _without_labels(ranked: Sequence[QuoteCandidate]) -> Sequence[QuoteCandidate
 def _best_of_each(ranked: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
     chosen: dict[UUID, QuoteCandidate] = {}
     for candidate in _without_labels(ranked):
-        is_close = candidate.score >= OTHER_DOCUMENT * ranked[0].score
+        is_close = candidate.score >= ranked[0].score - OTHER_DOCUMENT
         if is_close and candidate.document not in chosen and not _is_repeated(candidate, chosen.values()):
             chosen[candidate.document] = candidate
     return list(chosen.values())[:MAX_DOCUMENTS]
@@ -235,7 +267,7 @@ class ExtractiveAnswerer:
         Raises:
             storage.errors.InfrastructureError: readings cannot be reached, or the embedder is late.
         """
-        likely = _by_words(QuestionTerms(question), evidence)
+        likely = _WordScores(question, evidence).ranked()
         return RankedQuotes(*await self._by_meaning(question, likely))
 
     async def _by_meaning(
@@ -243,7 +275,7 @@ class ExtractiveAnswerer:
     ) -> tuple[Sequence[QuoteCandidate], int]:
         """(the candidates, best first, tokens embedded for that)."""
         if question.vector is None or not candidates:
-            return candidates, 0
+            return _by_page(candidates), 0
         asked = np.asarray(question.vector, dtype=np.float32)
         units = [(one.item.passage, one.unit) for one in candidates]
         vectors, embedded = await self._sentence_vectors.of(units, most_made=self._most_made)
@@ -251,84 +283,72 @@ class ExtractiveAnswerer:
             candidate if vector is None else _compared(candidate, float(vector @ asked))
             for candidate, vector in zip(candidates, vectors, strict=True)
         ]
-        return sorted(scored, key=lambda candidate: -candidate.score), embedded
+        return _by_page(scored), embedded
 
 
 def _compared(candidate: QuoteCandidate, cosine: float) -> QuoteCandidate:
     return replace(candidate, score=candidate.score + COSINE * max(cosine, 0.0), cosine=cosine)
 
 
-def _by_words(asked: QuestionTerms, evidence: Sequence[Evidence]) -> list[QuoteCandidate]:
-    """Everything quotable, scored without an embedding, best first."""
-    candidates = [
-        QuoteCandidate(
-            item,
-            unit,
-            terms,
-            coverage=asked.aspect_coverage(frozenset(terms)),
-            is_unasked=unit.is_row and _is_unasked(asked, unit.text),
+def _by_page(candidates: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
+    """Best first, where each counts for more the more its page holds, as a sum of odds."""
+    best = max((one.score for one in candidates), default=0.0)
+    pages: defaultdict[tuple[UUID, int], float] = defaultdict(float)
+    for one in candidates:
+        pages[one.page] += math.exp(one.score - best)
+    found = [replace(one, score=one.score + math.log(pages[one.page])) for one in candidates]
+    return sorted(found, key=lambda one: -one.score)
+
+
+class _WordScores:
+    """Scores of everything quotable, without an embedding."""
+
+    def __init__(self, question: AnalyzedQuestion, evidence: Sequence[Evidence]) -> None:
+        self._evidence = evidence
+        self._asked = QuestionTerms(question)
+        self._required = RequiredAnswer(question.text)
+        self._best = max((item.passage.score for item in evidence), default=0.0) or 1.0
+
+    def ranked(self) -> list[QuoteCandidate]:
+        """Best first."""
+        candidates = [one for item in self._evidence for one in self._of_passage(item)]
+        return sorted(candidates, key=lambda candidate: -candidate.score)
+
+    def _of_passage(self, item: Evidence) -> Iterator[QuoteCandidate]:
+        passage = item.passage
+        above = _terms_of((passage.publication.title, *passage.heading_path))
+        shared = (
+            HEADINGS * self._asked.aspect_coverage(above)
+            + PASSAGE * passage.score / self._best
+            + RANK / item.number
         )
-        for item in evidence
-        for unit, terms in _with_terms(item.passage.text)
-    ]
-    best = max((item.passage.score for item in evidence), default=0.0) or 1.0
-    scored = [
-        replace(
-            candidate,
-            score=_lexical(asked, candidates, at, bm25) + PASSAGE * candidate.item.passage.score / best,
-        )
-        for at, (candidate, bm25) in enumerate(zip(candidates, _bm25(asked, candidates), strict=True))
-    ]
-    return sorted(scored, key=lambda candidate: -candidate.score)
+        for unit, said in _with_terms(passage.text):
+            coverage = self._asked.aspect_coverage(said)
+            labels = _labels_said(self._asked, unit.text) if unit.is_row else None
+            score = (
+                shared
+                + COVERAGE * coverage
+                + KIND * (bool(self._required) and self._required.is_held_by(unit.text))
+                + LABEL * (labels or 0.0)
+                + NUMBER * any(map(str.isdigit, unit.text))
+                + LENGTH * math.log1p(len(unit.text.split()))
+                - CONTRADICTED * self._asked.contradicts(unit.text)
+            )
+            yield QuoteCandidate(item, unit, coverage, score, is_unasked=labels == 0)
 
 
 @lru_cache(maxsize=PASSAGES_KEPT)
-def _with_terms(text: str) -> tuple[tuple[Quotable, tuple[str, ...]], ...]:
+def _terms_of(texts: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(analyze(" ".join(texts)))
+
+
+@lru_cache(maxsize=PASSAGES_KEPT)
+def _with_terms(text: str) -> tuple[tuple[Quotable, frozenset[str]], ...]:
     """What may be quoted from a passage, with its terms; memoised, because passages come again."""
-    return tuple((unit, tuple(analyze(unit.text))) for unit in quotables(text))
+    return tuple((unit, frozenset(analyze(unit.text))) for unit in quotables(text))
 
 
-def _lexical(asked: QuestionTerms, candidates: Sequence[QuoteCandidate], at: int, bm25: float) -> float:
-    candidate = candidates[at]
-    around = [other for other in candidates[max(at - 1, 0) : at + 2] if other.item is candidate.item]
-    neighbour = max((other.coverage for other in around if other is not candidate), default=0.0)
-    return (
-        COVERAGE * candidate.coverage
-        + BM25 * bm25
-        + NEIGHBOUR * neighbour
-        + LABEL * (_label_precision(asked, candidate) if candidate.unit.is_row else 0.0)
-        - CONTRADICTED * asked.contradicts(candidate.unit.text)
-        - FRAGMENT * candidate.is_fragment
-    )
-
-
-def _is_unasked(asked: QuestionTerms, row: str) -> bool:
-    labels = [label[1] for label in map(_LABEL.match, _CELL_END.split(row)) if label]
-    said = (word in asked.weights for label in labels for word in analyze(label))
-    return bool(labels) and not any(said)
-
-
-def _label_precision(asked: QuestionTerms, candidate: QuoteCandidate) -> float:
-    """Share of a row's label words that the question says."""
-    label = re.split(r":\s| {2,}", candidate.unit.text, maxsplit=1)[0]
-    words = set(analyze(label))
-    return sum(word in asked.weights for word in words) / len(words) if words else 0.0
-
-
-def _bm25(
-    asked: QuestionTerms, candidates: Sequence[QuoteCandidate], k1: float = 1.2, b: float = 0.75
-) -> list[float]:
-    """BM25 of every unit among these units with the channel's idf, scaled so that the best is 1."""
-    average = sum(len(candidate.terms) for candidate in candidates) / max(len(candidates), 1) or 1.0
-    scores = []
-    for candidate in candidates:
-        counts = Counter(candidate.terms)
-        norm = k1 * (1 - b + b * len(candidate.terms) / average)
-        scores.append(
-            sum(
-                weight * counts[term] * (k1 + 1) / (counts[term] + norm)
-                for term, weight in asked.aspects.items()
-            )
-        )
-    best = max(scores, default=0.0) or 1.0
-    return [score / best for score in scores]
+def _labels_said(asked: QuestionTerms, row: str) -> float | None:
+    """The highest share (0-1) of a label's words that the question says; None: the row has no labels."""
+    labels = [set(analyze(label[1])) for label in map(_LABEL.match, _CELL_END.split(row)) if label]
+    return max((len(words & asked.weights.keys()) / len(words) for words in labels if words), default=None)

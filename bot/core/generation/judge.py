@@ -17,7 +17,7 @@ from itertools import pairwise
 
 from bot.core.generation.extractive import QuoteCandidate
 from bot.core.models import AnalyzedQuestion, Passage
-from bot.core.understanding.answer_types import lacks_answer
+from bot.core.understanding.answer_types import RequiredAnswer
 from bot.core.understanding.question_terms import QuestionTerms
 from storage.text.analyzer import analyze
 
@@ -118,7 +118,7 @@ def _signals(
         sentence=max(cosines, default=None),
         passage=max(likeness, default=None),
         rank=passages[0].score if passages else 0.0,
-        lacks=lacks_answer(question.text, near),
+        lacks=not RequiredAnswer(question.text).is_held_by(*near),
         empty=_empty_fields(QuestionTerms(question).aspects, nearest[:NEAREST]),
     )
 

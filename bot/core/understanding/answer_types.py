@@ -7,7 +7,6 @@ than English require nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.core.understanding.question_terms import FUNCTION_TERMS
@@ -194,24 +193,31 @@ _DIGITS = re.compile(r"\d(?:[\d.,:/-]*\d)?")
 _ABBREVIATED = {"hour": r"h(?:ou)?rs?\b", "minute": r"min(?:ute)?s?\b", "year": r"y(?:ea)?rs?\b"}
 
 
-def lacks_answer(question: str, texts: Sequence[str]) -> bool:
-    """Whether a kind of answer that is asked for, as a number or a date, stands in none of these texts.
+class RequiredAnswer:
+    """The kinds of answer that a question asks for, as a number or a date; false when it requires none.
 
     Numbers of the question itself answer nothing: "Cessna 210" is no age.
     """
-    required = [held for asked, held in _REQUIRED if asked.search(question)]
-    required += [_counted(match["noun"].lower()) for match in _HOW_MANY.finditer(question)]
-    if not required:
-        return False
-    others = [_without_numbers_of(question, text) for text in texts]
-    return any(not any(kind.search(text) for text in others) for kind in required)
 
+    def __init__(self, question: str) -> None:
+        self._kinds = [held for asked, held in _REQUIRED if asked.search(question)]
+        self._kinds += [_counted(match["noun"].lower()) for match in _HOW_MANY.finditer(question)]
+        own = sorted(set(_DIGITS.findall(question)), key=len, reverse=True) if self._kinds else []
+        self._own = [re.compile(rf"(?<![\d.]){re.escape(number)}(?!\d)") for number in own]
 
-def _without_numbers_of(question: str, text: str) -> str:
-    rest = _ENUMERATED.sub("", text)
-    for number in sorted(set(_DIGITS.findall(question)), key=len, reverse=True):
-        rest = re.sub(rf"(?<![\d.]){re.escape(number)}(?!\d)", " ", rest)
-    return rest
+    def __bool__(self) -> bool:
+        return bool(self._kinds)
+
+    def is_held_by(self, *texts: str) -> bool:
+        """Whether each kind stands in one of these texts; of none that is required none is missing."""
+        others = [self._without_own_numbers(text) for text in texts] if self._kinds else []
+        return all(any(kind.search(text) for text in others) for kind in self._kinds)
+
+    def _without_own_numbers(self, text: str) -> str:
+        rest = _ENUMERATED.sub("", text)
+        for number in self._own:
+            rest = number.sub(" ", rest)
+        return rest
 
 
 def _counted(noun: str) -> re.Pattern[str]:

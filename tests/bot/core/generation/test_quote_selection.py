@@ -5,7 +5,7 @@ from __future__ import annotations
 from fakes.core import make_evidence, make_passage
 
 from bot.core.generation.extractive import QuoteCandidate, select_quotes
-from storage.text.sentences import Quotable
+from storage.text.sentences import Quotable, quotables
 
 
 def part(
@@ -14,7 +14,7 @@ def part(
     """A scored part of a passage on ``page`` whose next page begins at offset ``turns``."""
     passage = make_passage(text, file=file, page=page)
     [item] = make_evidence(passage, page_starts=((0, page), (turns, page + 1)))
-    return QuoteCandidate(item, Quotable(start, start + len(text), text, is_row=False), (), score=score)
+    return QuoteCandidate(item, Quotable(start, start + len(text), text, is_row=False), score=score)
 
 
 def chosen(*ranked: QuoteCandidate, is_spanning: bool = False) -> list[str]:
@@ -22,26 +22,65 @@ def chosen(*ranked: QuoteCandidate, is_spanning: bool = False) -> list[str]:
 
 
 def test_a_page_is_quoted_further_and_other_pages_hardly() -> None:
-    """Shows that a second quote of the best page may be worse than one from elsewhere."""
-    best, near, elsewhere = part("best.", 1.0), part("near.", 0.75), part("elsewhere.", 0.9, page=2)
+    """Shows that a second quote of the best page may be worse, in log-odds, than one from elsewhere."""
+    best, near, elsewhere = part("best.", 9.0), part("near.", 7.5, start=90), part("elsewhere.", 8.5, page=2)
     assert chosen(best, elsewhere, near) == ["best.", "near."]
-    assert chosen(best, part("as good.", 0.99, page=2)) == ["best.", "as good."]
+    assert chosen(best, part("too far.", 6.5, start=90)) == ["best."]
+    assert chosen(best, part("as good.", 8.95, page=2)) == ["best.", "as good."]
 
 
 def test_a_page_of_another_document_is_another_page() -> None:
     """Shows that equal page numbers of two documents are two pages."""
-    assert chosen(part("best.", 1.0), part("other file.", 0.9, file="b.pdf")) == ["best."]
+    assert chosen(part("best.", 9.0), part("other file.", 8.5, file="b.pdf")) == ["best."]
+
+
+def test_documents_that_say_it_of_different_things_are_all_quoted() -> None:
+    """Shows that nobody gets the allowance of one office for that of all."""
+    bern, rome = (
+        part("The allowance in Bern is $40.", 9.0),
+        part("The allowance in Rome is $30.", 8.0, file="b.pdf"),
+    )
+    assert len(chosen(bern, rome)) == 2
+    assert len(chosen(bern, part("Trips are booked by the office.", 8.0, file="b.pdf"))) == 1
 
 
 def test_a_part_behind_a_page_turn_stands_on_the_next_page() -> None:
     """Shows that the page is that of the part, not of its passage."""
-    assert chosen(part("best.", 1.0), part("overleaf.", 0.9, start=50, turns=40)) == ["best."]
+    assert chosen(part("best.", 9.0), part("overleaf.", 8.5, start=50, turns=40)) == ["best."]
 
 
-def test_two_quotes_are_enough() -> None:
-    """Shows the most that an answer quotes, and that a second one must fit beside the first."""
-    assert len(chosen(*(part(f"part {number}.", 1.0) for number in "abcde"))) == 2
-    assert len(chosen(part("a" * 200 + ".", 1.0), part("b" * 200 + ".", 1.0))) == 1
+def test_few_quotes_are_enough() -> None:
+    """Shows the most that an answer quotes, and that further ones must fit beside the first."""
+    assert len(chosen(*(part(f"part {number}.", 9.0) for number in "abcde"))) == 3
+    assert len(chosen(part("a" * 300 + ".", 9.0), part("b" * 300 + ".", 9.0))) == 1
+
+
+def sentences(text: str, **scores: float) -> list[QuoteCandidate]:
+    """Sentences of one passage, each named by its first word, the best first."""
+    [item] = make_evidence(make_passage(text))
+    units = [unit for unit in quotables(text) if unit.text.split()[0] in scores]
+    parts = [QuoteCandidate(item, unit, score=scores[unit.text.split()[0]]) for unit in units]
+    return sorted(parts, key=lambda one: -one.score)
+
+
+def test_sentences_that_follow_each_other_are_one_quote() -> None:
+    """Shows that they stand in the order of their text, and behind a better one that stands alone."""
+    text = "Lock the door. Call security. Wait for them. Then leave."
+    assert chosen(*sentences(text, Then=9.0, Wait=8.0, Lock=7.9)) == [
+        "Wait for them. Then leave.",
+        "Lock the door.",
+    ]
+
+
+def test_steps_stand_in_their_order() -> None:
+    """Shows that items of one list are quoted as they follow each other, whichever is the best."""
+    steps = "1. Lock the door.\n2. Call security.\n3. Wait for them."
+    [item] = make_evidence(make_passage(steps))
+    first, _, third = (
+        QuoteCandidate(item, unit, score=score)
+        for unit, score in zip(quotables(steps), (8.0, 5.0, 9.0), strict=True)
+    )
+    assert chosen(third, first) == ["1. Lock the door.", "3. Wait for them."]
 
 
 def test_nothing_is_quoted_twice() -> None:
@@ -51,14 +90,14 @@ def test_nothing_is_quoted_twice() -> None:
 
 def test_a_question_over_documents_gets_the_best_of_each() -> None:
     """Shows that a comparison quotes one part of each document that comes close, and of four at most."""
-    parts = [part(f"{file} {number}.", 1 - number / 100, file=file) for number, file in enumerate("aabbcdef")]
+    parts = [part(f"{file} {number}.", 9 - number / 10, file=file) for number, file in enumerate("aabbcdef")]
     assert chosen(*parts, is_spanning=True) == ["a 0.", "b 2.", "c 4.", "d 5."]
-    assert chosen(part("a.", 1.0), part("far.", 0.8, file="b.pdf"), is_spanning=True) == ["a."]
+    assert chosen(part("a.", 9.0), part("far.", 6.0, file="b.pdf"), is_spanning=True) == ["a."]
 
 
 def test_a_comparison_inside_one_document_is_answered_from_its_pages() -> None:
     """Shows that the best of each is no limit where there is only one."""
-    assert chosen(part("a.", 1.0), part("b.", 0.9), is_spanning=True) == ["a.", "b."]
+    assert chosen(part("a.", 9.0), part("b.", 8.0), is_spanning=True) == ["a.", "b."]
 
 
 def test_nothing_comes_of_nothing() -> None:
@@ -71,3 +110,9 @@ def test_a_heading_is_no_quote() -> None:
     heading, caption = part("7. Restore test", 1.0), part("What is backed up, and for how long", 0.95)
     assert chosen(heading, caption, part("Tapes are tested.", 0.9)) == ["Tapes are tested."]
     assert chosen(heading) == ["7. Restore test"]
+
+
+def test_a_list_is_a_quote_though_nothing_ends_it() -> None:
+    """Shows that what introduces a list makes sentences of its items, and of none of them a heading."""
+    covered = "The plan covers:\n• Surfing lessons\n• Riding lessons"
+    assert chosen(part(covered, 9.0), part("It is a good plan.", 6.0)) == [covered]
