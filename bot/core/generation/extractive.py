@@ -18,9 +18,10 @@ from uuid import UUID
 
 import numpy as np
 
+from bot.core.generation.step_lists import whole_steps
 from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, Passage, Quote
 from bot.core.retrieval.reranking import chunk_place
-from bot.core.understanding.answer_types import RequiredAnswer, spans_documents
+from bot.core.understanding.answer_types import RequiredAnswer, spans_documents, wants_steps
 from bot.core.understanding.question_terms import QuestionTerms
 from bot.core.verification.claims import page_at, reduce_text
 from storage.embeddings.base import QueryEmbedder, Vectors
@@ -28,7 +29,7 @@ from storage.queues.reading_repair import SentenceVectorStore
 from storage.text.analyzer import analyze
 from storage.text.sentences import Quotable, quotables
 
-MAX_QUOTES, MAX_QUOTED_CHARS = 3, 380
+MAX_QUOTES, MAX_QUOTED_CHARS = 3, 550
 """Most quotes of an answer about one document, and how long they may be together."""
 
 MAX_CLOSEST = 3
@@ -37,7 +38,7 @@ MAX_CLOSEST = 3
 MAX_DOCUMENTS = 4
 """Most documents that a question which spans them gets a quote of."""
 
-SAME_PAGE, OTHER_PAGE, OTHER_DOCUMENT = 2.0, 0.1, 2.0
+SAME_PAGE, OTHER_PAGE, OTHER_DOCUMENT = 1.0, 0.1, 2.0
 """How far below the best, in log-odds, a further quote may be."""
 
 TWIN_SHARE = 0.5
@@ -69,6 +70,7 @@ _HEADER_RULE = re.compile(r"[ |]*\n[ |]*-{3,}")
 _CELL_END = re.compile(r"\||\s{2,}")
 _BULLET = r"(?:[•▪◦●○*–-]\s|\(?(?:\d{1,2}(?:\.\d+)*[.)]?|(?:[a-zA-Z]|[ivx]{1,4})[.)])\s)"
 _ITEM = re.compile(_BULLET)
+_CAPTION_NUMBER = re.compile(r"(?:table|figure|fig|chart)\.?\s\d+\.", re.IGNORECASE)
 _LIST = re.compile(rf":\s+{_BULLET}|:[ \t]*\n")
 """Behind what introduces a list."""
 
@@ -94,10 +96,12 @@ class QuoteCandidate:
     @property
     def is_label(self) -> bool:
         """A heading, a caption, a table's header, a field nobody asked for: no answer by itself."""
-        if self.is_unasked or _HEADER_RULE.match(self.item.passage.text, self.unit.end):
-            return True
         words = " ".join(self.unit.text.split())
-        is_item = _ITEM.match(words) is not None and len(words.split()) >= FRAGMENT_WORDS
+        is_header = _HEADER_RULE.match(self.item.passage.text, self.unit.end) is not None
+        if self.is_unasked or is_header or _CAPTION_NUMBER.fullmatch(words):
+            return True
+        marker = _ITEM.match(words)
+        is_item = marker is not None and len(words[marker.end() :].split()) >= FRAGMENT_WORDS
         is_closed = words.rstrip("\"'”’)]").endswith((".", "!", "?", ";", ":"))
         is_list = _LIST.search(self.unit.text) is not None
         return not (self.unit.is_row or is_item or is_closed or is_list)
@@ -124,7 +128,17 @@ class RankedQuotes:
     def draft(self, question: AnalyzedQuestion) -> Draft:
         """The quotes that answer the question; none when there is nothing to quote."""
         chosen = select_quotes(self.candidates, is_spanning=spans_documents(question.text))
-        return self._draft(chosen)
+        return self._draft((chosen and wants_steps(question.text) and self._steps(chosen)) or chosen)
+
+    def _steps(self, chosen: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
+        """The whole list of steps that the best quote belongs to, one quote a page; none of other quotes."""
+        best = max(chosen, key=lambda one: one.score)
+        evidence = {one.item.number: one.item for one in self.candidates}.values()
+        parts = whole_steps(best.item, best.unit.end - 1, evidence)
+        return [
+            replace(best, item=item, unit=Quotable(start, end, item.passage.text[start:end], is_row=False))
+            for item, start, end in parts
+        ]
 
     def closest(self) -> Draft:
         """The nearest pages' best quotes; a label only where its page has nothing else."""
@@ -177,7 +191,8 @@ def _joined(chosen: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
     for one in sorted(chosen, key=lambda one: (one.item.number, one.unit.start)):
         before = joined[-1] if joined and joined[-1].item is one.item else None
         text = one.item.passage.text
-        if before and not text[before.unit.end : one.unit.start].strip(" \n|"):
+        is_row = one.unit.is_row or (before is not None and before.unit.is_row)
+        if before and not is_row and not text[before.unit.end : one.unit.start].strip():
             start, end = before.unit.start, one.unit.end
             unit = Quotable(start, end, text[start:end], is_row=False)
             joined[-1] = replace(before, unit=unit, score=max(before.score, one.score))

@@ -75,6 +75,14 @@ _SPANS = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 
+_HOW_TO = re.compile(
+    r"""\bhow\ (?:do|can|could|should|must|would|to|does|is|are)\b | \bsteps?\b | \bprocedures?\b
+      | \binstructions?\b | \bwhat\ (?:do|should|must)\ (?:i|we|you)\ do\b | \b(?:walk|talk)\ me\ through\b
+      | \bnow\ what\b | \bwie\ (?:kann|muss|soll|wird|werden|geht)\b | \bcomment\b | \bc[óo]mo\b
+      | \bschritte?\b | \b[ée]tapes?\b | \bpasos?\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+
 _FLAGS = re.IGNORECASE | re.VERBOSE
 
 _NUMERAL = r"""(?:\d[\d.,]* | \b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen
@@ -231,6 +239,11 @@ def _counted(noun: str) -> re.Pattern[str]:
         | \b{counted}[^\n]{{0,60}}:\s*\n""",
         _FLAGS,
     )
+
+
+def wants_steps(question: str) -> bool:
+    """Whether the words ask how something is done."""
+    return _HOW_TO.search(question) is not None
 
 
 def spans_documents(question: str) -> bool:

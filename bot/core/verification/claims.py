@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import groupby
+from itertools import groupby, takewhile, zip_longest
 
 from bot.core.models import Claim, Draft, Evidence, LocatedQuote, Quote
 from bot.core.verification.contradiction import find_contradiction
@@ -32,6 +32,11 @@ _SAME = {
 _UNSEEN = {"Mn", "Cf", "Cc", "Zs", "Zl", "Zp"}
 _BARS = {"|", "---"}
 """Between two cells, and part of the rule under a header."""
+_RULE = re.compile(r"\|(?:\s*:?-{3,}:?\s*\|)+\s*")
+"""Under the row that names a table's columns."""
+_ITEM_START = re.compile(
+    r"\n+(?=\s*(?:[•▪◦●○*–-]|\(?(?:\d{1,2}(?:\.\d+)*[.)]?|[a-zA-Z][.)]|[ivx]{1,4}[.)]))\s)"
+)
 _EDGES = re.compile(r"^[\W_]+|[^\w%°)\]]+$")
 _ONE_WORD_A_CHAR = re.compile(r"[\u0e00-\u0eff\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 _MARK = re.compile(r"\s*\[\s*\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*\s*\]")
@@ -114,10 +119,8 @@ def _check(claim: Claim, located: list[LocatedQuote], *, is_verbatim: bool) -> V
     if not located:
         return "none of its quotes stands in a passage word for word."
     if is_verbatim:
-        # A dot stands between two cells, but none behind a label's colon. The words' own [3] becomes (3), as
-        # [n] means our sources; and no link forms.
-        readable = " · ".join(cells(located[0])).replace(": · ", ": ")
-        inert = _BRACKETED.sub(r"(\1)", readable).replace("](", "] (")
+        # The words' own [3] becomes (3), as [n] means our sources; and no link forms.
+        inert = _BRACKETED.sub(r"(\1)", readable(located[0])).replace("](", "] (")
         return VerifiedClaim(f"“{inert}”", (located[0],))
     text = plain_sentence(claim.text)
     if not text:
@@ -179,10 +182,42 @@ def reduce_text(text: str) -> Reduced:
 
 def cells(quote: LocatedQuote) -> list[str]:
     """The text of each cell of a quoted row, each on one line; a quote that is no row is one cell."""
-    text = quote.passage.text
-    is_row = text.startswith("|", text.rfind("\n", 0, quote.start) + 1)
+    is_row = _is_row(quote)
     parts = groupby(quote.quote.split(), key=lambda token: is_row and token in _BARS)
     return [" ".join(part) for is_bar, part in parts if not is_bar]
+
+
+def readable(quote: LocatedQuote) -> str:
+    """A quote as a person reads it: each item of a list on its line, a table's row with its columns' names.
+
+    A dot stands between two cells, but none behind a label's colon.
+    """
+    if not _is_row(quote):
+        return "\n".join(" ".join(part.split()) for part in _ITEM_START.split(quote.quote))
+    return " · ".join(_named_cells(quote) or cells(quote)).replace(": · ", ": ")
+
+
+def _named_cells(quote: LocatedQuote) -> list[str]:
+    """The cells of one row as ``Column: value``, where a rule under the first row makes names of it."""
+    text = quote.passage.text
+    before, after = text[: quote.start], text[quote.end :]
+    above = before.split("\n")
+    row = above.pop() + quote.quote + after.partition("\n")[0]
+    table = list(takewhile(lambda line: line.startswith("|"), reversed(above)))
+    if "\n" in row or len(table) < 2 or not _RULE.fullmatch(table[-2]):
+        return []
+    pairs = zip_longest(_cells_of(table[-1]), _cells_of(row), fillvalue="")
+    return [f"{name.rstrip(':')}: {value}" if name else value for name, value in pairs if value]
+
+
+def _cells_of(row: str) -> list[str]:
+    inside = row.strip().removeprefix("|").removesuffix("|")
+    return [" ".join(cell.split()) for cell in inside.split("|")]
+
+
+def _is_row(quote: LocatedQuote) -> bool:
+    text = quote.passage.text
+    return text.startswith("|", text.rfind("\n", 0, quote.start) + 1)
 
 
 def find_spans(quote: str, text: str) -> list[tuple[int, int]]:

@@ -23,9 +23,9 @@ def chosen(*ranked: QuoteCandidate, is_spanning: bool = False) -> list[str]:
 
 def test_a_page_is_quoted_further_and_other_pages_hardly() -> None:
     """Shows that a second quote of the best page may be worse, in log-odds, than one from elsewhere."""
-    best, near, elsewhere = part("best.", 9.0), part("near.", 7.5, start=90), part("elsewhere.", 8.5, page=2)
+    best, near, elsewhere = part("best.", 9.0), part("near.", 8.2, start=90), part("elsewhere.", 8.5, page=2)
     assert chosen(best, elsewhere, near) == ["best.", "near."]
-    assert chosen(best, part("too far.", 6.5, start=90)) == ["best."]
+    assert chosen(best, part("too far.", 7.5, start=90)) == ["best."]
     assert chosen(best, part("as good.", 8.95, page=2)) == ["best.", "as good."]
 
 
@@ -66,7 +66,7 @@ def sentences(text: str, **scores: float) -> list[QuoteCandidate]:
 def test_sentences_that_follow_each_other_are_one_quote() -> None:
     """Shows that they stand in the order of their text, and behind a better one that stands alone."""
     text = "Lock the door. Call security. Wait for them. Then leave."
-    assert chosen(*sentences(text, Then=9.0, Wait=8.0, Lock=7.9)) == [
+    assert chosen(*sentences(text, Then=9.0, Wait=8.5, Lock=8.1)) == [
         "Wait for them. Then leave.",
         "Lock the door.",
     ]
@@ -116,3 +116,16 @@ def test_a_list_is_a_quote_though_nothing_ends_it() -> None:
     """Shows that what introduces a list makes sentences of its items, and of none of them a heading."""
     covered = "The plan covers:\n• Surfing lessons\n• Riding lessons"
     assert chosen(part(covered, 9.0), part("It is a good plan.", 6.0)) == [covered]
+
+
+def test_a_row_stands_for_itself_and_a_numbered_heading_for_nothing() -> None:
+    """Shows that rows are not run together, and that no section's or table's number is an answer."""
+    table = "| Ada | 12 |\n| Bob | 14 |"
+    [item] = make_evidence(make_passage(table))
+    ada, bob = (
+        QuoteCandidate(item, unit, score=score)
+        for unit, score in zip(quotables(table), (9.0, 8.5), strict=True)
+    )
+    assert chosen(ada, bob) == ["Ada | 12", "Bob | 14"]
+    heading, number = part("3. Kinds of work", 9.0), part("Table 1.", 8.9, start=50)
+    assert chosen(heading, number, part("There are two.", 8.5, start=90)) == ["There are two."]

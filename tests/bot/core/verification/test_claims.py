@@ -98,6 +98,28 @@ def test_nobody_is_shown_the_bars_of_a_table(row: str, shown: str, printed: list
     assert cells(verified.cited[0]) == printed
 
 
+TABLE = "| System | Kept for | |\n| --- | --- | --- |\n| Mail | 90 days | |\n| Files | | daily |"
+STAFF = "| Name | Room |\n| --- | --- |\n| Ada | 12 |\n| Bob | |"
+STEPS = "To restore:\n1. Stop the job\nof the night.\n2. Copy the tape."
+
+
+@pytest.mark.parametrize(
+    ("text", "row", "shown"),
+    [
+        (STAFF, "Ada | 12", "“Name: Ada · Room: 12” [1]"),
+        (STAFF, "| Bob | |", "“Name: Bob” [1]"),
+        (STAFF, "Name | Room", "“Name · Room” [1]"),
+        (TABLE, "Mail | 90 days", "“System: Mail · Kept for: 90 days” [1]"),
+        (TABLE, "Files | | daily", "“System: Files · daily” [1]"),
+        (STEPS, STEPS, "“To restore:\n1. Stop the job of the night.\n2. Copy the tape.” [1]"),
+    ],
+)
+def test_rows_and_lists_are_shown_as_a_person_reads_them(text: str, row: str, shown: str) -> None:
+    """A row says its columns where each has a name, and each item of a list has a line of its own."""
+    verified = verify(Draft((claim("x", row),), verbatim=True), make_evidence(make_passage(text)))
+    assert verified.text == shown
+
+
 def test_overlapping_passages_cite_one_place_once() -> None:
     """The same words of the same page in two chunks are one source."""
     evidence = make_evidence(

@@ -1,0 +1,117 @@
+"""The numbered list that a quoted step belongs to: who asks how it is done needs all of it, in order."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby, zip_longest
+
+from bot.core.models import Evidence
+
+MAX_STEPS = 12
+"""Most steps that are quoted; of a longer list those from the one that was asked for."""
+
+_STEP = re.compile(r"^[ \t]*\(?(?:step[ \t]+)?(\d{1,2}(?:\.\d{1,2})*)[.):]?[ \t]+(?=\S)", re.MULTILINE | re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """One numbered paragraph: ``7.2 Press Start.``"""
+
+    number: tuple[int, ...]
+    item: Evidence
+    start: int
+    end: int
+
+    def follows(self, other: _Step) -> bool:
+        """Whether it is the next one of the same list."""
+        return self.number == (*other.number[:-1], other.number[-1] + 1)
+
+    def is_within(self, other: _Step) -> bool:
+        """Whether it is a step of a step of the same list: 7.2.1 beside 7.3."""
+        depth = len(other.number)
+        return len(self.number) > depth and self.number[: depth - 1] == other.number[:-1]
+
+
+def whole_steps(item: Evidence, at: int, evidence: Iterable[Evidence]) -> list[tuple[Evidence, int, int]]:
+    """(passage, start, end) of the list of steps that stands at an offset, one part for each page.
+
+    The list is followed through the passages beside it as far as they were read. Empty where no list of at
+    least two steps stands there.
+
+    Args:
+        item: the passage of the step that was asked for.
+        at: an offset in its text.
+        evidence: all that was read.
+    """
+    steps = [step for one in _beside(item, evidence) for step in _steps(one)]
+    asked = next((n for n, one in enumerate(steps) if one.item is item and one.start <= at < one.end), None)
+    while asked is not None:
+        first, last = _reach(steps, asked, -1), _reach(steps, asked, 1)
+        while last + 1 < len(steps) and steps[last + 1].is_within(steps[asked]):
+            last += 1
+        depth = len(steps[asked].number)
+        ranks = [place for place in range(first, last + 1) if len(steps[place].number) == depth]
+        if len(ranks) > 1:
+            begin = 0 if ranks.index(asked) < MAX_STEPS else ranks.index(asked)
+            stops = [*ranks[begin + MAX_STEPS :], last + 1]
+            return list(_parts(steps[ranks[begin] : stops[0]]))
+        above = (place for place in range(asked) if steps[place].number == steps[asked].number[:-1])
+        asked = max(above, default=None)
+    return []
+
+
+def _beside(item: Evidence, evidence: Iterable[Evidence]) -> list[Evidence]:
+    """The passages that follow each other around one, in the order of the document."""
+    places = {
+        one.passage.ordinal: one
+        for one in evidence
+        if one.passage.publication.id == item.passage.publication.id
+    }
+    first = last = item.passage.ordinal
+    while first - 1 in places:
+        first -= 1
+    while last + 1 in places:
+        last += 1
+    return [places[ordinal] for ordinal in range(first, last + 1)]
+
+
+def _steps(item: Evidence) -> Iterator[_Step]:
+    text = item.passage.text
+    headings = {" ".join(heading.split()) for heading in item.passage.heading_path}
+    found = list(_STEP.finditer(text))
+    for match, following in zip_longest(found, found[1:]):
+        stop = following.start() if following else len(text)
+        gap = text.find("\n\n", match.start(1), stop)
+        whole = text[match.start() : stop if gap < 0 else gap]
+        start = match.start() + len(whole) - len(whole.lstrip())
+        if " ".join(whole.strip().partition("\n")[0].split()) in headings:
+            continue
+        number = tuple(int(part) for part in match[1].split("."))
+        yield _Step(number, item, start, start + len(whole.strip()))
+
+
+def _reach(steps: Sequence[_Step], asked: int, way: int) -> int:
+    """The last step of its rank that a list comes to from one of them, going forward (1) or back (-1)."""
+    reached = asked
+    for place in range(asked + way, len(steps) if way > 0 else -1, way):
+        one = steps[place]
+        before, after = (steps[reached], one) if way > 0 else (one, steps[reached])
+        if after.follows(before):
+            reached = place
+        elif not one.is_within(steps[asked]):
+            break
+    return reached
+
+
+def _parts(steps: Sequence[_Step]) -> Iterator[tuple[Evidence, int, int]]:
+    """One stretch of text for each passage and page."""
+    for _, group in groupby(steps, key=lambda one: one.item.number):
+        members = list(group)
+        item, start, end = members[0].item, members[0].start, max(one.end for one in members)
+        turns = [offset for offset, _ in item.page_starts if start < offset < end]
+        for begin, stop in zip([start, *turns], [*turns, end], strict=True):
+            if text := item.passage.text[begin:stop].strip():
+                begins = item.passage.text.index(text, begin)
+                yield item, begins, begins + len(text)

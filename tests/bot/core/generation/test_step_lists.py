@@ -1,0 +1,77 @@
+"""The list that a quoted step belongs to: whole, in order, and no further than it goes."""
+
+from __future__ import annotations
+
+from fakes.core import ask, make_evidence, make_passage
+
+from bot.core.generation.extractive import QuoteCandidate, RankedQuotes
+from bot.core.generation.step_lists import MAX_STEPS, whole_steps
+from bot.core.models import Evidence
+from storage.text.sentences import Quotable
+
+RESTORE = (
+    "Only operators restore.\n\n7.1 Open a ticket.\n7.2 Pick a backup\nof the week.\n7.2.1 No younger one.\n"
+    "Warning: work is lost.\n7.3 Copy it.\n\nNobody else restores.\n\n8.1 Clean the robot."
+)
+
+
+def listed(word: str, *items: Evidence) -> list[str]:
+    """The texts of the list that holds a word."""
+    (item,) = (one for one in items if word in one.passage.text)
+    return [
+        one.passage.text[start:end]
+        for one, start, end in whole_steps(item, item.passage.text.index(word), items)
+    ]
+
+
+def test_a_list_comes_whole_with_its_warnings_and_ends_where_another_begins() -> None:
+    """Shows that substeps and what stands between two steps come along, and neighbours do not."""
+    [item] = make_evidence(make_passage(RESTORE))
+    for word in ("ticket", "younger", "Copy"):
+        assert listed(word, item) == [RESTORE[RESTORE.index("7.1") : RESTORE.index("\n\nNobody")]]
+    assert listed("robot", item) == []
+    assert listed("Only", item) == []
+
+
+def test_a_list_goes_on_in_the_next_passage_and_on_the_next_page() -> None:
+    """Shows one part for each page, and that a passage that was not read ends it."""
+    first, second, far = make_evidence(
+        make_passage("1. Stop.\n2. Wait.", ordinal=4),
+        make_passage("3. Look.\n4. Go.", ordinal=5, page=2),
+        make_passage("5. Come back.", ordinal=7, page=2),
+    )
+    assert listed("Look", first, second, far) == ["1. Stop.\n2. Wait.", "3. Look.\n4. Go."]
+    text = "1. Stop.\n2. Wait.\n3. Look."
+    [turning] = make_evidence(make_passage(text), page_starts=((0, 1), (text.index("3."), 2)))
+    assert listed("Wait", turning) == ["1. Stop.\n2. Wait.", "3. Look."]
+
+
+def test_of_a_long_list_comes_the_part_that_was_asked_for() -> None:
+    """Shows the most steps, and where they begin."""
+    [item] = make_evidence(make_passage("\n".join(f"{n}. Do thing{n}x." for n in range(1, 31))))
+    begun, asked = (listed(word, item)[0].splitlines() for word in ("thing2x", "thing20x"))
+    assert (begun[0], len(begun)) == ("1. Do thing1x.", MAX_STEPS)
+    assert (asked[0], asked[-1]) == ("20. Do thing20x.", "30. Do thing30x.")
+
+
+def test_a_heading_with_a_number_is_no_step() -> None:
+    """Shows that the section behind a list does not end it."""
+    list_, section = make_evidence(
+        make_passage("1. Stop.\n2. Wait.", ordinal=0),
+        make_passage("3. Duties\nEverybody waits.", ordinal=1, heading_path=("3. Duties",)),
+    )
+    assert listed("Stop", list_, section) == ["1. Stop.\n2. Wait."]
+
+
+def test_who_asks_how_gets_the_list_and_who_asks_something_else_the_step() -> None:
+    """Shows that the list is quoted for questions about a way to do things."""
+    [item] = make_evidence(make_passage(RESTORE))
+    start = RESTORE.index("7.3")
+    step = QuoteCandidate(item, Quotable(start, start + 12, "7.3 Copy it.", is_row=False), score=9.0)
+    quotes = {
+        question: [claim.text for claim in RankedQuotes([step]).draft(ask(question)).claims]
+        for question in ("How do I restore a backup?", "Is it copied?")
+    }
+    (whole,), (single,) = quotes.values()
+    assert whole.startswith("7.1 Open a ticket.")
+    assert single == "7.3 Copy it."
