@@ -173,10 +173,11 @@ def _on_pages(ranked: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
     said = _without_labels(ranked)
     chosen = list(said[:1])
     for candidate in said[1:]:
-        is_near = candidate.page in {one.page for one in chosen} or _is_twin(candidate, chosen)
+        is_near = candidate.page in {one.page for one in chosen}
+        away = OTHER_DOCUMENT if _is_twin(candidate, chosen) else SAME_PAGE if is_near else OTHER_PAGE
         more = [*chosen, candidate]
         if (
-            candidate.score >= said[0].score - (SAME_PAGE if is_near else OTHER_PAGE)
+            candidate.score >= said[0].score - away
             and sum(len(one.unit.text) for one in more) <= MAX_QUOTED_CHARS
             and not _is_repeated(candidate, chosen)
             and len(_joined(more)) <= MAX_QUOTES
