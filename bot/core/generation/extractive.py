@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import takewhile
 from uuid import UUID
 
 import numpy as np
@@ -172,7 +173,7 @@ def _on_pages(ranked: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
     """The best sentence, row or item, and further ones that come near it and fit beside it."""
     said = _without_labels(ranked)
     chosen = list(said[:1])
-    for candidate in said[1:]:
+    for candidate in takewhile(lambda one: one.score >= said[0].score - OTHER_DOCUMENT, said[1:]):
         is_near = candidate.page in {one.page for one in chosen}
         away = OTHER_DOCUMENT if _is_twin(candidate, chosen) else SAME_PAGE if is_near else OTHER_PAGE
         more = [*chosen, candidate]
@@ -205,9 +206,10 @@ def _joined(chosen: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
 
 def _is_twin(candidate: QuoteCandidate, chosen: Sequence[QuoteCandidate]) -> bool:
     """Whether another document says the same of something else, as of another office: both are shown."""
+    if candidate.document in {one.document for one in chosen}:
+        return False
     mine, best = (_terms_of((one.unit.text,)) for one in (candidate, chosen[0]))
-    is_other = candidate.document not in {one.document for one in chosen}
-    return is_other and len(mine & best) >= TWIN_SHARE * len(mine | best)
+    return len(mine & best) >= TWIN_SHARE * len(mine | best)
 
 
 def _is_item(one: QuoteCandidate) -> bool:

@@ -198,7 +198,10 @@ def readable(quote: LocatedQuote) -> str:
 
 
 def _named_cells(quote: LocatedQuote) -> list[str]:
-    """The cells of one row as ``Column: value``, where a rule under the first row makes names of it."""
+    """The cells of one row as ``Column: value``, where a rule under the first row makes names of it.
+
+    A first row with a number in it is data, as of a table of contents.
+    """
     text = quote.passage.text
     before, after = text[: quote.start], text[quote.end :]
     above = before.split("\n")
@@ -206,7 +209,10 @@ def _named_cells(quote: LocatedQuote) -> list[str]:
     table = list(takewhile(lambda line: line.startswith("|"), reversed(above)))
     if "\n" in row or len(table) < 2 or not _RULE.fullmatch(table[-2]):
         return []
-    pairs = zip_longest(_cells_of(table[-1]), _cells_of(row), fillvalue="")
+    names = _cells_of(table[-1])
+    if any(map(str.isdigit, names)):
+        return []
+    pairs = zip_longest(names, _cells_of(row), fillvalue="")
     return [f"{name.rstrip(':')}: {value}" if name else value for name, value in pairs if value]
 
 

@@ -100,6 +100,7 @@ def test_nobody_is_shown_the_bars_of_a_table(row: str, shown: str, printed: list
 
 TABLE = "| System | Kept for | |\n| --- | --- | --- |\n| Mail | 90 days | |\n| Files | | daily |"
 STAFF = "| Name | Room |\n| --- | --- |\n| Ada | 12 |\n| Bob | |"
+CONTENTS = "| 1 | Rules | 2 |\n| --- | --- | --- |\n| 2 | Duties | 5 |"
 STEPS = "To restore:\n1. Stop the job\nof the night.\n2. Copy the tape."
 
 
@@ -111,6 +112,7 @@ STEPS = "To restore:\n1. Stop the job\nof the night.\n2. Copy the tape."
         (STAFF, "Name | Room", "“Name · Room” [1]"),
         (TABLE, "Mail | 90 days", "“System: Mail · Kept for: 90 days” [1]"),
         (TABLE, "Files | | daily", "“System: Files · daily” [1]"),
+        (CONTENTS, "2 | Duties | 5", "“2 · Duties · 5” [1]"),
         (STEPS, STEPS, "“To restore:\n1. Stop the job of the night.\n2. Copy the tape.” [1]"),
     ],
 )
