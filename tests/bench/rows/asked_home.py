@@ -132,7 +132,7 @@ async def open_home(path: Path, weaviate_url: str | None) -> AsyncIterator[Asked
     """A home with its engines, on the index that the URL chooses."""
     settings = Settings(
         StorageSettings(home=path, weaviate_url=weaviate_url),
-        BotSettings(),
+        BotSettings(answer_probability=0),  # else chunks of chance answer nothing
         IngestionSettings(layout=False, ocr=False),
     )
     async with (
