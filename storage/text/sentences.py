@@ -30,6 +30,10 @@ _MAX_ABBREVIATION_CHARS = 10
 """No match of it is longer; the dots count."""
 _NUMBER_ALONE = re.compile(r"\W*\d{1,2}\.")
 
+LIST_MARKER = r"(?:[•▪◦●○*–-]|\(?(?:\d{1,2}(?:\.\d+)*[.)]?|(?:[a-zA-Z]|[ivx]{1,4})[.)]))\s"
+"""A pattern of what an item of a list begins with as it is shown: also 7.2 and a number without a dot, where
+no unit is split."""
+
 SPLITTER = "quotables-1"
 """Raise it when other parts of a text may be quoted: every reading is then made again. Until it is, what
 has no vector gets one when a question comes upon it."""

@@ -28,7 +28,7 @@ from bot.core.verification.claims import page_at, reduce_text
 from storage.embeddings.base import QueryEmbedder, Vectors
 from storage.queues.reading_repair import SentenceVectorStore
 from storage.text.analyzer import analyze
-from storage.text.sentences import Quotable, quotables
+from storage.text.sentences import LIST_MARKER, Quotable, quotables
 
 MAX_QUOTES, MAX_QUOTED_CHARS = 3, 550
 """Most quotes of an answer about one document, and how long they may be together."""
@@ -60,7 +60,7 @@ KIND, LABEL, NUMBER, LENGTH = 1.75, 1.5, 0.5, 0.29
 holding any number; and of the logarithm of its words."""
 
 CONTRADICTED = 6.0
-"""Taken off a part that names years, and none of the question's."""
+"""Taken off a part that names years, and none of the question's; set by hand, as few questions name one."""
 
 PASSAGES_KEPT = 256
 """Taken apart in memory: up to ten megabytes, and the passages of the questions just asked."""
@@ -69,10 +69,9 @@ _LABEL = re.compile(r"\s*([^\W\d_][^:]{0,48}):(?:\s|$)")
 _HEADER_RULE = re.compile(r"[ |]*\n[ |]*-{3,}")
 """Behind the row that names a table's columns."""
 _CELL_END = re.compile(r"\||\s{2,}")
-_BULLET = r"(?:[•▪◦●○*–-]\s|\(?(?:\d{1,2}(?:\.\d+)*[.)]?|(?:[a-zA-Z]|[ivx]{1,4})[.)])\s)"
-_ITEM = re.compile(_BULLET)
+_ITEM = re.compile(LIST_MARKER)
 _CAPTION_NUMBER = re.compile(r"(?:table|figure|fig|chart)\.?\s\d+\.", re.IGNORECASE)
-_LIST = re.compile(rf":\s+{_BULLET}|:[ \t]*\n")
+_LIST = re.compile(rf":\s+{LIST_MARKER}|:[ \t]*\n")
 """Behind what introduces a list."""
 
 VectorUnit = tuple[Passage, Quotable]
@@ -129,7 +128,8 @@ class RankedQuotes:
     def draft(self, question: AnalyzedQuestion) -> Draft:
         """The quotes that answer the question; none when there is nothing to quote."""
         chosen = select_quotes(self.candidates, is_spanning=spans_documents(question.text))
-        return self._draft((chosen and wants_steps(question.text) and self._steps(chosen)) or chosen)
+        steps = self._steps(chosen) if chosen and wants_steps(question.text) else []
+        return self._draft(steps or chosen)
 
     def _steps(self, chosen: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
         """The whole list of steps that the best quote belongs to, one quote a page; none of other quotes."""

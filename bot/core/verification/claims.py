@@ -19,6 +19,7 @@ from bot.core.models import Claim, Draft, Evidence, LocatedQuote, Quote
 from bot.core.verification.contradiction import find_contradiction
 from bot.core.verification.facts import unsupported
 from bot.core.verification.page_markers import unescaped
+from storage.text.sentences import LIST_MARKER
 from storage.text.word_boxes import main_page, rectangles
 
 MIN_UNAMBIGUOUS_CHARS = 12
@@ -34,9 +35,7 @@ _BARS = {"|", "---"}
 """Between two cells, and part of the rule under a header."""
 _RULE = re.compile(r"\|(?:\s*:?-{3,}:?\s*\|)+\s*")
 """Under the row that names a table's columns."""
-_ITEM_START = re.compile(
-    r"\n+(?=\s*(?:[•▪◦●○*–-]|\(?(?:\d{1,2}(?:\.\d+)*[.)]?|[a-zA-Z][.)]|[ivx]{1,4}[.)]))\s)"
-)
+_ITEM_START = re.compile(rf"\n+(?=\s*{LIST_MARKER})")
 _EDGES = re.compile(r"^[\W_]+|[^\w%°)\]]+$")
 _ONE_WORD_A_CHAR = re.compile(r"[\u0e00-\u0eff\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 _MARK = re.compile(r"\s*\[\s*\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*\s*\]")
