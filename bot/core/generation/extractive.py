@@ -132,14 +132,17 @@ class RankedQuotes:
         return self._draft(steps or chosen)
 
     def _steps(self, chosen: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
-        """The whole list of steps that the best quote belongs to, one quote a page; none of other quotes."""
-        best = max(chosen, key=lambda one: one.score)
+        """The whole list of the best step among the quotes, one quote a page; none where none is a step."""
         evidence = {one.item.number: one.item for one in self.candidates}.values()
-        parts = whole_steps(best.item, best.unit.end - 1, evidence)
-        return [
-            replace(best, item=item, unit=Quotable(start, end, item.passage.text[start:end], is_row=False))
-            for item, start, end in parts
-        ]
+        for best in sorted(chosen, key=lambda one: -one.score):
+            if parts := whole_steps(best.item, best.unit.end - 1, evidence):
+                return [
+                    replace(
+                        best, item=item, unit=Quotable(start, end, item.passage.text[start:end], is_row=False)
+                    )
+                    for item, start, end in parts
+                ]
+        return []
 
     def closest(self) -> Draft:
         """The nearest pages' best quotes; a label only where its page has nothing else."""

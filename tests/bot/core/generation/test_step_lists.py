@@ -66,12 +66,15 @@ def test_a_heading_with_a_number_is_no_step() -> None:
 def test_who_asks_how_gets_the_list_and_who_asks_something_else_the_step() -> None:
     """Shows that the list is quoted for questions about a way to do things."""
     [item] = make_evidence(make_passage(RESTORE))
-    start = RESTORE.index("7.3")
-    step = QuoteCandidate(item, Quotable(start, start + 12, "7.3 Copy it.", is_row=False), score=9.0)
+    rule, step = (
+        QuoteCandidate(item, Quotable(at, at + len(text), text, is_row=False), score=score)
+        for text, score in (("Only operators restore.", 9.0), ("7.3 Copy it.", 8.5))
+        for at in [RESTORE.index(text)]
+    )
     quotes = {
-        question: [claim.text for claim in RankedQuotes([step]).draft(ask(question)).claims]
+        question: [claim.text for claim in RankedQuotes([rule, step]).draft(ask(question)).claims]
         for question in ("How do I restore a backup?", "Is it copied?")
     }
-    (whole,), (single,) = quotes.values()
+    (whole,), singles = quotes.values()
     assert whole.startswith("7.1 Open a ticket.")
-    assert single == "7.3 Copy it."
+    assert singles == ["Only operators restore.", "7.3 Copy it."]
