@@ -242,8 +242,11 @@ def _counted(noun: str) -> re.Pattern[str]:
 
 
 def wants_steps(question: str) -> bool:
-    """Whether the words ask how something is done."""
-    return _HOW_TO.search(question) is not None
+    """Whether the words ask how something is done, and for no number, date or the like.
+
+    So "How many days do I get (steps to request leave)?", with what it follows up, asks for none.
+    """
+    return _HOW_TO.search(question) is not None and not RequiredAnswer(question)
 
 
 def spans_documents(question: str) -> bool:

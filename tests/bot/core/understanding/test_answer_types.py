@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.core.understanding.answer_types import RequiredAnswer
+from bot.core.understanding.answer_types import RequiredAnswer, wants_steps
 
 
 @pytest.mark.parametrize(
@@ -70,3 +70,18 @@ SAFETY = (
 def test_ages_speeds_spans_counts_and_prices_are_known(question: str, *, lacks: bool) -> None:
     """In the ways that texts write them."""
     assert RequiredAnswer(question).is_held_by(SAFETY) is not lacks
+
+
+@pytest.mark.parametrize(
+    ("question", "wants"),
+    [
+        ("How do I restore a backup?", True),
+        ("and for databases (how do I restore a backup)?", True),
+        ("Wie kann ich Urlaub beantragen?", True),
+        ("How many days do I get (steps to request leave)?", False),
+        ("When do backups run?", False),
+    ],
+)
+def test_a_way_to_do_things_is_asked_for_and_no_number(question: str, *, wants: bool) -> None:
+    """Shows who gets a whole list of steps, and that a follow-up to such a question does not by itself."""
+    assert wants_steps(question) is wants
