@@ -28,7 +28,8 @@ LABEL = 75
 UNDERSTOOD = 300
 
 _MARK = re.compile(r"\[(\d{1,3})\]")
-_SYNTAX = re.compile(r"([\\`*_\[\]~|])|^([ \t]*)(#)", re.MULTILINE)
+_SYNTAX = re.compile(r"([\\`*_\[\]~|])|^([ \t]*)([#+=-])|^([ \t]*\d{1,9})([.)])(?=\s)", re.MULTILINE)
+"""Marks anywhere; those that make a heading, a rule or a list at the start of a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,11 @@ def escape(text: str) -> str:
 
 def _literal(text: str) -> str:
     bare = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return _SYNTAX.sub(lambda match: f"\\{match[1]}" if match[1] else f"{match[2]}\\#", bare)
+    return _SYNTAX.sub(_escaped, bare)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return f"{match[2] or match[4] or ''}\\{match[1] or match[3] or match[5]}"
 
 
 def _cut(text: str, said: ReplyWords) -> str:

@@ -187,6 +187,12 @@ def test_what_we_add_is_in_the_answers_language() -> None:
     assert french.page_of(page=1, file="sop.pdf") in message.card_summary
 
 
+def test_steps_keep_their_lines_and_numbers() -> None:
+    """Shows that Markdown makes no list of a quoted one: it would part the first step from the others."""
+    message = render(answer("“1. Stop.\n2. Wait.\n- Go.\n7.2 Come.” [1]", cited(1)), 5)
+    assert message.text == "\n\n".join(["“1. Stop.", r"2\. Wait.", r"\- Go.", "7.2 Come.” [1]"])
+
+
 def test_a_list_of_documents_keeps_its_lines_and_gets_no_card() -> None:
     """Shows that each bullet is a paragraph of its own, in which nothing is markup."""
     text = "I know 2 documents of this channel:\n• R&D · 2 pages\n• sop_it_04.pdf · 1 page"
