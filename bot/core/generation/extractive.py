@@ -30,7 +30,7 @@ from storage.queues.reading_repair import SentenceVectorStore
 from storage.text.analyzer import analyze
 from storage.text.sentences import LIST_MARKER, Quotable, quotables
 
-MAX_QUOTES, MAX_QUOTED_CHARS = 3, 550
+MAX_QUOTES, MAX_QUOTED_CHARS = 3, 530
 """Most quotes of an answer about one document, and how long they may be together."""
 
 MAX_CLOSEST = 3
