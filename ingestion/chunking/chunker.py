@@ -128,8 +128,8 @@ class _Chunker:
         for unit in units:
             text = self._text(unit.spans)[0]
             unit.size, unit.tokens = self.measure.of(text), self.measure.tokens(text)
-            if unit.header and self._size([unit]) > 1:
-                unit.header = None
+            if unit.headers and self._size([unit]) > 1:
+                unit.headers = ()
             if unit.size <= 1:
                 yield unit
             else:
@@ -177,8 +177,7 @@ class _Chunker:
             waiting += (units[middle:], units[:middle])
 
     def _size(self, units: list[ChunkUnit]) -> float:
-        has_header = units[0].header is not None
-        most_tokens = inf if has_header else sum(unit.tokens + TOKENS_OF_A_GAP for unit in units)
+        most_tokens = inf if units[0].headers else sum(unit.tokens + TOKENS_OF_A_GAP for unit in units)
         return self.measure.of(self._text(_spans(units))[0], most_tokens)
 
     def chunk(self, ordinal: int, units: list[ChunkUnit]) -> Chunk:
@@ -234,9 +233,8 @@ def _middle(run: list[ChunkUnit], parts: int) -> int:
 
 
 def _spans(units: Sequence[ChunkUnit]) -> list[PageSpan]:
-    """What the units say; a table that is cut begins with its header again."""
-    header = units[0].header
-    return [*([header] if header else []), *(span for unit in units for span in unit.spans)]
+    """What the units say; a table or list that is cut begins with its headers again."""
+    return [*units[0].headers, *(span for unit in units for span in unit.spans)]
 
 
 def _merged(words: Iterable[PageSpan]) -> list[PageSpan]:

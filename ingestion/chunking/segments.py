@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from ingestion.layout.headings import Rank, is_row
 from storage.pdf.models import Line
+from storage.text.sentences import marker_kind
 
 _ITEM = re.compile(
     r"(?:step\s+)?\(?(?:\d{1,3}(?:\.\d{1,3})*|[a-z]|[ivx]{1,4})[.):]\s|[•◦▪●■○*–—-]\s", re.IGNORECASE
@@ -40,9 +41,15 @@ class Segment(NamedTuple):
     binds: bool = False
     """It stays with the piece after it."""
     header: PageSpan | None = None
-    """Of a table row: what names its columns, repeated where the table is cut."""
+    """Of a table row: what names its columns."""
     is_aside: bool = False
     """A caption, a footnote or a word in a figure: the text around it goes on without it."""
+
+
+def list_marker(text: str, start: int) -> str:
+    """What kind of marker an item begins with at an offset, as "1.1" of 7.2 or "•"; '' where none is."""
+    marker = _ITEM.match(text, start)
+    return marker_kind(marker[0]) if marker else ""
 
 
 def segments_of(text: str, lines: Iterable[tuple[Line, Rank | None]]) -> Iterator[Segment]:

@@ -11,20 +11,24 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ingestion.chunking.segments import PageSpan, Segment, is_open, segments_of
+from ingestion.chunking.segments import PageSpan, Segment, is_open, list_marker, segments_of
 from ingestion.layout.headings import HeadingDetector, Rank
 from ingestion.layout.reading_order import Block
 from storage.models import Page
 from storage.pdf.models import BlockKind, Line, ReadPdf
+from storage.text.sentences import ListLeads
 
 _WARNING = re.compile(r"\W*(?:warning|caution|danger|important|attention|notice|note)\b", re.IGNORECASE)
 _PAGE_NUMBER = re.compile(r"(?:page|seite|p\.)?\s*[\divxl]+(?:\s*(?:of|/|von|de)\s*\d+)?", re.IGNORECASE)
 
 MAX_HEADING_LINES = 3
 
+MAX_LEAD_CHARS = 300
+"""A longer sentence before a list is not repeated where the list is cut."""
+
 _BODY = {BlockKind.TEXT, BlockKind.ITEM}
-_ASIDES = {BlockKind.FIGURE, BlockKind.CAPTION, BlockKind.FOOTNOTE}
-"""A sentence that goes on after them, on the next page, did not begin in them."""
+_ASIDES = {BlockKind.FIGURE, BlockKind.CAPTION, BlockKind.FOOTNOTE, BlockKind.RUNNING}
+"""What the text around them goes on without: a sentence or a list, on the next page."""
 
 
 class Structure:
@@ -136,8 +140,9 @@ class ChunkUnit:
     binds: bool = False
     """It stays with the unit after it."""
     is_aside: bool = False
-    header: PageSpan | None = None
-    """Of a table row: the row that names its columns, repeated where a chunk begins with this one."""
+    headers: tuple[PageSpan, ...] = ()
+    """The row that names a table row's columns, or what introduces a list item, the outermost first: repeated
+    where a chunk begins with it."""
     size: float = 0.0
     """Share of the largest allowed chunk that it fills, by the scarcer of the two units."""
     tokens: int = 0
@@ -151,6 +156,7 @@ def units_of(pdf: ReadPdf, structure: Structure, title: str) -> list[ChunkUnit]:
 def _headed(pdf: ReadPdf, structure: Structure, title: str) -> Iterator[ChunkUnit]:
     """Every piece of the document under the headings it stands under; the title is none of them."""
     open_headings: list[tuple[Rank, str]] = []
+    leads: ListLeads[PageSpan] = ListLeads()
     for number, page in enumerate(pdf.pages):
         for piece in structure.pieces(number):
             text = " ".join(page.text[piece.start : piece.end].split())
@@ -166,8 +172,20 @@ def _headed(pdf: ReadPdf, structure: Structure, title: str) -> Iterator[ChunkUni
                 is_open=is_text and is_open(text),
                 binds=piece.binds,
                 is_aside=piece.is_aside,
-                header=piece.header,
+                headers=(piece.header,) if piece.header else _introduced(leads, page.text, number, piece),
             )
+
+
+def _introduced(leads: ListLeads[PageSpan], text: str, page: int, piece: Segment) -> tuple[PageSpan, ...]:
+    """What introduces a piece, all pieces being taken in reading order; nothing where it is no list item."""
+    is_body = not piece.rank and not piece.is_row
+    marker = list_marker(text, piece.start) if is_body else ""
+    if piece.is_aside or (is_body and not marker and text[piece.start].islower()):
+        return ()
+    found = leads.of(marker)
+    if is_body and text[piece.start : piece.end].endswith(":") and piece.end - piece.start <= MAX_LEAD_CHARS:
+        leads.open(marker, PageSpan(page, piece.start, piece.end))
+    return found
 
 
 def _joined(units: Iterable[ChunkUnit], pages: Sequence[Page]) -> list[ChunkUnit]:
@@ -188,5 +206,5 @@ def _joined(units: Iterable[ChunkUnit], pages: Sequence[Page]) -> list[ChunkUnit
 def _continues(last: ChunkUnit, unit: ChunkUnit, pages: Sequence[Page]) -> bool:
     page, start, _ = unit.spans[0]
     is_next_page = page == last.spans[-1].page + 1
-    is_body = not unit.is_heading and not unit.is_aside and unit.header is None
+    is_body = not unit.is_heading and not unit.is_aside and not unit.headers
     return last.is_open and is_next_page and is_body and pages[page].text[start].islower()

@@ -12,7 +12,7 @@ from storage.text.sentences import SPLITTER
 
 PARSER = "mupdf-4"
 """Raise it when ``storage/pdf`` makes other pages or words of the same file, or they are kept otherwise."""
-CHUNKER = "headings-2"
+CHUNKER = "headings-3"
 """Raise it when ``chunker.py`` cuts other chunks, or ``metadata.py`` finds other fields, in a page."""
 
 LAYOUT = "layout-3"

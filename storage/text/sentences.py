@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Generic, TypeVar
 
 _LINE = re.compile(r"[^\n]+")
 _CELLS = re.compile(r"\S(?: {2,}| \| )\S")
@@ -34,7 +35,7 @@ LIST_MARKER = r"(?:[•▪◦●○*–-]|\(?(?:\d{1,2}(?:\.\d+)*[.)]?|(?:[a-zA-
 """A pattern of what an item of a list begins with as it is shown: also 7.2 and a number without a dot, where
 no unit is split."""
 
-SPLITTER = "quotables-1"
+SPLITTER = "quotables-2"
 """Raise it when other parts of a text may be quoted: every reading is then made again. Until it is, what
 has no vector gets one when a question comes upon it."""
 
@@ -67,22 +68,54 @@ class _Line:
     is_row: bool
 
 
+Place = TypeVar("Place")
+
+
+class ListLeads(Generic[Place]):
+    """What introduces the lists that are open at a place of a text, the outermost first.
+
+    An item may introduce a list itself; it ends with the next item of its own kind.
+    """
+
+    def __init__(self) -> None:
+        self._open: list[tuple[str, Place]] = []
+        """(marker of the item that it is, '' of a sentence; where it stands)."""
+
+    def of(self, marker: str) -> tuple[Place, ...]:
+        """Where the introductions of a piece stand: none for one without a marker, which ends all lists."""
+        markers = [own for own, _ in self._open]
+        if not marker or marker in markers:
+            del self._open[markers.index(marker) if marker else 0 :]
+        return tuple(place for _, place in self._open)
+
+    def open(self, marker: str, place: Place) -> None:
+        """The piece that was asked for last introduces a list."""
+        self._open.append((marker, place))
+
+
+def marker_kind(marker: str) -> str:
+    """What the markers of a list have in common: "1.1" of 7.2, "a)" of c)."""
+    return re.sub(r"\d+", "1", re.sub(r"[a-z]", "a", marker.strip().lower()))
+
+
 def split_units(text: str) -> list[TextUnit]:
     """All units of a text in order; together they hold every word of it.
 
     What ends in a colon introduces the line below it, and all items of a list there.
     """
     found: list[TextUnit] = []
-    lead: tuple[int, int] | None = None
+    leads: ListLeads[tuple[int, int]] = ListLeads()
+    last: tuple[int, int] | None = None
     for lines in _segments(text):
-        is_item = _ITEM.match(lines[0].text) is not None
-        follows = bool(found) and (found[-1].start, found[-1].end) == lead and not lines[0].is_row
-        units = list(_split_segment(text, lines, lead if is_item or follows else None))
-        found += units
-        if lines[-1].text.endswith(":"):
-            lead = None if _CELLS.search(lines[-1].text) else (units[-1].start, units[-1].end)
-        elif not (is_item or follows):
-            lead = None
+        item = _ITEM.match(lines[0].text)
+        marker = marker_kind(item[0]) if item else ""
+        follows = last is not None and not item and not lines[0].is_row
+        lead = last if follows else next(reversed(leads.of(marker)), None)
+        found += _split_segment(text, lines, lead)
+        last = None
+        if lines[-1].text.endswith(":") and not _CELLS.search(lines[-1].text):
+            last = (found[-1].start, found[-1].end)
+            leads.open(marker, last)
     return found
 
 
@@ -151,6 +184,8 @@ class Quotable:
     end: int
     text: str
     is_row: bool
+    lead: tuple[int, int] | None = None
+    """(start, end) of what introduces it, where that is too far away to be quoted in one with it."""
 
 
 def quotables(text: str) -> Iterator[Quotable]:
@@ -178,9 +213,10 @@ def _fitting(text: str, start: int, items: list[TextUnit]) -> Quotable | None:
 
 
 def _introduced(text: str, unit: TextUnit) -> Quotable:
-    """An item that follows its lead-in at a short distance is quoted with it."""
-    start = unit.lead[0] if unit.lead and _is_short(text[unit.lead[0] : unit.end]) else unit.start
-    return Quotable(start, unit.end, text[start : unit.end], unit.is_row and start == unit.start)
+    """An item that follows its lead-in at a short distance is quoted in one with it."""
+    if unit.lead and _is_short(text[unit.lead[0] : unit.end]):
+        return Quotable(unit.lead[0], unit.end, text[unit.lead[0] : unit.end], is_row=False)
+    return Quotable(unit.start, unit.end, text[unit.start : unit.end], unit.is_row, unit.lead)
 
 
 def _is_short(text: str) -> bool:

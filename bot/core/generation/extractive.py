@@ -19,6 +19,7 @@ from uuid import UUID
 
 import numpy as np
 
+from bot.core.generation.quote_context import with_subject
 from bot.core.generation.step_lists import whole_steps
 from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, Passage, Quote
 from bot.core.retrieval.reranking import chunk_place
@@ -152,13 +153,19 @@ class RankedQuotes:
             is_better = candidate.page not in pages or pages[candidate.page].is_label > candidate.is_label
             if is_better and not _is_repeated(candidate, others):
                 pages[candidate.page] = candidate
-        return self._draft(list(pages.values())[:MAX_CLOSEST])
+        return self._draft(map(_with_subject, list(pages.values())[:MAX_CLOSEST]))
 
     def _draft(self, chosen: Iterable[QuoteCandidate]) -> Draft:
-        claims = (
-            Claim(one.unit.text, (Quote(one.item.number, one.unit.text, one.unit.start),)) for one in chosen
-        )
+        claims = (Claim(one.unit.text, tuple(_quotes(one))) for one in chosen)
         return Draft(tuple(claims), verbatim=True)
+
+
+def _quotes(one: QuoteCandidate) -> Iterator[Quote]:
+    """What introduces it, where that stands elsewhere, and itself."""
+    if one.unit.lead:
+        start, end = one.unit.lead
+        yield Quote(one.item.number, one.item.passage.text[start:end], start)
+    yield Quote(one.item.number, one.unit.text, one.unit.start)
 
 
 def select_quotes(ranked: Sequence[QuoteCandidate], *, is_spanning: bool) -> list[QuoteCandidate]:
@@ -179,32 +186,33 @@ def _on_pages(ranked: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
     for candidate in takewhile(lambda one: one.score >= said[0].score - OTHER_DOCUMENT, said[1:]):
         is_near = candidate.page in {one.page for one in chosen}
         away = OTHER_DOCUMENT if _is_twin(candidate, chosen) else SAME_PAGE if is_near else OTHER_PAGE
-        more = [*chosen, candidate]
-        if (
-            candidate.score >= said[0].score - away
-            and sum(len(one.unit.text) for one in more) <= MAX_QUOTED_CHARS
-            and not _is_repeated(candidate, chosen)
-            and len(_joined(more)) <= MAX_QUOTES
-        ):
-            chosen = more
+        if candidate.score < said[0].score - away or _is_repeated(candidate, chosen):
+            continue
+        quotes = _joined([*chosen, candidate])
+        if len(quotes) <= MAX_QUOTES and sum(len(one.unit.text) for one in quotes) <= MAX_QUOTED_CHARS:
+            chosen.append(candidate)
     return chosen
 
 
 def _joined(chosen: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
     """The same, where sentences with nothing between them are one, and items of a list as they follow."""
     joined: list[QuoteCandidate] = []
-    for one in sorted(chosen, key=lambda one: (one.item.number, one.unit.start)):
+    for one in sorted(map(_with_subject, chosen), key=lambda one: (one.item.number, one.unit.start)):
         before = joined[-1] if joined and joined[-1].item is one.item else None
         text = one.item.passage.text
         is_row = one.unit.is_row or (before is not None and before.unit.is_row)
         if before and not is_row and not text[before.unit.end : one.unit.start].strip():
-            start, end = before.unit.start, one.unit.end
-            unit = Quotable(start, end, text[start:end], is_row=False)
+            start, end = before.unit.start, max(before.unit.end, one.unit.end)
+            unit = replace(before.unit, end=end, text=text[start:end])
             joined[-1] = replace(before, unit=unit, score=max(before.score, one.score))
         else:
             joined.append(one)
     best = {one.item.number: max(each.score for each in joined if each.item is one.item) for one in joined}
     return sorted(joined, key=lambda one: (-best[one.item.number], 0.0 if _is_item(one) else -one.score))
+
+
+def _with_subject(one: QuoteCandidate) -> QuoteCandidate:
+    return replace(one, unit=with_subject(one.item.passage.text, one.unit))
 
 
 def _is_twin(candidate: QuoteCandidate, chosen: Sequence[QuoteCandidate]) -> bool:
@@ -270,7 +278,11 @@ class ExtractiveAnswerer:
     """Quotes the best units of the evidence."""
 
     def __init__(
-        self, embedder: QueryEmbedder, kept: SentenceVectorStore | None = None, *, most_made: int = 12
+        self,
+        embedder: QueryEmbedder,
+        kept: SentenceVectorStore | None = None,
+        *,
+        most_made: int = 12,
     ) -> None:
         """Nothing is embedded yet.
 

@@ -119,8 +119,8 @@ def _check(claim: Claim, located: list[LocatedQuote], *, is_verbatim: bool) -> V
         return "none of its quotes stands in a passage word for word."
     if is_verbatim:
         # The words' own [3] becomes (3), as [n] means our sources; and no link forms.
-        inert = _BRACKETED.sub(r"(\1)", readable(located[0])).replace("](", "] (")
-        return VerifiedClaim(f"“{inert}”", (located[0],))
+        inert = (_BRACKETED.sub(r"(\1)", readable(one)).replace("](", "] (") for one in located)
+        return VerifiedClaim(f"“{' … '.join(inert)}”", tuple(located))
     text = plain_sentence(claim.text)
     if not text:
         return "it is empty."

@@ -111,6 +111,29 @@ def test_steps_and_rows_are_not_torn() -> None:
         assert all(part.startswith(tuple("12345678")) and part.endswith("time.") for part in text.split("\n"))
 
 
+LEAD = "The following services are not covered by the plan:"
+
+
+def test_a_list_that_is_cut_begins_with_its_lead_again() -> None:
+    """Nobody reads "Cosmetic surgery" without the words that exclude it, be it on the next page."""
+    items = [body(f"• Service number {n} and everything that belongs to it") for n in range(12)]
+    found = cut([[body(LEAD), *items[:9]], [*items[9:], body("Other services are covered.")]], limit=60)
+    lists = [text for _, text in found if "•" in text]
+    assert len(lists) > 3
+    assert all(text.startswith(f"{LEAD}\n•") for text in lists)
+
+
+def test_a_lead_belongs_to_the_items_of_its_own_list() -> None:
+    """One that is an item itself introduces those below it; what follows the list has none."""
+    inner = [body(f"– part {n} of the first choice, with a few words more") for n in range(6)]
+    first = [body(LEAD), body("• First choice:"), *inner, body("• Second choice with many words to say")]
+    after = [body("This closes the list for good."), body("• An item of no list, with a few words")]
+    found = [text for _, text in cut([first, after], limit=30)]
+    assert all(text.startswith("• First choice:\n–") for text in found if "part" in text and LEAD not in text)
+    assert any(text.startswith(f"{LEAD}\n• Second") for text in found)
+    assert not any(LEAD in text for text in found if "no list" in text)
+
+
 def test_a_step_longer_than_a_chunk_is_cut_between_its_sentences() -> None:
     """Nobody is shown half a sentence of it."""
     step = "3. " + " ".join(

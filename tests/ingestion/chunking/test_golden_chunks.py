@@ -37,8 +37,8 @@ SAMPLES = Path(__file__).parents[3] / "deploy" / "samples"
             "SOP-IT-04-Backup-and-Restore.pdf",
             80,
             64,
-            19,
-            "b5e87bf1f4826d9d4dfa8e18f54889b1c33f13e52bb9228de637b05779c8d9ad",
+            20,
+            "6510a6217d3c0515ca8ca04966478ba76c088afc00a6cf75cb6c122467ba8ba4",
         ),
         (
             "SOP-HR-02-Remote-Work-Requests.pdf",

@@ -151,3 +151,44 @@ async def test_the_names_of_a_tables_columns_are_no_answer() -> None:
     assert await quoted("For how long are the mailboxes of the system kept?", table) == [
         "Mailboxes | 90 days"
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "quote"),
+    [
+        (
+            "Hearing aids are for adults.\nThese cost at most $500 an ear.",
+            "What do they cost at most?",
+            "Hearing aids are for adults.\nThese cost at most $500 an ear.",
+        ),
+        (
+            "Der Tarif gilt seit 2020.\nDieser kostet höchstens 90 EUR im Monat.",
+            "Was kostet er höchstens im Monat?",
+            "Der Tarif gilt seit 2020.\nDieser kostet höchstens 90 EUR im Monat.",
+        ),
+        (
+            "Call early.\nIt is important to note that a visit costs $20.",
+            "What does a visit cost?",
+            "It is important to note that a visit costs $20.",
+        ),
+    ],
+)
+async def test_a_quote_that_points_back_brings_what_names_its_subject(
+    text: str, question: str, quote: str
+) -> None:
+    """Nobody is left with "These cost $500"; words that point to nothing bring nothing."""
+    assert (await quoted(question, text))[0] == quote
+
+
+async def test_an_item_far_from_what_introduces_it_is_quoted_with_it() -> None:
+    """Both are marked, in one quote: an exclusion is never shown without its "not"."""
+    lead = "The following are not covered:"
+    items = "\n".join(f"• Treatment number {n} with all that belongs to it in any way" for n in range(12))
+    evidence = make_evidence(make_passage(f"{lead}\n{items}\n• Cosmetic surgery of the nose and chin"))
+    asked = ask("What about cosmetic surgery of the nose?", evidence[0].passage.text)
+    draft = (await ExtractiveAnswerer(HashEmbedder()).rank(asked, evidence)).draft(asked)
+    verified = verify(draft, evidence)
+    assert "“The following are not covered: … • Cosmetic surgery of the nose and chin” [" in verified.text
+    assert {"The following are not covered:", "• Cosmetic surgery of the nose and chin"} <= {
+        one.quote for one in verified.cited
+    }
