@@ -41,6 +41,7 @@ from bot.server_socket import base_url, read_server_url
 from bot.settings import BotSettings, Settings, revealed
 from storage.chat.inbox import Inbox
 from storage.embeddings.base import Embedder, QueryEmbedder
+from storage.embeddings.cosine_scale import CosineScale
 from storage.errors import SettingsError
 from storage.index.base import Index
 from storage.index.live_index import LiveIndex
@@ -209,6 +210,7 @@ async def build_answering(
     search = LiveIndex(index, stores.catalog, embedder.space)
     query_embedder = QueryEmbedder(embedder, settings.storage.embed_question_seconds)
     sentences = SentenceVectorStore(stores.readings, embedder.space)
+    scale = CosineScale(None if kept.has_bundled_embedder else query_embedder)
     async with AsyncExitStack() as stack:
         models = _models(bot)
         for model in models:
@@ -217,9 +219,9 @@ async def build_answering(
             retriever=await stack.enter_async_context(
                 open_retriever(bot, stores, search, query_embedder, sentences)
             ),
-            writing=AnswerWriter(ExtractiveAnswerer(query_embedder, sentences), models),
+            writing=AnswerWriter(ExtractiveAnswerer(query_embedder, sentences, scale), models),
             rewriter=ModelRewriter(models[0]) if models else None,
-            judge=Judge(bot.answer_probability, bot.closest_probability),
+            judge=Judge(bot.answer_probability, bot.closest_probability, scale),
             readings=stores.readings,
             catalog=stores.catalog,
             citations=CitationService(stores.citations, links),

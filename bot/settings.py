@@ -87,7 +87,7 @@ class BotSettings(FootnoteSettings):
         ge=0,
         le=1,
         description="How sure the judge is at least where the documents are said to answer; below, the "
-        "closest passages are shown as such. Measured for the bundled embedder.",
+        "closest passages are shown as such. Measured with the bundled embedder; others are calibrated.",
     )
     closest_probability: float = Field(
         0.2, ge=0, le=1, description="How sure it is at least where the closest passages are shown."

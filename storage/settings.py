@@ -256,6 +256,11 @@ class StorageSettings(FootnoteSettings):
         return value
 
     @property
+    def has_bundled_embedder(self) -> bool:
+        """No other embedder is set."""
+        return self.embedder is None and self.embed_model is None and self.embed_base_url is None
+
+    @property
     def password_references(self) -> tuple[str, ...]:
         """Where the passwords of all folders are found."""
         return _split(self.pdf_passwords)

@@ -126,6 +126,7 @@ MAY_IMPORT = {
         "storage.documents.catalog",
         "storage.documents.vocabulary",
         "storage.embeddings.base",
+        "storage.embeddings.cosine_scale",
         "storage.errors",
         "storage.index.base",
         "storage.index.live_index",

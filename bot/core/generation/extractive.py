@@ -27,6 +27,7 @@ from bot.core.understanding.answer_types import RequiredAnswer, spans_documents,
 from bot.core.understanding.question_terms import QuestionTerms
 from bot.core.verification.claims import page_at, reduce_text
 from storage.embeddings.base import QueryEmbedder, Vectors
+from storage.embeddings.cosine_scale import CosineScale
 from storage.queues.reading_repair import SentenceVectorStore
 from storage.text.analyzer import analyze
 from storage.text.sentences import LIST_MARKER, Quotable, quotables
@@ -90,7 +91,7 @@ class QuoteCandidate:
     score: float = 0.0
     """In log-odds, among the candidates of one question."""
     cosine: float | None = None
-    """With the question; None: its vector was not made."""
+    """With the question, as ``CosineScale`` reads it; None: its vector was not made."""
     is_unasked: bool = False
     """A row of labelled fields, none of whose labels the question says: ``Location:  Venice, FL``."""
 
@@ -281,6 +282,7 @@ class ExtractiveAnswerer:
         self,
         embedder: QueryEmbedder,
         kept: SentenceVectorStore | None = None,
+        scale: CosineScale | None = None,
         *,
         most_made: int = 12,
     ) -> None:
@@ -289,9 +291,11 @@ class ExtractiveAnswerer:
         Args:
             embedder: that of the channel's passages.
             kept: vectors of sentences that need not be made any more.
+            scale: how its cosines are read; None: as the bundled one's.
             most_made: how many of the others are made for a question, the likeliest by their words first.
         """
         self._sentence_vectors = SentenceVectors(embedder, kept)
+        self._scale = scale or CosineScale()
         self._most_made = most_made
 
     async def rank(self, question: AnalyzedQuestion, evidence: Sequence[Evidence]) -> RankedQuotes:
@@ -309,11 +313,12 @@ class ExtractiveAnswerer:
         """(the candidates, best first, tokens embedded for that)."""
         if question.vector is None or not candidates:
             return _by_page(candidates), 0
+        await self._scale.calibrate()
         asked = np.asarray(question.vector, dtype=np.float32)
         units = [(one.item.passage, one.unit) for one in candidates]
         vectors, embedded = await self._sentence_vectors.of(units, most_made=self._most_made)
         scored = [
-            candidate if vector is None else _compared(candidate, float(vector @ asked))
+            candidate if vector is None else _compared(candidate, self._scale.of(float(vector @ asked)))
             for candidate, vector in zip(candidates, vectors, strict=True)
         ]
         return _by_page(scored), embedded

@@ -19,6 +19,7 @@ from bot.core.generation.extractive import QuoteCandidate
 from bot.core.models import AnalyzedQuestion, Passage
 from bot.core.understanding.answer_types import RequiredAnswer
 from bot.core.understanding.question_terms import QuestionTerms
+from storage.embeddings.cosine_scale import CosineScale
 from storage.text.analyzer import analyze
 
 NEAR_CHARS = 300
@@ -29,8 +30,8 @@ NEAREST = 6
 
 _WITH_VECTORS = {"bias": -3.46, "sentence": 3.9, "passage": 1.85, "rank": 1.73, "lacks": -1.72, "empty": -6.4}
 _WORDS_ALONE = {"bias": -2.1, "rank": 3.6, "lacks": -1.35, "empty": -6.4}
-"""Weights of the signals, in log-odds; of words alone while no vector was made yet. Measured for the bundled
-embedder: another one's cosines want other thresholds."""
+"""Weights of the signals, in log-odds; of words alone while no vector was made yet. Measured with the bundled
+embedder, on whose scale another one's cosines are put."""
 
 
 class Outcome(StrEnum):
@@ -79,13 +80,20 @@ class Verdict:
 class Judge:
     """Decides from a question and its evidence what may be claimed."""
 
-    def __init__(self, answer_probability: float = 0.5, closest_probability: float = 0.2) -> None:
+    def __init__(
+        self,
+        answer_probability: float = 0.5,
+        closest_probability: float = 0.2,
+        scale: CosineScale | None = None,
+    ) -> None:
         """Nothing is judged yet.
 
         Args:
             answer_probability: from here on the documents are said to answer.
             closest_probability: from here on the nearest passages are shown; below nothing is.
+            scale: how the embedder's cosines are read; None: as the bundled one's.
         """
+        self._scale = scale or CosineScale()
         self._answer = answer_probability
         self._closest = closest_probability
 
@@ -99,28 +107,27 @@ class Judge:
             passages: candidates in final order.
             ranked: what may be quoted of the evidence, best first.
         """
-        signals = _signals(question, passages, ranked)
+        signals = self._signals(question, passages, ranked)
         probability = _probability(signals) if ranked else 0.0
         if probability >= self._answer:
             return Verdict(Outcome.ANSWER, probability, signals)
         is_close = probability >= self._closest
         return Verdict(Outcome.CLOSEST if is_close else Outcome.NOT_FOUND, probability, signals)
 
-
-def _signals(
-    question: AnalyzedQuestion, passages: Sequence[Passage], ranked: Sequence[QuoteCandidate]
-) -> Signals:
-    nearest = sorted(ranked, key=lambda one: -((one.cosine or 0.0) + 0.5 * one.coverage))
-    cosines = [one.cosine for one in ranked if one.cosine is not None]
-    likeness = [one.vector for one in passages if one.vector is not None]
-    near = [one.unit.text for one in nearest if _is_near(one, nearest[0])]
-    return Signals(
-        sentence=max(cosines, default=None),
-        passage=max(likeness, default=None),
-        rank=passages[0].score if passages else 0.0,
-        lacks=not RequiredAnswer(question.text).is_held_by(*near),
-        empty=_empty_fields(QuestionTerms(question).aspects, nearest[:NEAREST]),
-    )
+    def _signals(
+        self, question: AnalyzedQuestion, passages: Sequence[Passage], ranked: Sequence[QuoteCandidate]
+    ) -> Signals:
+        nearest = sorted(ranked, key=lambda one: -((one.cosine or 0.0) + 0.5 * one.coverage))
+        cosines = [one.cosine for one in ranked if one.cosine is not None]
+        likeness = [one.vector for one in passages if one.vector is not None]
+        near = [one.unit.text for one in nearest if _is_near(one, nearest[0])]
+        return Signals(
+            sentence=max(cosines, default=None),
+            passage=self._scale.of(max(likeness)) if likeness else None,
+            rank=passages[0].score if passages else 0.0,
+            lacks=not RequiredAnswer(question.text).is_held_by(*near),
+            empty=_empty_fields(QuestionTerms(question).aspects, nearest[:NEAREST]),
+        )
 
 
 def _is_near(one: QuoteCandidate, nearest: QuoteCandidate) -> bool:

@@ -1,0 +1,69 @@
+"""Puts the cosines of any embedder on the scale of the bundled one, for which thresholds were measured.
+
+Cosines of two models do not compare: some models put all texts near 0.8. The same pairs of a question and its
+answer calibrate each: the mean cosine of those that belong together, and of those that do not, are put where
+the bundled model has them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from storage.embeddings.base import QueryEmbedder
+
+PAIRS = (
+    ("How often are backups made?", "A backup of all servers runs every night at two."),
+    ("Who approves a holiday?", "Leave has to be approved by the line manager beforehand."),
+    ("What does a visit to the dentist cost?", "Dental care has a fee of 20 dollars for each appointment."),
+    ("When does the warehouse open?", "Goods are received from seven in the morning until four."),
+    ("How long may food be stored?", "Cooked meals are kept in the fridge for at most three days."),
+    ("Which gloves protect against acid?", "Wear nitrile gloves when handling strong acids."),
+    ("Where do I report an accident?", "Every injury at work is to be told to the safety officer at once."),
+    ("How is the balance calibrated?", "Place the 100 g reference weight on the pan and press CAL."),
+    ("What was revenue last year?", "Net sales of the company were 52 million in 2024."),
+    ("May I work from home?", "Employees can work remotely up to two days a week."),
+    ("What happens when the alarm rings?", "In case of fire leave the building by the nearest exit."),
+    ("How do I reset my password?", "Choose Forgot password on the login page and follow the mail."),
+)
+"""Questions, and sentences that answer them, in no document's words."""
+
+ALIKE, UNLIKE = 0.495, 0.045
+"""Mean cosine of a question with its own answer and with the others, by the bundled embedder."""
+
+
+class CosineScale:
+    """How one embedder's cosines are read."""
+
+    def __init__(self, embedder: QueryEmbedder | None = None) -> None:
+        """``embedder``: which is to be calibrated; None: the bundled one, whose cosines stay as they are."""
+        self._embedder = embedder
+        self._factor, self._shift = 1.0, 0.0
+
+    async def calibrate(self) -> None:
+        """Measure the embedder, once.
+
+        Raises:
+            storage.errors.EmbedderUnavailable: it failed, or was late; the next call tries again.
+        """
+        if self._embedder is None:
+            return
+        alike, unlike = mean_cosines(await self._embedder.aembed([text for pair in PAIRS for text in pair]))
+        self._factor = (ALIKE - UNLIKE) / max(alike - unlike, 1e-3)
+        self._shift = UNLIKE - self._factor * unlike
+        self._embedder = None
+
+    def of(self, cosine: float) -> float:
+        """The cosine that the bundled embedder would give to texts as alike."""
+        return self._factor * cosine + self._shift
+
+
+def mean_cosines(vectors: np.ndarray) -> tuple[float, float]:
+    """(mean cosine of a question and its own answer, of a question and another's).
+
+    Args:
+        vectors: (texts, dimensions) of ``PAIRS``, question and answer by turns.
+    """
+    cosines = vectors[0::2] @ vectors[1::2].T
+    own = float(np.trace(cosines))
+    count = len(cosines)
+    return own / count, (float(cosines.sum()) - own) / (count * (count - 1))
