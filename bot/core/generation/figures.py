@@ -47,6 +47,10 @@ MIN_CITED_OVERLAP = 0.4
 """Share of a prose question's weight that a figure's own words cover at least, when a cited sentence speaks
 of it. Measured with 26 questions on 8 documents: the four figures that belonged there covered .45 to 1."""
 
+DATA = 1.0
+"""Added to the rank of a figure that holds data, where numbers or a trend are asked for; a caption that says
+all of the subject adds as much."""
+
 
 class FigureSelector:
     """Finds the figures that belong to an answer."""
@@ -117,6 +121,8 @@ class FigureSelector:
             about = [*_words(figure), *figure.heading_path, *document_labels(found.publication)]
             if asked.fits(figure.caption, figure.kind) and _is_enough(asked, own, _share(weights, about)):
                 rank = caption + own + (found.vector or 0.0) + named[found.publication.id]
+                if asked.wants_data and figure.holds_data:
+                    rank += DATA
                 matches.append((rank, ChosenFigure(found.publication, figure, found.number)))
         return _best(matches, MAX_FIGURES_SHOWN if asked.wants_several else 1)
 

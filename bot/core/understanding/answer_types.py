@@ -66,6 +66,15 @@ _KINDS = {
     FigureKind.PIE: re.compile(r"\bpie(?= (?:chart|graph))", re.IGNORECASE),
 }
 
+_DATA = re.compile(
+    r"""\b(?:numbers|data|values|statistics|trends?|growth|development|over\ time|how\ (?:many|much|often)
+    |(?:by|per|each|every)\ (?:day|week|month|quarter|year)|zahlen|daten|werte|verlauf|entwicklung|wachstum
+    |chiffres|données|tendances?|évolution|croissance|datos|cifras|tendencias?|evolución|crecimiento
+    |dati|cifre|tendenz[ae]|andamento|crescita|dados|números|tendências?|evolução|cijfers|gegevens|groei)\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Asks a figure for numbers, or how they go on."""
+
 _SPANS = re.compile(
     r"""\bcompar(?:e[sd]?|ing|ison)\b | \bdiffer(?:s|ent|ence|ences|ently)?\b | \b(?:vs|versus)\b | \bboth\b
       | \bwhich\ (?:of|ones?|\w+s)\b | \b(?:each|every|all)\ (?:of\ )?(?:the\ |our\ )?\w+s?\b
@@ -269,6 +278,8 @@ class FigureQuestion:
     """As "3" of "figure 3", '' when it gives none."""
     kind: FigureKind | None
     """bar, line or pie, when it says so."""
+    wants_data: bool
+    """It asks for numbers or their trend, or for a kind of figure that shows them."""
     subject: frozenset[str]
     """The terms that say what the figure is about."""
 
@@ -311,17 +322,19 @@ def figure_question(text: str) -> FigureQuestion | None:
         return None
     number = _NUMBER.search(text)
     rest = _SHOW.sub(" ", text)
-    for words in (*_KINDS.values(), _NUMBER, _NAME):
+    for words in (*_KINDS.values(), _NUMBER, _NAME, _DATA):
         rest = words.sub(" ", rest)
     asks_in_words = _ASKS.match(text) and not (requests and requests[0].start() == 0)
     is_sure = is_shown or _SURE_NAME.search(text) is not None
     is_bare = len(text.split()) <= BARE_WORDS
+    kind = next((kind for kind, words in _KINDS.items() if words.search(text)), None)
     return FigureQuestion(
         wants_it=named is not None and is_sure and (is_bare or bool(requests)) and not asks_in_words,
         is_sure=is_sure,
         names_one=named is not None,
         wants_several=named is not None and _PLURAL.search(named[0]) is not None and number is None,
         number=number[1].lower() if number else "",
-        kind=next((kind for kind, words in _KINDS.items() if words.search(text)), None),
+        kind=kind,
+        wants_data=kind is not None or _DATA.search(text) is not None,
         subject=frozenset(analyze(rest)) - FUNCTION_TERMS - _SHOWING,
     )

@@ -101,6 +101,21 @@ async def test_the_document_that_is_named_decides_whose_figure_it_is() -> None:
         assert [one.file for one in answer.citations] == [file]
 
 
+@pytest.mark.parametrize(
+    ("question", "caption"),
+    [
+        ("Show me a picture of the growth of the tape store over time", "Tape store, 2021 to 2024"),
+        ("Show me a picture of the tape store", "The tape store"),
+    ],
+)
+async def test_who_asks_for_numbers_gets_the_figure_that_holds_them(question: str, caption: str) -> None:
+    """A photograph of the same thing, with a caption that fits better, comes behind a chart of it."""
+    photo = replace(make_figure("The tape store"), holds_data=False)
+    world = World(Shelf([make_passage(TEXT)], [photo, make_figure("Tape store, 2021 to 2024")]), Register())
+    answer = await world.answering().answer(world.question(question))
+    assert [one.caption for one in answer.figures] == [caption]
+
+
 async def test_several_are_shown_when_several_are_asked_for(world: World) -> None:
     """In the plural; three at most."""
     answer = await world.answering().answer(world.question("Show me all charts"))
