@@ -26,7 +26,6 @@ LONG_MODULES = {}
 """Modules over 400 lines, and why each is one."""
 
 SHORT_MODULES = {
-    "bot/core/generation/quote_context.py": "words that point back, in seven languages, and one rule",
     "bot/llm/multi_query.py": "imported only where a model rewords",
     "bot/web/source_archive.py": "the AGPL's offer of the source",
     "ingestion/pipeline.py": "the order of all steps",

@@ -8,7 +8,7 @@ vector when its PDF is read, and is looked up by its place in the text.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Generic, TypeVar
@@ -35,7 +35,27 @@ LIST_MARKER = r"(?:[•▪◦●○*–-]|\(?(?:\d{1,2}(?:\.\d+)*[.)]?|(?:[a-zA-
 """A pattern of what an item of a list begins with as it is shown: also 7.2 and a number without a dot, where
 no unit is split."""
 
-SPLITTER = "quotables-2"
+_POINTING = frozenset(
+    """
+    it its this these that those they them their he him his she her such
+    dies diese diesem diesen dieser dieses jene jener
+    elle ils elles ce cet cette ces celui celle ceux celles
+    este esta estos estas ese esa esos esas ello ellos ellas
+    questo questa questi queste esso essa essi esse
+    ele ela eles elas estes esse essa esses essas isso isto
+    dit deze zij hij
+    """.split()
+)
+"""Words that stand for something named before, where they open a sentence."""
+
+_FIRST_WORD = re.compile(r"\W*([^\W\d_]+)")
+_NAMES_NOTHING = re.compile(r"\W*(?:it|that)(?:['’]s|\s+is)\s+(?:\w+\s+){1,3}(?:to|that)\b", re.IGNORECASE)
+"""As "It is also important to note"."""
+
+MAX_SUBJECT_CHARS = 300
+"""Most that is quoted before a sentence for what it points back to."""
+
+SPLITTER = "quotables-3"
 """Raise it when other parts of a text may be quoted: every reading is then made again. Until it is, what
 has no vector gets one when a question comes upon it."""
 
@@ -189,16 +209,19 @@ class Quotable:
 
 
 def quotables(text: str) -> Iterator[Quotable]:
-    """Everything quotable in order; empty fields, bare lead-ins and lines of a table of contents are not."""
+    """Everything quotable in order; empty fields, bare lead-ins and lines of a table of contents are not.
+
+    What opens with a word that points back, as "These cost $500", comes with what it points to.
+    """
     found = split_units(text)
     leads = {unit.lead for unit in found}
-    for lead, units in groupby(found, key=lambda unit: unit.lead):
+    for lead, units in groupby(enumerate(found), key=lambda one: one[1].lead):
         items = list(units)
-        if lead and (whole := _fitting(text, lead[0], items)):
+        if lead and (whole := _fitting(text, lead[0], [unit for _, unit in items])):
             yield whole
-        for unit in items:
+        for number, unit in items:
             if (unit.start, unit.end) not in leads and _says_something(text[unit.start : unit.end]):
-                yield _introduced(text, unit)
+                yield _introduced(text, unit) if lead else _with_subject(text, found[: number + 1])
 
 
 def _says_something(text: str) -> bool:
@@ -217,6 +240,23 @@ def _introduced(text: str, unit: TextUnit) -> Quotable:
     if unit.lead and _is_short(text[unit.lead[0] : unit.end]):
         return Quotable(unit.lead[0], unit.end, text[unit.lead[0] : unit.end], is_row=False)
     return Quotable(unit.start, unit.end, text[unit.start : unit.end], unit.is_row, unit.lead)
+
+
+def _with_subject(text: str, units: Sequence[TextUnit]) -> Quotable:
+    """The last of these units from where what it speaks of is named; a row speaks for itself."""
+    *before, unit = units
+    start = unit.start
+    while before and not unit.is_row and _points_back(text[start : unit.end]):
+        sentence = before.pop()
+        if sentence.is_row or sentence.lead or unit.start - sentence.start > MAX_SUBJECT_CHARS:
+            break
+        start = sentence.start
+    return Quotable(start, unit.end, text[start : unit.end], unit.is_row)
+
+
+def _points_back(sentence: str) -> bool:
+    word = _FIRST_WORD.match(sentence)
+    return word is not None and word[1].lower() in _POINTING and not _NAMES_NOTHING.match(sentence)
 
 
 def _is_short(text: str) -> bool:
