@@ -47,7 +47,7 @@ from storage.index.base import Index
 from storage.index.live_index import LiveIndex
 from storage.models import Platform, Rung, TenantName
 from storage.pdf.pdf_process import PdfProcess
-from storage.queues.reading_repair import SentenceVectorStore
+from storage.queues.reading_repair import RepairingReadings, SentenceVectorStore
 from storage.stores import Stores, open_embedder, open_index, open_pdf_process, open_stores
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ async def open_retriever(
         is_ours = settings.reranker == "sentences"
         yield RerankingRetriever(
             widening,
-            SentenceReranker(kept) if is_ours else await _open_reranker(settings, stack),
+            SentenceReranker(kept) if is_ours else await _open_reranker(settings, stores.readings, stack),
             weight=settings.sentence_weight if is_ours else settings.rerank_weight,
             seconds=settings.rerank_seconds,
             most=settings.rerank_candidates,
@@ -134,7 +134,9 @@ def _open_multi_query(settings: BotSettings, stack: AsyncExitStack) -> MultiQuer
     return multi_query
 
 
-async def _open_reranker(settings: BotSettings, stack: AsyncExitStack) -> Reranker:
+async def _open_reranker(
+    settings: BotSettings, readings: RepairingReadings, stack: AsyncExitStack
+) -> Reranker:
     reranker: CrossEncoder | ApiReranker | LlmReranker
     if settings.reranker == "folder":
         reranker = await _open_cross_encoder(settings)
@@ -143,7 +145,7 @@ async def _open_reranker(settings: BotSettings, stack: AsyncExitStack) -> Rerank
     else:
         from bot.rerankers.llm_reranker import LlmReranker
 
-        reranker = LlmReranker(_model_calls(settings, "FOOTNOTE_RERANKER", settings.rerank_seconds))
+        reranker = LlmReranker(_model_calls(settings, "FOOTNOTE_RERANKER", settings.rerank_seconds), readings)
     stack.push_async_callback(reranker.aclose)
     return reranker
 

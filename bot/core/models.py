@@ -252,6 +252,8 @@ class Draft:
     claims: tuple[Claim, ...]
     verbatim: bool = False
     """The claims are quotes from the documents, not sentences about them."""
+    is_sufficient: bool = True
+    """What its model says of the evidence: one signal beside the judge's, and never the only one."""
     usage: Usage | None = None
     """None: no model wrote it, or its endpoint does not say."""
     prompts: tuple[Prompt, ...] = ()

@@ -207,6 +207,7 @@ def _draft(attempt: Attempt, read: Sequence[Evidence]) -> Json:
         "author": "quotes" if attempt.draft and attempt.draft.verbatim else "model",
         "prompts": _PROMPTS.dump_python(source.prompts if source else ()),
         "error": type(attempt.error).__name__ if attempt.error else None,
+        "is_sufficient": attempt.draft.is_sufficient if attempt.draft else None,
         "claims": [_claim(one, read) for one in attempt.judged.judged] if attempt.judged else [],
     }
 

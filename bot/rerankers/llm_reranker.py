@@ -7,13 +7,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from bot.core.errors import ModelError, RerankerError
+from bot.core.generation.prompt import format_passages
 from bot.core.models import AnalyzedQuestion, Passage
-from bot.core.retrieval.reranking import reranker_text
+from bot.core.retrieval.evidence import gather_evidence
 from bot.llm.chat_model import ModelCalls, ShortRequest, object_schema, prompt
-from storage.text.token_counts import cut_tokens
+from storage.errors import InfrastructureError
+from storage.queues.reading_repair import RepairingReadings
 
 PASSAGE_TOKENS = 400
-"""Of each passage that the model reads."""
+"""Of a passage that the model reads, on average: those that rank last are left out when there are more."""
 
 POINT_TOKENS, MIN_TOKENS = 24, 32
 """Of the reply, for each passage and around them."""
@@ -25,29 +27,42 @@ _SCHEMA = object_schema({"points": {"type": "array", "items": _POINTS}})
 
 
 class LlmReranker:
-    """Lets a language model judge."""
+    """Lets a language model judge, that reads the passages as one does that answers."""
 
-    def __init__(self, calls: ModelCalls, *, fence: Callable[[], str] = lambda: secrets.token_hex(8)) -> None:
-        """``fence`` gives text that no document can know, to stand around the passages of one call."""
+    def __init__(
+        self,
+        calls: ModelCalls,
+        readings: RepairingReadings,
+        *,
+        fence: Callable[[], str] = lambda: secrets.token_hex(8),
+    ) -> None:
+        """Nothing is sent yet.
+
+        Args:
+            calls: the model.
+            readings: know where in a passage its pages begin.
+            fence: gives text that no document can know, to stand around the passages of one call.
+        """
         self._calls = calls
+        self._readings = readings
         self._fence = fence
 
     async def relevance(self, question: AnalyzedQuestion, passages: Sequence[Passage]) -> Sequence[float]:
         """The points of each passage; none for one that the model left out.
 
         Raises:
-            RerankerError: the model failed, was late, or wrote no points.
+            RerankerError: the model failed, was late, or wrote no points; or readings cannot be reached.
         """
         fence = self._fence()
-        texts = [cut_tokens(reranker_text(passage), PASSAGE_TOKENS) for passage in passages]
-        shown = [
-            f"<passage {number} {fence}>\n{text}\n</passage {fence}>"
-            for number, text in enumerate(texts, start=1)
-        ]
+        budget = PASSAGE_TOKENS * len(passages)
+        try:
+            evidence = await gather_evidence(passages, self._readings, most=len(passages), tokens=budget)
+        except InfrastructureError as error:
+            raise RerankerError(f"no passages to show: {type(error).__name__}") from error
         ask = ShortRequest(
             "rerank",
             prompt("rerank").format(fence=fence),
-            "\n\n".join([*shown, f"Question: {question.text}"]),
+            f"{format_passages(evidence, fence)}\n\nQuestion: {question.text}",
             _SCHEMA,
             MIN_TOKENS + POINT_TOKENS * len(passages),
         )

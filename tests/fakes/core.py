@@ -15,6 +15,7 @@ from bot.core.answering import Answering
 from bot.core.citations.citations import CitationService
 from bot.core.errors import ModelReplyUnusable
 from bot.core.generation.answer_writer import AnswerWriter
+from bot.core.generation.entailment import Entailment
 from bot.core.generation.extractive import ExtractiveAnswerer
 from bot.core.generation.judge import Judge
 from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, Language, Passage, Question
@@ -26,6 +27,7 @@ from bot.core.retrieval.hybrid_retriever import (
 )
 from bot.core.understanding.question_terms import weighted_terms
 from bot.core.understanding.spelling_correction import SpellingCorrector
+from bot.core.verification.claims import VerifiedDraft, verify
 from bot.core.wording import reply_words
 from storage.chat_models import GlossaryEntry
 from storage.index.base import Hit, PendingVector
@@ -131,6 +133,12 @@ def ask(text: str, *corpus: str, vector: Sequence[float] | None = None) -> Analy
     holding = {term: sum(term in held for held in texts) for term in terms if term in weighted_terms(text)}
     idf = {term: inverse_frequency(len(texts), number) for term, number in holding.items()}
     return AnalyzedQuestion(text, tuple(terms), idf, vector)
+
+
+def verify_sentences(draft: Draft, evidence: Sequence[Evidence], question: str = "") -> VerifiedDraft:
+    """What is left of a model's draft on a question."""
+    asked = ask(question, *(item.passage.text for item in evidence))
+    return verify(draft, evidence, Entailment(asked, evidence).check)
 
 
 class HashEmbedder:

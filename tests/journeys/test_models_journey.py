@@ -17,7 +17,7 @@ from harness.terminal import on_terminal
 
 SENTENCE = "The quota of the depot is 12 crates a day."
 CLAIM = {"text": "12 crates a day.", "quotes": [{"passage": 1, "quote": "12 crates a day"}]}
-REPLY = json.dumps({"found": True, "claims": [CLAIM]})
+REPLY = json.dumps({"sufficient": True, "claims": [CLAIM]})
 
 
 @pytest.fixture
@@ -89,9 +89,11 @@ async def test_a_person_at_a_terminal_reads_along(ingested: Program) -> None:
     seen = asyncio.Event()
 
     async def handle(request: bytes, writer: asyncio.StreamWriter) -> None:
-        claims = [{"text": text, "quotes": [{"passage": 1, "quote": SENTENCE}]} for text in ("12.", "A day.")]
+        claims = [
+            {"text": text, "quotes": [{"passage": 1, "quote": SENTENCE}]} for text in ("12.", "Crates a day.")
+        ]
         first, second = (json.dumps(claim) for claim in claims)
-        writer.write(STREAM_HEAD + event('{"found": true, "claims": [' + first))
+        writer.write(STREAM_HEAD + event('{"sufficient": true, "claims": [' + first))
         await writer.drain()
         await seen.wait()
         writer.write(event(f", {second}]}}") + event(finish="stop"))
@@ -102,10 +104,10 @@ async def test_a_person_at_a_terminal_reads_along(ingested: Program) -> None:
         asked = ("ask", "What is the quota of the depot?", "--channel", "depot")
         with on_terminal(ingested, *asked) as terminal:
             await asyncio.to_thread(terminal.until, re.escape("12. [1]"))
-            assert "A day." not in terminal.shown
+            assert "Crates a day." not in terminal.shown
             seen.set()
             assert await asyncio.to_thread(terminal.end) == 0
-    assert terminal.shown.replace("\r", "").startswith("12. [1] A day. [1]\n\n[1] p. 1")
+    assert terminal.shown.replace("\r", "").startswith("12. [1] Crates a day. [1]\n\n[1] p. 1")
     assert terminal.shown.count("12.") == 1
 
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 from bot.core.errors import ModelError, ModelReplyUnusable, ModelUnavailable
+from bot.core.generation.entailment import Entailment
 from bot.core.generation.extractive import ExtractiveAnswerer, RankedQuotes
 from bot.core.generation.judge import Outcome
 from bot.core.models import (
@@ -25,7 +27,7 @@ from bot.core.models import (
 )
 from bot.core.ports import AnswerListener, Generator
 from bot.core.verification.claims import VerifiedClaim, VerifiedDraft, number_quotes, verify
-from bot.core.wording import ReplyWords, reply_words
+from bot.core.wording import reply_words
 
 log = logging.getLogger(__name__)
 
@@ -104,7 +106,7 @@ class AnswerWriter:
         ends in the closest passages.
         """
         words = reply_words(task.question.language)
-        answer_draft = _Draft(task.evidence, words, deadline, listener)
+        answer_draft = _Draft(task, deadline, listener)
         lead = words.quotes_lead
         for model in self._models:
             try:
@@ -128,20 +130,19 @@ class AnswerWriter:
 class _Draft:
     """The sentences of one answer that are proven, in the order in which they were."""
 
-    def __init__(
-        self,
-        evidence: Sequence[Evidence],
-        words: ReplyWords,
-        deadline: Deadline,
-        listener: AnswerListener | None,
-    ) -> None:
-        self.evidence = evidence
-        self.words = words
+    def __init__(self, task: WritingTask, deadline: Deadline, listener: AnswerListener | None) -> None:
+        self.evidence = task.evidence
+        self.words = reply_words(task.question.language)
+        self._task = task
         self._deadline = deadline
         self.claims: list[VerifiedClaim] = []
         self.attempts: list[Attempt] = []
         self._streamed: list[Claim] = []
         self._listener = listener
+
+    @cached_property
+    def _entailment(self) -> Entailment:
+        return Entailment(self._task.question, self.evidence)
 
     @property
     def sentences(self) -> list[str]:
@@ -167,7 +168,7 @@ class _Draft:
             except TimeoutError as error:
                 raise ModelUnavailable("the answer was due before the model had written it") from error
         except ModelError as error:
-            verified = verify(Draft(tuple(self._streamed)), self.evidence)
+            verified = verify(Draft(tuple(self._streamed)), self.evidence, self._entailment.check)
             self.attempts.append(Attempt(None, verified, error))
             raise
         judged = self._add(draft)
@@ -183,8 +184,13 @@ class _Draft:
             self._listener.show(" ".join(number_quotes(self.claims)[0]))
 
     def _add(self, draft: Draft) -> VerifiedDraft:
-        """Add what a draft proves and the sheet does not say yet; returns how the draft was judged."""
-        judged = verify(draft, self.evidence)
+        """Add what a draft proves and the sheet does not say yet; returns how the draft was judged.
+
+        Of a model that finds the evidence insufficient only what the judge is sure of counts.
+        """
+        if not draft.is_sufficient and self._task.outcome is not Outcome.ANSWER:
+            draft = replace(draft, claims=())
+        judged = verify(draft, self.evidence, self._entailment.check)
         for claim in judged.claims:
             if claim.text not in self.sentences:
                 self.claims.append(claim)
@@ -231,4 +237,6 @@ async def _draft_with_model(model: Generator, question: AnalyzedQuestion, answer
     except ModelError as error:
         log.warning("no repair: %s", type(error).__name__)
         return first.dropped
-    return second.dropped if second.claims or second.faults else first.dropped
+    if second.claims or second.faults or not answer_draft.claims:
+        return second.dropped
+    return first.dropped

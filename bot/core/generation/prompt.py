@@ -39,8 +39,8 @@ _CLAIM = {
 }
 REPLY_SCHEMA: dict[str, Any] = {
     "type": "object",
-    "properties": {"found": {"type": "boolean"}, "claims": {"type": "array", "items": _CLAIM}},
-    "required": ["found", "claims"],
+    "properties": {"sufficient": {"type": "boolean"}, "claims": {"type": "array", "items": _CLAIM}},
+    "required": ["sufficient", "claims"],
     "additionalProperties": False,
 }
 """JSON schema of a reply, in the subset that OpenAI's strict mode takes."""
@@ -48,7 +48,7 @@ REPLY_SCHEMA: dict[str, Any] = {
 MISSHAPEN = (ValueError, KeyError, TypeError, OverflowError, RecursionError)
 """What reading JSON raises that is not what was asked for."""
 
-_OPENING = re.compile(r'\s*(?:```(?:json)?\s*)?\{\s*"found"\s*:\s*true\s*,\s*"claims"\s*:\s*\[')
+_OPENING = re.compile(r'\s*(?:```(?:json)?\s*)?\{\s*"sufficient"\s*:\s*true\s*,\s*"claims"\s*:\s*\[')
 """What a model says before its first sentence; one that says it later is read at its end."""
 _BETWEEN = re.compile(r"[\s,]*")
 _DECODER = json.JSONDecoder()
@@ -132,13 +132,13 @@ def read_reply(reply: str, reply_format: ReplyFormat) -> Draft:
     if reply_format is ReplyFormat.JSON:
         try:
             value = json_of(reply)
-            return Draft(tuple(map(read_claim, value["claims"])) if value["found"] else ())
+            return Draft(tuple(map(read_claim, value["claims"])), is_sufficient=bool(value["sufficient"]))
         except MISSHAPEN as error:
             raise ReplyMisformatted("the reply is not the JSON that was asked for") from error
     claims = read_marked_claims(reply)
     if not claims and not _NOT_FOUND.search(reply):
         raise ReplyMisformatted("the reply has neither sentences nor NOT FOUND")
-    return Draft(tuple(claims))
+    return Draft(tuple(claims), is_sufficient=bool(claims))
 
 
 def _list(head: str, lines: Sequence[str]) -> str:

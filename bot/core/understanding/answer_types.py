@@ -10,8 +10,9 @@ import re
 from dataclasses import dataclass
 
 from bot.core.understanding.question_terms import FUNCTION_TERMS
+from bot.core.verification.negation_lexicon import NEGATIONS
 from storage.models import FigureKind
-from storage.text.analyzer import analyze
+from storage.text.analyzer import analyze, fold
 
 BARE_WORDS = 6
 """A question of no more words that names a figure and asks nothing else wants to see it."""
@@ -256,6 +257,12 @@ def wants_steps(question: str) -> bool:
     So "How many days do I get (steps to request leave)?", with what it follows up, asks for none.
     """
     return _HOW_TO.search(question) is not None and not RequiredAnswer(question)
+
+
+def asks_whether(question: str) -> bool:
+    """Whether a question opens with its verb, in any language: yes or no answers it."""
+    opening = re.search(r"[^\W_]+", fold(question).lower())
+    return opening is not None and any(opening[0] in words.verbs for words in NEGATIONS.values())
 
 
 def spans_documents(question: str) -> bool:

@@ -1,4 +1,4 @@
-"""Turns a draft into verified text: every sentence carries located quotes, and says nothing else.
+"""Turns a draft into verified text: every sentence carries located quotes.
 
 Pure: what an answerer says about its sources is never believed, only the words that are found. A quote is
 located in a passage's own text, and through its offset -> box map on the page. Both texts are reduced to what
@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby, takewhile, zip_longest
 
 from bot.core.models import Claim, Draft, Evidence, LocatedQuote, Quote
-from bot.core.verification.contradiction import find_contradiction
-from bot.core.verification.facts import unsupported
 from bot.core.verification.page_markers import unescaped
 from storage.text.sentences import LIST_MARKER
 from storage.text.word_boxes import main_page, rectangles
@@ -83,17 +81,35 @@ class VerifiedDraft:
         return len(self.faults)
 
 
-def verify(draft: Draft, evidence: Sequence[Evidence]) -> VerifiedDraft:
-    """Keep the claims of a draft that the evidence proves, and number their quotes by first use."""
+ClaimCheck = Callable[[Claim, Sequence[LocatedQuote]], VerifiedClaim | str]
+"""What is shown of a claim, with what is marked for it; or what is wrong with it."""
+
+UNFOUND = "none of its quotes stands in a passage word for word."
+ABSTAINS = "it says that the passages do not say it."
+"""No fault that can be repaired: whoever writes so found no answer."""
+
+
+def verify(draft: Draft, evidence: Sequence[Evidence], check: ClaimCheck | None = None) -> VerifiedDraft:
+    """Keep the claims of a draft that the evidence proves, and number their quotes by first use.
+
+    Args:
+        draft: what was written.
+        evidence: what it may quote.
+        check: how a claim is held against the places where its quotes were found; None: it is a quote itself.
+    """
     kept: list[VerifiedClaim] = []
     judged: list[JudgedClaim] = []
     for claim in draft.claims:
         places = tuple(locate(quote, evidence) for quote in claim.quotes)
-        checked = _check(claim, _distinct(filter(None, places)), is_verbatim=draft.verbatim)
+        checked = (check or _check_quote)(claim, _distinct(filter(None, places)))
         if isinstance(checked, VerifiedClaim):
             kept.append(checked)
         judged.append(JudgedClaim(claim, places, checked if isinstance(checked, str) else None))
-    faults = [f"Sentence {number}: {one.fault}" for number, one in enumerate(judged, start=1) if one.fault]
+    faults = [
+        f"Sentence {number}: {one.fault}"
+        for number, one in enumerate(judged, start=1)
+        if one.fault and one.fault != ABSTAINS
+    ]
     lines, cited = number_quotes(kept)
     text = ("\n" if draft.verbatim else " ").join(lines)
     return VerifiedDraft(text, cited, tuple(faults), tuple(kept), tuple(judged))
@@ -113,22 +129,13 @@ def number_quotes(claims: Sequence[VerifiedClaim]) -> tuple[list[str], tuple[Loc
     return lines, tuple(cited)
 
 
-def _check(claim: Claim, located: list[LocatedQuote], *, is_verbatim: bool) -> VerifiedClaim | str:
-    """The claim with its located quotes, or what is wrong with it."""
+def _check_quote(claim: Claim, located: Sequence[LocatedQuote]) -> VerifiedClaim | str:
+    """A claim that is a quote, as it stands in its passage."""
     if not located:
-        return "none of its quotes stands in a passage word for word."
-    if is_verbatim:
-        # The words' own [3] becomes (3), as [n] means our sources; and no link forms.
-        inert = (_BRACKETED.sub(r"(\1)", readable(one)).replace("](", "] (") for one in located)
-        return VerifiedClaim(f"“{' … '.join(inert)}”", tuple(located))
-    text = plain_sentence(claim.text)
-    if not text:
-        return "it is empty."
-    if missing := unsupported(text, _sources(located)):
-        return f"{', '.join(missing)} does not occur in the quoted passages."
-    if turned := find_contradiction(text, located):
-        return turned
-    return VerifiedClaim(text, tuple(located))
+        return UNFOUND
+    # The words' own [3] becomes (3), as [n] means our sources; and no link forms.
+    inert = (_BRACKETED.sub(r"(\1)", readable(one)).replace("](", "] (") for one in located)
+    return VerifiedClaim(f"“{' … '.join(inert)}”", tuple(located))
 
 
 def plain_sentence(text: str) -> str:
@@ -197,22 +204,31 @@ def readable(quote: LocatedQuote) -> str:
 
 
 def _named_cells(quote: LocatedQuote) -> list[str]:
-    """The cells of one row as ``Column: value``, where a rule under the first row makes names of it.
+    """The cells of one row as ``Column: value``, where a header makes names of its first row."""
+    text = quote.passage.text
+    header = find_header(text, quote.start)
+    row = (
+        text[text.rfind("\n", 0, quote.start) + 1 : quote.start]
+        + quote.quote
+        + text[quote.end :].partition("\n")[0]
+    )
+    if header is None or "\n" in row:
+        return []
+    pairs = zip_longest(_cells_of(text[slice(*header)]), _cells_of(row), fillvalue="")
+    return [f"{name.rstrip(':')}: {value}" if name else value for name, value in pairs if value]
+
+
+def find_header(text: str, at: int) -> tuple[int, int] | None:
+    """(start, end) of the row that names the columns of the row at an offset: a rule stands under it.
 
     A first row with a number in it is data, as of a table of contents.
     """
-    text = quote.passage.text
-    before, after = text[: quote.start], text[quote.end :]
-    above = before.split("\n")
-    row = above.pop() + quote.quote + after.partition("\n")[0]
+    above = text[:at].split("\n")[:-1]
     table = list(takewhile(lambda line: line.startswith("|"), reversed(above)))
-    if "\n" in row or len(table) < 2 or not _RULE.fullmatch(table[-2]):
-        return []
-    names = _cells_of(table[-1])
-    if any(map(str.isdigit, names)):
-        return []
-    pairs = zip_longest(names, _cells_of(row), fillvalue="")
-    return [f"{name.rstrip(':')}: {value}" if name else value for name, value in pairs if value]
+    if len(table) < 2 or not _RULE.fullmatch(table[-2]) or any(map(str.isdigit, _cells_of(table[-1]))):
+        return None
+    start = sum(len(line) + 1 for line in above[: len(above) - len(table)])
+    return start, start + len(table[-1])
 
 
 def _cells_of(row: str) -> list[str]:

@@ -14,17 +14,27 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from bot.core.models import LocatedQuote
-from bot.core.verification.negation_lexicon import CONDITIONS, NEGATIONS, PARTLY, NegationWords
+from bot.core.verification.negation_lexicon import (
+    CONDITIONS,
+    EXCLUSIONS,
+    NEGATIONS,
+    PARTLY,
+    POINTERS,
+    NegationWords,
+)
 from storage.text.analyzer import fold, stem
 from storage.text.sentences import TextUnit, split_units
 
 _TOKEN = re.compile(r"[^\W_]+|[;!?()|]|\.(?=\s|$)|,|\s[-–—]\s")
 _BREAKS = frozenset(";!.()|-–—")
-_ANSWER = re.compile(r"^\W*(?:no|yes|nein|ja|non|oui|si|nao|sim|nee)\s*[,.:;!–—-]\s*")
+_ANSWER = re.compile(
+    r"^\W*(?:(?P<no>no|nein|non|nao|nee)|(?P<yes>yes|ja|oui|si|sim))\s*(?:[,.:;!–—-]+\s*|$)", re.I
+)
 _NOT_AT_ALL = re.compile(
     r"""\bno[.s]*\s*(?=\d|of\b) | \bn[r°o]\.?\s*(?=\d) | \bn/a\b | \b(?:whether\ )?or\ not\b | \bno\ doubt\b
       | \b(?:not\ only|nicht\ nur|non\ seulement|no\ solo|non\ solo|nao\ (?:so|apenas)|niet\ alleen)\b
-      | \bnothing\ but\b | \bif\ not\b | \bnot\ to\ mention\b | \bif\ any\b | \bany\ ?more\b""",
+      | \bnot\ limited\ to\b | \bnothing\ but\b | \bif\ not\b | \bnot\ to\ mention\b | \bif\ any\b
+      | \bany\ ?more\b""",
     re.VERBOSE,
 )
 """Words that look like a denial and deny nothing."""
@@ -44,6 +54,10 @@ ASSERTS = "it leaves out a negation of the quoted words."
 
 ENOUGH = 2 / 3
 """Share of a clause's words that another one holds before they are compared."""
+
+_DENIALS = EXCLUSIONS.union(*(words.denies for words in NEGATIONS.values()))
+_VERBS = frozenset[str]().union(*(words.verbs for words in NEGATIONS.values()))
+_LAST_SENTENCE = re.compile(r"[^.!?\n]+[.!?]?\s*$")
 
 _CLOSED = re.compile(r"[.!?][\"'”’)]*$")
 _PREFIXES = ("un", "in", "im", "il", "ir", "non", "dis", "des", "on", "miss")
@@ -77,6 +91,18 @@ def prepare(text: str) -> str:
     for clipped, full in (("can't", "can not"), ("won't", "will not"), ("n't", " not")):
         low = low.replace(clipped, full)
     return _PARTIAL.sub(PARTLY, _NO_LONGER.sub("not", _NOT_AT_ALL.sub(" ", low)))
+
+
+def split_answer(sentence: str) -> tuple[str, str]:
+    """(``yes`` or ``no`` where a sentence opens so in any language, else ''; what it says behind that)."""
+    folded = fold(sentence)
+    answer = _ANSWER.match(folded)
+    return (answer.lastgroup or "", folded[answer.end() :]) if answer else ("", folded)
+
+
+def denies(text: str) -> bool:
+    """Whether a text denies or excludes something; "not limited to" and "non-exempt" do not."""
+    return not _DENIALS.isdisjoint(re.findall(r"[^\W_]+", re.sub(r"\bnon-", "", prepare(text))))
 
 
 def read_languages(text: str) -> list[str]:
@@ -147,6 +173,8 @@ def find_contradiction(sentence: str, quotes: Sequence[LocatedQuote]) -> str | N
     """``DENIES`` or ``ASSERTS`` when a sentence turns its quotes round; None when it does not, or may not."""
     said = prepare(sentence)
     read = read_languages(prepare(" ".join(quote.passage.text for quote in quotes)))
+    if not denies(sentence) and any(map(is_excluded, quotes)):
+        return ASSERTS
     language = next((name for name in read_languages(said) if name in read), None)
     if language is None:
         return None
@@ -157,12 +185,36 @@ def find_contradiction(sentence: str, quotes: Sequence[LocatedQuote]) -> str | N
     return next(filter(None, map(_ClauseComparison(language, quotes).fault, clauses)), None)
 
 
+def find_lead(text: str, unit: TextUnit) -> tuple[int, int] | None:
+    """(start, end) of what introduces a part of a text, with the sentence before if it only points back."""
+    if unit.lead is None:
+        return None
+    start, end = unit.lead
+    if text[start:end].partition(" ")[0].lower() in POINTERS:
+        before = _LAST_SENTENCE.search(text, 0, start)
+        start = before.start() + len(before[0]) - len(before[0].lstrip()) if before else start
+    return start, end
+
+
+def is_excluded(quote: LocatedQuote) -> bool:
+    """Whether the lead of a quote's last part, or the heading of what is no whole sentence, leaves it out."""
+    text = quote.passage.text
+    cited = [unit for unit in split_units(text) if unit.start < quote.end and quote.start < unit.end]
+    part = text[cited[-1].start : cited[-1].end] if cited else ""
+    if not part or denies(part):
+        return False
+    lead = find_lead(text, cited[-1])
+    is_fragment = _VERBS.isdisjoint(re.findall(r"[^\W_]+", prepare(part)))
+    heading = " ".join(quote.passage.heading_path[-1:]) if lead or is_fragment else ""
+    return denies(f"{heading} {text[slice(*lead)] if lead else ''}")
+
+
 class _ClauseComparison:
     """Holds the clauses of a sentence against what it quotes."""
 
     def __init__(self, language: str, quotes: Sequence[LocatedQuote]) -> None:
         self._words = NEGATIONS[language]
-        self._same = _same_stem if language == "en" else _same_beginning
+        self._same = _same_stem if language == "en" else have_same_beginning
         self._units = [_Unit(quote, unit) for quote in quotes for unit in split_units(quote.passage.text)]
         self._cited = [unit for unit in self._units if unit.is_quoted]
         self._quoted = [clause for unit in self._cited for clause in split_clauses(unit.text, self._words)]
@@ -254,7 +306,7 @@ def _same_stem(one: str, other: str) -> bool:
     return stem(one) == stem(other)
 
 
-def _same_beginning(one: str, other: str) -> bool:
+def have_same_beginning(one: str, other: str) -> bool:
     """Whether two words differ in their last letters only, as far as an inflection goes."""
     shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
     return one == other or shared >= max(5, min(len(one), len(other)) - 2)

@@ -1,4 +1,7 @@
-"""Days and times of day as texts write them, for comparing: "3 March 2024" is 2024-03-03, 2 pm is 14:00."""
+"""Days, times of day and frequencies as texts write them, for comparing.
+
+"3 March 2024" is 2024-03-03, 2 pm is 14:00, "daily" is "once a day".
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from bot.core.verification.number_lexicon import MONTHS
+from bot.core.verification.number_lexicon import CARDINALS, MONTHS, PERIODS, UNITS
 
 _MONTH = "|".join(sorted(MONTHS, key=len, reverse=True))
 _DAY = r"\d{1,2}(?:st|nd|rd|th|er|\.)?(?![\d:])"
@@ -23,6 +26,22 @@ _IN_MONTH = re.compile(r"\b(?:in|since|until|by|from|im|seit|ab|en|depuis|desde|
 _CLOCK = re.compile(
     r"(?<![\d.:])(\d{1,2})(?:[:.h](\d\d))?\s*([ap])\.?\s?m\b\.?|(?<![\d.:])(\d{1,2})[:h](\d\d)(?![\d:])", re.I
 )
+_TIMES = frozenset({"hour", "day", "week", "month", "quarter", "year"})
+_UNITS = {word: unit for word, unit in UNITS.items() if unit in _TIMES}
+_UNITS |= dict.fromkeys("quarter quarters quartal trimestre kwartaal".split(), "quarter")
+_UNIT = "|".join(sorted(_UNITS, key=len, reverse=True))
+_COUNT = rf"(?:(?P<count>\d+|{'|'.join(CARDINALS)})[\s-])?"
+_SURE = (
+    r"per|every|each|pro|je|jede[nmrs]?|par|chaque|tou(?:te)?s\sles|por|cada|tod[oa]s\sl[oa]s|todos\sos|ogni|elke|"
+    r"iedere"
+)
+_ADVERB = re.compile(rf"\b(?:{'|'.join(PERIODS)})(?:e[nmrs]?)?\b")
+_EACH = re.compile(rf"\b(?:{_SURE})\s{_COUNT}(?:[^\W\d_]+\s)?(?P<unit>{_UNIT})\b")
+_COUNTED = re.compile(
+    rf"\b(?:once|twice|times|\d+(?:\s[^\W\d_]+)?|einmal|zweimal|mal|fois|vez|veces|volta|volte|vezes|keer)"
+    rf"\s(?P<each>an?|im|in\sde[rm]|am|al|à\sl[ea]|all['’]|a|ao)\s?(?P<unit>{_UNIT})\b"
+)
+_PERHAPS = re.compile(rf"(?:\ban?\s|/\s?)(?P<unit>{_UNIT})\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,3 +133,30 @@ def _minutes(one: re.Match[str]) -> Iterator[int]:
     yield 60 * hour + minute
     if hour < 13:
         yield 60 * ((hour + 12) % 24) + minute
+
+
+@dataclass(frozen=True, slots=True)
+class Frequency:
+    """Once in so many units of time."""
+
+    text: str
+    count: str
+    unit: str
+
+
+def find_frequencies(text: str, *, is_source: bool = False) -> list[Frequency]:
+    """Every frequency of a folded text; in a source also what may be one: "5 EUR a day", "a year"."""
+    low = text.lower()
+    found = [Frequency(one[0], "1", _period(one[0])) for one in _ADVERB.finditer(low)]
+    for one in _EACH.finditer(low):
+        count = CARDINALS.get(one["count"] or "one", one["count"])
+        found.append(Frequency(one[0], count, _UNITS[one["unit"]]))
+    patterns = (_COUNTED, _PERHAPS) if is_source else (_COUNTED,)
+    found += [
+        Frequency(one[0], "1", _UNITS[one["unit"]]) for pattern in patterns for one in pattern.finditer(low)
+    ]
+    return found
+
+
+def _period(word: str) -> str:
+    return next(PERIODS[word[:end]] for end in range(len(word), 0, -1) if word[:end] in PERIODS)

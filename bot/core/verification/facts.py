@@ -1,4 +1,4 @@
-"""The numbers, dates, codes and addresses of a sentence: what must occur in its sources.
+"""The numbers, dates, frequencies, codes and addresses of a sentence: what must occur in its sources.
 
 Spelling makes no difference, and meaning does: "3 March 2024" is 2024-03-03 and not 2024-04-03, "five days"
 are 5 days and not 5 %. Numbers are read with their units as texts write them: "1,000", "$1.5 million",
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
 
-from bot.core.verification.dates import Mention, find_dates, find_times
+from bot.core.verification.dates import Mention, find_dates, find_frequencies, find_times
 from bot.core.verification.number_lexicon import CARDINALS, MAGNITUDES, SPELLED, UNITS
 from storage.text.analyzer import fold
 
@@ -37,6 +37,7 @@ _SPELLED_WORD = re.compile(
     r"|[^\W\d_]+",
     re.IGNORECASE,
 )
+_COUNTING = CARDINALS.keys() | UNITS.keys() | MAGNITUDES.keys()
 _ARTICLES = frozenset("a an ein eine einer eines einem einen un une una uno um uma een".split())
 
 
@@ -47,7 +48,17 @@ def unsupported(claim: str, sources: Iterable[str]) -> list[str]:
     bare = _URL.sub(" ", claim)
     missing += [code for code in _CODE.findall(bare) if _is_code(code) and not _holds_code(source, code)]
     known, plain = _source(_without_codes(source)), _without_codes(bare)
+    missing += [one.text for one in find_frequencies(plain) if not known.recurs(one.count, one.unit)]
     return list(dict.fromkeys((*missing, *known.moments_denied(plain), *known.numbers_missing(plain))))
+
+
+def without_facts(text: str) -> str:
+    """What ``unsupported`` does not check of a text: no units, dates, times, frequencies, spelled numbers."""
+    bare = _folded(_URL.sub(" ", text))
+    found = {one.text for find in (find_dates, find_times, find_frequencies) for one in find(bare)}
+    for fact in sorted(found, key=len, reverse=True):
+        bare = re.sub(re.escape(fact), " ", bare, flags=re.IGNORECASE)
+    return _SPELLED_WORD.sub(lambda word: " " if word[0].lower() in _COUNTING else word[0], bare)
 
 
 class _Source:
@@ -55,12 +66,17 @@ class _Source:
 
     def __init__(self, text: str) -> None:
         self._dates, self._times = find_dates(text), find_times(text)
+        self._frequencies = {(one.count, one.unit) for one in find_frequencies(text, is_source=True)}
         days = [day for date in self._dates for day in date.days]
         years = {str(form) for _, _, year in days if year for form in (year, year % 100)}
         self._stated = StatedNumbers(text, {*years, *(str(month) for month, _, _ in days)})
         for date in self._dates:
             text = text.replace(date.text, " ")
         self._undated = StatedNumbers(text)
+
+    def recurs(self, count: str, unit: str) -> bool:
+        """Whether something happens once in so many units of time."""
+        return (count, unit) in self._frequencies
 
     def moments_denied(self, claim: str) -> Iterator[str]:
         """Days and times of a claim of which the source says otherwise."""

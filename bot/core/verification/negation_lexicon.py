@@ -17,6 +17,24 @@ CONDITIONS = frozenset(
 )
 
 
+EXCLUSIONS = frozenset(
+    """except excepting exception exceptions exclude excludes excluded excluding exclusion exclusions exempt
+    prohibit prohibited prohibits prohibition forbidden banned disallowed
+    ausgenommen ausgeschlossen ausnahme ausnahmen ausschluss ausschlusse untersagt verboten
+    exclu exclue exclues exclus exclut interdit interdite interdites interdits sauf
+    excluida excluidas excluido excluidos excluye exclusiones prohibida prohibidas prohibido prohibidos salvo
+    esclusa escluse esclusi esclusioni escluso vietata vietate vietati vietato
+    exclui exclusoes proibida proibidas proibido proibidos
+    uitgesloten uitsluiting uitsluitingen verboden""".split()
+)
+"""What they introduce, or head, is left out of something."""
+
+POINTERS = frozenset(
+    "these they this such it diese dies ces cela ceux estos estas esto questi queste estes deze dit".split()
+)
+"""A lead that opens with one says what the sentence before it names."""
+
+
 @dataclass(frozen=True)
 class NegationWords:
     """One language's."""

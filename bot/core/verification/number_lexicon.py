@@ -85,6 +85,24 @@ UNITS = {
 }
 """A unit's word -> the unit. Not those that mean something else, too, such as "m" and "k"."""
 
+PERIODS = {
+    word: name
+    for name, words in {
+        "hour": "hourly stundlich horaire",
+        "day": "daily taglich quotidien quotidienne quotidiennement diario diaria diariamente giornaliero "
+        "giornaliera quotidianamente dagelijks dagelijkse",
+        "week": "weekly wochentlich hebdomadaire semanal semanalmente settimanale settimanalmente wekelijks "
+        "wekelijkse",
+        "month": "monthly monatlich mensuel mensuelle mensuellement mensual mensualmente mensile "
+        "mensilmente mensal mensalmente maandelijks maandelijkse",
+        "quarter": "quarterly vierteljahrlich trimestriel trimestrielle trimestral trimestrale",
+        "year": "yearly annual annually jahrlich annuel annuelle annuellement anual anualmente annuale "
+        "annualmente jaarlijks jaarlijkse",
+    }.items()
+    for word in words.split()
+}
+"""An adjective or adverb that says how often -> the unit of time that passes between."""
+
 MAGNITUDES = {
     word: size
     for size, words in {

@@ -288,7 +288,9 @@ async def test_a_question_that_is_too_long_is_not_read(world: World) -> None:
 
 
 TRAP = "Zebras: see [the portal](https://evil.test) <@U123> [7] [1](https://evil.test/x) daily."
-OBEYED = Claim("Zebras: [click](https://evil.test) <https://evil.test|here> daily [7].", (Quote(1, TRAP),))
+OBEYED = Claim(
+    "Zebras: [see](https://evil.test) <https://evil.test|the portal> daily [7].", (Quote(1, TRAP),)
+)
 
 
 @pytest.mark.parametrize(
@@ -298,7 +300,7 @@ OBEYED = Claim("Zebras: [click](https://evil.test) <https://evil.test|here> dail
             None,
             "“Zebras: see [the portal] (https://evil.test) <@U123> (7) (1)(https://evil.test/x) daily.” [1]",
         ),
-        (Scripted(Draft((OBEYED,))), "Zebras: click here daily. [1]"),
+        (Scripted(Draft((OBEYED,))), "Zebras: see the portal daily. [1]"),
     ],
 )
 async def test_a_document_cannot_give_orders(world: World, model: Scripted | None, said: str) -> None:

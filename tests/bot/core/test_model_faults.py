@@ -28,7 +28,7 @@ from bot.llm.generator import ModelGenerator
 QUESTION = "When do backups run?"
 FIRST = {"text": "At 2 AM.", "quotes": [{"passage": 1, "quote": "Backups run daily at 2:00 AM"}]}
 SECOND = {"text": "A failed one again within 4 hours.", "quotes": [{"passage": 1, "quote": "within 4 hours"}]}
-REPLY = json.dumps({"found": True, "claims": [FIRST, SECOND]})
+REPLY = json.dumps({"sufficient": True, "claims": [FIRST, SECOND]})
 HALF = REPLY[: REPLY.index(', {"text": "A failed')]
 """Up to the end of the first sentence."""
 SHOWN = "At 2 AM. [1]"
@@ -60,7 +60,7 @@ FAULTS = {
         always(response(b"<html>Please log in</html>", kind="text/html")),
         WORDS.model_unusable,
     ),
-    "broken JSON": (always(stream('{"found": true, "claims": [{"te')), WORDS.model_unusable),
+    "broken JSON": (always(stream('{"sufficient": true, "claims": [{"te')), WORDS.model_unusable),
     "chatter": (always(stream("I think at two, but ask somebody.")), WORDS.model_unusable),
     "a stream cut in its first sentence": (always(stream(REPLY[:60], finish=None)), WORDS.model_unusable),
     "429 for an hour": (

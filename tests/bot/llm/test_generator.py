@@ -13,7 +13,7 @@ from typing import Any
 import openai
 import pytest
 from engines.llm import LanguageModel
-from fakes.core import BACKUPS, ask, make_evidence, make_passage
+from fakes.core import BACKUPS, ask, make_evidence, make_passage, verify_sentences
 from fakes.model_server import USAGE, always, byte_server, completion, response
 from llmock.pytest_plugin import LLMock
 from openai import AsyncOpenAI
@@ -21,7 +21,6 @@ from openai import AsyncOpenAI
 from bot.core.errors import ModelError, ModelReplyUnusable, ModelUnavailable
 from bot.core.generation.prompt import REPLY_SCHEMA, ReplyFormat, read_reply
 from bot.core.models import Draft, Evidence, Usage
-from bot.core.verification.claims import verify
 from bot.llm import chat_model
 from bot.llm.generator import ModelGenerator
 
@@ -29,7 +28,7 @@ EVIDENCE = make_evidence(make_passage(BACKUPS))
 QUESTION = ask("When do backups run?", BACKUPS)
 REPLY = json.dumps(
     {
-        "found": True,
+        "sufficient": True,
         "claims": [{"text": "At 2 AM.", "quotes": [{"passage": 1, "quote": "daily at 2:00 AM"}]}],
     }
 )
@@ -57,7 +56,7 @@ async def draft_from(raw: bytes) -> Draft:
 async def test_a_good_reply_becomes_a_draft() -> None:
     """A completion in the schema is read, and its quote is found in the evidence."""
     read = await draft_from(response(completion(REPLY, usage=USAGE)))
-    assert verify(read, EVIDENCE).text == "At 2 AM. [1]"
+    assert verify_sentences(read, EVIDENCE).text == "At 2 AM. [1]"
     assert read.usage == Usage(120, 30)
 
 
@@ -111,7 +110,7 @@ async def test_an_endpoint_without_schemas_gets_marked_lines() -> None:
         async with aclosing(ModelGenerator.connect("k", url, model="m")) as answerer:
             for _ in range(2):
                 read = await answerer.draft(QUESTION, EVIDENCE)
-                assert verify(read, EVIDENCE).text == "At 2 AM. [1]"
+                assert verify_sentences(read, EVIDENCE).text == "At 2 AM. [1]"
     assert formats == ["json_schema", None, None]
 
 
@@ -213,8 +212,8 @@ async def test_a_real_server_keeps_to_our_schema(language_model: LanguageModel) 
             max_tokens=64,
         )
     content = reply.choices[0].message.content or ""
-    assert set(json.loads(content)) == {"found", "claims"}
-    assert read_reply(content, ReplyFormat.JSON) == Draft(())
+    assert set(json.loads(content)) == {"sufficient", "claims"}
+    assert read_reply(content, ReplyFormat.JSON).claims == ()
 
 
 @pytest.mark.engine("llm")

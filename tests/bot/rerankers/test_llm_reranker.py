@@ -10,7 +10,7 @@ from contextlib import aclosing
 
 import pytest
 from engines.llm import LanguageModel
-from fakes.core import ask, make_passage
+from fakes.core import Shelf, ask, make_passage
 from llmock.pytest_plugin import LLMock
 
 from bot.core.errors import ModelError, RerankerError
@@ -27,7 +27,7 @@ def calls(url: str, *, key: str = "k", seconds: float = 5) -> ModelCalls:
 
 
 async def judged(url: str, *, seconds: float = 5) -> list[float]:
-    async with aclosing(LlmReranker(calls(url, seconds=seconds))) as reranker:
+    async with aclosing(LlmReranker(calls(url, seconds=seconds), Shelf(PASSAGES))) as reranker:
         return list(await reranker.relevance(QUESTION, PASSAGES))
 
 
@@ -94,7 +94,7 @@ async def test_a_model_in_trouble_costs_no_more_than_its_time(
 async def test_a_real_model_judges_or_fails_as_a_reranker_may(language_model: LanguageModel) -> None:
     """Shows that a real server takes prompt and schema; so small a model may write anything."""
     connected = calls(language_model.url, key=language_model.key, seconds=100)
-    async with aclosing(LlmReranker(connected)) as reranker:
+    async with aclosing(LlmReranker(connected, Shelf(PASSAGES))) as reranker:
         outcome = await asyncio.gather(reranker.relevance(QUESTION, PASSAGES[:2]), return_exceptions=True)
     (scores,) = outcome
     if isinstance(scores, BaseException):
@@ -126,6 +126,7 @@ async def test_every_call_is_collected_with_what_was_sent(llmock: LLMock) -> Non
     (call,) = trace.calls
     assert (call.purpose, call.error) == ("rerank", None)
     assert [prompt.with_schema for prompt in call.prompts] == [True, False]
+    assert all("--- Page 1 ---\ntext 1" in prompt.user for prompt in call.prompts)
     assert all("text 1" in prompt.user and "When do backups run?" in prompt.user for prompt in call.prompts)
     assert call.usage is not None
     assert call.usage.prompt > 0

@@ -110,7 +110,7 @@ async def test_a_crash_amid_an_answer_that_is_being_shown_leaves_one_whole_answe
     has_recovered = asyncio.Event()
 
     async def write(request: bytes, writer: asyncio.StreamWriter) -> None:
-        writer.write(STREAM_HEAD + event(f'{{"found": true, "claims": [{claim("Every night.")}'))
+        writer.write(STREAM_HEAD + event(f'{{"sufficient": true, "claims": [{claim("Daily.")}'))
         await writer.drain()
         await has_recovered.wait()
         writer.write(event(f", {claim('At 2 AM.')}]}}") + event(finish="stop"))
@@ -123,14 +123,14 @@ async def test_a_crash_amid_an_answer_that_is_being_shown_leaves_one_whole_answe
         async with program.serving() as process:
             await program.until_live(channel, 1)
             await slack.say(IT, f"<@{BOT}> when do backups run?")
-            await until_said(slack, "Every night.")
+            await until_said(slack, "Daily.")
             process.kill()
             process.wait()
         (begun,) = await slack.replies(IT)
-        assert "Every night." in json.dumps(begun)
+        assert "Daily." in json.dumps(begun)
         has_recovered.set()
         async with program.serving():
-            await until_said(slack, "Every night. [1] At 2 AM. [1]")
+            await until_said(slack, "Daily. [1] At 2 AM. [1]")
             (answer,) = await slack.replies(IT)
     assert answer["ts"] == begun["ts"]
     assert MORE_TO_COME not in json.dumps(answer, ensure_ascii=False)

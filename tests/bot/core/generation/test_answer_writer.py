@@ -50,13 +50,13 @@ async def test_what_was_shown_is_how_the_answer_begins(
 
 
 async def test_a_reply_that_breaks_off_is_said_so_and_quotes_follow(world: World) -> None:
-    """Half an answer is never passed off as a whole one; the quotes' numbers go on from its own."""
+    """Half an answer is never passed off as a whole one; what it was marked at keeps its number."""
     answer = await world.answering(Scripted(BrokenOff(DAILY))).answer(world.question(QUESTION), Looker())
     begun, excuse, *quotes = answer.text.splitlines()
     assert begun == FIRST
     assert excuse.startswith(WORDS.model_broke_off)
-    assert quotes[0].endswith(" [2]")
-    assert [citation.number for citation in answer.citations] == list(range(1, len(quotes) + 2))
+    assert quotes[0].endswith(" [1]")
+    assert [citation.number for citation in answer.citations] == list(range(1, len(quotes) + 1))
 
 
 async def test_a_second_model_goes_on_where_the_first_broke_off(world: World) -> None:

@@ -16,7 +16,7 @@ CLAIMS = [
     {"text": claim.text, "quotes": [{"passage": one.passage, "quote": one.text} for one in claim.quotes]}
     for claim in (FIRST, SECOND)
 ]
-REPLY = {"found": True, "claims": CLAIMS}
+REPLY = {"sufficient": True, "claims": CLAIMS}
 JSON = json.dumps(REPLY)
 MARKED = "CLAIM: At two.\nQUOTE 1: runs daily\nQUOTE [2]: at two\n\nclaim: Everywhere.\nQUOTE 3: all over\n"
 
@@ -51,10 +51,10 @@ def test_it_does_not_matter_how_a_reply_is_cut(size: int) -> None:
     "text",
     [
         JSON.replace("true", "false"),
-        '{"claims": [{"text": "a", "quotes": []}], "found": false}',
-        '{"found": true, "claims": [{"text": "a", "quotes": [{"passage": 1}]}]}',
-        '{"found": true, "claims": [7, {"text": "a", "quotes": []}]}',
-        '{"found": true, "claims": {"text": "a", "quotes": []}}',
+        '{"claims": [{"text": "a", "quotes": []}], "sufficient": false}',
+        '{"sufficient": true, "claims": [{"text": "a", "quotes": [{"passage": 1}]}]}',
+        '{"sufficient": true, "claims": [7, {"text": "a", "quotes": []}]}',
+        '{"sufficient": true, "claims": {"text": "a", "quotes": []}}',
         '[{"text": "a", "quotes": []}]',
         "I think at {two}.",
         "{" * 5000 + "}",

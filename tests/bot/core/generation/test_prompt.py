@@ -132,9 +132,8 @@ def test_faults_are_named_to_the_model() -> None:
 
 def test_a_json_reply_is_read() -> None:
     """Claims and quotes come out of JSON, fenced in Markdown or not."""
-    reply = (
-        '{"found": true, "claims": [{"text": "Daily.", "quotes": [{"passage": 2, "quote": "run daily"}]}]}'
-    )
+    claim = '{"text": "Daily.", "quotes": [{"passage": 2, "quote": "run daily"}]}'
+    reply = f'{{"sufficient": true, "claims": [{claim}]}}'
     draft = read_reply(reply, ReplyFormat.JSON)
     assert draft.claims[0].quotes[0].passage == 2
     assert read_reply(f"```json\n{reply}\n```", ReplyFormat.JSON) == draft
@@ -153,20 +152,20 @@ def test_a_marked_reply_is_read() -> None:
 
 @pytest.mark.parametrize(
     ("reply", "reply_format"),
-    [('{"found": false, "claims": []}', ReplyFormat.JSON), ("NOT FOUND", ReplyFormat.MARKED)],
+    [('{"sufficient": false, "claims": []}', ReplyFormat.JSON), ("NOT FOUND", ReplyFormat.MARKED)],
 )
 def test_not_found_is_an_empty_draft(reply: str, reply_format: ReplyFormat) -> None:
     """A model may say that the passages do not answer."""
     assert read_reply(reply, reply_format).claims == ()
 
 
-ENDLESS = '{"found": true, "claims": [{"text": "x", "quotes": [{"passage": Infinity, "quote": "x"}]}]}'
+ENDLESS = '{"sufficient": true, "claims": [{"text": "x", "quotes": [{"passage": Infinity, "quote": "x"}]}]}'
 
 
 @pytest.mark.parametrize(
     "reply",
     [
-        *("", "Sure!", "[]", "{}", '{"found": true}', '{"found": true, "claims": [3]}', "null"),
+        *("", "Sure!", "[]", "{}", '{"sufficient": true}', '{"sufficient": true, "claims": [3]}', "null"),
         pytest.param("[" * 200_000, id="nested"),
         pytest.param(ENDLESS, id="endless"),
     ],

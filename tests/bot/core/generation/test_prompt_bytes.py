@@ -95,8 +95,8 @@ class Book:
 
 
 def reply(*quotes: str) -> str:
-    claims = [{"text": "So it is.", "quotes": [{"passage": 1, "quote": quote}]} for quote in quotes]
-    return json.dumps({"found": True, "claims": claims})
+    claims = [{"text": f"{quote}.", "quotes": [{"passage": 1, "quote": quote}]} for quote in quotes]
+    return json.dumps({"sufficient": True, "claims": claims})
 
 
 DAILY, RECEIPT = "Backups run daily at 2:00 AM", "Keep every receipt"
@@ -122,7 +122,7 @@ PATHS: dict[str, tuple[Sequence[Passage], str, Sequence[str], int]] = {
     "marked lines": (
         EVERYTHING,
         "When do backups run?",
-        ["no JSON", f"CLAIM: So it is.\nQUOTE 1: {DAILY}"],
+        ["no JSON", f"CLAIM: {DAILY}.\nQUOTE 1: {DAILY}"],
         2,
     ),
     "a follow-up": (EVERYTHING, "and when do they run?", ["When do backups run?", reply(DAILY)], 2),

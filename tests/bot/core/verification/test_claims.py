@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from fakes.core import make_evidence, make_passage
+from fakes.core import make_evidence, make_passage, verify_sentences
 
 from bot.core.models import Claim, Draft, Quote
 from bot.core.verification.claims import cells, plain_sentence, verify
@@ -20,9 +20,9 @@ def claim(text: str, *quotes: str, passage: int = 1) -> Claim:
 
 def test_a_proven_sentence_is_numbered() -> None:
     """A sentence whose quote is found carries the number of that place."""
-    verified = verify(Draft((claim("Backups run at 2 AM.", "daily at 2:00 AM"),)), EVIDENCE)
+    verified = verify_sentences(Draft((claim("Backups run at 2 AM.", "daily at 2:00 AM"),)), EVIDENCE)
     assert verified.text == "Backups run at 2 AM. [1]"
-    assert verified.cited[0].quote == "daily at 2:00 AM"
+    assert verified.cited[0].quote == "Backups run daily at 2:00 AM."
     assert verified.faults == ()
 
 
@@ -32,12 +32,14 @@ def test_numbers_follow_first_use() -> None:
         (
             claim("Laptops cost $1,200.", "Laptops cost $1,200.00 each"),
             claim("Backups run daily.", "Backups run daily"),
-            claim("They cost that much each.", "laptops cost $1,200.00 each", "Backups run daily"),
+            claim(
+                "Laptops cost $1,200, backups run daily.", "laptops cost $1,200.00 each", "Backups run daily"
+            ),
         )
     )
-    verified = verify(draft, EVIDENCE)
+    verified = verify_sentences(draft, EVIDENCE)
     assert verified.text == (
-        "Laptops cost $1,200. [1] Backups run daily. [2] They cost that much each. [1] [2]"
+        "Laptops cost $1,200. [1] Backups run daily. [2] Laptops cost $1,200, backups run daily. [1] [2]"
     )
     assert [quote.page for quote in verified.cited] == [2, 1]
 
@@ -45,22 +47,22 @@ def test_numbers_follow_first_use() -> None:
 def test_a_forged_quote_is_dropped() -> None:
     """A sentence that rests on words which no passage holds is left out, and the fault is named."""
     draft = Draft((claim("Backups run hourly.", "Backups run hourly"), claim("They run daily.", "run daily")))
-    verified = verify(draft, EVIDENCE)
+    verified = verify_sentences(draft, EVIDENCE)
     assert verified.text == "They run daily. [1]"
     assert verified.dropped == 1
     assert "Sentence 1" in verified.faults[0]
 
 
 def test_a_number_that_no_source_states_is_dropped() -> None:
-    """A real quote does not carry a number that its passage does not hold."""
-    verified = verify(Draft((claim("Backups run at 4 AM.", "Backups run daily"),)), EVIDENCE)
+    """A real quote does not carry a number that no passage holds beside it."""
+    verified = verify_sentences(Draft((claim("Backups run at 4 AM.", "Backups run daily"),)), EVIDENCE)
     assert verified.cited == ()
     assert "4 does not" in verified.faults[0]
 
 
 def test_numbers_the_model_wrote_are_not_believed() -> None:
     """A model's own [n] disappear; ours come from the place where the quote was found."""
-    verified = verify(
+    verified = verify_sentences(
         Draft((claim("Backups run daily [2][7, 9].", "Backups run daily", passage=2),)), EVIDENCE
     )
     assert verified.text == "Backups run daily. [1]"
@@ -127,8 +129,9 @@ def test_overlapping_passages_cite_one_place_once() -> None:
     evidence = make_evidence(
         make_passage("Doors close at six."), make_passage("Doors close at six. Lock up.", ordinal=1)
     )
-    draft = Draft((claim("a", "Doors close at six", passage=1), claim("b", "Doors close at six", passage=2)))
-    assert verify(draft, evidence).text == "a [1] b [1]"
+    said = ("Doors close at six.", "At six doors close.")
+    draft = Draft(tuple(claim(text, "Doors close at six", passage=n) for n, text in enumerate(said, start=1)))
+    assert verify_sentences(draft, evidence).text == "Doors close at six. [1] At six doors close. [1]"
 
 
 @pytest.mark.parametrize(
@@ -146,5 +149,6 @@ def test_a_model_cannot_make_a_link_or_an_image(written: str, plain: str) -> Non
 
 def test_an_address_must_stand_in_the_source() -> None:
     """A model cannot bring an address of its own."""
-    verified = verify(Draft((claim("Log in at https://evil.test now.", "Backups run daily"),)), EVIDENCE)
+    draft = Draft((claim("Backups run daily at https://evil.test.", "Backups run daily"),))
+    verified = verify_sentences(draft, EVIDENCE)
     assert verified.cited == ()

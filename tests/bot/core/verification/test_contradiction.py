@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from fakes.core import make_evidence, make_passage
+from fakes.core import make_evidence, make_passage, verify_sentences
 
 from bot.core.models import Claim, Draft, Passage, Quote
 from bot.core.verification.claims import locate, verify
@@ -207,5 +207,5 @@ def test_a_turned_sentence_is_dropped_and_named() -> None:
     """It is left out of the answer, and its fault can be sent back; a quote as it stands is no sentence."""
     evidence = make_evidence(make_passage("Contractors may not enter the lab."))
     claim = Claim("Contractors may enter the lab.", (Quote(1, "Contractors may not enter the lab"),))
-    assert verify(Draft((claim,)), evidence).faults == (f"Sentence 1: {ASSERTS}",)
+    assert verify_sentences(Draft((claim,)), evidence).faults == (f"Sentence 1: {ASSERTS}",)
     assert verify(Draft((claim,), verbatim=True), evidence).faults == ()

@@ -1,0 +1,365 @@
+"""Holds a sentence of a model against the passages: what is marked for it, or what is wrong with it.
+
+A model's choice of quotes is a hint. Marked are the sentences, items and rows of the read passages that hold
+most of what was written, the fewest that suffice; a sentence that says more than they and the question do is
+refused. One in another language than its quotes can only be compared by names, numbers and codes.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from bot.core.models import AnalyzedQuestion, Claim, Evidence, LocatedQuote
+from bot.core.understanding.answer_types import asks_whether
+from bot.core.understanding.question_terms import FUNCTION_TERMS, exact_words, synonym_matches
+from bot.core.verification.claims import (
+    ABSTAINS,
+    UNFOUND,
+    VerifiedClaim,
+    find_header,
+    place,
+    plain_sentence,
+)
+from bot.core.verification.contradiction import (
+    denies,
+    find_contradiction,
+    find_lead,
+    have_same_beginning,
+    is_excluded,
+    read_languages,
+    split_answer,
+)
+from bot.core.verification.facts import unsupported, without_facts
+from storage.text.analyzer import analyze, fold
+from storage.text.sentences import MAX_LIST_WORDS, TextUnit, split_units
+
+MAX_MARKS = 3
+"""Most sentences, items or rows that are marked for one sentence."""
+
+HINT, CONTEXT = 0.5, 0.5
+"""What the model's own choice adds to the weight of a mark, where a word that every part has weighs 0.1; and
+the share of its weight that a word of headings and title counts."""
+
+ABOUT = 0.5
+"""Share of the weight of the question's words in a sentence that the marked passages hold at least."""
+
+TRANSLATED_SHARE = 0.5
+"""Share of its words that a translated sentence takes from the question, where it has no name or number of
+its quotes."""
+
+EMPTY = "it says nothing."
+ASKS = "it asks something."
+REPEATS = "it only repeats the question."
+UNRELATED = "its quotes are about something else."
+DENIED = "its quotes do not say no."
+
+_REPORTED = frozenset(
+    analyze(
+        "according states stated mentions mentioned specifies specified indicates indicated describes "
+        "described passage passages document documents section text following"
+    )
+)
+"""What frames a sentence: "According to the passage"."""
+_REQUESTS = frozenset(analyze("give gives provide show shows tell please use let"))
+"""They weigh nothing in a question, and something where they tell a person what to do."""
+_LIGHT = (FUNCTION_TERMS | _REPORTED) - _REQUESTS
+
+_WORD = re.compile(r"[^\W_]+(?:[-_./'&+][^\W_]+)*")
+_SECTION_NUMBER = re.compile(r"^\W*(?:[a-z]+\s)?\d+(?:\.\d+)*[.):]?\s", re.IGNORECASE)
+_ABSTENTION = re.compile(
+    r"""\b(?:not|never|nowhere|no|cannot|unable|nicht|kein\w*|nirgends|pas|aucune?|ningun\w*|non|nessun\w*|nao
+        |nenhum\w*|niet|geen)\b(?:\W+\w+){0,4}?\W+
+    (?P<word>answer\w*|available|contain\w*|defin\w+|describ\w+|details?|determin\w+|discuss\w*|documents?|given
+        |indicat\w+|information|listed|mention\w*|passages?|provid\w+|specif\w+|stat(?:ed?|es)|texts?
+        |angaben?|angegeben|aufgefuhrt|beantwort\w*|beschrieben|enthalten|erwahnt|festgelegt|genannt|informationen
+        |contien\w+|fourni\w*|indiqu\w+|precis\w+|contien\w+|especific\w+|indica\w*|informacion|mencion\w+
+        |fornisc\w+|informazion\w+|menziona\w*|contem|fornec\w+|informac\w+
+        |aangegeven|beschreven|genoemd|informatie|opgenomen|vermeld)\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Says of the passages that they do not say it, in the languages of the replies; of a folded text."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A sentence, item or row of a passage, with the lead or the header that it belongs to."""
+
+    unit: TextUnit
+    above: tuple[int, int] | None
+    """(start, end) of its lead, or of the row that names its columns."""
+    text: str
+    """Both."""
+    terms: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """A part that may be marked."""
+
+    item: Evidence
+    part: _Part
+    context: frozenset[str]
+    """Terms of its title and headings."""
+    is_hinted: bool
+
+    def sources(self) -> list[str]:
+        """All that may carry the facts of a sentence; the number of a section is none."""
+        passage = self.item.passage
+        headings = [_SECTION_NUMBER.sub("", heading) for heading in passage.heading_path]
+        return [self.part.text, passage.publication.title, *headings]
+
+    def located(self) -> Iterator[LocatedQuote]:
+        """What is marked: with its lead or header in one piece where they are near, else in two."""
+        start, end, above = self.part.unit.start, self.part.unit.end, self.part.above
+        if above and len(self.item.passage.text[above[0] : end].split()) <= MAX_LIST_WORDS:
+            start, above = above[0], None
+        yield place(self.item, start, end)
+        if above:
+            yield place(self.item, *above)
+
+
+@dataclass(frozen=True, slots=True)
+class _Word:
+    """A word of a sentence that names something."""
+
+    text: str
+    terms: tuple[str, ...]
+    """The analyzer's: whole, then in parts."""
+
+    def is_in(self, held: Collection[str], *, is_inflected: bool = False) -> bool:
+        """Whether it, or each of its parts, is among these terms; ``is_inflected``: in some form."""
+        whole, *parts = self.terms
+        if whole in held or (parts and all(part in held or part in _LIGHT for part in parts)):
+            return True
+        return is_inflected and any(have_same_beginning(whole, term) for term in held)
+
+
+class Entailment:
+    """The passages that one question's sentences must follow from."""
+
+    def __init__(self, question: AnalyzedQuestion, evidence: Sequence[Evidence]) -> None:
+        self._question = question
+        self._evidence = evidence
+        unknown = {term for word in question.unknown for term in analyze(word)}
+        self._asked = frozenset(analyze(question.text)) - unknown
+
+    def check(self, claim: Claim, located: Sequence[LocatedQuote]) -> VerifiedClaim | str:
+        """The sentence with what is marked for it, or what is wrong with it.
+
+        Args:
+            claim: as the model wrote it.
+            located: where its quotes were found.
+        """
+        text = plain_sentence(claim.text)
+        answer, statement = split_answer(text)
+        words = _content_words(statement)
+        facts = unsupported(text, ())
+        if not answer and not words and not facts:
+            return EMPTY
+        if text.rstrip("\"'”’)] ").endswith("?"):
+            return ASKS
+        sentence = _Sentence(text, answer, words, facts)
+        if self._is_translated(text, located):
+            return self._check_translated(sentence, located)
+        marks = self._marks(sentence, located)
+        if not marks and not located:
+            return UNFOUND
+        abstention = _ABSTENTION.search(fold(text))
+        if abstention and not any(analyze(abstention["word"])[0] in one.part.terms for one in marks):
+            return ABSTAINS
+        return self._fault(sentence, marks) or self._verified(sentence, marks)
+
+    def _fault(self, sentence: _Sentence, marks: Sequence[_Mark]) -> str | None:
+        """What is wrong with a sentence in the language of its marks."""
+        held = frozenset[str]().union(*(one.part.terms | one.context for one in marks))
+        is_inflected = "en" not in read_languages(sentence.prepared)
+        new = [word for word in sentence.words if not word.is_in(self._asked, is_inflected=is_inflected)]
+        missing = [word.text for word in new if not word.is_in(held, is_inflected=is_inflected)]
+        missing += unsupported(sentence.text, [text for one in marks for text in one.sources()])
+        if missing:
+            return f"{', '.join(missing)} does not stand in the words that it quotes."
+        if not marks:
+            return UNFOUND
+        says_new = new or sentence.facts or sentence.answer or denies(sentence.text)
+        if not says_new and not asks_whether(self._question.text):
+            return REPEATS
+        return None if self._is_about(sentence, marks) else UNRELATED
+
+    def _is_about(self, sentence: _Sentence, marks: Sequence[_Mark]) -> bool:
+        """Whether the passages speak of what the sentence takes from the question."""
+        weights = {
+            term: self._question.idf.get(term, 1.0)
+            for word in sentence.words
+            for term in word.terms[:1]
+            if term in self._asked
+        }
+        passages = [one.item.passage for one in marks]
+        held = {term for term in weights if any(term in one.terms for one in passages)}
+        for passage in passages:
+            held |= synonym_matches(passage.terms, self._question.synonyms)
+        total = math.fsum(weights.values())
+        return math.fsum(weight for term, weight in weights.items() if term in held) >= ABOUT * total
+
+    def _verified(self, sentence: _Sentence, marks: Sequence[_Mark]) -> VerifiedClaim | str:
+        """The sentence with its marks, unless they deny what it says."""
+        quotes = tuple(quote for one in marks for quote in one.located())
+        said = sentence.text
+        if sentence.answer and not sentence.words:
+            said = self._question.text.rstrip("? ")
+        if sentence.answer != "no" or sentence.words:
+            if turned := find_contradiction(said, quotes):
+                return turned
+        says_why = sentence.facts or any(not word.is_in(self._asked) for word in sentence.words)
+        is_denied = any(denies(one.part.text) for one in marks) or any(map(is_excluded, quotes))
+        if sentence.answer == "no" and not (says_why or is_denied):
+            return DENIED
+        return VerifiedClaim(sentence.text, quotes)
+
+    def _marks(self, sentence: _Sentence, located: Sequence[LocatedQuote]) -> list[_Mark]:
+        """The fewest parts that hold most of a sentence: the one that holds most, and what it lacks."""
+        parts = self._parts(located)
+        words = sentence.words or _content_words(self._question.text)
+        facts = sentence.facts
+        weights = _weights(words, parts)
+        marks: list[_Mark] = []
+        while parts and len(marks) < MAX_MARKS:
+            scored = [(_gain(one, words, weights), one) for one in parts]
+            scored = sorted(scored, key=lambda pair: -pair[0])[:24]
+            best_gain, best = max(
+                ((gain + _facts_held(sentence.text, facts, one) * _most(parts), one) for gain, one in scored),
+                key=lambda pair: pair[0] + HINT * pair[1].is_hinted * bool(pair[0]),
+            )
+            if best_gain <= 0:
+                break
+            marks.append(best)
+            held = frozenset[str]().union(*(one.part.terms | one.context for one in marks))
+            words = [word for word in words if not word.is_in(held) and not word.is_in(self._asked)]
+            facts = unsupported(sentence.text, [text for one in marks for text in one.sources()])
+            if not words and not facts:
+                break
+            parts = [one for one in parts if one not in marks and (one.is_hinted or one.item is best.item)]
+        return marks
+
+    def _parts(self, located: Sequence[LocatedQuote]) -> list[_Mark]:
+        found = []
+        for item in self._evidence:
+            passage = item.passage
+            context = _terms_of((passage.publication.title, *passage.heading_path))
+            spans = [(one.start, one.end) for one in located if one.passage is passage]
+            for part in _parts_of(passage.text):
+                unit = part.unit
+                is_hinted = any(unit.start < end and start < unit.end for start, end in spans)
+                found.append(_Mark(item, part, context, is_hinted))
+        return found
+
+    def _is_translated(self, text: str, located: Sequence[LocatedQuote]) -> bool:
+        """Whether a sentence is in the language of the question, and its quotes stand in another one."""
+        passages = [quote.passage for quote in located] or [item.passage for item in self._evidence]
+        said = read_languages(fold(text).lower())
+        printed = read_languages(fold(" ".join(passage.text for passage in passages)).lower())
+        is_other = bool(said) and bool(printed) and not set(said) & set(printed)
+        return is_other and self._question.language.value in said
+
+    def _check_translated(self, sentence: _Sentence, located: Sequence[LocatedQuote]) -> VerifiedClaim | str:
+        """Its names, numbers and codes; and that it has one of its quotes, or is about the question."""
+        if _ABSTENTION.search(fold(sentence.text)):
+            return ABSTAINS
+        if not located:
+            return UNFOUND
+        marks = [one for one in self._parts(located) if one.is_hinted][:MAX_MARKS]
+        sources = [text for one in marks for text in one.sources()]
+        if missing := unsupported(sentence.text, sources):
+            return f"{', '.join(missing)} does not stand in the words that it quotes."
+        held = frozenset(analyze(" ".join(sources)))
+        names = [_Word(name, tuple(analyze(name))) for name in _names(sentence.text)]
+        if missing := [name.text for name in names if not name.is_in(held) and not name.is_in(self._asked)]:
+            return f"{', '.join(missing)} does not stand in the words that it quotes."
+        has_facts = sentence.facts or any(name.is_in(held) for name in names)
+        asked = sum(word.is_in(self._asked, is_inflected=True) for word in sentence.words)
+        if not has_facts and asked < TRANSLATED_SHARE * len(sentence.words):
+            return UNRELATED
+        return VerifiedClaim(sentence.text, tuple(quote for one in marks for quote in one.located()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Sentence:
+    """A sentence of a model."""
+
+    text: str
+    answer: str
+    """``yes`` or ``no`` where it begins so, in any language; else ''."""
+    words: Sequence[_Word]
+    """Its content words."""
+    facts: Sequence[str]
+    """Its numbers, dates, frequencies, codes and addresses."""
+
+    @property
+    def prepared(self) -> str:
+        return fold(self.text).lower()
+
+
+def _content_words(text: str) -> list[_Word]:
+    """The words that name something; those with a digit are codes, which are checked as facts."""
+    capitals = {word for word in exact_words(text) if word.isupper()}
+    found: dict[str, _Word] = {}
+    for word in _WORD.findall(without_facts(text)):
+        terms = tuple(analyze(word))
+        is_light = not terms or (terms[0] in _LIGHT and word not in capitals)
+        if not is_light and not any(map(str.isdigit, word)):
+            found.setdefault(terms[0], _Word(word, terms))
+    return list(found.values())
+
+
+def _names(text: str) -> list[str]:
+    """Acronyms; and capitalised words inside a sentence, but in a language that writes every noun so."""
+    is_german = "de" in read_languages(fold(text).lower())
+    return [word for word in exact_words(text) if word.isupper() or not is_german]
+
+
+def _weights(words: Iterable[_Word], parts: Sequence[_Mark]) -> Mapping[str, float]:
+    """How rare each word is among the parts, at least a little."""
+    counts = {word.text: sum(word.is_in(one.part.terms) for one in parts) for word in words}
+    return {text: 0.1 + math.log((len(parts) + 1) / (count + 1)) for text, count in counts.items()}
+
+
+def _gain(mark: _Mark, words: Iterable[_Word], weights: Mapping[str, float]) -> float:
+    return math.fsum(
+        weights[word.text] * (1.0 if word.is_in(mark.part.terms) else CONTEXT * word.is_in(mark.context))
+        for word in words
+    )
+
+
+def _facts_held(sentence: str, facts: Sequence[str], mark: _Mark) -> int:
+    """How many of these facts of a sentence a part states."""
+    if not facts:
+        return 0
+    missing = unsupported(sentence, mark.sources())
+    return sum(fact not in missing for fact in facts)
+
+
+def _most(parts: Sequence[_Mark]) -> float:
+    """The weight of a word that one part holds."""
+    return math.log(len(parts) + 1)
+
+
+@lru_cache(maxsize=256)
+def _terms_of(texts: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(analyze(" ".join(texts)))
+
+
+@lru_cache(maxsize=256)
+def _parts_of(text: str) -> tuple[_Part, ...]:
+    """Everything of a passage that may be marked; memoised, for each sentence is compared with it."""
+    found = []
+    for unit in split_units(text):
+        header = find_header(text, unit.start) if unit.is_row else None
+        above = find_lead(text, unit) or header
+        whole = (
+            f"{text[slice(*above)]} {text[unit.start : unit.end]}" if above else text[unit.start : unit.end]
+        )
+        found.append(_Part(unit, above, whole, frozenset(analyze(whole))))
+    return tuple(found)
