@@ -243,6 +243,8 @@ class Claim:
 
     text: str
     quotes: tuple[Quote, ...]
+    is_reference: bool = False
+    """Of a verbatim draft: its text tells where its quotes stand, and is shown in their place."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,6 +73,7 @@ class ReplyWords:
     model_broke_off: str
     model_unverified: str
     dropped: PluralSentence
+    more_steps: PluralSentence
     cut_short: str
     understood: SentenceTemplate
     searched_for: SentenceTemplate

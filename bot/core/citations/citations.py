@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from bot.core.citations.signed_links import Links
 from bot.core.models import AnswerFigure, Citation, LocatedQuote, NearestPage, Passage
 from bot.core.understanding import channel_documents
-from bot.core.verification.claims import cells
+from bot.core.verification.claims import plain_quote
 from bot.core.wording import ReplyWords
 from storage.chat.citations import Citations
 from storage.models import Channel, CitationRecord, LivePublication, Shown
@@ -28,7 +28,7 @@ class CitationService:
             storage.errors.InfrastructureError: citations cannot be kept.
         """
         shown = [
-            Shown(quote.passage.publication.version_id, quote.page, " ".join(cells(quote)), quote.boxes)
+            Shown(quote.passage.publication.version_id, quote.page, plain_quote(quote), quote.boxes)
             for quote in quotes
         ]
         records = await self._store.add(channel.id, shown)

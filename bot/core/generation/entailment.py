@@ -20,7 +20,6 @@ from bot.core.verification.claims import (
     ABSTAINS,
     UNFOUND,
     VerifiedClaim,
-    find_header,
     place,
     plain_sentence,
 )
@@ -34,6 +33,7 @@ from bot.core.verification.contradiction import (
     split_answer,
 )
 from bot.core.verification.facts import unsupported, without_facts
+from bot.core.verification.table_rows import find_header
 from storage.text.analyzer import analyze, fold
 from storage.text.sentences import MAX_LIST_WORDS, TextUnit, split_units
 

@@ -19,12 +19,13 @@ from uuid import UUID
 
 import numpy as np
 
-from bot.core.generation.step_lists import whole_steps
+from bot.core.generation.step_lists import StepList, whole_steps
 from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, Passage, Quote
 from bot.core.retrieval.reranking import chunk_place
-from bot.core.understanding.answer_types import RequiredAnswer, spans_documents, wants_steps
+from bot.core.understanding.answer_types import RequiredAnswer, spans_documents, wants_steps, wants_table
 from bot.core.understanding.question_terms import QuestionTerms
 from bot.core.verification.claims import page_at, reduce_text
+from bot.core.verification.table_rows import find_table
 from storage.embeddings.base import QueryEmbedder, Vectors
 from storage.embeddings.cosine_scale import CosineScale
 from storage.queues.reading_repair import SentenceVectorStore
@@ -33,6 +34,12 @@ from storage.text.sentences import LIST_MARKER, Quotable, quotables
 
 MAX_QUOTES, MAX_QUOTED_CHARS = 3, 530
 """Most quotes of an answer about one document, and how long they may be together."""
+
+MAX_TABLE_ROWS = 12
+"""Most rows that are quoted of a table, its header beside them."""
+
+PARTS_BESIDE_TABLE = 6
+"""Of so many of the likeliest parts, the first in or beside a table tells which table is asked for."""
 
 MAX_CLOSEST = 3
 """Most passages that are shown where nothing clearly answers."""
@@ -129,21 +136,26 @@ class RankedQuotes:
     def draft(self, question: AnalyzedQuestion) -> Draft:
         """The quotes that answer the question; none when there is nothing to quote."""
         chosen = select_quotes(self.candidates, is_spanning=spans_documents(question.text))
-        steps = self._steps(chosen) if chosen and wants_steps(question.text) else []
-        return self._draft(steps or chosen)
+        if chosen and wants_steps(question.text) and (steps := self._steps(chosen)):
+            return Draft(tuple(steps.claims(question.language)), verbatim=True)
+        if chosen and wants_table(question.text) and (table := self._table()):
+            chosen = [table]
+        return self._draft(chosen)
 
-    def _steps(self, chosen: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
-        """The whole list of the best step among the quotes, one quote a page; none where none is a step."""
+    def _steps(self, chosen: Sequence[QuoteCandidate]) -> StepList | None:
+        """The whole list of the best step among the quotes."""
         evidence = {one.item.number: one.item for one in self.candidates}.values()
-        for best in sorted(chosen, key=lambda one: -one.score):
-            if parts := whole_steps(best.item, best.unit.end - 1, evidence):
-                return [
-                    replace(
-                        best, item=item, unit=Quotable(start, end, item.passage.text[start:end], is_row=False)
-                    )
-                    for item, start, end in parts
-                ]
-        return []
+        ranked = sorted(chosen, key=lambda one: -one.score)
+        lists = (whole_steps(one.item, one.unit.end - 1, evidence) for one in ranked)
+        return next(filter(None, lists), None)
+
+    def _table(self) -> QuoteCandidate | None:
+        """The whole table that the likeliest parts of the evidence belong to, or stand beside."""
+        for one in self.candidates[:PARTS_BESIDE_TABLE]:
+            text = one.item.passage.text
+            if span := find_table(text, one.unit.start, MAX_TABLE_ROWS):
+                return replace(one, unit=Quotable(*span, text[slice(*span)], is_row=True))
+        return None
 
     def closest(self) -> Draft:
         """The nearest pages' best quotes; a label only where its page has nothing else."""

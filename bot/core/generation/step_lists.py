@@ -7,7 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, zip_longest
 
-from bot.core.models import Evidence
+from bot.core.models import Claim, Evidence, Language, Quote
+from bot.core.verification.claims import page_at
+from bot.core.wording import reply_words
 
 MAX_STEPS = 12
 """Most steps that are quoted; of a longer list those from the one that was asked for."""
@@ -34,11 +36,44 @@ class _Step:
         return len(self.number) > depth and self.number[: depth - 1] == other.number[:-1]
 
 
-def whole_steps(item: Evidence, at: int, evidence: Iterable[Evidence]) -> list[tuple[Evidence, int, int]]:
-    """(passage, start, end) of the list of steps that stands at an offset, one part for each page.
+Span = tuple[Evidence, int, int]
+"""A passage, and start and end of a part of its text."""
 
-    The list is followed through the passages beside it as far as they were read. Empty where no list of at
-    least two steps stands there.
+
+@dataclass(frozen=True, slots=True)
+class StepList:
+    """The list of steps that a step stands in."""
+
+    parts: tuple[Span, ...]
+    """What is quoted of it, one part for each page."""
+    rest: tuple[Span, ...] = ()
+    """What is not, because it has more than ``MAX_STEPS`` steps."""
+    rest_numbers: tuple[str, ...] = ()
+    """Numbers of the steps of the rest, as printed."""
+
+    def claims(self, language: Language) -> Iterator[Claim]:
+        """A quote for each part; of the rest, on which page it stands."""
+        yield from (Claim(*_quoted(part)) for part in self.parts)
+        if self.rest:
+            item, start, _ = self.rest[0]
+            steps = "–".join(dict.fromkeys((self.rest_numbers[0], self.rest_numbers[-1])))
+            count, page = len(self.rest_numbers), page_at(item, start)
+            said = reply_words(language).more_steps(count, steps=steps, page=page)
+            quotes = tuple(quote for part in self.rest for quote in _quoted(part)[1])
+            yield Claim(said, quotes, is_reference=True)
+
+
+def _quoted(part: Span) -> tuple[str, tuple[Quote, ...]]:
+    item, start, end = part
+    text = item.passage.text[start:end]
+    return text, (Quote(item.number, text, start),)
+
+
+def whole_steps(item: Evidence, at: int, evidence: Iterable[Evidence]) -> StepList | None:
+    """The list of steps that stands at an offset.
+
+    It is followed through the passages beside it as far as they were read. None where no list of at least two
+    steps stands there.
 
     Args:
         item: the passage of the step that was asked for.
@@ -55,11 +90,16 @@ def whole_steps(item: Evidence, at: int, evidence: Iterable[Evidence]) -> list[t
         ranks = [place for place in range(first, last + 1) if len(steps[place].number) == depth]
         if len(ranks) > 1:
             begin = 0 if ranks.index(asked) < MAX_STEPS else ranks.index(asked)
-            stops = [*ranks[begin + MAX_STEPS :], last + 1]
-            return list(_parts(steps[ranks[begin] : stops[0]]))
+            later = ranks[begin + MAX_STEPS :]
+            stop = later[0] if later else last + 1
+            return StepList(
+                tuple(_parts(steps[ranks[begin] : stop])),
+                tuple(_parts(steps[stop : last + 1])),
+                tuple(".".join(map(str, steps[place].number)) for place in later),
+            )
         above = (place for place in range(asked) if steps[place].number == steps[asked].number[:-1])
         asked = max(above, default=None)
-    return []
+    return None
 
 
 def _beside(item: Evidence, evidence: Iterable[Evidence]) -> list[Evidence]:
@@ -105,7 +145,7 @@ def _reach(steps: Sequence[_Step], asked: int, way: int) -> int:
     return reached
 
 
-def _parts(steps: Sequence[_Step]) -> Iterator[tuple[Evidence, int, int]]:
+def _parts(steps: Sequence[_Step]) -> Iterator[Span]:
     """One stretch of text for each passage and page."""
     for _, group in groupby(steps, key=lambda one: one.item.number):
         members = list(group)

@@ -93,6 +93,8 @@ _HOW_TO = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 
+_TABLE = re.compile(r"\b(?:tables?|tabellen?|tableaux?|tablas?|tabell[ae]|tabelas?)\b", re.IGNORECASE)
+
 _FLAGS = re.IGNORECASE | re.VERBOSE
 
 _NUMERAL = r"""(?:\d[\d.,]* | \b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen
@@ -257,6 +259,11 @@ def wants_steps(question: str) -> bool:
     So "How many days do I get (steps to request leave)?", with what it follows up, asks for none.
     """
     return _HOW_TO.search(question) is not None and not RequiredAnswer(question)
+
+
+def wants_table(question: str) -> bool:
+    """Whether the words ask for a table, and for no number, date or the like that one of its rows holds."""
+    return _TABLE.search(question) is not None and not RequiredAnswer(question)
 
 
 def asks_whether(question: str) -> bool:

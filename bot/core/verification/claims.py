@@ -13,10 +13,10 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import groupby, takewhile, zip_longest
 
 from bot.core.models import Claim, Draft, Evidence, LocatedQuote, Quote
 from bot.core.verification.page_markers import unescaped
+from bot.core.verification.table_rows import cells_of, readable_rows
 from storage.text.sentences import LIST_MARKER
 from storage.text.word_boxes import main_page, rectangles
 
@@ -29,10 +29,6 @@ _SAME = {
     **dict.fromkeys("‐‑‒–—―−﹘﹣－", "-"),
 }
 _UNSEEN = {"Mn", "Cf", "Cc", "Zs", "Zl", "Zp"}
-_BARS = {"|", "---"}
-"""Between two cells, and part of the rule under a header."""
-_RULE = re.compile(r"\|(?:\s*:?-{3,}:?\s*\|)+\s*")
-"""Under the row that names a table's columns."""
 _ITEM_START = re.compile(rf"\n+(?=\s*{LIST_MARKER})")
 _EDGES = re.compile(r"^[\W_]+|[^\w%°)\]]+$")
 _ONE_WORD_A_CHAR = re.compile(r"[\u0e00-\u0eff\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
@@ -133,6 +129,8 @@ def _check_quote(claim: Claim, located: Sequence[LocatedQuote]) -> VerifiedClaim
     """A claim that is a quote, as it stands in its passage."""
     if not located:
         return UNFOUND
+    if claim.is_reference:
+        return VerifiedClaim(claim.text, tuple(located))
     # The words' own [3] becomes (3), as [n] means our sources; and no link forms.
     inert = (_BRACKETED.sub(r"(\1)", readable(one)).replace("](", "] (") for one in located)
     return VerifiedClaim(f"“{' … '.join(inert)}”", tuple(located))
@@ -186,54 +184,16 @@ def reduce_text(text: str) -> Reduced:
     return Reduced("".join(char for char, _ in kept), tuple(origin for _, origin in kept))
 
 
-def cells(quote: LocatedQuote) -> list[str]:
-    """The text of each cell of a quoted row, each on one line; a quote that is no row is one cell."""
-    is_row = _is_row(quote)
-    parts = groupby(quote.quote.split(), key=lambda token: is_row and token in _BARS)
-    return [" ".join(part) for is_bar, part in parts if not is_bar]
+def plain_quote(quote: LocatedQuote) -> str:
+    """A quote as it is printed, in one line, without bars between cells."""
+    return " ".join(cells_of(quote.quote) if _is_row(quote) else quote.quote.split())
 
 
 def readable(quote: LocatedQuote) -> str:
-    """A quote as a person reads it: each item of a list on its line, a table's row with its columns' names.
-
-    A dot stands between two cells, but none behind a label's colon.
-    """
-    if not _is_row(quote):
-        return "\n".join(" ".join(part.split()) for part in _ITEM_START.split(quote.quote))
-    return " · ".join(_named_cells(quote) or cells(quote)).replace(": · ", ": ")
-
-
-def _named_cells(quote: LocatedQuote) -> list[str]:
-    """The cells of one row as ``Column: value``, where a header makes names of its first row."""
-    text = quote.passage.text
-    header = find_header(text, quote.start)
-    row = (
-        text[text.rfind("\n", 0, quote.start) + 1 : quote.start]
-        + quote.quote
-        + text[quote.end :].partition("\n")[0]
-    )
-    if header is None or "\n" in row:
-        return []
-    pairs = zip_longest(_cells_of(text[slice(*header)]), _cells_of(row), fillvalue="")
-    return [f"{name.rstrip(':')}: {value}" if name else value for name, value in pairs if value]
-
-
-def find_header(text: str, at: int) -> tuple[int, int] | None:
-    """(start, end) of the row that names the columns of the row at an offset: a rule stands under it.
-
-    A first row with a number in it is data, as of a table of contents.
-    """
-    above = text[:at].split("\n")[:-1]
-    table = list(takewhile(lambda line: line.startswith("|"), reversed(above)))
-    if len(table) < 2 or not _RULE.fullmatch(table[-2]) or any(map(str.isdigit, _cells_of(table[-1]))):
-        return None
-    start = sum(len(line) + 1 for line in above[: len(above) - len(table)])
-    return start, start + len(table[-1])
-
-
-def _cells_of(row: str) -> list[str]:
-    inside = row.strip().removeprefix("|").removesuffix("|")
-    return [" ".join(cell.split()) for cell in inside.split("|")]
+    """A quote as a person reads it: rows of a table with their columns' names, a list line by line."""
+    if _is_row(quote):
+        return readable_rows(quote.passage.text, quote.start, quote.end)
+    return "\n".join(" ".join(part.split()) for part in _ITEM_START.split(quote.quote))
 
 
 def _is_row(quote: LocatedQuote) -> bool:

@@ -192,3 +192,26 @@ async def test_an_item_far_from_what_introduces_it_is_quoted_with_it() -> None:
     assert {"The following are not covered:", "• Cosmetic surgery of the nose and chin"} <= {
         one.quote for one in verified.cited
     }
+
+
+SCHEDULE = (
+    "Table 1. Backup schedule\n\n| System | Kept for |\n| --- | --- |\n"
+    "| Mailboxes | 90 days |\n| Databases | 35 days |"
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "rows"),
+    [
+        ("Show me the table of the backup schedule", ["Mailboxes", "Databases"]),
+        ("How long are mailboxes kept, by the table?", ["Mailboxes"]),
+    ],
+)
+async def test_who_asks_for_a_table_gets_all_of_it(question: str, rows: list[str]) -> None:
+    """With its columns' names, a row a line; who asks for a number in it gets the row."""
+    evidence = make_evidence(make_passage(SCHEDULE))
+    asked = ask(question, SCHEDULE)
+    draft = (await ExtractiveAnswerer(HashEmbedder()).rank(asked, evidence)).draft(asked)
+    kept = {"Mailboxes": "90 days", "Databases": "35 days"}
+    said = "\n".join(f"System: {row} · Kept for: {kept[row]}" for row in rows)
+    assert verify(draft, evidence).text.startswith(f"“{said}” [1]")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from fakes.core import ask, make_evidence, make_passage
 
 from bot.core.generation.extractive import QuoteCandidate, RankedQuotes
 from bot.core.generation.step_lists import MAX_STEPS, whole_steps
-from bot.core.models import Evidence
+from bot.core.models import Draft, Evidence, Language
+from bot.core.verification.claims import verify
 from storage.text.sentences import Quotable
 
 RESTORE = (
@@ -18,10 +20,8 @@ RESTORE = (
 def listed(word: str, *items: Evidence) -> list[str]:
     """The texts of the list that holds a word."""
     (item,) = (one for one in items if word in one.passage.text)
-    return [
-        one.passage.text[start:end]
-        for one, start, end in whole_steps(item, item.passage.text.index(word), items)
-    ]
+    steps = whole_steps(item, item.passage.text.index(word), items)
+    return [one.passage.text[start:end] for one, start, end in steps.parts] if steps else []
 
 
 def test_a_list_comes_whole_with_its_warnings_and_ends_where_another_begins() -> None:
@@ -52,6 +52,26 @@ def test_of_a_long_list_comes_the_part_that_was_asked_for() -> None:
     begun, asked = (listed(word, item)[0].splitlines() for word in ("thing2x", "thing20x"))
     assert (begun[0], len(begun)) == ("1. Do thing1x.", MAX_STEPS)
     assert (asked[0], asked[-1]) == ("20. Do thing20x.", "30. Do thing30x.")
+
+
+@pytest.mark.parametrize(
+    ("most", "said"),
+    [
+        (MAX_STEPS + 3, "Steps 13–15 follow on page 2. [2]"),
+        (MAX_STEPS + 1, "Step 13 follows on page 2. [2]"),
+    ],
+)
+def test_where_the_rest_of_a_long_list_stands_is_said(most: int, said: str) -> None:
+    """Shows that its steps are marked behind a source of their own, though not quoted."""
+    first, second = make_evidence(
+        make_passage("\n".join(f"{n}. Do thing{n}x." for n in range(1, 13)), ordinal=0),
+        make_passage("\n".join(f"{n}. Do thing{n}x." for n in range(13, most + 1)), ordinal=1, page=2),
+    )
+    steps = whole_steps(first, first.passage.text.index("thing2x"), (first, second))
+    assert steps
+    verified = verify(Draft(tuple(steps.claims(Language.ENGLISH)), verbatim=True), (first, second))
+    assert verified.text.splitlines()[-1] == said
+    assert [one.quote for one in verified.cited][1:] == [second.passage.text]
 
 
 def test_a_heading_with_a_number_is_no_step() -> None:
