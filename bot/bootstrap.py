@@ -34,7 +34,7 @@ from bot.core.retrieval.hybrid_retriever import (
 )
 from bot.core.retrieval.ranking import Ranking, Recency
 from bot.core.retrieval.reranking import Reranker, RerankingRetriever, SentenceReranker
-from bot.core.rewriting.query_rewriting import ModelRewriter
+from bot.core.rewriting.query_rewriting import FollowUps, ModelRewriter
 from bot.core.trace_writer import writing_traces
 from bot.core.understanding.spelling_correction import SpellingCorrector
 from bot.server_socket import base_url, read_server_url
@@ -222,7 +222,7 @@ async def build_answering(
                 open_retriever(bot, stores, search, query_embedder, sentences)
             ),
             writing=AnswerWriter(ExtractiveAnswerer(query_embedder, sentences, scale), models),
-            rewriter=ModelRewriter(models[0]) if models else None,
+            follow_ups=FollowUps(query_embedder, ModelRewriter(models[0]) if models else None),
             judge=Judge(bot.answer_probability, bot.closest_probability, scale),
             readings=stores.readings,
             catalog=stores.catalog,

@@ -52,7 +52,7 @@ def render_record(record: Json) -> Iterator[str]:
     if record["searched"] != record["question"]:
         yield f"searched: {record['searched']}"
     for search in record["looks"]:
-        yield from _search_lines(search)
+        yield from _search_lines(search, record["question"])
     for call in record.get("helps", ()):  # the first release kept none
         yield from ("", f"Helped by the model: {call['purpose']}{_failure(call)}")
         yield from _prompt_lines(call["prompts"])
@@ -68,10 +68,12 @@ def render_record(record: Json) -> Iterator[str]:
     yield "milliseconds: " + ", ".join(f"{name} {count}" for name, count in spent.items())
 
 
-def _search_lines(search: Json) -> Iterator[str]:
+def _search_lines(search: Json, asked: str) -> Iterator[str]:
     verdict = search.get("verdict")  # earlier releases kept none
     judged = f"{verdict['outcome']}, {verdict['probability']:.2f}" if verdict else "not judged"
     yield from ("", f"{'Wider search' if search['is_wide'] else 'Search'}: {judged}")
+    if (searched := search.get("question", asked)) != asked:  # the first releases kept none
+        yield f"  for: {searched}"
     yield from (f"  corrected: {typed} -> {word}" for typed, word in search.get("corrections", ()))
     yield from (f"  in no document: {word}" for word in search.get("unknown", ()))
     yield from (f"  also: {wording}" for wording in search["wordings"])

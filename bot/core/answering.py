@@ -6,6 +6,7 @@ engine or a model that fails, nor for one that is late: those end in an answer t
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import time
 from collections.abc import Sequence
@@ -16,11 +17,11 @@ from bot.core.commands.chat_commands import ChatCommands
 from bot.core.generation.abstention import Abstention
 from bot.core.generation.answer_writer import AnswerWriter, Deadline, WritingTask, WrittenAnswer
 from bot.core.generation.figures import FigureSelector
-from bot.core.generation.judge import Judge, Outcome
-from bot.core.models import Answer, AnswerState, Evidence, Language, Milliseconds, Question
+from bot.core.generation.judge import Judge
+from bot.core.models import Answer, AnswerState, Language, Milliseconds, Question
 from bot.core.ports import AnswerListener, Retriever
 from bot.core.retrieval.evidence import Expansion, gather_evidence
-from bot.core.rewriting.query_rewriting import FollowUps, ModelRewriter
+from bot.core.rewriting.query_rewriting import FollowUps
 from bot.core.trace import QuestionRecord, SearchAttempt, Trace
 from bot.core.trace_writer import TraceWriter
 from bot.core.understanding.answer_types import wants_figure
@@ -30,6 +31,7 @@ from bot.core.wording import reply_words
 from storage.documents.catalog import Catalog
 from storage.errors import InfrastructureError
 from storage.queues.reading_repair import RepairingReadings
+from storage.task_group import gather_or_cancel
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +54,7 @@ class Answering:
         *,
         retriever: Retriever,
         writing: AnswerWriter,
-        rewriter: ModelRewriter | None = None,
+        follow_ups: FollowUps,
         judge: Judge,
         readings: RepairingReadings,
         catalog: Catalog,
@@ -71,7 +73,7 @@ class Answering:
         self._readings = readings
         self._catalog = catalog
         self._citations = citations
-        self._follow_ups = FollowUps(rewriter)
+        self._follow_ups = follow_ups
         self._abstention = Abstention(citations)
         self._figure_selector = FigureSelector(readings)
         self._passages_read = passages_read
@@ -107,27 +109,27 @@ class Answering:
         return answer
 
     async def _travel(self, question: Question, journey: _Journey) -> Answer:
-        understood = await self._understand(question, journey)
-        if isinstance(understood, Answer):
-            return understood
+        readings = await self._understand(question, journey)
+        if isinstance(readings, Answer):
+            return readings
         started = time.perf_counter()
-        search = await self._retrieve(understood, journey)
+        searches = await gather_or_cancel(*(self._retrieve(one, journey) for one in readings))
         retrieved = time.perf_counter()
-        judged = await self._weigh(search, journey)
+        judged = await self._weigh(searches, journey)
         written = await self._write(judged, journey)
         answer = await self._cite(judged, written, journey)
         return replace(
             answer,
-            passages=answer.passages or search.retrieval.passages,
+            passages=answer.passages or judged.retrieval.passages,
             milliseconds=Milliseconds(round(1000 * (retrieved - started)), _milliseconds(retrieved)),
-            standalone="" if understood.text == question.text else understood.text,
-            corrections=search.retrieval.question.corrections,
-            unknown=search.retrieval.question.unknown,
+            standalone="" if judged.question.text == question.text else judged.question.text,
+            corrections=judged.retrieval.question.corrections,
+            unknown=judged.retrieval.question.unknown,
             language=question.language,
         )
 
-    async def _understand(self, question: Question, journey: _Journey) -> Question | Answer:
-        """The question as it is searched for; the reply to what needs no search."""
+    async def _understand(self, question: Question, journey: _Journey) -> Sequence[Question] | Answer:
+        """The question as typed and, for a follow-up, as reworded; or the reply to what needs no search."""
         async with journey.deadline.limit():
             if (reply := await self._commands.reply(question, journey.view)) is not None:
                 return reply
@@ -136,9 +138,9 @@ class Answering:
             too_long = words.question_too_long(limit=self._question_chars)
             return Answer(AnswerState.CHAT, too_long, language=words.language)
         async with journey.deadline.limit():
-            if question.history:
-                question = await self._follow_ups.understand(question, journey.view)
-            return await journey.view.narrow(question)
+            reworded = await self._follow_ups.reword(question, journey.view) if question.history else None
+            readings = [question, reworded] if reworded else [question]
+            return [await journey.view.narrow(one) for one in readings]
 
     async def _retrieve(self, question: Question, journey: _Journey) -> SearchAttempt:
         """The best passages, reranked, and the evidence among and around them that can be read."""
@@ -156,26 +158,33 @@ class Answering:
             search.evidence = await Expansion(found, self._readings, self._expansion_tokens).expand()
             return search
 
-    async def _weigh(self, search: SearchAttempt, journey: _Journey) -> SearchAttempt:
-        """The search with the verdict on its evidence; where it found nothing, a wider one that does."""
-        if search.evidence is None or await self._found_something(search, search.evidence):
-            return search
-        try:
-            wide = await self._retrieve(replace(search.question, is_wide=True), journey)
-        except TimeoutError:
-            return search
-        return wide if await self._found_something(wide, wide.evidence or ()) else search
+    async def _weigh(self, searches: Sequence[SearchAttempt], journey: _Journey) -> SearchAttempt:
+        """The search that answers better, with its verdict; where it found nothing, a wider one that does."""
+        typed, *reworded = [await self._judged(one) for one in searches]
+        search = next((one for one in reworded if _is_preferred(one, typed)), typed)
+        if search.found_nothing:
+            with contextlib.suppress(TimeoutError):
+                wide = await self._judged(
+                    await self._retrieve(replace(search.question, is_wide=True), journey)
+                )
+                search = search if wide.found_nothing else wide
+        journey.trace.judged = search
+        return search
 
-    async def _found_something(self, search: SearchAttempt, evidence: Sequence[Evidence]) -> bool:
-        question = search.retrieval.question
-        search.quotes = await self._writer.rank_quotes(question, evidence)
-        search.verdict = self._judge.verdict(question, search.retrieval.passages, search.quotes.candidates)
-        return search.verdict.outcome is not Outcome.NOT_FOUND
+    async def _judged(self, search: SearchAttempt) -> SearchAttempt:
+        """The search with the verdict on its evidence; as it is where a figure may answer."""
+        if search.evidence is not None:
+            question = search.retrieval.question
+            search.quotes = await self._writer.rank_quotes(question, search.evidence)
+            search.verdict = self._judge.verdict(
+                question, search.retrieval.passages, search.quotes.candidates
+            )
+        return search
 
     async def _write(self, search: SearchAttempt, journey: _Journey) -> WrittenAnswer | None:
         """Words that are proven, the closest passages, or the figure that is asked for; None: nothing."""
         retrieval = search.retrieval
-        if search.quotes and search.verdict and search.verdict.outcome is not Outcome.NOT_FOUND:
+        if search.quotes and search.verdict and not search.found_nothing:
             task = WritingTask(
                 retrieval.question, search.evidence or (), search.quotes, search.verdict.outcome
             )
@@ -211,6 +220,16 @@ class Answering:
             figures=tuple(figures),
             passages=retrieval.passages,
         )
+
+
+def _is_preferred(reworded: SearchAttempt, typed: SearchAttempt) -> bool:
+    """Whether the judge holds a follow-up's rewording to be answered rather than what was typed.
+
+    A figure is not judged: which one is asked for, the subject tells.
+    """
+    if reworded.verdict is None or typed.verdict is None:
+        return True
+    return reworded.verdict.probability > typed.verdict.probability
 
 
 def _milliseconds(since: float) -> int:

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 
 from bot.core.generation.answer_writer import Attempt
 from bot.core.generation.extractive import RankedQuotes
-from bot.core.generation.judge import Verdict
+from bot.core.generation.judge import Outcome, Verdict
 from bot.core.models import (
     COLLECTED_CALLS,
     Answer,
@@ -58,6 +58,11 @@ class SearchAttempt:
     verdict: Verdict | None = None
     """Whether the evidence answers; None: it was not judged."""
 
+    @property
+    def found_nothing(self) -> bool:
+        """The judge saw nothing that comes near."""
+        return self.verdict is not None and self.verdict.outcome is Outcome.NOT_FOUND
+
 
 @dataclass(slots=True)
 class Trace:
@@ -65,6 +70,8 @@ class Trace:
 
     most_read: int
     searches: list[SearchAttempt] = field(default_factory=list)
+    judged: SearchAttempt | None = None
+    """The one of them that the answer is made of."""
     attempts: Sequence[Attempt] = ()
     calls: list[AuxiliaryCall] = field(default_factory=list)
 
@@ -94,6 +101,7 @@ class Trace:
             fate = f"repeats {copy.publication.file} p. {copy.first_page}" if copy else "cut by rank"
             candidates.append(_candidate(one.passage, None, fate))
         return {
+            "question": search.question.text[:MAX_QUESTION_CHARS],
             "is_wide": search.question.is_wide,
             "terms": retrieval.question.terms,
             "corrections": [[one.typed, one.word] for one in retrieval.question.corrections],
@@ -143,7 +151,7 @@ class QuestionRecord:
         a link opens the page to whoever has it.
         """
         question, answer, trace = self.question, self.answer, self.trace
-        read = (trace.searches[-1].evidence if trace.searches else None) or ()
+        read = (trace.judged.evidence if trace.judged else None) or ()
         drafts = [_draft(one, read) for one in trace.attempts]
         helps = [_AUXILIARY_CALL.dump_python(one, exclude={"usage"}) for one in trace.calls]
         is_cut = _cut_prompts(prompt for one in (*drafts, *helps) for prompt in one["prompts"])

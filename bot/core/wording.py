@@ -59,6 +59,7 @@ class ReplyWords:
     thanks: str
     goodbye: str
     acknowledged: str
+    incomplete: str
     help: str
     try_asking: str
     about: str

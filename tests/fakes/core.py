@@ -25,6 +25,7 @@ from bot.core.retrieval.hybrid_retriever import (
     QueryExpansionRetriever,
     inverse_frequency,
 )
+from bot.core.rewriting.query_rewriting import FollowUps, ModelRewriter
 from bot.core.understanding.question_terms import weighted_terms
 from bot.core.understanding.spelling_correction import SpellingCorrector
 from bot.core.verification.claims import VerifiedDraft, verify
@@ -356,8 +357,14 @@ class World:
     ids: itertools.count[int] = field(default_factory=itertools.count)
     judge: Judge = field(default_factory=lambda: Judge(answer_probability=0.55, closest_probability=0.55))
 
-    def answering(self, *models: Generator, vocabulary: Vocabulary | None = None, **more: Any) -> Answering:
-        """``vocabulary``: what spelling is corrected towards."""
+    def answering(
+        self,
+        *models: Generator,
+        vocabulary: Vocabulary | None = None,
+        rewriter: ModelRewriter | None = None,
+        **more: Any,
+    ) -> Answering:
+        """``vocabulary``: what spelling is corrected towards; ``rewriter``: words follow-ups."""
         embedder = HashEmbedder()
         retriever = HybridRetriever(self.shelf, embedder)
         return Answering(
@@ -365,6 +372,7 @@ class World:
             if vocabulary
             else retriever,
             writing=AnswerWriter(ExtractiveAnswerer(embedder), models),
+            follow_ups=FollowUps(embedder, rewriter),
             judge=self.judge,
             readings=self.shelf,
             catalog=self.register,

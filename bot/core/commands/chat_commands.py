@@ -68,6 +68,7 @@ class ChatCommands:
             ChatIntent.GOODBYE: words.goodbye,
             ChatIntent.ACKNOWLEDGEMENT: words.acknowledged,
             ChatIntent.ABOUT_THE_BOT: self._about(words),
+            ChatIntent.INCOMPLETE: words.incomplete,
         }
         if command.intent in fixed:
             return fixed[command.intent]

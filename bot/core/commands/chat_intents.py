@@ -41,6 +41,8 @@ class ChatIntent(StrEnum):
     ACKNOWLEDGEMENT = "acknowledgement"
     HELP = "help"
     ABOUT_THE_BOT = "about"
+    INCOMPLETE = "incomplete"
+    """It names nothing to look for: "why?", "tell me more"."""
     NEWS = "news"
     DOCUMENT_LIST = "documents"
     DOCUMENT_PRESENCE = "presence"
@@ -62,7 +64,13 @@ class ChatCommand:
 
 _PHRASES = (ChatIntent.GOODBYE, ChatIntent.THANKS, ChatIntent.GREETING, ChatIntent.ACKNOWLEDGEMENT)
 """What is said in any number ("ok, thanks, bye"); the first of them that occurs is answered."""
-_REQUESTS = (ChatIntent.HELP, ChatIntent.ABOUT_THE_BOT, ChatIntent.NEWS, ChatIntent.DOCUMENT_LIST)
+_REQUESTS = (
+    ChatIntent.HELP,
+    ChatIntent.ABOUT_THE_BOT,
+    ChatIntent.INCOMPLETE,
+    ChatIntent.NEWS,
+    ChatIntent.DOCUMENT_LIST,
+)
 _MODELS = r"(?:chat ?gpt|gpt(?: ?\d\w*)?|open ?ai|claude|gemini|copilot|llama|mistral|llms?)"
 
 

@@ -1,6 +1,7 @@
 """Rewrites a follow-up question so that it stands alone, by a model where there is one.
 
-A model's rewriting is used only as far as its words come from the thread; other questions stay as they are.
+The rewriting is a second reading beside the question as typed: both are searched for, and the judge chooses.
+A model's is used only as far as its words come from the thread.
 """
 
 from __future__ import annotations
@@ -15,11 +16,23 @@ from bot.core.errors import ModelError, ModelReplyUnusable
 from bot.core.models import Prompt, Question, auxiliary_call
 from bot.core.plaintext import shorten
 from bot.core.ports import Generator
-from bot.core.rewriting.rule_rewriter import leans_on_thread, names_of, opens_contrast, rewrite_standalone
+from bot.core.rewriting.rule_rewriter import (
+    add_subject,
+    last_question,
+    may_lean_on_thread,
+    name_sibling,
+    names_of,
+    new_noun,
+    noun_phrases,
+    opens_contrast,
+    replace_noun,
+)
 from bot.core.understanding.channel_documents import ChannelView
 from bot.core.understanding.question_terms import exact_words
 from bot.core.verification.facts import unsupported
 from storage.chat_models import Turn
+from storage.embeddings.base import QueryEmbedder
+from storage.errors import EmbedderUnavailable
 from storage.text.analyzer import analyze, fold
 
 log = logging.getLogger(__name__)
@@ -29,6 +42,9 @@ MAX_HISTORY_CHARS = 2000
 MAX_QUESTION_CHARS = 400
 REWRITE_SECONDS, REWRITE_TOKENS = 6.0, 120
 """What one rewriting may take."""
+
+SIMILAR_NOUNS = 0.3
+"""Cosine of two nouns, by the bundled embedder, from which on one may stand in the other's place."""
 
 _WORD = re.compile(r"[^\W_]+")
 _LABEL = re.compile(r"^(?:(?:standalone |rewritten )?question|q)\s*:\s*", re.IGNORECASE)
@@ -41,24 +57,49 @@ _SPELLED = frozenset(
 class FollowUps:
     """Words the follow-up questions of all channels: by a model where there is one, else by rules."""
 
-    def __init__(self, rewriter: ModelRewriter | None) -> None:
+    def __init__(self, embedder: QueryEmbedder, rewriter: ModelRewriter | None = None) -> None:
+        """``embedder``: compares a new noun with those of the last question."""
+        self._embedder = embedder
         self._rewriter = rewriter
 
-    async def understand(self, question: Question, view: ChannelView) -> Question:
-        """The question as it is searched for; itself when it says all that it asks.
+    async def reword(self, question: Question, view: ChannelView) -> Question | None:
+        """The question as one would ask it alone; None when it says all that it asks.
 
         Raises:
             storage.errors.InfrastructureError: the channel's documents are not known just now.
         """
-        if not question.history or not leans_on_thread(question.text):
-            return question
-        text = await self._rewritten(question)
-        if not text:
-            documents = await view.documents() if opens_contrast(question.text) else []
-            text = rewrite_standalone(question.text, question.history[-1], names_of(documents))
-        return replace(question, text=text)
+        if not question.history or not may_lean_on_thread(question.text):
+            return None
+        text = await self._by_model(question) or await self._by_rules(question, view)
+        return None if text == question.text else replace(question, text=text)
 
-    async def _rewritten(self, question: Question) -> str | None:
+    async def _by_rules(self, question: Question, view: ChannelView) -> str:
+        last = question.history[-1]
+        documents = await view.documents() if opens_contrast(question.text) else []
+        if sibling := name_sibling(question.text, last, names_of(documents)):
+            return sibling
+        noun = new_noun(question.text)
+        return (noun and await self._exchanged(last, noun)) or add_subject(question.text, last)
+
+    async def _exchanged(self, last: Turn, noun: str) -> str | None:
+        """The last question about ``noun``, in the place of its most similar one.
+
+        None where none is similar, and for a noun that the question holds already, as of "the other plan".
+        """
+        base = last_question(last)
+        spans = noun_phrases(base)
+        if not spans or set(analyze(noun)) <= set(analyze(base)):
+            return None
+        try:
+            vectors = await self._embedder.aembed([noun, *(base[start:end] for start, end in spans)])
+        except EmbedderUnavailable as error:
+            log.warning("a follow-up gets its subject behind it: %s", error)
+            return None
+        likeness = vectors[1:] @ vectors[0]
+        nearest = int(likeness.argmax())
+        return replace_noun(base, spans[nearest], noun) if likeness[nearest] >= SIMILAR_NOUNS else None
+
+    async def _by_model(self, question: Question) -> str | None:
         """A model's wording; None without one, and for one that repeats half a question."""
         if self._rewriter is None:
             return None

@@ -1,8 +1,9 @@
-"""Whether a question leans on the thread before it, and what it says without: pure, and without a model.
+"""Whether a question may lean on the thread before it, and what it says without: pure, and without a model.
 
-It leans by how it opens, by a pronoun, or by having few words. The subject of the last question, as it was
-understood, is put behind the new one; where that means another document of a family, such as the other of two
-plans, the names are exchanged in the last question instead.
+It may by how it opens, by a pronoun, or by having few words. One that only names something else ("and for
+contractors?") is the last question, as it was understood, with the new noun in the place of the one that is
+most like it, or with the name of another document of a family, as of the other of two plans. Behind any other
+the subject of the last question is put.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from storage.text.analyzer import analyze, fold
 
 _WORD = re.compile(r"[^\W_]+")
 _JOINED_WORD = re.compile(r"[^\W_]+(?:[-_./&+][^\W_]+)*")
-_CLIPPED = re.compile(r"(?<=\w)['’](?:s|re|ll|d|ve|m)\b|n['’]t\b")
+_CLIPPED = re.compile(r"(?<=\w)['’](?:s|re|ll|d|ve|m)\b|(?<!ca)n['’]t\b|(?<=can)['’]t\b")
 _CONTRAST = re.compile(
     r"^\W*(?:(?:ok(?:ay)?|thanks?|thank you|great|so|well|yes|no|oh|danke|merci|gracias)[\s,.!]+)*"
     r"(?P<opener>(?:and|but|or|also|und|aber|et|mais|y|pero)\b[\s,]+"
@@ -36,12 +37,21 @@ _PRONOUNS = frozenset(
 )
 NAMING_WORDS = 2
 """A pronoun behind so many content words of its own question may mean one of them."""
-ENOUGH_WORDS = 3
-"""A question of fewer content words says too little by itself, unless one is a name or a code."""
+ENOUGH_WORDS = 2
+"""A question of fewer content words says too little by itself, unless one is a name or a code; one of no more
+words at all ("part-time employees?") may."""
 
 MAX_CARRIED_WORDS = 25
 """Words of an earlier question that a later one takes along."""
 
+_ASKING = re.compile(
+    r"""\b(?:wh(?:at|o|om|ose|en|ere|y|ich)|how|w(?:as|er|en|em|ie|o|ann|arum|ieso)|welche[mnrs]?
+    |qu(?:e|i|oi|and|els?|elles?|ien(?:es)?|anto|ando|ale|ali|al|ais|em)|combien|comment|pourquoi
+    |cu(?:al(?:es)?|ando|ant[oa]s?)|como|donde|che|chi|come|dove|perche|quant[aeio]|onde
+    |wat|waar|wanneer|waarom|hoe|welke?)\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Words that ask: what holds one is no mere noun."""
 _CARRIED = re.compile(r"\(([^()]{3,})\)\W*$")
 
 
@@ -50,25 +60,54 @@ def opens_contrast(text: str) -> re.Match[str] | None:
     return _CONTRAST.match(fold(text))
 
 
-def leans_on_thread(text: str) -> bool:
-    """Whether a question of a thread needs it to be understood."""
+def may_lean_on_thread(text: str) -> bool:
+    """Whether a question of a thread may need it to be understood."""
     if opens_contrast(text):
         return True
     words = _words_of(text)
-    pointing = [
+    if any(len(_naming(words[:place])) < NAMING_WORDS for place in _pronouns(words)):
+        return True
+    naming = _naming(words)
+    is_named = any(len(word) > 1 for word in exact_words(text))
+    return (len(naming) < ENOUGH_WORDS or len(naming) == len(words) == ENOUGH_WORDS) and not is_named
+
+
+def _pronouns(words: Sequence[str]) -> list[int]:
+    """Where pronouns stand among words; "IT" is none."""
+    return [
         place
         for place, word in enumerate(words)
         if fold(word).lower() in _PRONOUNS and not (len(word) > 1 and word.isupper())
     ]
-    if any(len(_naming(words[:place])) < NAMING_WORDS for place in pointing):
-        return True
-    is_named = any(len(word) > 1 for word in exact_words(text))
-    return len(_naming(words)) < ENOUGH_WORDS and not is_named
 
 
 def content_words(text: str) -> list[str]:
     """The words that name something, as written."""
     return _naming(_words_of(text))
+
+
+def noun_phrases(text: str) -> list[tuple[int, int]]:
+    """(start, end) of each row of content words that nothing but blanks divides, in order."""
+    spans: list[tuple[int, int]] = []
+    for match in _JOINED_WORD.finditer(text):
+        if not _naming([match[0]]):
+            continue
+        if spans and text[spans[-1][1] : match.start()].isspace():
+            spans[-1] = (spans[-1][0], match.end())
+        else:
+            spans.append(match.span())
+    return spans
+
+
+def new_noun(text: str) -> str | None:
+    """The noun that is all a follow-up says, as of "and for contractors?"; None for one that asks more."""
+    contrast = opens_contrast(text)
+    rest = text[contrast.end() :] if contrast else text
+    spans = noun_phrases(rest)
+    if len(spans) != 1 or _ASKING.search(fold(rest)) or _pronouns(_words_of(rest)):
+        return None
+    start, end = spans[0]
+    return rest[start:end]
 
 
 def _naming(words: list[str]) -> list[str]:
@@ -157,23 +196,39 @@ def _low(text: str | Sequence[str]) -> frozenset[str]:
     return frozenset(fold(word).lower() for word in words)
 
 
-def rewrite_standalone(text: str, last: Turn, names: Sequence[Name] = ()) -> str:
-    """The question as it can be understood without the turn before it.
+def name_sibling(text: str, last: Turn, names: Sequence[Name]) -> str | None:
+    """The last question about the other document that a follow-up means; None when it means none.
 
-    Args:
-        text: a question that leans on it.
-        last: the turn before.
-        names: what the channel's documents are called, for "the other plan".
+    ``names``: what the channel's documents are called, for "and the other plan?".
     """
-    contrast = opens_contrast(text)
-    asked = (text[contrast.end() :] if contrast else text).strip(" ¿?!.,;:") or text
-    base = last.standalone.strip().rstrip("?!. ")
-    sibling = swap_names(base, asked, names, last.documents) if contrast else None
-    if sibling:
-        return sibling
-    subject, known = topic(last), set(analyze(asked))
+    if not opens_contrast(text):
+        return None
+    return swap_names(last_question(last), _asked(text), names, last.documents)
+
+
+def replace_noun(base: str, span: tuple[int, int], noun: str) -> str:
+    """A question with another noun in the place of one of its ``noun_phrases``."""
+    start, end = span
+    return f"{base[:start]}{noun}{base[end:]}?"
+
+
+def add_subject(text: str, last: Turn) -> str:
+    """A follow-up with the subject of the last question behind it, unless it says it all itself."""
+    asked, subject = _asked(text), topic(last)
+    known = set(analyze(asked))
     is_known = all(set(analyze(word)) <= known for word in content_words(subject))
     return f"{asked}?" if is_known else f"{asked} ({subject})?"
+
+
+def last_question(last: Turn) -> str:
+    """The question of the last turn, as it was understood, without its question mark."""
+    return last.standalone.strip().rstrip("?!. ")
+
+
+def _asked(text: str) -> str:
+    """A follow-up without its opener."""
+    contrast = opens_contrast(text)
+    return (text[contrast.end() :] if contrast else text).strip(" ¿?!.,;:") or text
 
 
 def topic(turn: Turn) -> str:
@@ -181,7 +236,7 @@ def topic(turn: Turn) -> str:
     carried = _CARRIED.search(turn.standalone) if turn.standalone != turn.question else None
     if carried:
         return carried[1]
-    words = turn.standalone.strip().rstrip("?!. ").split()
+    words = last_question(turn).split()
     places = [place for place, word in enumerate(words) if content_words(word)]
     if not places:
         return " ".join(words)

@@ -36,6 +36,7 @@ from bot.core.generation.judge import Judge
 from bot.core.models import Answer, AnswerState, Claim, Correction, Draft, Question, Quote
 from bot.core.retrieval.hybrid_retriever import HybridRetriever, QueryExpansionRetriever
 from bot.core.retrieval.reranking import RerankingRetriever, SentenceReranker
+from bot.core.rewriting.query_rewriting import FollowUps
 from bot.core.wording import reply_words
 from storage.chat_models import GlossaryEntry
 from storage.errors import DatabaseUnavailable, IndexUnavailable
@@ -416,6 +417,7 @@ async def test_the_way_of_a_question_enters_few_files(world: World) -> None:
     answering = Answering(
         retriever=retriever,
         writing=AnswerWriter(ExtractiveAnswerer(embedder, NoSentences())),
+        follow_ups=FollowUps(embedder),
         judge=world.judge,
         readings=shelf,
         catalog=register,

@@ -205,11 +205,13 @@ async def test_calls_that_only_help_are_told_with_what_they_cost(world: World) -
     (record,) = drawer.kept
     (call,) = record["helps"]
     assert (call["purpose"], call["error"], record["searched"]) == ("rewrite", None, QUESTION)
+    assert {one["question"] for one in record["looks"]} == {"and when?", QUESTION}
     assert sum(len(one["system"] + one["user"]) for one in call["prompts"]) == MAX_PROMPT_CHARS - 2
     assert record["is_cut"]
     assert record["drafts"][0]["prompts"] == [{"system": "R", "user": "P", "with_schema": True}]
     assert (record["tokens"]["prompt"], record["tokens"]["completion"]) == (100, 13)
     assert "Helped by the model: rewrite" in render_record(record)
+    assert f"  for: {QUESTION}" in render_record(record)
     del record["helps"]
     assert "Helped by the model: rewrite" not in render_record(record)
 

@@ -22,6 +22,7 @@ from bot.core.retrieval.hybrid_retriever import (
     QueryExpansionRetriever,
     content_words,
 )
+from bot.core.rewriting.query_rewriting import FollowUps
 from storage.chat_models import GlossaryEntry
 from storage.text.analyzer import analyze
 
@@ -152,6 +153,7 @@ def answering(world: World, retriever: QueryExpansionRetriever) -> Answering:
     return Answering(
         retriever=retriever,
         writing=AnswerWriter(ExtractiveAnswerer(HashEmbedder())),
+        follow_ups=FollowUps(HashEmbedder()),
         judge=world.judge,
         readings=world.shelf,
         catalog=world.register,

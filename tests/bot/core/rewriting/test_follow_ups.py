@@ -1,12 +1,14 @@
-"""A follow-up question is searched for as one would ask it alone; one that stands alone stays as it is."""
+"""A follow-up question is searched for as typed and as one would ask it alone; the judge chooses."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import cast
 
+import numpy as np
 import pytest
-from fakes.core import ASKED_AT, Register, World, make_channel, make_status
+from fakes.core import ASKED_AT, HashEmbedder, Register, World, make_channel, make_status
 
 from bot.core.errors import ModelUnavailable
 from bot.core.models import AnswerState, Question, Reply
@@ -19,6 +21,8 @@ from bot.core.rewriting.query_rewriting import (
 )
 from bot.core.understanding.channel_documents import ChannelView
 from storage.chat_models import Turn
+from storage.embeddings.base import QueryEmbedder
+from storage.errors import EmbedderUnavailable, IndexUnavailable
 from storage.text.analyzer import analyze
 
 VACATION = Turn(
@@ -33,10 +37,18 @@ def turn(question: str, answer: str = "") -> Turn:
     return Turn(question, question, answer)
 
 
-async def understand(question: str, *history: Turn, register: Register | None = None) -> str:
-    """How a question is searched for after these turns."""
+async def reworded(
+    question: str,
+    *history: Turn,
+    register: Register | None = None,
+    embedder: HashEmbedder | None = None,
+    rewriter: ModelRewriter | None = None,
+) -> str:
+    """How a question is searched for beside its own words after these turns; itself when it is not."""
     asked = Question("q", question, make_channel(), ASKED_AT, history=history)
-    return (await FollowUps(None).understand(asked, ChannelView(register or Register(), asked.channel))).text
+    follow_ups = FollowUps(cast(QueryEmbedder, embedder or HashEmbedder()), rewriter)
+    other = await follow_ups.reword(asked, ChannelView(register or Register(), asked.channel))
+    return other.text if other else question
 
 
 LEANING = [
@@ -44,7 +56,7 @@ LEANING = [
     (VACATION, "what about contractors", "vacation days contractors"),
     (VACATION, "part-time employees?", "vacation days part-time employees"),
     (VACATION, "When do they expire?", "vacation days expire"),
-    (VACATION, "why?", "vacation days"),
+    (VACATION, "how much is it?", "vacation days"),
     (VACATION, "any exceptions?", "exceptions vacation days"),
     (VACATION, "Can I carry them over?", "carry vacation days"),
     (REMOTE, "how long does that take?", "take request remote work"),
@@ -63,7 +75,7 @@ LEANING = [
 @pytest.mark.parametrize(("last", "question", "words"), LEANING, ids=[one[1] for one in LEANING])
 async def test_a_follow_up_takes_along_what_it_leans_on(last: Turn, question: str, words: str) -> None:
     """Shows that its own words and those of the question before it are searched for."""
-    text = await understand(question, last)
+    text = await reworded(question, last)
     assert set(analyze(words)) <= set(analyze(text)), text
     assert text.endswith("?")
 
@@ -75,6 +87,8 @@ ALONE = [
     "Does the handbook say that employees must wear badges?",
     "Can employees take their laptops home?",
     "Who approves overtime in the warehouse?",
+    "How many sick days do I get?",
+    "Which breaks can't I take?",
     "How does SOP-IT-04 work?",
     "travel expenses foreign currency receipts",
     "Who runs IT?",
@@ -84,22 +98,57 @@ ALONE = [
 @pytest.mark.parametrize("question", ALONE)
 async def test_a_question_that_stands_alone_is_left_as_it_is(question: str) -> None:
     """Shows that a thread may change its topic at any time."""
-    assert await understand(question, VACATION, REMOTE) == question
+    assert await reworded(question, VACATION, REMOTE) == question
 
 
 async def test_without_history_nothing_is_changed() -> None:
     """Shows that the first question of a thread is searched for as typed, whatever it says."""
-    assert await understand("and for contractors?") == "and for contractors?"
+    assert await reworded("and for contractors?") == "and for contractors?"
 
 
 async def test_a_subject_is_carried_on_over_several_turns() -> None:
     """Shows that a follow-up to a follow-up means the same subject, without what was asked in between."""
-    first = await understand("how long does that take?", REMOTE)
-    second = await understand(
+    first = await reworded("how long does that take?", REMOTE)
+    second = await reworded(
         "and who approves it?", REMOTE, Turn("how long does that take?", first, "A week.")
     )
     assert set(analyze("approves request remote work")) <= set(analyze(second))
     assert "take" not in second
+
+
+EXCHANGED = [
+    ("and for part-time employees?", "How many vacation days do part-time employees get?"),
+    ("what about the sick days", "How many sick days do employees get?"),
+    ("external employees?", "How many vacation days do external employees get?"),
+    ("and who approves sick days?", "who approves sick days (vacation days do employees)?"),
+]
+
+
+@pytest.mark.parametrize(("question", "text"), EXCHANGED)
+async def test_a_new_noun_replaces_the_old_one(question: str, text: str) -> None:
+    """Shows that it stands in the place of the noun that is most like it, unless more is asked of it."""
+    assert await reworded(question, VACATION) == text
+
+
+async def test_of_several_new_nouns_in_a_thread_the_last_one_counts() -> None:
+    """Shows that subjects do not pile up."""
+    paris = turn("What is the travel allowance in the Paris office?")
+    munich = await reworded("and the Munich office?", paris)
+    london = await reworded("and in the London office?", paris, replace(paris, standalone=munich))
+    assert london == "What is the travel allowance in the London office?"
+
+
+class Late(HashEmbedder):
+    """An embedder that is not there."""
+
+    async def aembed(self, texts: Sequence[str]) -> np.ndarray:
+        raise EmbedderUnavailable("late")
+
+
+async def test_without_an_embedder_the_subject_is_put_behind() -> None:
+    """Shows that no noun is exchanged by guess."""
+    text = await reworded("and for part-time employees?", VACATION, embedder=Late())
+    assert text == "for part-time employees (vacation days do employees)?"
 
 
 PLANS = [
@@ -114,10 +163,10 @@ async def test_the_other_plan_is_the_sibling_of_the_one_spoken_of() -> None:
     register = Register(PLANS)
     named = turn("What is the deductible of the Northwind Standard plan?")
     for question in ("and for the other plan?", "what about the other one?", "and in Health Plus?"):
-        text = await understand(question, named, register=register)
+        text = await reworded(question, named, register=register)
         assert text == "What is the deductible of the Northwind Health Plus plan?"
     cited = replace(turn("What is the deductible?"), documents=frozenset({PLANS[0].document}))
-    assert await understand("and the other plan?", cited, register=register) == (
+    assert await reworded("and the other plan?", cited, register=register) == (
         "What is the deductible, Standard?"
     )
 
@@ -126,7 +175,7 @@ async def test_no_sibling_is_made_up() -> None:
     """Shows that without a family, or with a large one, the words are searched for as they were typed."""
     last = turn("What is the deductible of the Northwind Standard plan?")
     for files in ([], PLANS[1:], [*PLANS, make_status("Northwind_Gold_Benefits_Details.pdf")]):
-        text = await understand("and the other plan?", last, register=Register(list(files)))
+        text = await reworded("and the other plan?", last, register=Register(list(files)))
         assert set(analyze("deductible Northwind other plan")) <= set(analyze(text))
         assert "Gold" not in text
 
@@ -135,7 +184,7 @@ async def test_no_sibling_is_made_up() -> None:
 async def test_whatever_is_typed_has_a_wording(question: str) -> None:
     """Shows that no text is too odd to be understood somehow."""
     for last in (VACATION, turn("?"), turn("why?"), turn("(((")):
-        assert isinstance(await understand(question, last), str)
+        assert isinstance(await reworded(question, last), str)
 
 
 class Model:
@@ -156,9 +205,7 @@ class Model:
 
 async def reword(question: str, *replies: str | Exception, history: Sequence[Turn] = (VACATION,)) -> str:
     """How a question is searched for when a model may word it."""
-    follow_ups = FollowUps(ModelRewriter(Model(*replies)))
-    asked = Question("q", question, make_channel(), ASKED_AT, history=tuple(history))
-    return (await follow_ups.understand(asked, ChannelView(Register(), asked.channel))).text
+    return await reworded(question, *history, rewriter=ModelRewriter(Model(*replies)))
 
 
 async def test_a_model_words_a_follow_up() -> None:
@@ -222,3 +269,50 @@ async def test_an_answer_says_what_was_searched_for_when_that_was_not_what_was_t
     assert (answer.state, "backups" in answer.standalone) == (AnswerState.GROUNDED, True)
     plain = await world.answering().answer(replace(asked, text="When do backups run?"))
     assert plain.standalone == ""
+
+
+THREAD = (turn("When are travel costs refunded?", "Within 30 days."),)
+INDEPENDENT = (
+    "Do they check the backup report every morning?",
+    "failed backups?",
+    "And is a failed backup repeated within 4 hours?",
+)
+
+
+@pytest.mark.parametrize("question", INDEPENDENT)
+async def test_a_question_that_is_answered_as_typed_does_not_suffer_from_its_thread(
+    world: World, question: str
+) -> None:
+    """Shows that the judge takes the rewording only where it is answered better."""
+    asked = replace(world.question(question), history=THREAD)
+    assert await reworded(question, *THREAD) != question
+    answer = await world.answering().answer(asked)
+    plain = await world.answering().answer(replace(asked, history=()))
+    assert (answer.state, answer.standalone) == (AnswerState.GROUNDED, "")
+    assert (answer.text, [one.page for one in answer.citations]) == (
+        plain.text,
+        [one.page for one in plain.citations],
+    )
+
+
+class OffTopic:
+    """A model that words every question as one about travel."""
+
+    async def rewrite(self, question: str, history: Sequence[Turn]) -> str:
+        return "Is there a receipt?"
+
+
+async def test_a_rewording_by_a_model_is_judged_like_any_other(world: World) -> None:
+    """Shows that a model which loses the question does no harm."""
+    asked = replace(world.question(INDEPENDENT[0]), history=THREAD)
+    answer = await world.answering(rewriter=cast(ModelRewriter, OffTopic())).answer(asked)
+    assert "checks the report every morning" in answer.text
+    assert answer.standalone == ""
+
+
+@pytest.mark.parametrize("said", ["why?", "ok", "Ok, thanks!", "bye", "great", "tell me more"])
+async def test_what_asks_nothing_is_glued_to_nothing(world: World, said: str) -> None:
+    """Shows that it gets a reply of its own, and no search."""
+    world.shelf.error = IndexUnavailable("down")
+    answer = await world.answering().answer(replace(world.question(said), history=THREAD))
+    assert (answer.state, answer.standalone, answer.citations) == (AnswerState.CHAT, "", ())

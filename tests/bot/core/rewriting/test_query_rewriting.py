@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
+from typing import cast
 
 import pytest
 from engines.llm import LanguageModel
-from fakes.core import ASKED_AT, Register, make_channel
+from fakes.core import ASKED_AT, HashEmbedder, Register, make_channel
 from llmock.pytest_plugin import LLMock
 
 from bot.core.errors import ModelReplyUnusable, ModelUnavailable
@@ -18,6 +19,7 @@ from bot.core.trace import Trace
 from bot.core.understanding.channel_documents import ChannelView
 from bot.llm.generator import ModelGenerator
 from storage.chat_models import Turn
+from storage.embeddings.base import QueryEmbedder
 
 FIRST = "How many vacation days do employees get?"
 HISTORY = (Turn(FIRST, FIRST, "25 a year."),)
@@ -33,9 +35,9 @@ async def model_at(url: str, key: str = "none", name: str = "m") -> AsyncIterato
 async def reword(model: ModelGenerator) -> str:
     """How a follow-up is searched for with this model."""
     question = Question("q", "and for contractors?", make_channel(), ASKED_AT, history=HISTORY)
-    return (
-        await FollowUps(ModelRewriter(model)).understand(question, ChannelView(Register(), question.channel))
-    ).text
+    follow_ups = FollowUps(cast(QueryEmbedder, HashEmbedder()), ModelRewriter(model))
+    reworded = await follow_ups.reword(question, ChannelView(Register(), question.channel))
+    return reworded.text if reworded else question.text
 
 
 @pytest.mark.engine("llm")
