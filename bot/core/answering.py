@@ -129,7 +129,7 @@ class Answering:
         )
 
     async def _understand(self, question: Question, journey: _Journey) -> Sequence[Question] | Answer:
-        """The question as typed and, for a follow-up, as reworded; or the reply to what needs no search."""
+        """The question as typed, as reworded, or both; or the reply to what needs no search."""
         async with journey.deadline.limit():
             if (reply := await self._commands.reply(question, journey.view)) is not None:
                 return reply
@@ -138,8 +138,9 @@ class Answering:
             too_long = words.question_too_long(limit=self._question_chars)
             return Answer(AnswerState.CHAT, too_long, language=words.language)
         async with journey.deadline.limit():
-            reworded = await self._follow_ups.reword(question, journey.view) if question.history else None
-            readings = [question, reworded] if reworded else [question]
+            readings: Sequence[Question] = (question,)
+            if question.history:
+                readings = await self._follow_ups.readings(question, journey.view)
             return [await journey.view.narrow(one) for one in readings]
 
     async def _retrieve(self, question: Question, journey: _Journey) -> SearchAttempt:

@@ -62,24 +62,32 @@ class FollowUps:
         self._embedder = embedder
         self._rewriter = rewriter
 
-    async def reword(self, question: Question, view: ChannelView) -> Question | None:
-        """The question as one would ask it alone; None when it says all that it asks.
+    async def readings(self, question: Question, view: ChannelView) -> tuple[Question, ...]:
+        """The question as it is searched for: as typed and, where it may lean on its thread, as asked alone.
+
+        What opens as a follow-up and only names something else is no question as typed: it is asked alone.
 
         Raises:
             storage.errors.InfrastructureError: the channel's documents are not known just now.
         """
         if not question.history or not may_lean_on_thread(question.text):
-            return None
-        text = await self._by_model(question) or await self._by_rules(question, view)
-        return None if text == question.text else replace(question, text=text)
+            return (question,)
+        text = await self._by_model(question)
+        if text is None:
+            exchanged = await self._about_another(question, view)
+            if exchanged and opens_contrast(question.text):
+                return (replace(question, text=exchanged),)
+            text = exchanged or add_subject(question.text, question.history[-1])
+        return (question,) if text == question.text else (question, replace(question, text=text))
 
-    async def _by_rules(self, question: Question, view: ChannelView) -> str:
+    async def _about_another(self, question: Question, view: ChannelView) -> str | None:
+        """The last question about another document or noun; None where no more than that is said."""
         last = question.history[-1]
         documents = await view.documents() if opens_contrast(question.text) else []
         if sibling := name_sibling(question.text, last, names_of(documents)):
             return sibling
         noun = new_noun(question.text)
-        return (noun and await self._exchanged(last, noun)) or add_subject(question.text, last)
+        return await self._exchanged(last, noun) if noun else None
 
     async def _exchanged(self, last: Turn, noun: str) -> str | None:
         """The last question about ``noun``, in the place of its most similar one.

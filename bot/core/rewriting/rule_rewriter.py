@@ -24,8 +24,9 @@ _JOINED_WORD = re.compile(r"[^\W_]+(?:[-_./&+][^\W_]+)*")
 _CLIPPED = re.compile(r"(?<=\w)['’](?:s|re|ll|d|ve|m)\b|(?<!ca)n['’]t\b|(?<=can)['’]t\b")
 _CONTRAST = re.compile(
     r"^\W*(?:(?:ok(?:ay)?|thanks?|thank you|great|so|well|yes|no|oh|danke|merci|gracias)[\s,.!]+)*"
-    r"(?P<opener>(?:and|but|or|also|und|aber|et|mais|y|pero)\b[\s,]+"
-    r"|(?:(?:and|und|et|y)\s+)?(?:what about|how about|same for|was ist mit|qu'en est-il de|que tal)\b)\s*",
+    r"(?P<opener>(?:(?:and|und|et|y)\s+)?"
+    r"(?:what about|how about|same for|was ist mit|qu'en est-il de|que tal)\b"
+    r"|(?:and|but|or|also|und|aber|et|mais|y|pero)\b[\s,]+)\s*",
     re.IGNORECASE,
 )
 """Openers behind which only what is different follows: "and for contractors?"."""
@@ -35,7 +36,7 @@ _PRONOUNS = frozenset(
     il elle ils elles cela ca ello eso esto
     """.split()
 )
-NAMING_WORDS = 2
+NAMING_WORDS = 3
 """A pronoun behind so many content words of its own question may mean one of them."""
 ENOUGH_WORDS = 2
 """A question of fewer content words says too little by itself, unless one is a name or a code; one of no more

@@ -44,11 +44,11 @@ async def reworded(
     embedder: HashEmbedder | None = None,
     rewriter: ModelRewriter | None = None,
 ) -> str:
-    """How a question is searched for beside its own words after these turns; itself when it is not."""
+    """What a question is understood as after these turns; itself when it stands alone."""
     asked = Question("q", question, make_channel(), ASKED_AT, history=history)
     follow_ups = FollowUps(cast(QueryEmbedder, embedder or HashEmbedder()), rewriter)
-    other = await follow_ups.reword(asked, ChannelView(register or Register(), asked.channel))
-    return other.text if other else question
+    readings = await follow_ups.readings(asked, ChannelView(register or Register(), asked.channel))
+    return readings[-1].text
 
 
 LEANING = [
@@ -83,9 +83,9 @@ async def test_a_follow_up_takes_along_what_it_leans_on(last: Turn, question: st
 ALONE = [
     "What is the deductible of the Northwind Standard plan?",
     "How do I report a stolen laptop?",
-    "Do employees get a bonus if they leave in December?",
+    "Do employees get a yearly bonus if they leave in December?",
     "Does the handbook say that employees must wear badges?",
-    "Can employees take their laptops home?",
+    "Can remote employees take their laptops home?",
     "Who approves overtime in the warehouse?",
     "How many sick days do I get?",
     "Which breaks can't I take?",
@@ -118,7 +118,7 @@ async def test_a_subject_is_carried_on_over_several_turns() -> None:
 
 EXCHANGED = [
     ("and for part-time employees?", "How many vacation days do part-time employees get?"),
-    ("what about the sick days", "How many sick days do employees get?"),
+    ("And what about sick days?", "How many sick days do employees get?"),
     ("external employees?", "How many vacation days do external employees get?"),
     ("and who approves sick days?", "who approves sick days (vacation days do employees)?"),
 ]
@@ -128,6 +128,14 @@ EXCHANGED = [
 async def test_a_new_noun_replaces_the_old_one(question: str, text: str) -> None:
     """Shows that it stands in the place of the noun that is most like it, unless more is asked of it."""
     assert await reworded(question, VACATION) == text
+
+
+async def test_what_opens_as_a_follow_up_and_only_names_something_else_is_asked_alone() -> None:
+    """Shows that "and what about sick days?" is never a search for two words, whatever that might find."""
+    for question, count in (("And what about sick days?", 1), ("sick days?", 2), ("And when?", 2)):
+        asked = Question("q", question, make_channel(), ASKED_AT, history=(VACATION,))
+        follow_ups = FollowUps(cast(QueryEmbedder, HashEmbedder()))
+        assert len(await follow_ups.readings(asked, ChannelView(Register(), asked.channel))) == count
 
 
 async def test_of_several_new_nouns_in_a_thread_the_last_one_counts() -> None:

@@ -36,8 +36,7 @@ async def reword(model: ModelGenerator) -> str:
     """How a follow-up is searched for with this model."""
     question = Question("q", "and for contractors?", make_channel(), ASKED_AT, history=HISTORY)
     follow_ups = FollowUps(cast(QueryEmbedder, HashEmbedder()), ModelRewriter(model))
-    reworded = await follow_ups.reword(question, ChannelView(Register(), question.channel))
-    return reworded.text if reworded else question.text
+    return (await follow_ups.readings(question, ChannelView(Register(), question.channel)))[-1].text
 
 
 @pytest.mark.engine("llm")
