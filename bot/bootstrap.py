@@ -217,12 +217,13 @@ async def build_answering(
         models = _models(bot)
         for model in models:
             stack.push_async_callback(model.aclose)
+        rewriter = ModelRewriter(models[0]) if models else None
         yield Answering(
             retriever=await stack.enter_async_context(
                 open_retriever(bot, stores, search, query_embedder, sentences)
             ),
             writing=AnswerWriter(ExtractiveAnswerer(query_embedder, sentences, scale), models),
-            follow_ups=FollowUps(query_embedder, ModelRewriter(models[0]) if models else None),
+            follow_ups=FollowUps(query_embedder, rewriter, stores.notices, scale),
             judge=Judge(bot.answer_probability, bot.closest_probability, scale),
             readings=stores.readings,
             catalog=stores.catalog,

@@ -13,7 +13,7 @@ from dataclasses import replace
 from importlib.resources import files
 
 from bot.core.errors import ModelError, ModelReplyUnusable
-from bot.core.models import Prompt, Question, auxiliary_call
+from bot.core.models import Language, Prompt, Question, auxiliary_call
 from bot.core.plaintext import shorten
 from bot.core.ports import Generator
 from bot.core.rewriting.rule_rewriter import (
@@ -30,8 +30,10 @@ from bot.core.rewriting.rule_rewriter import (
 from bot.core.understanding.channel_documents import ChannelView
 from bot.core.understanding.question_terms import exact_words
 from bot.core.verification.facts import unsupported
+from storage.chat.notifications import Notices
 from storage.chat_models import Turn
 from storage.embeddings.base import QueryEmbedder
+from storage.embeddings.cosine_scale import CosineScale
 from storage.errors import EmbedderUnavailable
 from storage.text.analyzer import analyze, fold
 
@@ -44,7 +46,9 @@ REWRITE_SECONDS, REWRITE_TOKENS = 6.0, 120
 """What one rewriting may take."""
 
 SIMILAR_NOUNS = 0.3
-"""Cosine of two nouns, by the bundled embedder, from which on one may stand in the other's place."""
+"""Cosine of two English nouns, by the bundled embedder, from which on one may stand in the other's place."""
+MAX_VERSIONS = 50
+"""Versions whose tried questions are known as suggested ones."""
 
 _WORD = re.compile(r"[^\W_]+")
 _LABEL = re.compile(r"^(?:(?:standalone |rewritten )?question|q)\s*:\s*", re.IGNORECASE)
@@ -57,10 +61,25 @@ _SPELLED = frozenset(
 class FollowUps:
     """Words the follow-up questions of all channels: by a model where there is one, else by rules."""
 
-    def __init__(self, embedder: QueryEmbedder, rewriter: ModelRewriter | None = None) -> None:
-        """``embedder``: compares a new noun with those of the last question."""
+    def __init__(
+        self,
+        embedder: QueryEmbedder,
+        rewriter: ModelRewriter | None = None,
+        notices: Notices | None = None,
+        scale: CosineScale | None = None,
+    ) -> None:
+        """Nothing is worded yet.
+
+        Args:
+            embedder: compares a new noun with those of the last question.
+            rewriter: words questions by a model; None: rules do.
+            notices: holds the questions that are suggested to people; None: none are.
+            scale: how the embedder's cosines are read; None: as the bundled one's.
+        """
         self._embedder = embedder
         self._rewriter = rewriter
+        self._notices = notices
+        self._scale = scale or CosineScale()
 
     async def readings(self, question: Question, view: ChannelView) -> tuple[Question, ...]:
         """The question as it is searched for: as typed and, where it may lean on its thread, as asked alone.
@@ -72,6 +91,8 @@ class FollowUps:
         """
         if not question.history or not may_lean_on_thread(question.text):
             return (question,)
+        if await self._is_suggested(question):
+            return (question,)
         text = await self._by_model(question)
         if text is None:
             exchanged = await self._about_another(question, view)
@@ -80,13 +101,20 @@ class FollowUps:
             text = exchanged or add_subject(question.text, question.history[-1])
         return (question,) if text == question.text else (question, replace(question, text=text))
 
+    async def _is_suggested(self, question: Question) -> bool:
+        """Whether it is one that a document was seen to answer, and that people are offered."""
+        if self._notices is None:
+            return False
+        tried = await self._notices.tried_questions(question.channel.id, MAX_VERSIONS)
+        return any(text.split() == question.text.split() for _, text in tried)
+
     async def _about_another(self, question: Question, view: ChannelView) -> str | None:
         """The last question about another document or noun; None where no more than that is said."""
         last = question.history[-1]
         documents = await view.documents() if opens_contrast(question.text) else []
         if sibling := name_sibling(question.text, last, names_of(documents)):
             return sibling
-        noun = new_noun(question.text)
+        noun = new_noun(question.text) if question.language is Language.ENGLISH else None
         return await self._exchanged(last, noun) if noun else None
 
     async def _exchanged(self, last: Turn, noun: str) -> str | None:
@@ -99,13 +127,16 @@ class FollowUps:
         if not spans or set(analyze(noun)) <= set(analyze(base)):
             return None
         try:
+            await self._scale.calibrate()
             vectors = await self._embedder.aembed([noun, *(base[start:end] for start, end in spans)])
         except EmbedderUnavailable as error:
             log.warning("a follow-up gets its subject behind it: %s", error)
             return None
         likeness = vectors[1:] @ vectors[0]
         nearest = int(likeness.argmax())
-        return replace_noun(base, spans[nearest], noun) if likeness[nearest] >= SIMILAR_NOUNS else None
+        if self._scale.of(float(likeness[nearest])) < SIMILAR_NOUNS:
+            return None
+        return replace_noun(base, spans[nearest], noun)
 
     async def _by_model(self, question: Question) -> str | None:
         """A model's wording; None without one, and for one that repeats half a question."""

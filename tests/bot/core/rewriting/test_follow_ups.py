@@ -11,7 +11,7 @@ import pytest
 from fakes.core import ASKED_AT, HashEmbedder, Register, World, make_channel, make_status
 
 from bot.core.errors import ModelUnavailable
-from bot.core.models import AnswerState, Question, Reply
+from bot.core.models import AnswerState, Language, Question, Reply
 from bot.core.rewriting.query_rewriting import (
     MAX_QUESTION_CHARS,
     FollowUps,
@@ -20,7 +20,8 @@ from bot.core.rewriting.query_rewriting import (
     is_faithful,
 )
 from bot.core.understanding.channel_documents import ChannelView
-from storage.chat_models import Turn
+from storage.chat.notifications import Notices
+from storage.chat_models import Notice, Turn
 from storage.embeddings.base import QueryEmbedder
 from storage.errors import EmbedderUnavailable, IndexUnavailable
 from storage.text.analyzer import analyze
@@ -43,9 +44,10 @@ async def reworded(
     register: Register | None = None,
     embedder: HashEmbedder | None = None,
     rewriter: ModelRewriter | None = None,
+    language: Language = Language.ENGLISH,
 ) -> str:
     """What a question is understood as after these turns; itself when it stands alone."""
-    asked = Question("q", question, make_channel(), ASKED_AT, history=history)
+    asked = Question("q", question, make_channel(), ASKED_AT, history=history, language=language)
     follow_ups = FollowUps(cast(QueryEmbedder, embedder or HashEmbedder()), rewriter)
     readings = await follow_ups.readings(asked, ChannelView(register or Register(), asked.channel))
     return readings[-1].text
@@ -136,6 +138,28 @@ async def test_what_opens_as_a_follow_up_and_only_names_something_else_is_asked_
         asked = Question("q", question, make_channel(), ASKED_AT, history=(VACATION,))
         follow_ups = FollowUps(cast(QueryEmbedder, HashEmbedder()))
         assert len(await follow_ups.readings(asked, ChannelView(Register(), asked.channel))) == count
+
+
+class Suggested:
+    """Questions that a document was seen to answer."""
+
+    async def tried_questions(self, channel_id: int, limit: int) -> list[tuple[Notice, str]]:
+        return [(Notice(1, "live", ASKED_AT, channel_id, "it", None), "Who may ask?")]
+
+
+async def test_a_suggested_question_is_never_reworded() -> None:
+    """Shows that what a person was offered is searched for as it was tried, wherever it is asked."""
+    follow_ups = FollowUps(cast(QueryEmbedder, HashEmbedder()), notices=cast(Notices, Suggested()))
+    for question, count in (("Who may ask?", 1), ("Who may?", 2)):
+        asked = Question("q", question, make_channel(), ASKED_AT, history=(VACATION,))
+        assert len(await follow_ups.readings(asked, ChannelView(Register(), asked.channel))) == count
+
+
+async def test_nouns_of_other_languages_are_not_exchanged() -> None:
+    """Shows that the subject is put behind where the embedder cannot compare."""
+    last = turn("Wie viele Urlaubstage haben neue Angestellte?")
+    text = await reworded("und neue Praktikanten?", last, language=Language.GERMAN)
+    assert text == "neue Praktikanten (Urlaubstage haben neue Angestellte)?"
 
 
 async def test_of_several_new_nouns_in_a_thread_the_last_one_counts() -> None:
