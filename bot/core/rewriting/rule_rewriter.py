@@ -22,6 +22,7 @@ from storage.text.analyzer import analyze, fold
 _WORD = re.compile(r"[^\W_]+")
 _JOINED_WORD = re.compile(r"[^\W_]+(?:[-_./&+][^\W_]+)*")
 _CLIPPED = re.compile(r"(?<=\w)['’](?:s|re|ll|d|ve|m)\b|(?<!ca)n['’]t\b|(?<=can)['’]t\b")
+"""Of "can't" stays "can": "ca" is a pronoun."""
 _CONTRAST = re.compile(
     r"^\W*(?:(?:ok(?:ay)?|thanks?|thank you|great|so|well|yes|no|oh|danke|merci|gracias)[\s,.!]+)*"
     r"(?P<opener>(?:(?:and|und|et|y)\s+)?"
