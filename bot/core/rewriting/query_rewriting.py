@@ -18,6 +18,7 @@ from bot.core.plaintext import shorten
 from bot.core.ports import Generator
 from bot.core.rewriting.rule_rewriter import (
     add_subject,
+    is_no_question_alone,
     last_question,
     may_lean_on_thread,
     name_sibling,
@@ -84,7 +85,8 @@ class FollowUps:
     async def readings(self, question: Question, view: ChannelView) -> tuple[Question, ...]:
         """The question as it is searched for: as typed and, where it may lean on its thread, as asked alone.
 
-        What opens as a follow-up and only names something else is no question as typed: it is asked alone.
+        What opens as a follow-up and only names something else, or says little but a pronoun, is no question
+        as typed: any document would answer it.
 
         Raises:
             storage.errors.InfrastructureError: the channel's documents are not known just now.
@@ -99,6 +101,8 @@ class FollowUps:
             if exchanged and opens_contrast(question.text):
                 return (replace(question, text=exchanged),)
             text = exchanged or add_subject(question.text, question.history[-1])
+        if is_no_question_alone(question.text):
+            return (replace(question, text=text),)
         return (question,) if text == question.text else (question, replace(question, text=text))
 
     async def _is_suggested(self, question: Question) -> bool:

@@ -74,6 +74,12 @@ def may_lean_on_thread(text: str) -> bool:
     return (len(naming) < ENOUGH_WORDS or len(naming) == len(words) == ENOUGH_WORDS) and not is_named
 
 
+def is_no_question_alone(text: str) -> bool:
+    """Whether a question says next to nothing but a pronoun: "who approves it?"."""
+    words = _words_of(text)
+    return bool(_pronouns(words)) and len(_naming(words)) < ENOUGH_WORDS
+
+
 def _pronouns(words: Sequence[str]) -> list[int]:
     """Where pronouns stand among words; "IT" is none."""
     return [

@@ -132,9 +132,15 @@ async def test_a_new_noun_replaces_the_old_one(question: str, text: str) -> None
     assert await reworded(question, VACATION) == text
 
 
-async def test_what_opens_as_a_follow_up_and_only_names_something_else_is_asked_alone() -> None:
-    """Shows that "and what about sick days?" is never a search for two words, whatever that might find."""
-    for question, count in (("And what about sick days?", 1), ("sick days?", 2), ("And when?", 2)):
+async def test_what_is_no_question_as_typed_is_asked_alone() -> None:
+    """Shows that neither a mere noun behind an opener nor a mere pronoun is searched for by itself."""
+    asked_twice = (
+        ("And what about sick days?", 1),
+        ("who approves it?", 1),
+        ("sick days?", 2),
+        ("And when?", 2),
+    )
+    for question, count in asked_twice:
         asked = Question("q", question, make_channel(), ASKED_AT, history=(VACATION,))
         follow_ups = FollowUps(cast(QueryEmbedder, HashEmbedder()))
         assert len(await follow_ups.readings(asked, ChannelView(Register(), asked.channel))) == count
