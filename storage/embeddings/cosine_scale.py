@@ -1,8 +1,8 @@
 """Puts the cosines of any embedder on the scale of the bundled one, for which thresholds were measured.
 
-Cosines of two models do not compare: some models put all texts near 0.8. The same pairs of a question and its
-answer calibrate each: the mean cosine of those that belong together, and of those that do not, are put where
-the bundled model has them.
+Cosines of two models do not compare: some models put all texts near 0.8. The same questions and answers
+calibrate each: the mean and the standard deviation of the cosines of every question with every answer are put
+where the bundled model has them.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ PAIRS = (
 )
 """Questions, and sentences that answer them, in no document's words."""
 
-ALIKE, UNLIKE = 0.495, 0.045
-"""Mean cosine of a question with its own answer and with the others, by the bundled embedder."""
+MEAN, DEVIATION = 0.083, 0.157
+"""Of the cosines of all these questions with all these answers, by the bundled embedder."""
 
 
 class CosineScale:
@@ -47,9 +47,9 @@ class CosineScale:
         """
         if self._embedder is None:
             return
-        alike, unlike = mean_cosines(await self._embedder.aembed([text for pair in PAIRS for text in pair]))
-        self._factor = (ALIKE - UNLIKE) / max(alike - unlike, 1e-3)
-        self._shift = UNLIKE - self._factor * unlike
+        mean, deviation = moments(await self._embedder.aembed([text for pair in PAIRS for text in pair]))
+        self._factor = DEVIATION / max(deviation, 1e-3)
+        self._shift = MEAN - self._factor * mean
         self._embedder = None
 
     def of(self, cosine: float) -> float:
@@ -57,13 +57,11 @@ class CosineScale:
         return self._factor * cosine + self._shift
 
 
-def mean_cosines(vectors: np.ndarray) -> tuple[float, float]:
-    """(mean cosine of a question and its own answer, of a question and another's).
+def moments(vectors: np.ndarray) -> tuple[float, float]:
+    """(mean, standard deviation) of the cosines of every question with every answer.
 
     Args:
         vectors: (texts, dimensions) of ``PAIRS``, question and answer by turns.
     """
     cosines = vectors[0::2] @ vectors[1::2].T
-    own = float(np.trace(cosines))
-    count = len(cosines)
-    return own / count, (float(cosines.sum()) - own) / (count * (count - 1))
+    return float(cosines.mean()), float(cosines.std())
