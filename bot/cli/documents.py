@@ -1,7 +1,8 @@
 """``footnote documents``, ``channels``, ``metadata``, ``restore``: what is there, and what it says of itself.
 
-``--where FIELD=VALUE`` chooses documents by their metadata; ``--deleted`` and ``restore`` bring back what was
-deleted while it is still kept; ``metadata`` also takes an admin's corrections.
+``--where FIELD=VALUE`` chooses documents by their metadata, kind and date, and takes ranges; ``--deleted``
+and ``restore`` bring back what was deleted while it is still kept; ``metadata`` also takes an admin's
+corrections.
 """
 
 from __future__ import annotations
@@ -18,11 +19,12 @@ from uuid import UUID, uuid4
 
 from bot.cli.home import channel_option, chosen_channel, open_existing_home
 from bot.cli.json_output import channel_line, deleted_line, document_line, dump
+from bot.core.understanding.channel_documents import document_day, where_filter
 from bot.settings import load_settings
 from storage.documents.corrections import Corrections
 from storage.errors import BlobsUnavailable, SettingsError
 from storage.folders.folder_status import DeletedDocument
-from storage.models import FIELDS, DocumentStatus, says, self_description
+from storage.models import FIELDS, DocumentStatus, self_description
 from storage.stores import Stores
 
 
@@ -40,16 +42,13 @@ def read_where(given: Sequence[str]) -> dict[str, str]:
 
 
 def checked_where(where: Mapping[str, str]) -> dict[str, str]:
-    """The same, once every field is known to be one.
+    """The same, once every field is known to be one that can have such a value.
 
     Raises:
-        SettingsError: one is none, or has no value.
+        SettingsError: one is none, or has no such value.
     """
     for name, value in where.items():
-        if name not in FIELDS or not value:
-            raise SettingsError(
-                f"--where {name}={value}: say FIELD=VALUE; the fields are {', '.join(FIELDS)}"
-            )
+        where_filter(name, value)
     return dict(where)
 
 
@@ -60,7 +59,11 @@ async def documents_where(
     if not where:
         return None
     documents = await stores.catalog.documents(channel_id)
-    return frozenset(one.document for one in documents if says(one.metadata, where))
+    return frozenset(one.document for one in documents if _fits(one, where))
+
+
+def _fits(document: DocumentStatus, where: Mapping[str, str]) -> bool:
+    return all(where_filter(name, value)(document) for name, value in where.items())
 
 
 async def list_documents(options: argparse.Namespace) -> int:
@@ -68,7 +71,7 @@ async def list_documents(options: argparse.Namespace) -> int:
     where = read_where(options.where)
     async with open_existing_home(load_settings()) as stores:
         channel = await chosen_channel(stores, options.channel)
-        documents = [one for one in await stores.catalog.documents(channel.id) if says(one.metadata, where)]
+        documents = [one for one in await stores.catalog.documents(channel.id) if _fits(one, where)]
     kept = [one for one in documents if options.json or one.state != "deleted"]
     for one in kept:
         print(dump(document_line(one)) if options.json else _document_row(one))
@@ -100,7 +103,12 @@ def _document_row(document: DocumentStatus) -> str:
     pages = f"{document.pages} p." if document.pages else ""
     row = f"{state:<14} {pages:>8}  {document.file}"
     reason = document.reason or ""
-    notes = [note for note in (self_description(document.metadata), reason[:1].upper() + reason[1:]) if note]
+    counted = document_day(document.metadata, document.arrived_at)
+    undated = (
+        f"undated, counts as of {counted.day}, when it arrived" if counted and counted.is_arrival else ""
+    )
+    said = (self_description(document.metadata), undated, reason[:1].upper() + reason[1:])
+    notes = [note for note in said if note]
     return "\n".join([row, *(f"{'':<14} {'':>8}  {note}" for note in notes)])
 
 

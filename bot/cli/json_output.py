@@ -15,7 +15,7 @@ from storage.models import FIELDS, Box, Channel, DocumentStatus
 
 
 def answer_line(answer: Answer, *, id: str | int | None, question: str, channel: str) -> dict[str, Any]:
-    """As ``footnote ask --json`` prints it; "standalone" only where a follow-up was worded anew."""
+    """As ``footnote ask --json`` prints it; "standalone" and "filter" only where they say something."""
     return {
         "id": id,
         "question": question,
@@ -29,6 +29,7 @@ def answer_line(answer: Answer, *, id: str | int | None, question: str, channel:
         "unread": [asdict(unread) for unread in answer.unread],
         "milliseconds": asdict(answer.milliseconds),
         **({"standalone": answer.standalone} if answer.standalone else {}),
+        **({"filter": asdict(answer.filter)} if answer.filter else {}),
     }
 
 

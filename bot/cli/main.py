@@ -145,7 +145,8 @@ def _add_where(command: Any) -> None:
         action="append",
         default=[],
         metavar="FIELD=VALUE",
-        help="only documents that say so of themselves (as `footnote metadata` shows); again for more",
+        help="only documents that say so of themselves (as `footnote metadata` shows), FIELD!=VALUE for "
+        "the others; also effective=2023..2024, date=2023.., version=2.., kind=sop; again for more",
     )
 
 

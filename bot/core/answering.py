@@ -118,13 +118,15 @@ class Answering:
         judged = await self._weigh(searches, journey)
         written = await self._write(judged, journey)
         answer = await self._cite(judged, written, journey)
+        asked = judged.question.unfiltered or judged.question.text
         return replace(
             answer,
             passages=answer.passages or judged.retrieval.passages,
             milliseconds=Milliseconds(round(1000 * (retrieved - started)), _milliseconds(retrieved)),
-            standalone="" if judged.question.text == question.text else judged.question.text,
+            standalone="" if asked == question.text else asked,
             corrections=judged.retrieval.question.corrections,
             unknown=judged.retrieval.question.unknown,
+            filter=judged.question.filter,
             language=question.language,
         )
 

@@ -101,6 +101,17 @@ class Correction:
 
 
 @dataclass(frozen=True, slots=True)
+class AppliedFilter:
+    """What a question says, in the words of its reply, of the documents that may answer; how many fit."""
+
+    conditions: tuple[str, ...]
+    kept: int
+    """Documents that were searched; 0: none fits, and all were searched."""
+    by_arrival: int = 0
+    """Of them, those that are undated and fit by the day on which they arrived."""
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
     """A question in one channel. The channel comes from a verified envelope, never from the text."""
 
@@ -110,6 +121,9 @@ class Question:
     asked_at: datetime
     documents: frozenset[UUID] | None = None
     """Only these may answer; None: every one of the channel."""
+    filter: AppliedFilter | None = None
+    unfiltered: str = ""
+    """Its text with these words, where they were taken out."""
     history: tuple[Turn, ...] = ()
     """What its thread said before, newest last."""
     synonyms: tuple[Synonym, ...] = ()
@@ -356,6 +370,7 @@ class Answer:
     """Words that were taken for misspelt, and what was searched for in their place."""
     unknown: tuple[str, ...] = ()
     """Words of the question that stand in no document of the channel."""
+    filter: AppliedFilter | None = None
     language: Language = Language.ENGLISH
     """What is said beside the documents' own words."""
 

@@ -108,6 +108,7 @@ class Trace:
             "unknown": retrieval.question.unknown,
             "wordings": [one.text for one in retrieval.question.wordings],
             "documents": None if documents is None else len(documents),
+            "filter": list(search.question.filter.conditions) if search.question.filter else None,
             "not_live": retrieval.not_live,
             "verdict": search.verdict.as_json() if search.verdict else None,
             "candidates": candidates,

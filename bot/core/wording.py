@@ -13,7 +13,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from bot.core.models import Answer, Language
+from bot.core.models import Answer, AppliedFilter, Language
 from storage.models import Channel, Platform
 
 FILES_NAMED = 3
@@ -78,6 +78,12 @@ class ReplyWords:
     cut_short: str
     understood: SentenceTemplate
     searched_for: SentenceTemplate
+    searched_only: PluralSentence
+    searched_all: SentenceTemplate
+    by_arrival: PluralSentence
+    filter_since: SentenceTemplate
+    filter_until: SentenceTemplate
+    filter_without: SentenceTemplate
     not_found: str
     no_such_document: str
     searched: PluralSentence
@@ -124,7 +130,15 @@ class ReplyWords:
         return [
             *([self.understood(question=answer.standalone)] if answer.standalone else ()),
             *([self.searched_for(words=words)] if words else ()),
+            *([self._filtered(answer.filter)] if answer.filter else ()),
         ]
+
+    def _filtered(self, applied: AppliedFilter) -> str:
+        conditions = "; ".join(applied.conditions)
+        if not applied.kept:
+            return self.searched_all(filter=conditions)
+        note = f" ({self.by_arrival(applied.by_arrival)})" if applied.by_arrival else ""
+        return self.searched_only(applied.kept, filter=conditions) + note
 
     def stands_nowhere(self, words: Sequence[str], documents: int) -> str:
         """Words that stand in none of so many documents; of more than three the longest are named."""

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from pathlib import PurePosixPath
 
 from bot.core.plaintext import shorten
+from bot.core.understanding.channel_documents import DATE_FIELDS, field_day
 from bot.core.wording import ReplyWords
 from storage.models import DocumentStatus
 
@@ -57,7 +58,9 @@ class DocumentList:
 
     def _bullets(self, documents: Sequence[DocumentStatus], *, with_arrival: bool = False) -> Iterator[str]:
         for document in documents[:MAX_SHOWN]:
-            arrival = [self._arrival(document)] if with_arrival else []
+            is_undated = not any(field_day(document.metadata.get(name)) for name in DATE_FIELDS)
+            is_shown = document.arrived_at is not None and (with_arrival or is_undated)
+            arrival = [self._arrival(document)] if is_shown else []
             yield f"• {' · '.join([self._title(document), *self._facts(document), *arrival])}"
         if (rest := len(documents) - MAX_SHOWN) > 0:
             yield self._words.more_documents(count=rest)

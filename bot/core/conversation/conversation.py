@@ -27,6 +27,7 @@ from bot.core.models import (
     Answer,
     AnswerFigure,
     AnswerState,
+    AppliedFilter,
     Citation,
     Correction,
     Language,
@@ -78,8 +79,13 @@ def answer_from_json(stored: Json) -> Answer:
         standalone=stored.get("standalone", ""),
         corrections=tuple(Correction(**one) for one in stored.get("corrections", ())),
         unknown=tuple(stored.get("unknown", ())),
+        filter=_filter_from_json(stored.get("filter")),
         language=Language(stored.get("language", Language.ENGLISH)),
     )
+
+
+def _filter_from_json(stored: Json | None) -> AppliedFilter | None:
+    return AppliedFilter(**{**stored, "conditions": tuple(stored["conditions"])}) if stored else None
 
 
 class Conversation:

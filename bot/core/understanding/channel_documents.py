@@ -10,17 +10,32 @@ import logging
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from datetime import date, datetime
 from functools import lru_cache
 from pathlib import PurePosixPath
+from typing import NamedTuple
 from uuid import UUID
 
-from bot.core.models import Language, Question
+from bot.core.models import AppliedFilter, Language, Question
+from bot.core.understanding.document_filters import (
+    KINDS,
+    MAY_FILTER,
+    DaySpan,
+    DocumentFilter,
+    is_of_kind,
+    names_kind,
+    read_days,
+    read_filters,
+    version_parts,
+    without_filters,
+)
 from bot.core.understanding.question_terms import weighted_terms
+from bot.core.wording import reply_words
 from storage.documents.catalog import Catalog
-from storage.errors import InfrastructureError
-from storage.models import Channel, DocumentStatus, LivePublication
+from storage.errors import InfrastructureError, SettingsError
+from storage.models import FIELDS, Channel, DocumentStatus, LivePublication, MetadataField, says
 from storage.text.analyzer import analyze, fold
 
 SPECIFIC = 0.5
@@ -36,6 +51,9 @@ _FILE = re.compile(r"[\w().-]+\.pdf\b", re.IGNORECASE)
 _PLACE = re.compile(
     rf"\b{_FROM}\s+(?:the\s+|our\s+)?(?P<name>[\w-]+(?:\s+[\w-]+){{0,3}})", re.IGNORECASE | re.VERBOSE
 )
+
+DATE_FIELDS = ("effective", "last_updated")
+"""Fields of a document's metadata that are dates, the one that counts first."""
 
 _LANGUAGES = {language.value: language for language in Language}
 
@@ -73,44 +91,104 @@ class ChannelView:
         return usual if 2 * count > len(documents) else None
 
     async def narrow(self, question: Question) -> Question:
-        """The question, kept to the documents that it names; as it is where it names none that answers.
+        """The question, kept to the documents that it asks in; as it is where it says nothing of them.
+
+        Where none is of the kind or the time that it asks for, all may answer, and its filter says so.
 
         Raises:
             storage.errors.InfrastructureError: SQL cannot be reached.
         """
-        if not (_FILE.search(question.text) or _PLACE.search(question.text)):
+        text = question.text
+        filters = read_filters(text) if MAY_FILTER.search(text) else []
+        if not (filters or _FILE.search(text) or _PLACE.search(text)):
             return question
         live = [one for one in await self.documents() if one.state == "live"]
         allowed = [one for one in live if question.documents is None or one.document in question.documents]
-        said = filtered_documents(question.text, allowed)
-        return replace(question, documents=said) if said else question
+        return _narrowed(question, allowed, filters)
+
+
+def _narrowed(
+    question: Question, allowed: Sequence[DocumentStatus], filters: list[DocumentFilter]
+) -> Question:
+    words, names = reply_words(question.language), _named_in(question.text, allowed)
+    kept = [one for one in allowed if one in names.documents] if names.documents else list(allowed)
+    days = {one.document: document_day(one.metadata, one.arrived_at) for one in kept}
+
+    def fits(document: DocumentStatus, *asked: DocumentFilter) -> bool:
+        counted = days[document.document]
+        return all(one.fits(document, counted and counted.day) for one in asked)
+
+    effective = [one for one in filters if not all(fits(document, one) for document in kept)]
+    if not any(fits(document, *effective) for document in kept):
+        effective = [one for one in effective if not one.version]  # the version may be of something else
+    fitting = [document for document in kept if fits(document, *effective)]
+    conditions = (*names.conditions, *(one.named(words) for one in effective))
+    if not conditions:
+        return question
+    asked = replace(question, text=without_filters(question.text, effective), unfiltered=question.text)
+    if not fitting:
+        return replace(asked, filter=AppliedFilter(conditions, 0))
+    counted = [days[one.document] for one in fitting]
+    by_arrival = sum(day is not None and day.is_arrival for day in counted)
+    is_dated = any(one.span for one in effective)
+    applied = AppliedFilter(conditions, len(fitting), by_arrival if is_dated else 0)
+    return replace(asked, documents=frozenset(one.document for one in fitting), filter=applied)
+
+
+class _Named(NamedTuple):
+    documents: list[DocumentStatus]
+    """Those that a question asks in by name; none where it names no place, or all of them."""
+    conditions: tuple[str, ...] = ()
+    """What names them."""
+
+
+def _named_in(text: str, documents: Sequence[DocumentStatus]) -> _Named:
+    for named in (_by_file, _by_id_or_department, _by_name):
+        found = named(text, documents)
+        if found.documents:
+            return found if len(found.documents) < len(documents) else _Named([])
+    return _Named([])
 
 
 def filtered_documents(text: str, documents: Sequence[DocumentStatus]) -> frozenset[UUID]:
-    """The documents that a question asks in; none when it names no place, or all of them."""
+    """The documents that a question asks in by name; none when it names no place, or all of them."""
+    return frozenset(one.document for one in _named_in(text, documents).documents)
+
+
+def _by_file(text: str, documents: Sequence[DocumentStatus]) -> _Named:
     files = {name.casefold() for name in _FILE.findall(text)}
-    by_file = [one for one in documents if PurePosixPath(one.file).name.casefold() in files]
-    said = by_file or _by_id_or_department(text, documents) or _by_name(text, documents)
-    return frozenset(one.document for one in said) if len(said) < len(documents) else frozenset()
+    found = [one for one in documents if PurePosixPath(one.file).name.casefold() in files]
+    return _Named(found, tuple(sorted({PurePosixPath(one.file).name for one in found})))
 
 
-def _by_id_or_department(text: str, documents: Sequence[DocumentStatus]) -> list[DocumentStatus]:
+def _by_id_or_department(text: str, documents: Sequence[DocumentStatus]) -> _Named:
     """By an SOP id or a department, whole, right behind a word such as "in" or "from"."""
     places = [fold(match["name"]).casefold() for match in _PLACE.finditer(text)]
-    return [one for one in documents if any(_is_said(one, place) for place in places)]
+    said = [(one, value) for one in documents for place in places if (value := _said_value(one, place))]
+    return _Named(
+        list({one.document: one for one, _ in said}.values()),
+        tuple(dict.fromkeys(value for _, value in said)),
+    )
 
 
-def _is_said(document: DocumentStatus, place: str) -> bool:
-    fields = (document.metadata.get(name) for name in ("sop_id", "department"))
-    values = [fold(field.value).casefold() for field in fields if field]
-    values += ["".join(word[0] for word in value.split()) for value in values if " " in value]
-    return any(re.match(rf"{re.escape(value)}(?![\w-])", place) for value in values)
+def _said_value(document: DocumentStatus, place: str) -> str | None:
+    """The SOP id or department that a place begins with, as the document prints it."""
+    for field in filter(None, (document.metadata.get(name) for name in ("sop_id", "department"))):
+        value = fold(field.value).casefold()
+        initials = ["".join(word[0] for word in value.split())] if " " in value else []
+        if any(re.match(rf"{re.escape(name)}(?![\w-])", place) for name in (value, *initials)):
+            return field.value
+    return None
 
 
-def _by_name(text: str, documents: Sequence[DocumentStatus]) -> list[DocumentStatus]:
+def _by_name(text: str, documents: Sequence[DocumentStatus]) -> _Named:
     """By a name that ends in a word for a document and is found whole in a document's own names."""
-    names = [frozenset(analyze(match["name"])) for match in _NAMED.finditer(text)]
-    return [one for one in documents if any(name <= _identity(one) for name in names)]
+    names = [(match["name"], frozenset(analyze(match["name"]))) for match in _NAMED.finditer(text)]
+    said = [(one, named) for one in documents for named, name in names if name <= _identity(one)]
+    return _Named(
+        list({one.document: one for one, _ in said}.values()),
+        tuple(dict.fromkeys(named for _, named in said)),
+    )
 
 
 def documents_named(name: str, documents: Sequence[DocumentStatus]) -> list[DocumentStatus]:
@@ -192,3 +270,106 @@ def edition(publication: LivePublication) -> str:
     number = "" if sop_id.casefold() in publication.title.casefold() else sop_id
     version = f"version {said['version']}" if "version" in said else ""
     return ", ".join(filter(None, (number, version)))
+
+
+class DocumentDay(NamedTuple):
+    """A day, and whether it is only that of the arrival."""
+
+    day: date
+    is_arrival: bool = False
+
+
+def document_day(metadata: Mapping[str, MetadataField], arrived_at: datetime | None) -> DocumentDay | None:
+    """What a document counts as of; None where it is undated and its arrival unknown.
+
+    A printed date that can be read in two ways, as 5/10/23, counts as the earlier one.
+    """
+    if printed := next(filter(None, (field_day(metadata.get(name)) for name in DATE_FIELDS)), None):
+        return DocumentDay(printed)
+    return DocumentDay(arrived_at.date(), is_arrival=True) if arrived_at else None
+
+
+def field_day(field: MetadataField | None) -> date | None:
+    """The first day that a field of metadata may mean; None where it is no date."""
+    if field is None:
+        return None
+    if field.day:
+        return date.fromisoformat(field.day)
+    days = read_days(field.value)
+    return days[0] if days else None
+
+
+WHERE_FIELDS = (*FIELDS, "date", "kind")
+"""What ``--where`` asks for; ``date`` is the day that a document counts as of."""
+
+
+def where_filter(field: str, value: str) -> Callable[[DocumentStatus], bool]:
+    """What ``FIELD=VALUE`` asks of a document; a field that ends in ``!`` asks for the contrary.
+
+    Dates and versions may be ranges: ``2023..2024``, ``2023..`` or ``..2024``, both ends included.
+
+    Raises:
+        SettingsError: there is no such field, or it has no such value; the message says what there is.
+    """
+    name, is_excluded = field.removesuffix("!"), field.endswith("!")
+    if name not in WHERE_FIELDS or not value:
+        raise SettingsError(
+            f"--where {field}={value}: say FIELD=VALUE or FIELD!=VALUE; "
+            f"the fields are {', '.join(WHERE_FIELDS)}"
+        )
+    fits = _FIELD_FILTERS.get(name, _equals)(name, value)
+    return lambda document: fits(document) is not is_excluded
+
+
+def _equals(name: str, value: str) -> Callable[[DocumentStatus], bool]:
+    return lambda document: says(document.metadata, {name: value})
+
+
+def _of_kind(name: str, value: str) -> Callable[[DocumentStatus], bool]:
+    if not names_kind(value):
+        raise SettingsError(f"--where {name}={value}: the kinds are {', '.join(KINDS)}")
+    return lambda document: is_of_kind(document, value)
+
+
+def _in_days(name: str, value: str) -> Callable[[DocumentStatus], bool]:
+    """Whether a date lies in a range, in a year or month, or is as printed."""
+    first, dots, last = map(str.strip, value.partition(".."))
+    days = [read_days(one) if one else None for one in ((first, last) if dots else (first, first))]
+    if (first and not days[0]) or (last and not days[1]) or not (first or last):
+        raise SettingsError(
+            f"--where {name}={value}: a date is written 2023, 2023-05 or 2023-05-01, "
+            "a range 2023..2024, 2023.. or ..2024"
+        )
+    span = DaySpan(days[0][0] if days[0] else None, days[1][1] if days[1] else None)
+
+    def fits(document: DocumentStatus) -> bool:
+        if name == "date":
+            counted = document_day(document.metadata, document.arrived_at)
+            return counted is not None and counted.day in span
+        return says(document.metadata, {name: value}) or field_day(document.metadata.get(name)) in span
+
+    return fits
+
+
+def _in_versions(name: str, value: str) -> Callable[[DocumentStatus], bool]:
+    first, dots, last = value.partition("..")
+    if not dots:
+        return _equals(name, value)
+    lower, upper = version_parts(first), version_parts(last)
+    if not (lower or upper):
+        raise SettingsError(f"--where {name}={value}: a range of versions is written 2..3, 2.. or ..3")
+
+    def fits(document: DocumentStatus) -> bool:
+        printed = document.metadata.get(name)
+        parts = version_parts(printed.value) if printed else []
+        return bool(parts) and lower <= parts and (not upper or parts[: len(upper)] <= upper)
+
+    return fits
+
+
+_FIELD_FILTERS = {
+    **dict.fromkeys((*DATE_FIELDS, "date"), _in_days),
+    "version": _in_versions,
+    "kind": _of_kind,
+}
+"""Fields that take more than their value as printed."""

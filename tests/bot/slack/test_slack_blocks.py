@@ -12,7 +12,16 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from slack_sdk.models.blocks import Block
 
-from bot.core.models import Answer, AnswerFigure, AnswerState, Citation, Correction, Language, NearestPage
+from bot.core.models import (
+    Answer,
+    AnswerFigure,
+    AnswerState,
+    AppliedFilter,
+    Citation,
+    Correction,
+    Language,
+    NearestPage,
+)
 from bot.core.wording import reply_words
 from bot.slack.blocks import render
 from storage.models import Box
@@ -213,6 +222,18 @@ def test_a_corrected_word_stands_over_the_answer() -> None:
     assert said == [
         ("plain_text", "Understood as: Why bakcups?"),
         ("plain_text", "Searched for: backups"),
+    ]
+
+
+def test_what_narrowed_the_search_stands_over_the_answer() -> None:
+    """Plain text in the same place as what was corrected."""
+    applied = AppliedFilter(("SOPs, from 2023-01-01 on",), 2, by_arrival=1)
+    first, *_ = render(Answer(AnswerState.NOT_FOUND, "No.", filter=applied), 5).blocks
+    assert [(line["type"], line["text"]) for line in first["elements"]] == [
+        (
+            "plain_text",
+            "Searched in 2 documents only: SOPs, from 2023-01-01 on (1 undated, by the day it arrived)",
+        )
     ]
 
 

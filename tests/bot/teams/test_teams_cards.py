@@ -12,7 +12,16 @@ from fakes.core import WORDS
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bot.core.models import Answer, AnswerFigure, AnswerState, Citation, Correction, Language, NearestPage
+from bot.core.models import (
+    Answer,
+    AnswerFigure,
+    AnswerState,
+    AppliedFilter,
+    Citation,
+    Correction,
+    Language,
+    NearestPage,
+)
 from bot.core.wording import reply_words
 from bot.teams.cards import render
 from bot.teams.connector import card_activity, text_activity
@@ -174,6 +183,13 @@ def test_a_corrected_word_stands_over_the_answer() -> None:
     """Whoever mistyped sees what was searched for, escaped, in a paragraph of its own."""
     mistyped = Answer(AnswerState.NOT_FOUND, "No.", corrections=(Correction("*bakcups", "*backups"),))
     assert render(mistyped, 5).text == "Searched for: \\*backups\n\nNo."
+
+
+def test_what_narrowed_the_search_stands_over_the_answer() -> None:
+    """Escaped, in the same place as what was corrected."""
+    applied = AppliedFilter(("not: *drafts",), 0)
+    text = render(Answer(AnswerState.NOT_FOUND, "No.", filter=applied), 5).text
+    assert text == "No document fits, so all were searched: not: \\*drafts\n\nNo."
 
 
 def test_what_we_add_is_in_the_answers_language() -> None:

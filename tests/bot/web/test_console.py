@@ -11,7 +11,16 @@ from aiohttp.test_utils import TestClient
 from fakes.core import WORDS
 from fakes.web_house import House, Visit, make_pdf
 
-from bot.core.models import Answer, AnswerFigure, AnswerState, Correction, Language, NearestPage, UnreadFile
+from bot.core.models import (
+    Answer,
+    AnswerFigure,
+    AnswerState,
+    AppliedFilter,
+    Correction,
+    Language,
+    NearestPage,
+    UnreadFile,
+)
 from bot.core.wording import reply_words
 from storage.models import Box, Channel, ChannelKey, Platform
 
@@ -150,6 +159,10 @@ async def test_an_answer_says_how_its_question_was_understood(client: TestClient
     corrections = (Correction("bakcups", "backups"),)
     house.answering.answers["Why?"] = Answer(AnswerState.NOT_FOUND, "No.", corrections=corrections)
     assert json.loads((await ask(client, channel, "Why?"))[1])["understood"] == "Searched for: backups"
+    applied = AppliedFilter(("Facilities",), 1)
+    house.answering.answers["Why?"] = Answer(AnswerState.NOT_FOUND, "No.", filter=applied)
+    shown = json.loads((await ask(client, channel, "Why?"))[1])["understood"]
+    assert shown == "Searched in 1 document only: Facilities"
 
 
 async def test_a_failure_tells_nothing_of_itself(

@@ -83,11 +83,15 @@ def test_a_question_keeps_to_the_documents_that_say_so(with_samples: Program, tm
     assert "none was searched" in nothing["text"]
     twice = ("--where", "language=en", "--where", "language=de")
     assert with_samples.run("documents", "--channel", "it", *twice).returncode == 2
-    refused = with_samples.run(*asked, "colour=red")
-    assert (refused.returncode, "the fields are sop_id" in refused.stderr) == (2, True)
+    for wrong, told in (("colour=red", "the fields are sop_id"), ("effective=soon", "a range 2023..2024")):
+        refused = with_samples.run(*asked, wrong)
+        assert (refused.returncode, told in refused.stderr) == (2, True)
     many = tmp_path / "many.jsonl"
     line = {"id": 1, "question": "When do backups run?", "channel": "it"}
-    lines = [{**line, "where": {"sop_id": "SOP-IT-04"}}, {**line, "where": {"sop_id": "SOP-HR-1"}}]
+    lines = [
+        {**line, "where": {"effective": "2024..", "kind": "sop"}},
+        {**line, "where": {"sop_id": "SOP-HR-1"}},
+    ]
     many.write_text("".join(f"{json.dumps(one)}\n" for one in [*lines, {**line, "where": "here"}]))
     states = [
         json.loads(one)["state"]

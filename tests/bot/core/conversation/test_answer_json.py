@@ -11,6 +11,7 @@ from bot.core.models import (
     Answer,
     AnswerFigure,
     AnswerState,
+    AppliedFilter,
     Citation,
     Correction,
     Milliseconds,
@@ -35,6 +36,7 @@ FULL = Answer(
     standalone="When do full backups run?",
     corrections=(Correction("bakcups", "backups"),),
     unknown=("overtime",),
+    filter=AppliedFilter(("SOPs, from 2023-01-01 on",), 2, by_arrival=1),
 )
 
 
@@ -50,8 +52,8 @@ def test_an_answer_comes_back_exactly(answer: Answer) -> None:
 def test_an_answer_from_before_there_were_threads_comes_back() -> None:
     """An answer that waited through an upgrade is delivered."""
     stored = answer_to_json(FULL)
-    del stored["standalone"], stored["corrections"], stored["unknown"]
-    assert answer_from_json(stored) == replace(FULL, standalone="", corrections=(), unknown=())
+    del stored["standalone"], stored["corrections"], stored["unknown"], stored["filter"]
+    assert answer_from_json(stored) == replace(FULL, standalone="", corrections=(), unknown=(), filter=None)
 
 
 def test_passages_stay_out_of_the_outbox() -> None:

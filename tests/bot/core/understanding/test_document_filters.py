@@ -1,0 +1,188 @@
+"""Filters that are said of documents narrow a search; the same words about anything else do not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from uuid import NAMESPACE_URL, uuid5
+
+import pytest
+from fakes.core import ASKED_AT, Register, make_channel
+
+from bot.core.models import AppliedFilter, Language, Question
+from bot.core.understanding.channel_documents import ChannelView, where_filter
+from bot.core.understanding.document_filters import read_filters, without_filters
+from bot.core.wording import reply_words
+from storage.errors import SettingsError
+from storage.models import DocumentStatus, MetadataField, Rung
+
+ARRIVED = datetime(2026, 11, 1, tzinfo=UTC)
+
+
+def document(file: str, title: str, **said: str) -> DocumentStatus:
+    """Dates are days."""
+    days = {"effective", "last_updated"}
+    fields = {
+        name: MetadataField(name, value, 1, (), value if name in days and len(value) == 10 else None)
+        for name, value in said.items()
+    }
+    return DocumentStatus(
+        "it", uuid5(NAMESPACE_URL, file), "0" * 64, file, title, 3, "live", Rung.FULL, None, fields,
+        arrived_at=ARRIVED,
+    )  # fmt: skip
+
+
+SPILLS = document(
+    "a.pdf", "Spills", sop_id="F-1", department="Facilities", effective="2024-03-01", version="2.1"
+)
+FLOORS = document(
+    "b.pdf", "Floors", sop_id="F-2", department="Facilities", effective="2019-03-01", version="1"
+)
+HIRING = document("c.pdf", "Hiring", sop_id="H-1", department="People", effective="2024-06-01", version="10")
+LEAVE = document("d.pdf", "Leave Policy", last_updated="5/10/21")
+DRAFT = document("e.pdf", "Draft of the Leave Policy")
+REPORT = document("report_v2.pdf", "Accidents", document_type="Final Report", effective="2020-07-01")
+DOCUMENTS = [SPILLS, FLOORS, HIRING, LEAVE, DRAFT, REPORT]
+
+
+async def narrowed(text: str, language: Language = Language.ENGLISH) -> Question:
+    """The question as it is searched for."""
+    question = Question("q", text, make_channel(), ASKED_AT, language=language)
+    return await ChannelView(Register(DOCUMENTS), make_channel()).narrow(question)
+
+
+async def files(text: str) -> str:
+    """The first letters of the files that may answer; '' for all."""
+    chosen = (await narrowed(text)).documents
+    return "" if chosen is None else "".join(one.file[0] for one in DOCUMENTS if one.document in chosen)
+
+
+@pytest.mark.parametrize(
+    ("question", "chosen"),
+    [
+        ("How are spills reported? Only SOPs of Facilities since 2023.", "a"),
+        ("only SOPs: who signs?", "abc"),
+        ("Who signs in version 2?", "ar"),
+        ("Who signs according to v2.1?", "a"),
+        ("How long is leave? Not the drafts.", "abcdr"),
+        ("Which SOPs after March 2024 speak of hiring?", "c"),
+        ("Which documents before 2021 speak of floors?", "br"),
+        ("What do reports between 2019 and 2021 say about fuel?", "r"),
+        ("Which policies from 2021 on speak of leave?", "de"),
+        ("Which policies until 5 May 2022 speak of leave?", "d"),
+        ("the report from 2020 on fuel", "r"),
+        ("Wer unterschreibt? Nur Verfahrensanweisungen seit 2023.", "ac"),
+        ("Wie lange dauert die Elternzeit, nicht in den Entwürfen?", "abcdr"),
+        ("Qui signe, seulement les procédures depuis 2023 ?", "ac"),
+        ("¿Quién firma?, solo procedimientos desde 2023", "ac"),
+        ("Chi firma, solo le procedure dal 2023?", "ac"),
+        ("Quem assina, apenas procedimentos desde 2023?", "ac"),
+        ("Wie tekent, alleen werkinstructies sinds 2023?", "ac"),
+        ("rapporti tra il 2019 e il 2021", "r"),
+    ],
+)
+async def test_what_is_said_of_documents_is_a_filter(question: str, chosen: str) -> None:
+    """By kind, department, day and version, in all languages; an undated one counts as of its arrival."""
+    assert await files(question) == chosen
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How many accidents happened since 2019?",
+        "Which people hired after 2020 get a bonus?",
+        "What changed in 2023?",
+        "How do I report an accident?",
+        "We can only report accidents by phone?",
+        "Can I travel without forms?",
+        "What if I do not report it?",
+        "Wie viele Unfälle gab es seit 2019?",
+        "Who signs in version 7?",
+    ],
+)
+async def test_what_is_said_of_anything_else_is_none(question: str) -> None:
+    """Nothing is narrowed, and no word is taken away."""
+    narrow = await narrowed(question)
+    assert (narrow.text, narrow.documents, narrow.filter) == (question, None, None)
+
+
+async def test_what_was_applied_is_told() -> None:
+    """In the language of the reply, with what counts by its arrival; the search is spared these words."""
+    found = await narrowed("Wer unterschreibt? Nur Dokumente seit 2024.", Language.GERMAN)
+    assert found.text == "Wer unterschreibt?"
+    assert found.filter == AppliedFilter(("Dokumente, ab 2024-01-01",), 3, by_arrival=1)
+    found = await narrowed("Who signs SOPs of Facilities since 2023?")
+    assert found.text == "Who signs SOPs of Facilities?"
+    assert found.filter == AppliedFilter(("Facilities", "SOPs, from 2023-01-01 on"), 1)
+
+
+async def test_where_no_document_fits_all_are_searched_and_it_is_told() -> None:
+    """Shows that a filter never ends in silence."""
+    found = await narrowed("only SOPs since 2030: who signs?")
+    assert (found.documents, found.filter) == (None, AppliedFilter(("SOPs, from 2030-01-01 on",), 0))
+
+
+async def test_a_given_filter_holds_beside_what_is_said() -> None:
+    """What a person set is never widened."""
+    question = replace(
+        await narrowed("who"), text="only SOPs: who?", documents=frozenset({SPILLS.document, LEAVE.document})
+    )
+    view = ChannelView(Register(DOCUMENTS), make_channel())
+    assert (await view.narrow(question)).documents == {SPILLS.document}
+
+
+def test_a_question_of_filters_alone_keeps_its_words() -> None:
+    """There would be nothing to search for."""
+    text = "only documents since 2023"
+    assert without_filters(text, read_filters(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "chosen"),
+    [
+        ("effective", "2024-03-01", "a"),
+        ("effective", "2024", "ac"),
+        ("effective", "2019..2020", "br"),
+        ("effective", "2024-04..", "c"),
+        ("date", "..2021", "bdr"),
+        ("date", "2026", "e"),
+        ("last_updated", "5/10/21", "d"),
+        ("version", "1..2", "ab"),
+        ("version", "2..", "ac"),
+        ("kind", "sop", "abc"),
+        ("kind", "policies", "de"),
+        ("kind!", "draft", "abcdr"),
+        ("department!", "facilities", "cder"),
+    ],
+)
+def test_where_takes_ranges_and_kinds(field: str, value: str, chosen: str) -> None:
+    """Days, months, years and versions, both ends included; ``!`` asks for the contrary."""
+    fits = where_filter(field, value)
+    assert "".join(one.file[0] for one in DOCUMENTS if fits(one)) == chosen
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "told"),
+    [
+        ("colour", "red", "the fields are sop_id, "),
+        ("version", "", "say FIELD=VALUE"),
+        ("effective", "soon", "a date is written 2023, 2023-05 or 2023-05-01"),
+        ("date", "..", "a range 2023..2024, 2023.. or ..2024"),
+        ("date", "2023..never", "a range 2023..2024"),
+        ("version", "..", "2..3, 2.. or ..3"),
+        ("kind", "novel", "the kinds are sop, policy, handbook, report, guide, form, draft"),
+    ],
+)
+def test_what_cannot_be_asked_for_is_refused_and_says_what_can(field: str, value: str, told: str) -> None:
+    """Whoever mistypes learns the form."""
+    with pytest.raises(SettingsError, match="--where") as refused:
+        where_filter(field, value)
+    assert told in str(refused.value)
+
+
+def test_both_forms_of_a_notice() -> None:
+    """Each language has them."""
+    for language in Language:
+        words = reply_words(language)
+        assert "SOPs" in words.searched_only(2, filter="SOPs")
+        assert "SOPs" in words.searched_all(filter="SOPs")
