@@ -212,6 +212,8 @@ class LivePublication:
     """What its document says of itself, by field."""
     ocr_pages: frozenset[int] = frozenset()
     """Pages whose text OCR read from their picture."""
+    arrived_at: datetime | None = None
+    """When its version was found in its folder."""
 
 
 @dataclass(frozen=True, slots=True)

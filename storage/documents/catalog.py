@@ -163,6 +163,7 @@ def _live_rows() -> Any:
             col(VersionRow.id).label("version_id"),
             col(VersionRow.sha256),
             cast(col(VersionRow.corrected), Text).label("corrected"),
+            col(VersionRow.created_at).label("arrived_at"),
             col(ReadingRow.id).label("reading_id"),
             col(ReadingRow.rung),
             col(ReadingRow.title),
@@ -199,6 +200,7 @@ def _live_publication(row: Row[Any]) -> LivePublication:
         space=row.space,
         metadata=metadata,
         ocr_pages=ocr_pages,
+        arrived_at=row.arrived_at,
     )
 
 

@@ -21,7 +21,7 @@ from typing import Protocol
 from bot.core.errors import ModelError
 from bot.core.models import AnalyzedQuestion, FoundFigure, Passage, Question, Rejected, Retrieval
 from bot.core.ports import Retriever
-from bot.core.retrieval.ranking import USUAL, Ranking, cut, rank_order, with_duplicates
+from bot.core.retrieval.ranking import USUAL, Ranking, cut, fuse, rank_order, with_duplicates
 from bot.core.understanding.answer_types import figure_question
 from bot.core.understanding.question_terms import (
     FUNCTION_TERMS,
@@ -43,7 +43,7 @@ from storage.embeddings.base import QueryEmbedder
 from storage.index.base import FIGURE_FACET, Hit, PendingVector, document_facet
 from storage.index.live_index import LiveIndex, SearchHits
 from storage.task_group import gather_or_cancel
-from storage.text.analyzer import HeldTerms, analyze
+from storage.text.analyzer import analyze
 
 log = logging.getLogger(__name__)
 
@@ -97,46 +97,6 @@ def figures_of(found: SearchHits) -> tuple[FoundFigure, ...]:
 
 def _is_figure(hit: Hit, found: SearchHits) -> bool:
     return hit.ordinal >= found.publications[hit.publication].chunks
-
-
-def fuse(found: SearchHits, words_weight: float) -> list[Passage]:
-    """Every hit once, scored 0-1 by its min-max normalised legs, best first.
-
-    When one leg found nothing at all (only words are live yet, or no word occurs) the other counts
-    alone; words count alone for the publications that have no vectors to be found by.
-    Source: Bruch et al., "An Analysis of Fusion Functions for Hybrid Retrieval" (2023).
-    """
-    words, vectors = _by_key(found.words), _by_key(found.vectors)
-    share = words_weight if words and vectors else float(bool(words))
-    word_scores, vector_scores = _normalised(words), _normalised(vectors)
-    passages = []
-    for key, hit in {**vectors, **words}.items():
-        own = 1.0 if hit.publication in found.words_only else share
-        passages.append(
-            Passage(
-                publication=found.publications[hit.publication],
-                ordinal=hit.ordinal,
-                text=hit.text,
-                first_page=hit.first_page,
-                last_page=hit.last_page,
-                heading_path=hit.heading_path,
-                score=own * word_scores.get(key, 0.0) + (1 - own) * vector_scores.get(key, 0.0),
-                bm25=words[key].score if key in words else None,
-                vector=vectors[key].score if key in vectors else None,
-                terms=HeldTerms.of(hit.terms),
-            )
-        )
-    return sorted(passages, key=rank_order)
-
-
-def _by_key(hits: Sequence[Hit]) -> dict[_Key, Hit]:
-    return {(str(hit.publication), hit.ordinal): hit for hit in hits}
-
-
-def _normalised(hits: Mapping[_Key, Hit]) -> dict[_Key, float]:
-    scores = [hit.score for hit in hits.values()]
-    low, high = (min(scores), max(scores)) if scores else (0.0, 0.0)
-    return {key: (hit.score - low) / (high - low) if high > low else 1.0 for key, hit in hits.items()}
 
 
 class HybridRetriever:

@@ -5,9 +5,9 @@ is about, by edition and age. The weights were measured on the tuning half of ``
 plans does not: what a document holds anywhere among its found passages counts for all of them.
 
 Among passages of nearly equal relevance the newer document comes first: score = (1 - w) * relevance
-+ w * 2 ** (-age / half-life). A document's age counts from its effective day, else from its last update. One
-that says neither keeps its relevance; a coming day counts as today. Of several editions of one procedure in a
-channel, the newest one in force keeps its score, the others lose.
++ w * 2 ** (-age / half-life). A document's age counts from its effective day, else from its last update, else
+from its arrival; a coming day counts as today. Of several editions of one procedure in a channel, the newest
+one in force keeps its score, the others lose.
 
 Near-identical passages, as of two copies of a page, count once. Similarity is the Jaccard index of word
 5-shingles (Broder, "On the resemblance and containment of documents", 1997); passages whose numbers differ
@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
@@ -28,10 +28,13 @@ from uuid import UUID
 
 from bot.core.models import AnalyzedQuestion, Passage, Rejected
 from bot.core.understanding.answer_types import spans_documents
-from bot.core.understanding.channel_documents import named_documents
+from bot.core.understanding.channel_documents import DATE_FIELDS, document_day, named_documents
+from bot.core.understanding.document_filters import version_parts
 from bot.core.understanding.question_terms import QuestionTerms, identified_documents
+from storage.index.base import Hit
+from storage.index.live_index import SearchHits
 from storage.models import LivePublication
-from storage.text.analyzer import fold
+from storage.text.analyzer import HeldTerms, fold
 
 MIN_SCORE = 0.4
 """Share of the best score that a document's best passage reaches before it takes part, unless it is named."""
@@ -39,18 +42,81 @@ MIN_SCORE = 0.4
 MAX_PER_DOCUMENT = 8
 """Documents that take part."""
 
+MIN_BM25_SPREAD, MIN_COSINE_SPREAD = 6.0, 0.25
+"""What the best and the worst of some scores differ by at least before they are scaled to 1 and 0. Of seven
+documents on one subject in slightly different words, two of them new, one of the new ones is among the first
+three in 165 of 168 cases (151 without)."""
+
 SIMILARITY = 0.9
 _SHINGLE = 5
 _WORD = re.compile(r"\w+")
 _NUMBER = re.compile(r"\d+")
 _NO_DIGITS = bytes(set(range(256)) - set(b"0123456789"))
 
-_Age = tuple[int, ...]
+_Key = tuple[str, int]
 
 
 def rank_order(passage: Passage) -> tuple[float, str, int]:
     """Best first; equals in one fixed order, so that the same question gives the same answer."""
     return (-passage.score, passage.publication.file, passage.ordinal)
+
+
+def min_max_scaled(scores: Sequence[float], min_spread: float = 0.0) -> list[float]:
+    """The scores from 1, the best, down to 0, the worst, where these differ by ``min_spread`` or more."""
+    high = max(scores, default=0.0)
+    spread = max(high - min(scores, default=0.0), min_spread)
+    return [1 - (high - score) / spread if spread else 1.0 for score in scores]
+
+
+def fuse(found: SearchHits, words_weight: float) -> list[Passage]:
+    """Every hit once, scored 0-1 by its min-max normalised legs, best first; tiny differences stay small.
+
+    When one leg found nothing at all (only words are live yet, or no word occurs) the other counts
+    alone; words count alone for the publications that have no vectors to be found by.
+    Source: Bruch et al., "An Analysis of Fusion Functions for Hybrid Retrieval" (2023).
+    """
+    words, vectors = _by_key(found.words), _by_key(found.vectors)
+    share = words_weight if words and vectors else float(bool(words))
+    keys = {**vectors, **words}
+    # A chunk without any word of the question scores 0; where a leg was cut off, less than its last hit.
+    word_scores = _scaled(keys, words, MIN_BM25_SPREAD, unfound=0.0 if len(words) < len(vectors) else None)
+    vector_scores = _scaled(keys, vectors, MIN_COSINE_SPREAD)
+    passages = []
+    for key, hit in keys.items():
+        own = 1.0 if hit.publication in found.words_only else share
+        passages.append(
+            Passage(
+                publication=found.publications[hit.publication],
+                ordinal=hit.ordinal,
+                text=hit.text,
+                first_page=hit.first_page,
+                last_page=hit.last_page,
+                heading_path=hit.heading_path,
+                score=own * word_scores[key] + (1 - own) * vector_scores[key],
+                bm25=words[key].score if key in words else None,
+                vector=vectors[key].score if key in vectors else None,
+                terms=HeldTerms.of(hit.terms),
+            )
+        )
+    return sorted(passages, key=rank_order)
+
+
+def _by_key(hits: Sequence[Hit]) -> dict[_Key, Hit]:
+    return {(str(hit.publication), hit.ordinal): hit for hit in hits}
+
+
+def _scaled(
+    keys: Iterable[_Key], leg: Mapping[_Key, Hit], min_spread: float, unfound: float | None = None
+) -> dict[_Key, float]:
+    """The score of every hit in one leg, 0-1.
+
+    ``unfound``: raw score of what the leg did not find; None: that of its last hit.
+    """
+    scores = [hit.score for hit in leg.values()]
+    low, high = min(scores, default=0.0), max(scores, default=0.0)
+    others = low if unfound is None else max(unfound, high - max(high - low, min_spread))
+    *scaled, rest = min_max_scaled([*scores, others], min_spread) if scores else [0.0]
+    return dict.fromkeys(keys, rest) | dict(zip(leg, scaled, strict=True))
 
 
 def cut(passages: Sequence[Passage], limit: int, is_exact: Callable[[Passage], bool]) -> list[Passage]:
@@ -98,14 +164,13 @@ def _is_coming(one: LivePublication, today: date) -> bool:
 
 
 def day_of(one: LivePublication) -> date | None:
-    """The day it is effective from, else that of its last update; None when it says neither."""
-    fields = (one.metadata.get(name) for name in ("effective", "last_updated"))
+    """The day it is effective from, else that of its last update; None when it clearly says neither."""
+    fields = (one.metadata.get(name) for name in DATE_FIELDS)
     return next((date.fromisoformat(field.day) for field in fields if field and field.day), None)
 
 
-def _version(one: LivePublication) -> _Age:
-    """1.10 is newer than 1.9, and 03 is 3."""
-    return tuple(int(part) for part in re.findall(r"\d+", _said(one, "version")))
+def _version(one: LivePublication) -> list[int]:
+    return version_parts(_said(one, "version"))
 
 
 def _said(one: LivePublication, name: str) -> str:
@@ -131,13 +196,14 @@ class Recency:
         return sorted((self._aged(passage, today) for passage in passages), key=rank_order)
 
     def _aged(self, passage: Passage, today: date) -> Passage:
-        day = day_of(passage.publication)
-        if day is None:
+        counted = document_day(passage.publication.metadata, passage.publication.arrived_at)
+        if counted is None:
             return passage
-        age = max((today - day).days, 0)
+        age = max((today - counted.day).days, 0)
         freshness = 2 ** (-age / self.half_life_days)
         score = (1 - self.weight) * passage.score + self.weight * freshness
-        return replace(passage, score=score, parts=(*passage.parts, ("freshness", freshness)))
+        parts = (("freshness", freshness), ("dated_by_arrival", float(counted.is_arrival)))
+        return replace(passage, score=score, parts=(*passage.parts, *parts))
 
 
 def document_shares(terms: Collection[str], passages: Iterable[Passage]) -> dict[UUID, float]:

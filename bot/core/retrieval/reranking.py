@@ -22,7 +22,7 @@ import numpy as np
 from bot.core.errors import RerankerError
 from bot.core.models import AnalyzedQuestion, Passage, Question, Retrieval
 from bot.core.ports import Retriever
-from bot.core.retrieval.ranking import rank_order
+from bot.core.retrieval.ranking import MIN_COSINE_SPREAD, min_max_scaled, rank_order
 from bot.core.understanding.answer_types import spans_documents
 from storage.embeddings.base import Vectors
 from storage.errors import InfrastructureError
@@ -97,6 +97,7 @@ class RerankingRetriever:
         self._weight = weight
         self._seconds = seconds
         self._most = most
+        self._min_spread = MIN_COSINE_SPREAD if isinstance(reranker, SentenceReranker) else 0.0
 
     async def retrieve(self, question: Question) -> Retrieval:
         """The candidates in their last order, best first.
@@ -129,7 +130,7 @@ class RerankingRetriever:
 
     def _ordered(self, passages: Sequence[Passage], scores: Sequence[float]) -> tuple[Passage, ...]:
         """By the mix of both scores; a passage that was not judged has nothing of the reranker's."""
-        judged = [*min_max_scaled(scores), *[0.0] * (len(passages) - len(scores))]
+        judged = [*min_max_scaled(scores, self._min_spread), *[0.0] * (len(passages) - len(scores))]
         mixed = [
             replace(
                 passage,
@@ -147,12 +148,6 @@ def _interleaved(before: Sequence[Passage], ordered: Sequence[Passage]) -> tuple
     for passage in reversed(ordered):
         queues.setdefault(passage.publication.document_id, []).append(passage)
     return tuple(queues[passage.publication.document_id].pop() for passage in before)
-
-
-def min_max_scaled(scores: Sequence[float]) -> list[float]:
-    """The scores on a scale from 0 (the worst of them) to 1 (the best)."""
-    low, high = min(scores), max(scores)
-    return [(score - low) / (high - low) if high > low else 1.0 for score in scores]
 
 
 def reranker_text(passage: Passage) -> str:

@@ -20,8 +20,8 @@ from fakes.core import (
 )
 
 from bot.core.models import Passage, Question
-from bot.core.retrieval.hybrid_retriever import HybridRetriever, fuse
-from bot.core.retrieval.ranking import cut, with_duplicates
+from bot.core.retrieval.hybrid_retriever import HybridRetriever
+from bot.core.retrieval.ranking import cut, fuse, with_duplicates
 from bot.core.understanding.channel_documents import named_documents
 from bot.core.understanding.question_terms import exact_words, holds_exactly, identified_documents, rare_words
 from storage.errors import IndexUnavailable
@@ -67,9 +67,19 @@ def test_scores_are_mixed_after_normalising() -> None:
 @pytest.mark.parametrize("empty", ["words", "vectors"])
 def test_a_leg_without_hits_takes_no_share(empty: str) -> None:
     """While only words are live, or when no word occurs, the other leg counts whole."""
-    hits = [hit(1, 3.0), hit(2, 1.0)]
+    hits = [hit(1, 9.0), hit(2, 1.0)]
     found = Found([] if empty == "words" else hits, [] if empty == "vectors" else hits, PUBLICATIONS)
     assert [passage.score for passage in fuse(found, 0.6)] == [1.0, 0.0]
+
+
+def test_tiny_differences_are_not_stretched() -> None:
+    """Seven pages that say the same in other words stay near one another, in both legs."""
+    found = Found([hit(1, 1.5), hit(2, 0.9)], [hit(1, 0.71), hit(2, 0.66)], PUBLICATIONS)
+    assert [round(passage.score, 2) for passage in fuse(found, 0.5)] == [1.0, 0.85]
+    unfound = Found([hit(1, 1.5)], [hit(1, 0.71), hit(2, 0.66)], PUBLICATIONS)
+    assert [round(passage.score, 2) for passage in fuse(unfound, 0.5)] == [1.0, 0.78]
+    rare = Found([hit(1, 9.5)], [hit(1, 0.71), hit(2, 0.66)], PUBLICATIONS)
+    assert [round(passage.score, 2) for passage in fuse(rare, 0.5)] == [1.0, 0.4]
 
 
 def test_an_exact_hit_is_never_cut() -> None:

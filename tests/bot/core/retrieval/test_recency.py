@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import date
+from datetime import UTC, date, datetime
 
 import pytest
 from fakes.core import make_passage
@@ -39,12 +39,29 @@ def test_a_clearly_better_old_passage_stays_first() -> None:
 
 @pytest.mark.parametrize(
     ("day", "score"),
-    [(None, 0.5), ("2026-11-22", 0.55), ("2030-01-01", 0.55), ("2024-11-22", 0.5), ("1990-01-01", 0.45)],
+    [
+        (None, 0.5),
+        ("2026-11-22", 0.55),
+        ("2030-01-01", 0.55),
+        ("2024-11-22", 0.5),
+        ("1990-01-01", 0.45),
+    ],
 )
 def test_age_counts_from_the_day_a_document_says(day: str | None, score: float) -> None:
-    """Undated keeps its relevance, a coming day counts as today, and two years count half."""
+    """A coming day counts as today, and two years count half; without any day relevance is all there is."""
     (aged,) = Recency().order([dated("one.pdf", 0.5, day)], TODAY)
     assert aged.score == pytest.approx(score, abs=0.001)
+
+
+def test_an_undated_document_counts_as_of_its_arrival_and_says_so() -> None:
+    """Not one whose date can be read in two ways: it counts from the earlier of the two."""
+    undated = dated("one.pdf", 0.5, None)
+    arrived = replace(undated.publication, arrived_at=datetime(2026, 11, 22, 12, tzinfo=UTC))
+    unclear = {"effective": MetadataField("effective", "5/10/23", 1, ())}
+    aged = Recency().order([replace(undated, publication=arrived)], TODAY)
+    aged += Recency().order([replace(undated, publication=replace(arrived, metadata=unclear))], TODAY)
+    assert [round(one.score, 3) for one in aged] == [0.55, 0.479]
+    assert [dict(one.parts)["dated_by_arrival"] for one in aged] == [1.0, 0.0]
 
 
 def test_the_last_update_stands_in_for_an_effective_day() -> None:
