@@ -8,8 +8,8 @@ vector when its PDF is read, and is looked up by its place in the text.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Generic, TypeVar
 
@@ -55,7 +55,7 @@ _NAMES_NOTHING = re.compile(r"\W*(?:it|that)(?:['’]s|\s+is)\s+(?:\w+\s+){1,3}(
 MAX_SUBJECT_CHARS = 300
 """Most that is quoted before a sentence for what it points back to."""
 
-SPLITTER = "quotables-3"
+SPLITTER = "quotables-2"
 """Raise it when other parts of a text may be quoted: every reading is then made again. Until it is, what
 has no vector gets one when a question comes upon it."""
 
@@ -209,19 +209,16 @@ class Quotable:
 
 
 def quotables(text: str) -> Iterator[Quotable]:
-    """Everything quotable in order; empty fields, bare lead-ins and lines of a table of contents are not.
-
-    What opens with a word that points back, as "These cost $500", comes with what it points to.
-    """
+    """Everything quotable in order; empty fields, bare lead-ins and lines of a table of contents are not."""
     found = split_units(text)
     leads = {unit.lead for unit in found}
-    for lead, units in groupby(enumerate(found), key=lambda one: one[1].lead):
+    for lead, units in groupby(found, key=lambda unit: unit.lead):
         items = list(units)
-        if lead and (whole := _fitting(text, lead[0], [unit for _, unit in items])):
+        if lead and (whole := _fitting(text, lead[0], items)):
             yield whole
-        for number, unit in items:
+        for unit in items:
             if (unit.start, unit.end) not in leads and _says_something(text[unit.start : unit.end]):
-                yield _introduced(text, unit) if lead else _with_subject(text, found[: number + 1])
+                yield _introduced(text, unit)
 
 
 def _says_something(text: str) -> bool:
@@ -242,16 +239,22 @@ def _introduced(text: str, unit: TextUnit) -> Quotable:
     return Quotable(unit.start, unit.end, text[unit.start : unit.end], unit.is_row, unit.lead)
 
 
-def _with_subject(text: str, units: Sequence[TextUnit]) -> Quotable:
-    """The last of these units from where what it speaks of is named; a row speaks for itself."""
-    *before, unit = units
-    start = unit.start
-    while before and not unit.is_row and _points_back(text[start : unit.end]):
+def with_subject(text: str, quote: Quotable) -> Quotable:
+    """A quotable part of a text from where what it speaks of is named.
+
+    What opens with a word that points back, as "These cost $500", takes the sentences before it along; a row
+    and an item of a list do not.
+    """
+    start = quote.start
+    if quote.is_row or not _points_back(quote.text):
+        return quote
+    before = [unit for unit in split_units(text) if unit.end <= start]
+    while before and _points_back(text[start : quote.end]):
         sentence = before.pop()
-        if sentence.is_row or sentence.lead or unit.start - sentence.start > MAX_SUBJECT_CHARS:
+        if sentence.is_row or sentence.lead or quote.start - sentence.start > MAX_SUBJECT_CHARS:
             break
         start = sentence.start
-    return Quotable(start, unit.end, text[start : unit.end], unit.is_row)
+    return replace(quote, start=start, text=text[start : quote.end])
 
 
 def _points_back(sentence: str) -> bool:

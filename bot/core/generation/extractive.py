@@ -30,7 +30,7 @@ from storage.embeddings.base import QueryEmbedder, Vectors
 from storage.embeddings.cosine_scale import CosineScale
 from storage.queues.reading_repair import SentenceVectorStore
 from storage.text.analyzer import analyze
-from storage.text.sentences import LIST_MARKER, Quotable, quotables
+from storage.text.sentences import LIST_MARKER, Quotable, quotables, with_subject
 
 MAX_QUOTES, MAX_QUOTED_CHARS = 3, 530
 """Most quotes of an answer about one document, and how long they may be together."""
@@ -165,7 +165,7 @@ class RankedQuotes:
             is_better = candidate.page not in pages or pages[candidate.page].is_label > candidate.is_label
             if is_better and not _is_repeated(candidate, others):
                 pages[candidate.page] = candidate
-        return self._draft(list(pages.values())[:MAX_CLOSEST])
+        return self._draft(map(_with_subject, list(pages.values())[:MAX_CLOSEST]))
 
     def _draft(self, chosen: Iterable[QuoteCandidate]) -> Draft:
         claims = (Claim(one.unit.text, tuple(_quotes(one))) for one in chosen)
@@ -209,7 +209,7 @@ def _on_pages(ranked: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
 def _joined(chosen: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
     """The same, where sentences with nothing between them are one, and items of a list as they follow."""
     joined: list[QuoteCandidate] = []
-    for one in sorted(chosen, key=lambda one: (one.item.number, one.unit.start)):
+    for one in sorted(map(_with_subject, chosen), key=lambda one: (one.item.number, one.unit.start)):
         before = joined[-1] if joined and joined[-1].item is one.item else None
         text = one.item.passage.text
         is_row = one.unit.is_row or (before is not None and before.unit.is_row)
@@ -221,6 +221,10 @@ def _joined(chosen: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
             joined.append(one)
     best = {one.item.number: max(each.score for each in joined if each.item is one.item) for one in joined}
     return sorted(joined, key=lambda one: (-best[one.item.number], 0.0 if _is_item(one) else -one.score))
+
+
+def _with_subject(one: QuoteCandidate) -> QuoteCandidate:
+    return replace(one, unit=with_subject(one.item.passage.text, one.unit))
 
 
 def _is_twin(candidate: QuoteCandidate, chosen: Sequence[QuoteCandidate]) -> bool:
