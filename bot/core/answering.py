@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from bot.core.citations.citations import CitationService
 from bot.core.commands.chat_commands import ChatCommands
+from bot.core.commands.document_outline import DocumentOutlines
 from bot.core.generation.abstention import Abstention
 from bot.core.generation.answer_writer import AnswerWriter, Deadline, WritingTask, WrittenAnswer
 from bot.core.generation.figures import FigureSelector
@@ -76,6 +77,7 @@ class Answering:
         self._follow_ups = follow_ups
         self._abstention = Abstention(citations)
         self._figure_selector = FigureSelector(readings)
+        self._outlines = DocumentOutlines(catalog, readings, citations)
         self._passages_read = passages_read
         self._evidence_tokens = evidence_tokens
         self._expansion_tokens = expansion_tokens
@@ -133,7 +135,7 @@ class Answering:
     async def _understand(self, question: Question, journey: _Journey) -> Sequence[Question] | Answer:
         """The question as typed, as reworded, or both; or the reply to what needs no search."""
         async with journey.deadline.limit():
-            if (reply := await self._commands.reply(question, journey.view)) is not None:
+            if (reply := await self._commands.reply(question, journey.view, self._outlines)) is not None:
                 return reply
         if len(question.text) > self._question_chars:
             words = reply_words(question.language)

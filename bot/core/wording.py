@@ -68,6 +68,9 @@ class ReplyWords:
     about_channel: str
     kept_for: PluralSentence
     quotes_lead: str
+    documents_differ: str
+    nothing_in: SentenceTemplate
+    quote_of: SentenceTemplate
     closest_lead: str
     model_failed: str
     model_unusable: str
@@ -109,6 +112,9 @@ class ReplyWords:
     no_news: SentenceTemplate
     document_here: PluralSentence
     no_document_named: SentenceTemplate
+    which_document: str
+    outline_lead: SentenceTemplate
+    outline_sections: str
     engine_failed: str
     question_too_long: SentenceTemplate
     figures_lead: PluralSentence

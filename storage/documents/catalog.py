@@ -45,6 +45,12 @@ class Catalog:
             rows = (await session.execute(_live_of(), {"channel": channel_id, "ids": list(ids)})).all()
         return {row.id: _live_publication(row) for row in rows}
 
+    async def live_document(self, channel_id: int, document: UUID) -> LivePublication | None:
+        """What answers of one document of this channel right now; None: nothing does."""
+        async with self._database.snapshot() as session:
+            row = (await session.execute(_live_document(), {"channel": channel_id, "of": document})).first()
+        return _live_publication(row) if row else None
+
     async def has_live(self, channel_id: int) -> bool:
         """Whether anything of the channel answers."""
         async with self._database.snapshot() as session:
@@ -133,6 +139,12 @@ def _hidden() -> CompoundSelect[Any]:
 def _live_of() -> Any:
     """Those of ``:ids`` that are live in ``:channel``; built once, as above."""
     return _live_rows().where(col(PublicationRow.id).in_(bindparam("ids", expanding=True)))
+
+
+@cache
+def _live_document() -> Any:
+    """What is live of the document ``:of`` in ``:channel``; built once, as above."""
+    return _live_rows().where(col(DocumentRow.id) == bindparam("of"))
 
 
 @cache

@@ -252,6 +252,8 @@ class Register:
     kept: list[CitationRecord] = field(default_factory=list)
     reads: int = 0
     """How often the channel's documents were read."""
+    publications: list[LivePublication] = field(default_factory=list)
+    """What answers, of documents that are asked for by themselves."""
 
     async def add(self, channel_id: int, shown: Sequence[Shown]) -> Sequence[CitationRecord]:
         for one in shown:
@@ -267,6 +269,9 @@ class Register:
 
     async def has_live(self, channel_id: int) -> bool:
         return any(status.state == "live" for status in self.statuses)
+
+    async def live_document(self, channel_id: int, document: UUID) -> LivePublication | None:
+        return next((one for one in self.publications if one.document_id == document), None)
 
     async def undeleted(self, channel_id: int) -> list[DocumentStatus]:
         self.reads += 1

@@ -1,6 +1,7 @@
-"""Answers what needs no search from SQL alone: small talk, help, the documents, and what the bot is.
+"""Answers what needs no search: small talk, help, the documents, and what the bot is, from SQL alone.
 
-No reply has sources, passages or buttons, and no thread remembers one.
+No reply has sources, passages or buttons, and no thread remembers one; but what a document is about is quoted
+from it.
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ from collections.abc import Sequence
 
 from bot.core.commands.chat_intents import ChatCommand, ChatIntent, recognize
 from bot.core.commands.document_list import DocumentList
+from bot.core.commands.document_outline import DocumentOutlines
 from bot.core.models import Answer, AnswerState, Language, Question
 from bot.core.plaintext import shorten
-from bot.core.understanding.channel_documents import ChannelView, documents_named
+from bot.core.understanding.channel_documents import ChannelView, documents_meant, documents_named
 from bot.core.understanding.language import language_of
 from bot.core.wording import ReplyWords, reply_words
 from storage.chat.notifications import Notices
@@ -48,8 +50,10 @@ class ChatCommands:
         self._has_model = has_model
         self._kept_days = kept_days
 
-    async def reply(self, question: Question, view: ChannelView) -> Answer | None:
+    async def reply(self, question: Question, view: ChannelView, outlines: DocumentOutlines) -> Answer | None:
         """The reply, in the language of the message; None for what is to be searched for.
+
+        ``outlines`` write what a document is about.
 
         Raises:
             storage.errors.InfrastructureError: SQL cannot be reached, and the reply needs it.
@@ -57,6 +61,8 @@ class ChatCommands:
         command = recognize(question.text, question.language)
         if command is None:
             return None
+        if command.intent is ChatIntent.DOCUMENT_OUTLINE:
+            return await self._outline(command, question, await view.documents(), outlines)
         text = await self._write(command, question, view)
         return Answer(AnswerState.CHAT, text, language=command.language) if text else None
 
@@ -76,6 +82,29 @@ class ChatCommands:
             return _of_documents(command, question, await view.documents())
         examples = [f"• {text}" for text in await self._examples(question, command.language)]
         return "\n".join([words.help, *([words.try_asking] if examples else []), *examples])
+
+    async def _outline(
+        self,
+        command: ChatCommand,
+        question: Question,
+        documents: Sequence[DocumentStatus],
+        outlines: DocumentOutlines,
+    ) -> Answer | None:
+        """What one document is about, or the question which one is meant; None: it is to be searched for.
+
+        Where none is named, it is the one that the last answer cited, or the only one there is.
+        """
+        words, scope = reply_words(command.language), question.documents
+        live = [one for one in documents if one.state == "live" and (scope is None or one.document in scope)]
+        cited = question.history[-1].documents if question.history else ()
+        at_hand = [one for one in live if one.document in cited] if len(cited) == 1 else live
+        meant = documents_meant(command.name, live) if command.name else at_hand
+        if len(meant) == 1:
+            name = DocumentList(words, documents).name_of(meant[0])
+            return await outlines.write(question.channel, meant[0].document, name, words)
+        if not (meant and command.is_certain):
+            return None
+        return Answer(AnswerState.CHAT, DocumentList(words, meant).write_choice(), language=command.language)
 
     def _about(self, words: ReplyWords) -> str:
         said = [words.about, words.about_model if self._has_model else words.about_quotes]

@@ -47,6 +47,8 @@ class ChatIntent(StrEnum):
     DOCUMENT_LIST = "documents"
     DOCUMENT_PRESENCE = "presence"
     """Whether a document of some name is there."""
+    DOCUMENT_OUTLINE = "outline"
+    """What a document is about: one of some name, or the one at hand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,7 @@ def recognize(text: str, language: Language) -> ChatCommand | None:
     if not message.words:
         return ChatCommand(_wordless(text), language)
     likeliest_first = sorted(Language, key=lambda one: one is not language)
-    for recognizer in (_phrase, _request, _presence):
+    for recognizer in (_phrase, _request, _presence, _outline):
         for one in likeliest_first:
             if command := recognizer(message, one):
                 return command
@@ -166,6 +168,24 @@ def _presence(message: _Message, language: Language) -> ChatCommand | None:
     return None
 
 
+def _outline(message: _Message, language: Language) -> ChatCommand | None:
+    """Certain where the name is said to be a document's, or none is given."""
+    phrases = _phrases(language)
+    for pattern in phrases.outline:
+        if (match := pattern.fullmatch(message.bare)) is None:
+            continue
+        is_named = "name" in match.groupdict()
+        start, end, is_document = (
+            phrases.trim(*match.span("name"), message.bare) if is_named else (0, 0, True)
+        )
+        name = message.typed(start, end) if start < end else ""
+        if len(name) <= MAX_NAME_CHARS:
+            is_kind = any(map(phrases.kind.fullmatch, message.bare[start:end].split()))
+            is_certain = not name or is_document or is_kind or _CODE.fullmatch(name) is not None
+            return ChatCommand(ChatIntent.DOCUMENT_OUTLINE, language, name, is_certain)
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class _Phrases:
     """The patterns of one language."""
@@ -173,6 +193,7 @@ class _Phrases:
     phrases: re.Pattern[str]
     requests: re.Pattern[str]
     presence: tuple[re.Pattern[str], ...]
+    outline: tuple[re.Pattern[str], ...]
     before_name: re.Pattern[str]
     behind_name: re.Pattern[str]
     kind: re.Pattern[str]
@@ -210,6 +231,7 @@ def _phrases(language: Language) -> _Phrases:
         phrases=re.compile(f"(?:(?:{any_of(_PHRASES)}|bot|footnote)(?: |$)){{1,{MAX_PHRASES}}}"),
         requests=polite(any_of(_REQUESTS)),
         presence=tuple(polite(_expand(one, said)) for one in said[ChatIntent.DOCUMENT_PRESENCE]),
+        outline=tuple(polite(_expand(one, said)) for one in said[ChatIntent.DOCUMENT_OUTLINE]),
         before_name=re.compile(f"{articles}{called}"),
         behind_name=re.compile(f"(?:^| )(?:{said['document']})$"),
         kind=re.compile(said["kinds"]),

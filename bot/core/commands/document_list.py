@@ -37,7 +37,7 @@ class DocumentList:
 
     def write(self) -> str:
         """All that answer by title, then what is still being read and what could not be read."""
-        by_title = sorted(self._live, key=lambda one: (self._title(one).casefold(), one.file))
+        by_title = sorted(self._live, key=lambda one: (self.name_of(one).casefold(), one.file))
         lead = [self._words.documents_known(len(by_title))] if by_title else []
         return "\n".join([*lead, *self._bullets(by_title), *self._gaps()])
 
@@ -51,6 +51,10 @@ class DocumentList:
         leads = [lead(days=NEWS_DAYS)] if shown else []
         return "\n".join([*leads, *self._bullets(shown, with_arrival=True), *self._gaps()])
 
+    def write_choice(self) -> str:
+        """Which documents may be meant by what a person said, and the question which of them is."""
+        return "\n".join([self._words.which_document, *self._bullets(self._live)])
+
     def write_found(self) -> str:
         """That these documents are the ones a person asked for by name."""
         lead = [self._words.document_here(len(self._live))] if self._live else []
@@ -61,16 +65,16 @@ class DocumentList:
             is_undated = not any(field_day(document.metadata.get(name)) for name in DATE_FIELDS)
             is_shown = document.arrived_at is not None and (with_arrival or is_undated)
             arrival = [self._arrival(document)] if is_shown else []
-            yield f"• {' · '.join([self._title(document), *self._facts(document), *arrival])}"
+            yield f"• {' · '.join([self.name_of(document), *self._facts(document), *arrival])}"
         if (rest := len(documents) - MAX_SHOWN) > 0:
             yield self._words.more_documents(count=rest)
 
-    def _title(self, document: DocumentStatus) -> str:
+    def name_of(self, document: DocumentStatus) -> str:
         """Its title, with the file's name where others share it; what looks like a mark [n] is none."""
         file = PurePosixPath(document.file).name
         title = document.title or file
         is_shared = self._titles[document.title] > 1 and title != file
-        return _inert(f"{shorten(title, TITLE_CHARS)} ({file})" if is_shared else title)
+        return inert(f"{shorten(title, TITLE_CHARS)} ({file})" if is_shared else title)
 
     def _facts(self, document: DocumentStatus) -> Iterator[str]:
         said = {name: shorten(one.day or one.value, TITLE_CHARS) for name, one in document.metadata.items()}
@@ -78,15 +82,15 @@ class DocumentList:
         if document.pages:
             yield self._words.pages(document.pages)
         if sop_id and sop_id.casefold() not in document.title.casefold():
-            yield _inert(sop_id)
+            yield inert(sop_id)
         if "version" in said:
-            yield self._words.version(version=_inert(said["version"]))
+            yield self._words.version(version=inert(said["version"]))
         if "department" in said:
-            yield _inert(said["department"])
+            yield inert(said["department"])
         if "effective" in said:
-            yield self._words.effective(day=_inert(said["effective"]))
+            yield self._words.effective(day=inert(said["effective"]))
         elif "last_updated" in said:
-            yield self._words.updated(day=_inert(said["last_updated"]))
+            yield self._words.updated(day=inert(said["last_updated"]))
 
     def _arrival(self, document: DocumentStatus) -> str:
         day = document.arrived_at.date().isoformat() if document.arrived_at else ""
@@ -95,16 +99,16 @@ class DocumentList:
     def _gaps(self) -> Iterator[str]:
         """What is not there yet, and what cannot be read, with the reason."""
         if self._reading:
-            yield self._words.being_read([_inert(PurePosixPath(one.file).name) for one in self._reading])
+            yield self._words.being_read([inert(PurePosixPath(one.file).name) for one in self._reading])
         if self._unread:
             yield self._words.unread_reasons
         for one in self._unread[:MAX_UNREAD]:
             reason = shorten(one.reason or "", REASON_CHARS)
-            yield _inert(f"• {PurePosixPath(one.file).name}{f': {reason}' if reason else ''}")
+            yield inert(f"• {PurePosixPath(one.file).name}{f': {reason}' if reason else ''}")
         if (rest := len(self._unread) - MAX_UNREAD) > 0:
             yield self._words.more_documents(count=rest)
 
 
-def _inert(text: str) -> str:
+def inert(text: str) -> str:
     """On one line, without anything that reads like the mark of a source."""
     return _MARK.sub(r"(\1)", " ".join(text.split()))

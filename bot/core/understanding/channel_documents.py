@@ -199,6 +199,12 @@ def documents_named(name: str, documents: Sequence[DocumentStatus]) -> list[Docu
     return exact or [one for one in documents if terms and terms <= _identity(one)]
 
 
+def documents_meant(name: str, documents: Sequence[DocumentStatus]) -> list[DocumentStatus]:
+    """The same, where a word for a document need not be part of what one is called: "the travel policy"."""
+    bare = re.sub(rf"\b{_KIND}s?\b", " ", name, flags=re.IGNORECASE | re.VERBOSE)
+    return documents_named(name, documents) or (documents_named(bare, documents) if bare.strip() else [])
+
+
 def _exact_names(document: DocumentStatus) -> set[str]:
     file = PurePosixPath(document.file)
     sop_id = document.metadata.get("sop_id")

@@ -35,6 +35,8 @@ async def test_a_live_publication_carries_all_that_an_answer_needs(catalog: Cata
         7,
         9,
     )
+    assert await catalog.live_document(shelf.channel_id, document.id) == live
+    assert await catalog.live_document(shelf.channel_id, uuid4()) is None
 
 
 async def test_a_flip_shows_the_old_or_the_new_and_hides_the_other(

@@ -252,4 +252,4 @@ async def test_a_database_that_is_down_is_said_to_be(world: World) -> None:
 
     question = world.question("list documents")
     with pytest.raises(DatabaseUnavailable):
-        await commands().reply(question, Down(cast(Any, world.register), question.channel))
+        await commands().reply(question, Down(cast(Any, world.register), question.channel), cast(Any, None))

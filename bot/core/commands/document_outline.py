@@ -1,0 +1,204 @@
+"""Writes what one document is about: the sentence that states its purpose, and its top headings.
+
+Both are the document's own words, located and cited like every quote; nothing is worded anew, and no model is
+asked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from bot.core.citations.citations import CitationService
+from bot.core.commands.document_list import inert
+from bot.core.models import Answer, AnswerState, Claim, Draft, Evidence, Passage, Quote
+from bot.core.plaintext import shorten
+from bot.core.verification.claims import VerifiedClaim, number_quotes, place, verify
+from bot.core.wording import ReplyWords
+from storage.documents.catalog import Catalog
+from storage.models import Channel, Chunk, LivePublication
+from storage.queues.reading_repair import RepairingReadings
+from storage.text.analyzer import fold
+from storage.text.sentences import quotables
+
+MAX_HEADINGS = 12
+"""Headings that are named before the others are only counted."""
+HEADING_CHARS = 120
+MAX_CHUNKS = 600
+"""Chunks that are looked through: what follows in a longer document is not named."""
+SEVERAL = 3
+"""So many headings of one kind are an outline."""
+MIN_SENTENCE_WORDS = 5
+
+_NUMBER = re.compile(
+    r"(?:(?:section|chapter|part|appendix|kapitel|chapitre)\s+)?(\d{1,2}|[IVX]{1,4})[.):]?\s+(?=\S)", re.I
+)
+"""Of one level: 7, not 7.2."""
+_CONTENTS = re.compile(
+    r"(?:table of )?contents|inhalt(?:sverzeichnis)?|table des matieres|sommaire|indice|sumario|contenido"
+    r"|inhoud(?:sopgave)?"
+)
+_PURPOSE = re.compile(
+    r"(?:purpose|scope|aims?|objectives?|introduction|overview|summary|abstract|about|zweck|ziele?|geltungsbereich"
+    r"|anwendungsbereich|einleitung|einfuhrung|uberblick|zusammenfassung|objet|objectifs?|portee|resume|apercu"
+    r"|objetivos?|proposito|alcance|introduccion|resumen|scopo|obiettivi|ambito|introduzione|finalidade"
+    r"|introducao|resumo|doel|toepassingsgebied|inleiding|samenvatting)\b"
+)
+"""Headings, folded, under which documents say what they are for."""
+_SENTENCE = re.compile(r"[.!?][\"'”’)\]]*$")
+
+
+@dataclass(frozen=True, slots=True)
+class _Heading:
+    """A heading where it stands."""
+
+    text: str
+    level: int
+    """0: at the top."""
+    item: Evidence
+    span: tuple[int, int]
+
+    @property
+    def is_numbered(self) -> bool:
+        return _NUMBER.match(self.text) is not None
+
+    @property
+    def name(self) -> str:
+        """As it is compared: without its number, accents and capitals."""
+        return _folded(self.text)
+
+
+class DocumentOutlines:
+    """Writes the outline of any document that answers."""
+
+    def __init__(self, catalog: Catalog, readings: RepairingReadings, citations: CitationService) -> None:
+        self._catalog = catalog
+        self._readings = readings
+        self._citations = citations
+
+    async def write(self, channel: Channel, document: UUID, name: str, words: ReplyWords) -> Answer | None:
+        """The document's purpose and headings; None where it has neither, or does not answer any more.
+
+        ``name`` is what it is called among the documents of the channel.
+
+        Raises:
+            storage.errors.InfrastructureError: SQL or the reading cannot be reached.
+        """
+        publication = await self._catalog.live_document(channel.id, document)
+        if publication is None:
+            return None
+        ordinals = range(min(publication.chunks, MAX_CHUNKS))
+        chunks = await self._readings.chunks_at([(publication.reading_id, one) for one in ordinals])
+        evidence = [_as_evidence(publication, chunk) for chunk in chunks]
+        headings = [heading for item in evidence for heading in _headings(item)]
+        purpose, top = _purpose(evidence), _top(headings, publication.title)
+        if not (purpose or top):
+            return None
+        sections = [_section(one, words) for one in top[:MAX_HEADINGS]]
+        lines, cited = number_quotes([*purpose, *sections])
+        rest = len(top) - MAX_HEADINGS
+        text = [
+            words.outline_lead(document=words.document_named(title=name)),
+            *lines[: len(purpose)],
+            *([words.outline_sections] if sections else []),
+            *lines[len(purpose) :],
+            *([words.more_documents(count=rest)] if rest > 0 else []),
+        ]
+        citations = await self._citations.cite(channel, cited)
+        return Answer(AnswerState.GROUNDED, "\n".join(text), citations, language=words.language)
+
+
+def _as_evidence(publication: LivePublication, chunk: Chunk) -> Evidence:
+    passage = Passage(
+        publication,
+        chunk.ordinal,
+        chunk.text,
+        chunk.first_page,
+        chunk.last_page,
+        chunk.heading_path,
+        score=0.0,
+        bm25=None,
+        vector=None,
+    )
+    return Evidence(chunk.ordinal + 1, passage, chunk.page_starts, chunk.words)
+
+
+def _headings(item: Evidence) -> Iterator[_Heading]:
+    """The headings that a chunk opens with: down to the one it stands under, all blocks are headings.
+
+    One with nothing but further headings below it is in no chunk's path.
+    """
+    text, path = item.passage.text, item.passage.heading_path
+    names = [_plain(heading) for heading in path]
+    blocks = [
+        (match.start(), match.end(), _plain(match[0])) for match in re.finditer(r"\S(?:.|\n(?!\n))*", text)
+    ]
+    last = next((place for place, block in enumerate(blocks) if names and block[2] == names[-1]), None)
+    for start, end, name in blocks[: last + 1] if last is not None else ():
+        level = names.index(name) if name in names else 0
+        yield _Heading(" ".join(text[start:end].split()), level, item, (start, end))
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _top(headings: Sequence[_Heading], title: str) -> list[_Heading]:
+    """The headings of the highest level that has several, and those above it, each once.
+
+    Where they are numbered, the others stand below. The title and the heading of the contents are left out.
+    """
+    distinct: dict[str, _Heading] = {}
+    for one in headings:
+        if one.name and one.name != fold(title).casefold() and not _CONTENTS.fullmatch(one.name):
+            distinct.setdefault(one.name, one)
+    found = list(distinct.values())
+    ranks = [[one for one in found if one.level <= level] for level in range(1 + _deepest(found))]
+    ranks.insert(0, [one for one in found if one.is_numbered])
+    return next((rank for rank in ranks if len(rank) >= SEVERAL), found)
+
+
+def _deepest(headings: Sequence[_Heading]) -> int:
+    return max((one.level for one in headings), default=0)
+
+
+def _purpose(evidence: Sequence[Evidence]) -> tuple[VerifiedClaim, ...]:
+    """The first sentence under a heading that promises it, else the first below a heading, else of all."""
+    read = [one for one in evidence if not any(map(_is_contents, one.passage.heading_path))]
+    under = [one for one in read if one.passage.heading_path]
+    promised = [one for one in under if any(map(_promises, one.passage.heading_path))]
+    return next(filter(None, map(_opening, (*promised, *under, *read))), ())
+
+
+def _opening(item: Evidence) -> tuple[VerifiedClaim, ...]:
+    """The first whole sentence of a chunk."""
+    for unit in quotables(item.passage.text):
+        above, gap, text = unit.text.rpartition("\n\n")
+        if _SENTENCE.search(above):  # what a sentence points back to; else it is a heading, no part of it
+            above, gap, text = "", "", unit.text
+        is_sentence = not unit.is_row and _SENTENCE.search(text) is not None
+        if is_sentence and len(text.split()) >= MIN_SENTENCE_WORDS:
+            quote = Quote(item.number, text, unit.start + len(above + gap))
+            return verify(Draft((Claim(text, (quote,)),), verbatim=True), [item]).claims
+    return ()
+
+
+def _is_contents(heading: str) -> bool:
+    return _CONTENTS.fullmatch(_folded(heading)) is not None
+
+
+def _promises(heading: str) -> bool:
+    return _PURPOSE.match(_folded(heading)) is not None
+
+
+def _folded(heading: str) -> str:
+    return fold(_NUMBER.sub("", heading)).casefold().strip(" :.")
+
+
+def _section(one: _Heading, words: ReplyWords) -> VerifiedClaim:
+    located = place(one.item, *one.span)
+    is_ocr = located.page in located.passage.publication.ocr_pages
+    label = words.source_label(located.page, inert(shorten(one.text, HEADING_CHARS)), is_ocr=is_ocr)
+    return VerifiedClaim(f"• {label}", (located,))

@@ -1,0 +1,134 @@
+"""What a document is about: its own sentence of purpose and its headings, each cited from its page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from fakes.core import WORDS, Register, Shelf, World, make_passage, make_publication, make_status
+
+from bot.core.commands.document_outline import MAX_HEADINGS
+from bot.core.models import Answer, AnswerState, Language
+from bot.core.wording import reply_words
+from bot.slack import blocks
+from bot.teams import cards
+from storage.chat_models import Turn
+
+SECTIONS = [
+    ("Travel Policy\n\nPrinted in Bern.", ()),
+    ("Contents\n\nPurpose 2\n\nThis page names all that follows in here.", ("Contents",)),
+    ("1. General\n\n1.1 Words\n\nA trip is a journey on business.", ("1. General", "1.1 Words")),
+    ("2. Purpose\n\nFor whom\n\nThis policy says who pays for a trip. It is short.", ("2. Purpose",)),
+    ("3. Booking\n\nBook early [4].", ("3. Booking",)),
+    ("4. Refunds\n\nRefunds take 30 days.", ("4. Refunds",)),
+]
+
+
+def bring(world: World, file: str, sections: Sequence[tuple[str, tuple[str, ...]]], title: str = "") -> None:
+    """Put a document into the channel: a chunk a section, each on a page of its own."""
+    publication = replace(make_publication(file, title or file), chunks=len(sections))
+    world.register.publications.append(publication)
+    world.register.statuses.append(replace(make_status(file), title=title, document=publication.document_id))
+    world.shelf.passages += [
+        make_passage(text, file=file, title=title, ordinal=number, page=number + 1, heading_path=path)
+        for number, (text, path) in enumerate(sections)
+    ]
+
+
+@pytest.fixture
+def world() -> World:
+    """A channel with one document."""
+    world = World(Shelf(), Register())
+    bring(world, "travel.pdf", SECTIONS, "Travel Policy")
+    return world
+
+
+async def ask(world: World, text: str, *history: Turn) -> Answer:
+    return await world.answering().answer(replace(world.question(text), history=history))
+
+
+async def test_a_document_is_told_by_its_purpose_and_its_top_headings(world: World) -> None:
+    """Shows that both are quoted from their pages, without title, contents and lower headings."""
+    answer = await ask(world, "What is the travel policy about?")
+    assert answer.state is AnswerState.GROUNDED
+    assert answer.text.splitlines() == [
+        "What “Travel Policy” is about, in its own words:",
+        "“This policy says who pays for a trip.” [1]",
+        "Its sections:",
+        "• p. 3 · 1. General [2]",
+        "• p. 4 · 2. Purpose [3]",
+        "• p. 5 · 3. Booking [4]",
+        "• p. 6 · 4. Refunds [5]",
+    ]
+    assert [(one.number, one.page) for one in answer.citations] == [(1, 4), (2, 3), (3, 4), (4, 5), (5, 6)]
+    assert answer.citations[1].quote == "1. General"
+    assert all(one.boxes for one in answer.citations)
+
+
+@pytest.mark.parametrize(
+    "text", ["Summarise the travel policy", "tl;dr", "What is this document about?", "overview of travel.pdf"]
+)
+async def test_the_only_document_need_not_be_named(world: World, text: str) -> None:
+    """Shows that a channel of one document has no other that could be meant."""
+    assert (await ask(world, text)).text.startswith("What “Travel Policy” is about")
+
+
+async def test_who_may_mean_several_documents_is_asked_which(world: World) -> None:
+    """Shows it for a kind of document that two are, and for no name; a bare topic is searched for."""
+    bring(world, "travel-rome.pdf", SECTIONS[:3], "Travel Policy Rome")
+    for text in ("summary please", "Summarise the travel manual"):
+        answer = await ask(world, text)
+        assert answer.state is AnswerState.CHAT
+        assert answer.text.startswith(WORDS.which_document)
+        assert "• Travel Policy ·" in answer.text
+        assert "• Travel Policy Rome ·" in answer.text
+    rome = await ask(world, "What is the travel policy rome about?")
+    assert rome.text.startswith("What “Travel Policy Rome”")
+    assert not (await ask(world, "Summarise travel")).text.startswith(WORDS.which_document)
+
+
+async def test_what_a_thread_speaks_of_is_meant(world: World) -> None:
+    """Shows that "it" is the one document that the last answer cited."""
+    bring(world, "rome.pdf", SECTIONS[:3], "Rome")
+    cited = frozenset({world.register.publications[1].document_id})
+    answer = await ask(world, "What is it about?", Turn("Who pays?", "Who pays?", "Rome pays.", cited))
+    assert answer.text.startswith("What “Rome” is about")
+
+
+async def test_what_is_no_document_is_searched_for(world: World) -> None:
+    """Shows that a topic is answered from the text."""
+    answer = await ask(world, "What are refunds about?")
+    assert not answer.text.startswith(("What “", WORDS.which_document))
+    assert (await ask(world, "Summarise the lunch menu")).text.splitlines()[0] != WORDS.which_document
+
+
+async def test_without_numbers_the_highest_level_that_has_several_headings_counts(world: World) -> None:
+    """Shows that a single heading over all is no outline, and that further ones are counted."""
+    many = [(f"All\n\nPart {letter}\n\nWords.", ("All", f"Part {letter}")) for letter in "abcdefghijklmn"]
+    bring(world, "parts.pdf", many, "Parts")
+    text = (await ask(world, "Summarise parts.pdf")).text
+    assert text.splitlines()[1:3] == [WORDS.outline_sections, "• p. 1 · All [1]"]
+    assert text.count("•") == MAX_HEADINGS
+    assert text.endswith(WORDS.more_documents(count=15 - MAX_HEADINGS))
+
+
+async def test_a_document_of_nothing_but_pictures_has_no_outline(world: World) -> None:
+    """Shows that where there is neither sentence nor heading, the question is searched for."""
+    bring(world, "map.pdf", [("A1 B2", ())], "Map")
+    assert (await ask(world, "Summarise map.pdf")).state is not AnswerState.CHAT
+
+
+async def test_every_door_shows_the_outline_with_its_pages(world: World) -> None:
+    """Shows lines and page buttons in Slack and in Teams, and the asker's language."""
+    answer = await ask(world, "Worum geht es in travel.pdf?")
+    assert answer.language is Language.GERMAN
+    assert reply_words(Language.GERMAN).outline_sections in answer.text
+    slack = blocks.render(answer, 5)
+    assert "• S. 3 · 1. General [2]" in str(slack.blocks)
+    assert [one["text"]["text"] for block in slack.blocks for one in block.get("elements", ())] == [
+        "S. 4 · Travel Policy", "S. 3 · Travel Policy", "S. 5 · Travel Policy", "S. 6 · Travel Policy",
+    ]  # fmt: skip
+    teams = cards.render(answer, 5)
+    assert "S. 3 · 1. General [2]" in teams.text
+    assert len(teams.citations) == 5
