@@ -17,6 +17,7 @@ from bot.core.commands.chat_commands import ChatCommands
 from bot.core.commands.document_outline import DocumentOutlines
 from bot.core.generation.abstention import Abstention
 from bot.core.generation.answer_writer import AnswerWriter, Deadline, WritingTask, WrittenAnswer
+from bot.core.generation.document_comparison import judge_each, nothing_in, retrieve_each
 from bot.core.generation.figures import FigureSelector
 from bot.core.generation.judge import Judge
 from bot.core.models import Answer, AnswerState, Language, Milliseconds, Question
@@ -35,6 +36,9 @@ from storage.queues.reading_repair import RepairingReadings
 from storage.task_group import gather_or_cancel
 
 log = logging.getLogger(__name__)
+
+PASSAGES_COMPARED = 2
+"""Passages at least that are read of each document that a question compares."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,13 +154,18 @@ class Answering:
     async def _retrieve(self, question: Question, journey: _Journey) -> SearchAttempt:
         """The best passages, reranked, and the evidence among and around them that can be read."""
         async with journey.deadline.limit():
-            search = journey.trace.search(question, await self._retriever.retrieve(question))
+            retrieval = (
+                await retrieve_each(self._retriever, question)
+                if question.compared
+                else await self._retriever.retrieve(question)
+            )
+            search = journey.trace.search(question, retrieval)
             if wants_figure(search.retrieval.question.text):
                 return search
             found = await gather_evidence(
                 search.retrieval.passages,
                 self._readings,
-                most=self._passages_read,
+                most=max(self._passages_read, PASSAGES_COMPARED * len(question.compared)),
                 tokens=self._evidence_tokens,
             )
             search.read = len(found)
@@ -184,17 +193,34 @@ class Answering:
             search.verdict = self._judge.verdict(
                 question, search.retrieval.passages, search.quotes.candidates
             )
+            if search.question.compared:
+                self._judge_each(search)
         return search
+
+    def _judge_each(self, search: SearchAttempt) -> None:
+        """The best verdict on any of the compared documents counts."""
+        question, passages, quotes = search.retrieval.question, search.retrieval.passages, search.quotes
+        if quotes is not None:
+            compared = search.question.compared
+            verdicts = judge_each(self._judge, question, compared, passages, quotes.candidates)
+            search.verdict = max(verdicts.values(), key=lambda one: one.probability)
+            search.answering = tuple(one for one in compared if verdicts[one].outcome is Outcome.ANSWER)
 
     async def _write(self, search: SearchAttempt, journey: _Journey) -> WrittenAnswer | None:
         """Words that are proven, the closest passages, or the figure that is asked for; None: nothing."""
         retrieval = search.retrieval
         if search.quotes and search.verdict and not search.found_nothing:
             task = WritingTask(
-                retrieval.question, search.evidence or (), search.quotes, search.verdict.outcome
+                retrieval.question,
+                search.evidence or (),
+                search.quotes,
+                search.verdict.outcome,
+                search.answering,
             )
             written = await self._writer.write(task, journey.deadline, journey.listener)
             journey.trace.attempts = written.attempts
+            if search.answering and written.state is not AnswerState.CLOSEST:
+                written = await self._with_gaps(written, search.question, journey)
             if written.state is AnswerState.CLOSEST:
                 return await self._figure_selector.write(retrieval) or written
             if retrieval.figures:
@@ -202,6 +228,13 @@ class Answering:
                 return replace(written, figures=figures)
             return written
         return await self._figure_selector.write(retrieval)
+
+    @staticmethod
+    async def _with_gaps(written: WrittenAnswer, question: Question, journey: _Journey) -> WrittenAnswer:
+        """The same, and which of the compared documents it says nothing of."""
+        words, documents = reply_words(question.language), await journey.view.documents()
+        missing = nothing_in(words, question.compared, documents, written.cited)
+        return replace(written, text=f"{written.text}\n{missing}") if missing else written
 
     async def _cite(self, search: SearchAttempt, written: WrittenAnswer | None, journey: _Journey) -> Answer:
         """The answer with its citations kept and signed; where nothing was written, that nothing answers."""

@@ -124,6 +124,8 @@ class Question:
     filter: AppliedFilter | None = None
     unfiltered: str = ""
     """Its text with these words, where they were taken out."""
+    compared: tuple[UUID, ...] = ()
+    """Several documents that it names and asks about: each is searched by itself, in this order."""
     history: tuple[Turn, ...] = ()
     """What its thread said before, newest last."""
     synonyms: tuple[Synonym, ...] = ()

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any
+from uuid import UUID
 
 from pydantic import TypeAdapter
 
@@ -57,6 +58,8 @@ class SearchAttempt:
     """What may be quoted of the evidence, best first."""
     verdict: Verdict | None = None
     """Whether the evidence answers; None: it was not judged."""
+    answering: tuple[UUID, ...] = ()
+    """Of the documents that the question compares those that answer."""
 
     @property
     def found_nothing(self) -> bool:

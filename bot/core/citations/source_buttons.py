@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import PurePosixPath
+from typing import TypeVar
 
 from bot.core.models import Answer, AnswerFigure, Citation, CitedPage
 from bot.core.wording import ReplyWords, reply_words
 
+Key = TypeVar("Key", bound=Hashable)
 _Document = tuple[str, int]
 """Path and version: two folders of one channel may each hold a file of the same path."""
 
@@ -70,16 +72,21 @@ def _document(citation: Citation) -> _Document:
 
 
 def _names(citations: Sequence[Citation]) -> dict[_Document, str]:
-    """What people call each document: its title, but file names where two share a title."""
-    files = {_document(citation): PurePosixPath(citation.file) for citation in citations}
+    called = {_document(one): (one.title, one.edition, one.file) for one in citations}
+    return distinct_names(called)
+
+
+def distinct_names(documents: Mapping[Key, tuple[str, str, str]]) -> dict[Key, str]:
+    """What people call each of these (title, edition, file): its title, its file where two share one."""
+    files = {key: PurePosixPath(file) for key, (_, _, file) in documents.items()}
     titles = {}
-    for citation in citations:
-        title = citation.title or PurePosixPath(citation.file).name
-        titles[_document(citation)] = f"{title} ({citation.edition})" if citation.edition else title
-    names = _unless_shared(titles, {document: file.name for document, file in files.items()})
-    return _unless_shared(names, {document: str(file) for document, file in files.items()})
+    for key, (title, edition, _) in documents.items():
+        name = title or files[key].name
+        titles[key] = f"{name} ({edition})" if edition else name
+    names = _unless_shared(titles, {key: file.name for key, file in files.items()})
+    return _unless_shared(names, {key: str(file) for key, file in files.items()})
 
 
-def _unless_shared(names: dict[_Document, str], otherwise: dict[_Document, str]) -> dict[_Document, str]:
+def _unless_shared(names: Mapping[Key, str], otherwise: Mapping[Key, str]) -> dict[Key, str]:
     shared = {name for name in names.values() if list(names.values()).count(name) > 1}
-    return {document: otherwise[document] if name in shared else name for document, name in names.items()}
+    return {key: otherwise[key] if name in shared else name for key, name in names.items()}

@@ -11,10 +11,12 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from uuid import UUID
 
 from bot.core.errors import ModelError, ModelReplyUnusable, ModelUnavailable
+from bot.core.generation.document_comparison import Comparison, compare, under_names
 from bot.core.generation.entailment import Entailment
-from bot.core.generation.extractive import ExtractiveAnswerer, RankedQuotes
+from bot.core.generation.extractive import ExtractiveAnswerer, RankedQuotes, draft_of
 from bot.core.generation.judge import Outcome
 from bot.core.models import (
     AnalyzedQuestion,
@@ -58,6 +60,8 @@ class WritingTask:
     """Everything of the evidence that may be quoted, best first."""
     outcome: Outcome
     """answer or closest: what may be said of the evidence."""
+    answering: tuple[UUID, ...] = ()
+    """Documents that are compared, and that answer, as the question names them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +128,17 @@ class AnswerWriter:
             lead = words.model_unverified
         if task.outcome is Outcome.CLOSEST and not answer_draft.claims:
             return answer_draft.closest(task.quotes.closest())
-        return answer_draft.with_quotes(task.quotes.draft(task.question), lead)
+        quotes = task.quotes.draft(task.question)
+        if task.answering or len(_documents_of(quotes, task.evidence)) > 1:
+            chosen = task.quotes.chosen(task.question)
+            comparison = compare(task.question, chosen, task.quotes.candidates, task.answering)
+            return answer_draft.with_comparison(comparison, lead)
+        return answer_draft.with_quotes(quotes, lead)
+
+
+def _documents_of(quotes: Draft, evidence: Sequence[Evidence]) -> set[UUID]:
+    cited = {quote.passage for claim in quotes.claims for quote in claim.quotes}
+    return {item.passage.publication.document_id for item in evidence if item.number in cited}
 
 
 class _Draft:
@@ -214,9 +228,24 @@ class _Draft:
 
     def with_quotes(self, quotes: Draft, lead: str) -> WrittenAnswer:
         """All of it, and quotes behind it; ``lead`` says why."""
+        return self._with_quotes(self._proven(quotes), lead)
+
+    def with_comparison(self, comparison: Comparison, lead: str) -> WrittenAnswer:
+        """The same, each quote under the name of its document; ``lead`` gives way to that they differ."""
+        proven = self._proven(draft_of(comparison.quotes))
+        quotes = under_names(proven, self.words, is_dated=comparison.is_differing)
+        if comparison.is_differing:
+            is_usual = lead == self.words.quotes_lead
+            lead = self.words.documents_differ if is_usual else f"{lead}\n{self.words.documents_differ}"
+        return self._with_quotes(quotes, lead)
+
+    def _proven(self, quotes: Draft) -> Sequence[VerifiedClaim]:
         judged = verify(quotes, self.evidence)
         self.attempts.append(Attempt(quotes, judged))
-        lines, cited = number_quotes([*self.claims, *judged.claims])
+        return judged.claims
+
+    def _with_quotes(self, quotes: Sequence[VerifiedClaim], lead: str) -> WrittenAnswer:
+        lines, cited = number_quotes([*self.claims, *quotes])
         begun, quoted = lines[: len(self.claims)], lines[len(self.claims) :]
         text = "\n".join(filter(None, (" ".join(begun), lead, *quoted)))
         state = AnswerState.PARTIAL if begun else AnswerState.GROUNDED

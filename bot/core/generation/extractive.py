@@ -133,17 +133,20 @@ class RankedQuotes:
     embedded: int = 0
     """Tokens of what was embedded for it."""
 
-    def draft(self, question: AnalyzedQuestion) -> Draft:
+    def chosen(self, question: AnalyzedQuestion) -> list[QuoteCandidate]:
         """The quotes that answer the question; none when there is nothing to quote."""
         chosen = select_quotes(self.candidates, is_spanning=spans_documents(question.text))
-        if chosen and wants_steps(question.text) and (steps := self._steps(chosen)):
-            return Draft(tuple(steps.claims(question.language)), verbatim=True)
         if chosen and wants_table(question.text) and (table := self._table()):
             chosen = [table]
-        return self._draft(chosen)
+        return chosen
+
+    def draft(self, question: AnalyzedQuestion) -> Draft:
+        """The same as a draft; for who asks how, the whole list of the best step among them."""
+        chosen = self.chosen(question)
+        steps = self._steps(chosen) if wants_steps(question.text) else None
+        return Draft(tuple(steps.claims(question.language)), verbatim=True) if steps else draft_of(chosen)
 
     def _steps(self, chosen: Sequence[QuoteCandidate]) -> StepList | None:
-        """The whole list of the best step among the quotes."""
         evidence = {one.item.number: one.item for one in self.candidates}.values()
         ranked = sorted(chosen, key=lambda one: -one.score)
         lists = (whole_steps(one.item, one.unit.end - 1, evidence) for one in ranked)
@@ -165,11 +168,13 @@ class RankedQuotes:
             is_better = candidate.page not in pages or pages[candidate.page].is_label > candidate.is_label
             if is_better and not _is_repeated(candidate, others):
                 pages[candidate.page] = candidate
-        return self._draft(map(_with_subject, list(pages.values())[:MAX_CLOSEST]))
+        return draft_of(map(_with_subject, list(pages.values())[:MAX_CLOSEST]))
 
-    def _draft(self, chosen: Iterable[QuoteCandidate]) -> Draft:
-        claims = (Claim(one.unit.text, tuple(_quotes(one))) for one in chosen)
-        return Draft(tuple(claims), verbatim=True)
+
+def draft_of(chosen: Iterable[QuoteCandidate]) -> Draft:
+    """These quotes in their order, each a claim of its own."""
+    claims = (Claim(one.unit.text, tuple(_quotes(one))) for one in chosen)
+    return Draft(tuple(claims), verbatim=True)
 
 
 def _quotes(one: QuoteCandidate) -> Iterator[Quote]:
@@ -193,11 +198,11 @@ def select_quotes(ranked: Sequence[QuoteCandidate], *, is_spanning: bool) -> lis
 
 def _on_pages(ranked: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
     """The best sentence, row or item, and further ones that come near it and fit beside it."""
-    said = _without_labels(ranked)
+    said = without_labels(ranked)
     chosen = list(said[:1])
     for candidate in takewhile(lambda one: one.score >= said[0].score - OTHER_DOCUMENT, said[1:]):
         is_near = candidate.page in {one.page for one in chosen}
-        away = OTHER_DOCUMENT if _is_twin(candidate, chosen) else SAME_PAGE if is_near else OTHER_PAGE
+        away = OTHER_DOCUMENT if is_twin(candidate, chosen) else SAME_PAGE if is_near else OTHER_PAGE
         if candidate.score < said[0].score - away or _is_repeated(candidate, chosen):
             continue
         quotes = _joined([*chosen, candidate])
@@ -227,7 +232,7 @@ def _with_subject(one: QuoteCandidate) -> QuoteCandidate:
     return replace(one, unit=with_subject(one.item.passage.text, one.unit))
 
 
-def _is_twin(candidate: QuoteCandidate, chosen: Sequence[QuoteCandidate]) -> bool:
+def is_twin(candidate: QuoteCandidate, chosen: Sequence[QuoteCandidate]) -> bool:
     """Whether another document says the same of something else, as of another office: both are shown."""
     if candidate.document in {one.document for one in chosen}:
         return False
@@ -239,14 +244,14 @@ def _is_item(one: QuoteCandidate) -> bool:
     return _ITEM.match(one.unit.text) is not None
 
 
-def _without_labels(ranked: Sequence[QuoteCandidate]) -> Sequence[QuoteCandidate]:
+def without_labels(ranked: Sequence[QuoteCandidate]) -> Sequence[QuoteCandidate]:
     """What says something by itself; the first label where nothing does."""
     return [one for one in ranked if not one.is_label] or ranked[:1]
 
 
 def _best_of_each(ranked: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
     chosen: dict[UUID, QuoteCandidate] = {}
-    for candidate in _without_labels(ranked):
+    for candidate in without_labels(ranked):
         is_close = candidate.score >= ranked[0].score - OTHER_DOCUMENT
         if is_close and candidate.document not in chosen and not _is_repeated(candidate, chosen.values()):
             chosen[candidate.document] = candidate

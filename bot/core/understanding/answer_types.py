@@ -76,14 +76,17 @@ _DATA = re.compile(
 )
 """Asks a figure for numbers, or how they go on."""
 
+_COMPARISON = r"""\bcompar(?:e[sd]?|ing|isons?)\b | \bdiffer(?:s|ent|ence|ences|ently)?\b | \b(?:vs|versus)\b
+      | \bunterschie\w+ | \bunterscheid\w+ | \bvergl\w+ | \bdiff[ée]ren\w+ | \bcompara\w+ | \bdiferen\w+
+      | \bconfront\w+ | \bdifferenz\w+ | \bparagon\w+ | \bverschil\w* | \bvergelijk\w*"""
 _SPANS = re.compile(
-    r"""\bcompar(?:e[sd]?|ing|ison)\b | \bdiffer(?:s|ent|ence|ences|ently)?\b | \b(?:vs|versus)\b | \bboth\b
+    rf"""{_COMPARISON} | \bboth\b
       | \bwhich\ (?:of|ones?|\w+s)\b | \b(?:each|every|all)\ (?:of\ )?(?:the\ |our\ )?\w+s?\b
       | \bacross\b | \brespectively\b | \b(?:any|either|neither)\ of\b | \bin\ common\b | \bsame\b
-      | \bhow\ many\ of\b | \b(?:more|less|higher|lower|longer|shorter|better|cheaper)\b.*\b(?:than|or)\b
-      | \bunterschie\w+ | \bunterscheid\w+ | \bvergl\w+ | \bdiff[ée]ren\w+ | \bcompara\w+ | \bdiferen\w+""",
+      | \bhow\ many\ of\b | \b(?:more|less|higher|lower|longer|shorter|better|cheaper)\b.*\b(?:than|or)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
+_COMPARES = re.compile(_COMPARISON, re.IGNORECASE | re.VERBOSE)
 
 _HOW_TO = re.compile(
     r"""\bhow\ (?:do|can|could|should|must|would|to|does|is|are)\b | \bsteps?\b | \bprocedures?\b
@@ -233,11 +236,26 @@ class RequiredAnswer:
         others = [self._without_own_numbers(text) for text in texts] if self._kinds else []
         return all(any(kind.search(text) for text in others) for kind in self._kinds)
 
+    def parts_held(self, text: str) -> list[str]:
+        """Where a text holds one of these kinds: whole words, and the next one, which may be a unit."""
+        rest = self._without_own_numbers(text)
+        return [
+            rest[rest.rfind(" ", 0, found.start()) + 1 : _word_end(rest, _word_end(rest, found.end()))]
+            for kind in self._kinds
+            for found in kind.finditer(rest)
+        ]
+
     def _without_own_numbers(self, text: str) -> str:
         rest = _ENUMERATED.sub("", text)
         for number in self._own:
             rest = number.sub(" ", rest)
         return rest
+
+
+def _word_end(text: str, at: int) -> int:
+    """Where the word ends that stands at an offset, or that follows it."""
+    following = re.compile(r"\s?\S*").match(text, at)
+    return following.end() if following else at
 
 
 def _counted(noun: str) -> re.Pattern[str]:
@@ -275,6 +293,11 @@ def asks_whether(question: str) -> bool:
 def spans_documents(question: str) -> bool:
     """Whether the words ask for several documents: comparisons, "which of", "each of"."""
     return _SPANS.search(question) is not None
+
+
+def compares(question: str) -> bool:
+    """Whether the words ask how things differ."""
+    return _COMPARES.search(question) is not None
 
 
 @dataclass(frozen=True, slots=True)

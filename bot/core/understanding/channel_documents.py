@@ -19,6 +19,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from bot.core.models import AppliedFilter, Language, Question
+from bot.core.understanding.answer_types import compares, spans_documents
 from bot.core.understanding.document_filters import (
     KINDS,
     MAY_FILTER,
@@ -31,7 +32,7 @@ from bot.core.understanding.document_filters import (
     version_parts,
     without_filters,
 )
-from bot.core.understanding.question_terms import weighted_terms
+from bot.core.understanding.question_terms import FUNCTION_TERMS, weighted_terms
 from bot.core.wording import reply_words
 from storage.documents.catalog import Catalog
 from storage.errors import InfrastructureError, SettingsError
@@ -41,12 +42,21 @@ from storage.text.analyzer import analyze, fold
 SPECIFIC = 0.5
 """Share of a name's weight that must occur in the question before it counts as named."""
 
+MAX_COMPARED = 7
+"""Most documents that are each searched by themselves for one question."""
+
+MIN_CODE_CHARS = 4
+"""A shorter SOP id may be a word or a number of the question."""
+
 _FROM = r"(?:in|from|by|per|of|within|under|according\ to|im|in\ der|laut|nach|dans|selon|en|según)"
 _KIND = r"""(?:handbook|manual|sop|procedure|protocol|report|document|guide|guidelines?|pdf|file|policy|
     brochure|booklet|library|handbuch|bericht|dokument|manuel|rapport|informe|documento)"""
 _NAMED = re.compile(
     rf"\b{_FROM}\s+(?:the\s+|our\s+)?(?P<name>(?:[\w&.'/-]+\s+){{1,6}}?{_KIND})\b", re.IGNORECASE | re.VERBOSE
 )
+_WORD = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
+_VERSION = re.compile(r"\bv?\d+(?:\.\d+)*\b", re.IGNORECASE)
+_GENERIC = re.compile(r"\b(?:sop|procedure|report|policy|v?\d+)\b")
 _FILE = re.compile(r"[\w().-]+\.pdf\b", re.IGNORECASE)
 _PLACE = re.compile(
     rf"\b{_FROM}\s+(?:the\s+|our\s+)?(?P<name>[\w-]+(?:\s+[\w-]+){{0,3}})", re.IGNORECASE | re.VERBOSE
@@ -100,10 +110,13 @@ class ChannelView:
         """
         text = question.text
         filters = read_filters(text) if MAY_FILTER.search(text) else []
-        if not (filters or _FILE.search(text) or _PLACE.search(text)):
+        is_spanning = spans_documents(text)
+        if not (filters or is_spanning or _FILE.search(text) or _PLACE.search(text)):
             return question
         live = [one for one in await self.documents() if one.state == "live"]
         allowed = [one for one in live if question.documents is None or one.document in question.documents]
+        if is_spanning and not filters and (compared := compared_documents(text, allowed)):
+            return replace(question, documents=frozenset(compared), compared=compared)
         return _narrowed(question, allowed, filters)
 
 
@@ -159,6 +172,66 @@ def _by_file(text: str, documents: Sequence[DocumentStatus]) -> _Named:
     files = {name.casefold() for name in _FILE.findall(text)}
     found = [one for one in documents if PurePosixPath(one.file).name.casefold() in files]
     return _Named(found, tuple(sorted({PurePosixPath(one.file).name for one in found})))
+
+
+def compared_documents(text: str, documents: Sequence[DocumentStatus]) -> tuple[UUID, ...]:
+    """The documents that a question names beside one another, as it names them; none unless they are several.
+
+    One is named by words in a row that are most of the weight of its title or of its file's name. Where the
+    same words name them all, as of two versions, the question must be a comparison.
+    """
+    folded = fold(text).casefold()
+    said = [
+        (word.start(), frozenset(analyze(word[0].replace("-", ""))))
+        for word in _WORD.finditer(_VERSION.sub(_blank, folded))
+    ]
+    names = {one.document: tuple(map(_name_terms, document_labels(one))) for one in documents}
+    weights = _weights({id_: tuple(map(frozenset, either)) for id_, either in names.items()})
+    named: dict[UUID, int] = {}
+    for one in documents:
+        sop_id = one.metadata.get("sop_id")
+        places = [folded.find(fold(sop_id.value).casefold())] if sop_id and _is_code(sop_id.value) else []
+        places += [_place_of(name, said, weights) for name in names[one.document]]
+        if found := [place for place in places if place >= 0]:
+            named[one.document] = min(found)
+    is_several = len(set(named.values())) > 1 or (len(named) > 1 and compares(text))
+    return tuple(sorted(named, key=named.__getitem__)) if is_several and len(named) <= MAX_COMPARED else ()
+
+
+def _blank(match: re.Match[str]) -> str:
+    return " " * len(match[0])
+
+
+def _is_code(sop_id: str) -> bool:
+    """Whether it can be nothing else in a question: SOP-IT-04, not 7."""
+    return any(map(str.isalpha, sop_id)) and any(map(str.isdigit, sop_id)) and len(sop_id) > MIN_CODE_CHARS
+
+
+def _name_terms(name: str) -> tuple[str, ...]:
+    """What tells a document from others of its kind, in order and small letters: neither "SOP" nor "v02"."""
+    terms = analyze(_GENERIC.sub(" ", fold(name).casefold()))
+    return tuple(term for term in dict.fromkeys(terms) if term not in FUNCTION_TERMS)
+
+
+def _place_of(
+    name: Sequence[str], said: Sequence[tuple[int, frozenset[str]]], weights: Mapping[str, float]
+) -> int:
+    """The offset at which a name stands in a row, small words aside; -1: it stands nowhere.
+
+    More than half of its weight is enough, and half of it with its first word: MilliQ, of MilliQ water.
+    """
+    whole = frozenset(name)
+    begun, held = 0, frozenset[str]()
+    for start, terms in said:
+        if terms <= FUNCTION_TERMS and held:
+            continue
+        begun, held = (
+            (begun if held else start, held | terms) if terms and terms <= whole else (0, frozenset())
+        )
+        share = _share(whole, held, weights)
+        if share > SPECIFIC or (share == SPECIFIC and name[0] in held):
+            return begun
+    return -1
 
 
 def _by_id_or_department(text: str, documents: Sequence[DocumentStatus]) -> _Named:
@@ -242,9 +315,9 @@ def name_shares(terms: Collection[str], publications: Collection[LivePublication
     }
 
 
-def document_labels(publication: LivePublication) -> tuple[str, str]:
+def document_labels(document: LivePublication | DocumentStatus) -> tuple[str, str]:
     """What people may call it: its title, and its file's name in words."""
-    return publication.title, re.sub(r"[_\W]+", " ", PurePosixPath(publication.file).stem)
+    return document.title, re.sub(r"[_\W]+", " ", PurePosixPath(document.file).stem)
 
 
 @lru_cache(maxsize=10_000)

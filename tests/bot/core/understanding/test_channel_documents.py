@@ -8,7 +8,7 @@ import pytest
 from fakes.core import ASKED_AT, Register, make_channel
 
 from bot.core.models import Question
-from bot.core.understanding.channel_documents import ChannelView, filtered_documents
+from bot.core.understanding.channel_documents import ChannelView, compared_documents, filtered_documents
 from storage.models import DocumentStatus, MetadataField, Rung
 
 
@@ -83,3 +83,32 @@ async def test_only_documents_that_answer_and_may_be_asked_are_chosen() -> None:
     )
     assert await view.narrow(elsewhere) == elsewhere
     assert register.reads == 1
+
+
+@pytest.mark.parametrize(
+    ("question", "files"),
+    [
+        ("Compare parental leave with backup and restore", ["leave.pdf", "backup.pdf"]),
+        ("Do Backup and Restore and Parental Leave both need a form?", ["backup.pdf", "leave.pdf"]),
+        ("What differs between the employee handbooks?", ["handbook_2019.pdf", "handbook.pdf"]),
+        ("SOP-HR-02 vs. SOP-IT-04: who signs?", ["leave.pdf", "backup.pdf"]),
+        ("Is leave the same for all of us?", []),
+        ("Does the employee handbook cover all of it?", []),
+        ("Compare parental leave with paid leave", []),
+    ],
+)
+def test_documents_that_are_named_beside_one_another_are_compared(question: str, files: list[str]) -> None:
+    """Shows their order, that two of one name are compared only on request, and that a topic names none."""
+    compared = compared_documents(question, DOCUMENTS)
+    assert [one.file for document in compared for one in DOCUMENTS if one.document == document] == files
+
+
+async def test_a_comparison_keeps_to_the_documents_that_it_names() -> None:
+    """Shows that they are a filter, within one that a person set."""
+    view = ChannelView(Register(DOCUMENTS), make_channel())
+    question = Question("q", "Compare parental leave with backup and restore", make_channel(), ASKED_AT)
+    narrowed = await view.narrow(question)
+    assert narrowed.compared == (LEAVE.document, BACKUP.document)
+    assert narrowed.documents == frozenset(narrowed.compared)
+    alone = Question("q", question.text, question.channel, ASKED_AT, frozenset({LEAVE.document}))
+    assert (await view.narrow(alone)).compared == ()
