@@ -14,7 +14,7 @@ from itertools import chain, zip_longest
 from uuid import UUID
 
 from bot.core.citations.source_buttons import distinct_names
-from bot.core.generation.extractive import OTHER_DOCUMENT, QuoteCandidate, is_twin, without_labels
+from bot.core.generation.extractive import QuoteCandidate, is_twin, without_labels
 from bot.core.generation.judge import Judge, Verdict
 from bot.core.models import AnalyzedQuestion, LocatedQuote, Passage, Question, Retrieval
 from bot.core.ports import Retriever
@@ -58,12 +58,16 @@ def judge_each(
     passages: Sequence[Passage],
     ranked: Sequence[QuoteCandidate],
 ) -> dict[UUID, Verdict]:
-    """The verdict on each document by itself; arguments as of ``Judge.verdict``."""
+    """The verdict on each document by itself; arguments as of ``Judge.verdict``.
+
+    Titles and headings are left out: they hold the name that the question gives, and are near for that alone.
+    """
+    said = without_labels(ranked)
     return {
         document: judge.verdict(
             question,
             [one for one in passages if one.publication.document_id == document],
-            [one for one in ranked if one.document == document],
+            [one for one in said if one.document == document],
         )
         for document in documents
     }
@@ -98,9 +102,7 @@ def compare(
     if spans_documents(question.text):
         return Comparison(chosen)
     first = max(chosen, key=lambda one: one.score)
-    near = [
-        one for one in best.values() if one.score >= first.score - OTHER_DOCUMENT and is_twin(one, [first])
-    ]
+    near = [one for one in best.values() if is_twin(one, [first])]
     values = [(one, _values(question.text, one.unit.text)) for one in [first, *near]]
     comparable = [(one, held) for one, held in values if held.keys() & values[0][1].keys()]
     if not any(_differ(values[0][1], held) for _, held in comparable[1:]):
