@@ -19,7 +19,7 @@ from bot.core.generation.abstention import Abstention
 from bot.core.generation.answer_writer import AnswerWriter, Deadline, WritingTask, WrittenAnswer
 from bot.core.generation.document_comparison import judge_each, nothing_in, retrieve_each
 from bot.core.generation.figures import FigureSelector
-from bot.core.generation.judge import Judge
+from bot.core.generation.judge import Judge, Outcome
 from bot.core.models import Answer, AnswerState, Language, Milliseconds, Question
 from bot.core.ports import AnswerListener, Retriever
 from bot.core.retrieval.evidence import Expansion, gather_evidence
