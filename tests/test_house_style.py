@@ -22,7 +22,10 @@ MEDIAN_LINES = (120, 250)
 BODY_LINES = 60
 SHORT_BODY = 20
 
-LONG_MODULES = {"bot/bootstrap.py": "the one place that knows every concrete class"}
+LONG_MODULES = {
+    "bot/bootstrap.py": "the one place that knows every concrete class",
+    "bot/core/models.py": "the values that all stages share",
+}
 """Modules over 400 lines, and why each is one."""
 
 SHORT_MODULES = {

@@ -19,7 +19,8 @@ from uuid import UUID, uuid4
 
 from bot.cli.home import channel_option, chosen_channel, open_existing_home
 from bot.cli.json_output import channel_line, deleted_line, document_line, dump
-from bot.core.understanding.channel_documents import document_day, where_filter
+from bot.core.understanding.channel_documents import document_day
+from bot.core.understanding.where_filters import where_filter
 from bot.settings import load_settings
 from storage.documents.corrections import Corrections
 from storage.errors import BlobsUnavailable, SettingsError

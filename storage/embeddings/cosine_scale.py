@@ -7,9 +7,13 @@ where the bundled model has them.
 
 from __future__ import annotations
 
+import logging
+
 import numpy as np
 
 from storage.embeddings.base import QueryEmbedder
+
+log = logging.getLogger(__name__)
 
 PAIRS = (
     ("How often are backups made?", "A backup of all servers runs every night at two."),
@@ -40,16 +44,20 @@ class CosineScale:
         self._factor, self._shift = 1.0, 0.0
 
     async def calibrate(self) -> None:
-        """Measure the embedder, once.
+        """Measure the embedder, once; one that does not find these answers stays as it is.
 
         Raises:
             storage.errors.EmbedderUnavailable: it failed, or was late; the next call tries again.
         """
         if self._embedder is None:
             return
-        mean, deviation = moments(await self._embedder.aembed([text for pair in PAIRS for text in pair]))
-        self._factor = DEVIATION / max(deviation, 1e-3)
-        self._shift = MEAN - self._factor * mean
+        vectors = await self._embedder.aembed([text for pair in PAIRS for text in pair])
+        mean, deviation = moments(vectors)
+        if finds_answers(vectors):
+            self._factor = DEVIATION / deviation
+            self._shift = MEAN - self._factor * mean
+        else:
+            log.warning("the embedder does not find plain answers: its cosines are judged as they are")
         self._embedder = None
 
     def of(self, cosine: float) -> float:
@@ -65,3 +73,9 @@ def moments(vectors: np.ndarray) -> tuple[float, float]:
     """
     cosines = vectors[0::2] @ vectors[1::2].T
     return float(cosines.mean()), float(cosines.std())
+
+
+def finds_answers(vectors: np.ndarray) -> bool:
+    """Whether most questions are nearest to their own answers; arguments as of ``moments``."""
+    nearest = (vectors[0::2] @ vectors[1::2].T).argmax(axis=1)
+    return int((nearest == np.arange(len(PAIRS))).sum()) > len(PAIRS) / 2

@@ -20,13 +20,13 @@ from uuid import UUID
 import numpy as np
 
 from bot.core.generation.step_lists import StepList, whole_steps
-from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, Passage, Quote
-from bot.core.retrieval.reranking import chunk_place
+from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, Quote
+from bot.core.retrieval.reranking import SentenceVectors
 from bot.core.understanding.answer_types import RequiredAnswer, spans_documents, wants_steps, wants_table
 from bot.core.understanding.question_terms import QuestionTerms
 from bot.core.verification.claims import page_at, reduce_text
 from bot.core.verification.table_rows import find_table
-from storage.embeddings.base import QueryEmbedder, Vectors
+from storage.embeddings.base import QueryEmbedder
 from storage.embeddings.cosine_scale import CosineScale
 from storage.queues.reading_repair import SentenceVectorStore
 from storage.text.analyzer import analyze
@@ -81,9 +81,6 @@ _ITEM = re.compile(LIST_MARKER)
 _CAPTION_NUMBER = re.compile(r"(?:table|figure|fig|chart)\.?\s\d+\.", re.IGNORECASE)
 _LIST = re.compile(rf":\s+{LIST_MARKER}|:[ \t]*\n")
 """Behind what introduces a list."""
-
-VectorUnit = tuple[Passage, Quotable]
-"""A part of a passage's text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,33 +259,6 @@ def _is_repeated(candidate: QuoteCandidate, earlier: Iterable[QuoteCandidate]) -
     mine = reduce_text(candidate.unit.text).text
     others = [reduce_text(other.unit.text).text for other in earlier]
     return any(mine in theirs or theirs in mine for theirs in others)
-
-
-class SentenceVectors:
-    """Looks vectors up, and has the missing ones made in one go."""
-
-    def __init__(self, embedder: QueryEmbedder, kept: SentenceVectorStore | None) -> None:
-        """``kept``: what reading made; None: nothing."""
-        self._embedder = embedder
-        self._kept = kept
-
-    async def of(self, units: Sequence[VectorUnit], *, most_made: int) -> tuple[list[Vectors | None], int]:
-        """(the L2-normalised vector of each unit, None beyond ``most_made`` new ones; tokens embedded).
-
-        Raises:
-            storage.errors.InfrastructureError: readings cannot be reached, or the embedder is late.
-        """
-        found: list[Vectors | None] = [None] * len(units)
-        if self._kept is not None:
-            places = list(dict.fromkeys(chunk_place(passage) for passage, _ in units))
-            kept = dict(zip(places, await self._kept.vectors(places), strict=True))
-            found = [kept[chunk_place(passage)].get((unit.start, unit.end)) for passage, unit in units]
-        missing = [place for place, vector in enumerate(found) if vector is None][:most_made]
-        texts = [units[place][1].text for place in missing]
-        made = await self._embedder.aembed(texts) if texts else ()
-        for place, vector in zip(missing, made, strict=True):
-            found[place] = vector
-        return found, sum(map(self._embedder.count, texts))
 
 
 class ExtractiveAnswerer:

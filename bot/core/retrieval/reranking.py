@@ -24,11 +24,42 @@ from bot.core.models import AnalyzedQuestion, Passage, Question, Retrieval
 from bot.core.ports import Retriever
 from bot.core.retrieval.ranking import MIN_COSINE_SPREAD, min_max_scaled, rank_order
 from bot.core.understanding.answer_types import spans_documents
-from storage.embeddings.base import Vectors
+from storage.embeddings.base import QueryEmbedder, Vectors
 from storage.errors import InfrastructureError
 from storage.queues.reading_repair import SentenceVectorStore
+from storage.text.sentences import Quotable
 
 log = logging.getLogger(__name__)
+
+VectorUnit = tuple[Passage, Quotable]
+"""A part of a passage's text."""
+
+
+class SentenceVectors:
+    """Looks vectors up, and has the missing ones made in one go."""
+
+    def __init__(self, embedder: QueryEmbedder, kept: SentenceVectorStore | None) -> None:
+        """``kept``: what reading made; None: nothing."""
+        self._embedder = embedder
+        self._kept = kept
+
+    async def of(self, units: Sequence[VectorUnit], *, most_made: int) -> tuple[list[Vectors | None], int]:
+        """(the L2-normalised vector of each unit, None beyond ``most_made`` new ones; tokens embedded).
+
+        Raises:
+            storage.errors.InfrastructureError: readings cannot be reached, or the embedder is late.
+        """
+        found: list[Vectors | None] = [None] * len(units)
+        if self._kept is not None:
+            places = list(dict.fromkeys(chunk_place(passage) for passage, _ in units))
+            kept = dict(zip(places, await self._kept.vectors(places), strict=True))
+            found = [kept[chunk_place(passage)].get((unit.start, unit.end)) for passage, unit in units]
+        missing = [place for place, vector in enumerate(found) if vector is None][:most_made]
+        texts = [units[place][1].text for place in missing]
+        made = await self._embedder.aembed(texts) if texts else ()
+        for place, vector in zip(missing, made, strict=True):
+            found[place] = vector
+        return found, sum(map(self._embedder.count, texts))
 
 
 class SentenceReranker:

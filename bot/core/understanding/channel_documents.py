@@ -10,7 +10,7 @@ import logging
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime
 from functools import lru_cache
@@ -21,22 +21,17 @@ from uuid import UUID
 from bot.core.models import AppliedFilter, Language, Question
 from bot.core.understanding.answer_types import compares, spans_documents
 from bot.core.understanding.document_filters import (
-    KINDS,
     MAY_FILTER,
-    DaySpan,
     DocumentFilter,
-    is_of_kind,
-    names_kind,
     read_days,
     read_filters,
-    version_parts,
     without_filters,
 )
 from bot.core.understanding.question_terms import FUNCTION_TERMS, weighted_terms
 from bot.core.wording import reply_words
 from storage.documents.catalog import Catalog
-from storage.errors import InfrastructureError, SettingsError
-from storage.models import FIELDS, Channel, DocumentStatus, LivePublication, MetadataField, says
+from storage.errors import InfrastructureError
+from storage.models import Channel, DocumentStatus, LivePublication, MetadataField
 from storage.text.analyzer import analyze, fold
 
 SPECIFIC = 0.5
@@ -376,79 +371,3 @@ def field_day(field: MetadataField | None) -> date | None:
         return date.fromisoformat(field.day)
     days = read_days(field.value)
     return days[0] if days else None
-
-
-WHERE_FIELDS = (*FIELDS, "date", "kind")
-"""What ``--where`` asks for; ``date`` is the day that a document counts as of."""
-
-
-def where_filter(field: str, value: str) -> Callable[[DocumentStatus], bool]:
-    """What ``FIELD=VALUE`` asks of a document; a field that ends in ``!`` asks for the contrary.
-
-    Dates and versions may be ranges: ``2023..2024``, ``2023..`` or ``..2024``, both ends included.
-
-    Raises:
-        SettingsError: there is no such field, or it has no such value; the message says what there is.
-    """
-    name, is_excluded = field.removesuffix("!"), field.endswith("!")
-    if name not in WHERE_FIELDS or not value:
-        raise SettingsError(
-            f"--where {field}={value}: say FIELD=VALUE or FIELD!=VALUE; "
-            f"the fields are {', '.join(WHERE_FIELDS)}"
-        )
-    fits = _FIELD_FILTERS.get(name, _equals)(name, value)
-    return lambda document: fits(document) is not is_excluded
-
-
-def _equals(name: str, value: str) -> Callable[[DocumentStatus], bool]:
-    return lambda document: says(document.metadata, {name: value})
-
-
-def _of_kind(name: str, value: str) -> Callable[[DocumentStatus], bool]:
-    if not names_kind(value):
-        raise SettingsError(f"--where {name}={value}: the kinds are {', '.join(KINDS)}")
-    return lambda document: is_of_kind(document, value)
-
-
-def _in_days(name: str, value: str) -> Callable[[DocumentStatus], bool]:
-    """Whether a date lies in a range, in a year or month, or is as printed."""
-    first, dots, last = map(str.strip, value.partition(".."))
-    days = [read_days(one) if one else None for one in ((first, last) if dots else (first, first))]
-    if (first and not days[0]) or (last and not days[1]) or not (first or last):
-        raise SettingsError(
-            f"--where {name}={value}: a date is written 2023, 2023-05 or 2023-05-01, "
-            "a range 2023..2024, 2023.. or ..2024"
-        )
-    span = DaySpan(days[0][0] if days[0] else None, days[1][1] if days[1] else None)
-
-    def fits(document: DocumentStatus) -> bool:
-        if name == "date":
-            counted = document_day(document.metadata, document.arrived_at)
-            return counted is not None and counted.day in span
-        return says(document.metadata, {name: value}) or field_day(document.metadata.get(name)) in span
-
-    return fits
-
-
-def _in_versions(name: str, value: str) -> Callable[[DocumentStatus], bool]:
-    first, dots, last = value.partition("..")
-    if not dots:
-        return _equals(name, value)
-    lower, upper = version_parts(first), version_parts(last)
-    if not (lower or upper):
-        raise SettingsError(f"--where {name}={value}: a range of versions is written 2..3, 2.. or ..3")
-
-    def fits(document: DocumentStatus) -> bool:
-        printed = document.metadata.get(name)
-        parts = version_parts(printed.value) if printed else []
-        return bool(parts) and lower <= parts and (not upper or parts[: len(upper)] <= upper)
-
-    return fits
-
-
-_FIELD_FILTERS = {
-    **dict.fromkeys((*DATE_FIELDS, "date"), _in_days),
-    "version": _in_versions,
-    "kind": _of_kind,
-}
-"""Fields that take more than their value as printed."""

@@ -67,3 +67,24 @@ async def test_the_stored_moments_are_the_bundled_embedders(bundled: BundledEmbe
     """Shows that another bundled model, or other pairs, have others: they are measured again then."""
     measured = moments(await bundled.aembed([text for pair in PAIRS for text in pair]))
     assert measured == pytest.approx((MEAN, DEVIATION), abs=0.003)
+
+
+class WordEmbedder(QueryEmbedder):
+    """Puts texts together that share a word, and nothing else."""
+
+    def __init__(self, embedder: BundledEmbedder) -> None:
+        super().__init__(embedder, seconds=60)
+
+    async def aembed(self, texts: Sequence[str]) -> np.ndarray:
+        """One direction for each text."""
+        return np.eye(len(texts), dtype=np.float32)
+
+
+async def test_an_embedder_that_finds_no_answer_stays_as_it_is(
+    bundled: BundledEmbedder, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Shows that a scale without meaning is not stretched, and that the log says so."""
+    scale = CosineScale(WordEmbedder(bundled))
+    await scale.calibrate()
+    assert scale.of(0.3) == 0.3
+    assert "does not find plain answers" in caplog.text

@@ -10,8 +10,9 @@ import pytest
 from fakes.core import ASKED_AT, Register, make_channel
 
 from bot.core.models import AppliedFilter, Language, Question
-from bot.core.understanding.channel_documents import ChannelView, where_filter
+from bot.core.understanding.channel_documents import ChannelView
 from bot.core.understanding.document_filters import read_filters, without_filters
+from bot.core.understanding.where_filters import where_filter
 from bot.core.wording import reply_words
 from storage.errors import SettingsError
 from storage.models import DocumentStatus, MetadataField, Rung
