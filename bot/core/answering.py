@@ -214,7 +214,7 @@ class Answering:
                 retrieval.question,
                 search.evidence or (),
                 search.quotes,
-                search.verdict.outcome,
+                search.verdict,
                 search.answering,
             )
             written = await self._writer.write(task, journey.deadline, journey.listener)

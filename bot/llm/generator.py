@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 from collections.abc import Sequence
 from dataclasses import replace
@@ -35,6 +36,7 @@ class ModelGenerator:
         self._endpoint = endpoint
         self._seconds = seconds
         self._tokens = tokens
+        self._key = secrets.token_bytes(16)
 
     @classmethod
     def connect(
@@ -62,7 +64,8 @@ class ModelGenerator:
         sent: list[Prompt] = []
 
         async def ask(reply_format: ReplyFormat) -> Draft:
-            fence = secrets.token_hex(8)
+            # No document knows it. A repair has the same: an endpoint need not read the passages again.
+            fence = hashlib.blake2b(question.text.encode(), key=self._key, digest_size=8).hexdigest()
             turn = request(question, evidence, fence, faults, stands)
             schema = REPLY_SCHEMA if reply_format is ReplyFormat.JSON else None
             asked = ChatRequest(instructions(reply_format, fence), turn, self._tokens, schema)

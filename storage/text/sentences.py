@@ -246,10 +246,10 @@ def with_subject(text: str, quote: Quotable) -> Quotable:
     and an item of a list do not.
     """
     start = quote.start
-    if quote.is_row or not _points_back(quote.text):
+    if quote.is_row or not points_back(quote.text):
         return quote
     before = [unit for unit in split_units(text) if unit.end <= start]
-    while before and _points_back(text[start : quote.end]):
+    while before and points_back(text[start : quote.end]):
         sentence = before.pop()
         if sentence.is_row or sentence.lead or quote.start - sentence.start > MAX_SUBJECT_CHARS:
             break
@@ -257,7 +257,8 @@ def with_subject(text: str, quote: Quotable) -> Quotable:
     return replace(quote, start=start, text=text[start : quote.end])
 
 
-def _points_back(sentence: str) -> bool:
+def points_back(sentence: str) -> bool:
+    """Whether a sentence opens with a word that stands for something named before."""
     word = _FIRST_WORD.match(sentence)
     return word is not None and word[1].lower() in _POINTING and not _NAMES_NOTHING.match(sentence)
 

@@ -17,7 +17,7 @@ from bot.core.errors import ModelError, ModelReplyUnusable, ModelUnavailable
 from bot.core.generation.document_comparison import Comparison, compare, under_names
 from bot.core.generation.entailment import Entailment
 from bot.core.generation.extractive import ExtractiveAnswerer, RankedQuotes, draft_of
-from bot.core.generation.judge import Outcome
+from bot.core.generation.judge import Outcome, Verdict
 from bot.core.models import (
     AnalyzedQuestion,
     AnswerState,
@@ -58,8 +58,8 @@ class WritingTask:
     evidence: Sequence[Evidence]
     quotes: RankedQuotes
     """Everything of the evidence that may be quoted, best first."""
-    outcome: Outcome
-    """answer or closest: what may be said of the evidence."""
+    verdict: Verdict
+    """What may be said of the evidence."""
     answering: tuple[UUID, ...] = ()
     """Documents that are compared, and that answer, as the question names them."""
 
@@ -107,9 +107,9 @@ class AnswerWriter:
         """What the evidence says on the question, as far as it is proven; ``listener`` sees it grow.
 
         A model that has not answered by the ``deadline`` is given up for quotes. One that finds no answer
-        ends in the closest passages.
+        ends in the closest passages; where one proves nothing, the judge decides anew.
         """
-        words = reply_words(task.question.language)
+        words, outcome = reply_words(task.question.language), task.verdict.outcome
         answer_draft = _Draft(task, deadline, listener)
         lead = words.quotes_lead
         for model in self._models:
@@ -125,8 +125,9 @@ class AnswerWriter:
                 return answer_draft.with_note(dropped)
             if not dropped:
                 return answer_draft.closest(task.quotes.closest())
+            outcome = Outcome.ANSWER if task.verdict.is_sure else Outcome.CLOSEST
             lead = words.model_unverified
-        if task.outcome is Outcome.CLOSEST and not answer_draft.claims:
+        if outcome is Outcome.CLOSEST and not answer_draft.claims:
             return answer_draft.closest(task.quotes.closest())
         quotes = task.quotes.draft(task.question)
         if task.answering or len(_documents_of(quotes, task.evidence)) > 1:
@@ -202,7 +203,7 @@ class _Draft:
 
         Of a model that finds the evidence insufficient only what the judge is sure of counts.
         """
-        if not draft.is_sufficient and self._task.outcome is not Outcome.ANSWER:
+        if not draft.is_sufficient and self._task.verdict.outcome is not Outcome.ANSWER:
             draft = replace(draft, claims=())
         judged = verify(draft, self.evidence, self._entailment.check)
         for claim in judged.claims:

@@ -9,33 +9,34 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
+from bot.core.generation.marks import Mark, find_marks
 from bot.core.models import AnalyzedQuestion, Claim, Evidence, LocatedQuote
-from bot.core.understanding.answer_types import asks_whether
+from bot.core.understanding.answer_types import RequiredAnswer, asks_whether
 from bot.core.understanding.question_terms import FUNCTION_TERMS, exact_words, synonym_matches
 from bot.core.verification.claims import (
     ABSTAINS,
     UNFOUND,
     VerifiedClaim,
-    place,
     plain_sentence,
 )
 from bot.core.verification.contradiction import (
+    DENIES,
     denies,
     find_contradiction,
-    find_lead,
     have_same_beginning,
     is_excluded,
+    may_deny,
     read_languages,
     split_answer,
 )
 from bot.core.verification.facts import unsupported, without_facts
-from bot.core.verification.table_rows import find_header
 from storage.text.analyzer import analyze, fold
-from storage.text.sentences import MAX_LIST_WORDS, TextUnit, split_units
+
+LIKELIEST = 24
+"""Parts whose facts are compared, those that hold most words of a sentence first."""
 
 MAX_MARKS = 3
 """Most sentences, items or rows that are marked for one sentence."""
@@ -46,6 +47,9 @@ the share of its weight that a word of headings and title counts."""
 
 ABOUT = 0.5
 """Share of the weight of the question's words in a sentence that the marked passages hold at least."""
+
+ANSWERED = 2 / 3
+"""The same share of what is asked, in the marks themselves, for a bare yes or no."""
 
 TRANSLATED_SHARE = 0.5
 """Share of its words that a translated sentence takes from the question, where it has no name or number of
@@ -69,7 +73,6 @@ _REQUESTS = frozenset(analyze("give gives provide show shows tell please use let
 _LIGHT = (FUNCTION_TERMS | _REPORTED) - _REQUESTS
 
 _WORD = re.compile(r"[^\W_]+(?:[-_./'&+][^\W_]+)*")
-_SECTION_NUMBER = re.compile(r"^\W*(?:[a-z]+\s)?\d+(?:\.\d+)*[.):]?\s", re.IGNORECASE)
 _ABSTENTION = re.compile(
     r"""\b(?:not|never|nowhere|no|cannot|unable|nicht|kein\w*|nirgends|pas|aucune?|ningun\w*|non|nessun\w*|nao
         |nenhum\w*|niet|geen)\b(?:\W+\w+){0,4}?\W+
@@ -82,44 +85,6 @@ _ABSTENTION = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 """Says of the passages that they do not say it, in the languages of the replies; of a folded text."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """A sentence, item or row of a passage, with the lead or the header that it belongs to."""
-
-    unit: TextUnit
-    above: tuple[int, int] | None
-    """(start, end) of its lead, or of the row that names its columns."""
-    text: str
-    """Both."""
-    terms: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
-class _Mark:
-    """A part that may be marked."""
-
-    item: Evidence
-    part: _Part
-    context: frozenset[str]
-    """Terms of its title and headings."""
-    is_hinted: bool
-
-    def sources(self) -> list[str]:
-        """All that may carry the facts of a sentence; the number of a section is none."""
-        passage = self.item.passage
-        headings = [_SECTION_NUMBER.sub("", heading) for heading in passage.heading_path]
-        return [self.part.text, passage.publication.title, *headings]
-
-    def located(self) -> Iterator[LocatedQuote]:
-        """What is marked: with its lead or header in one piece where they are near, else in two."""
-        start, end, above = self.part.unit.start, self.part.unit.end, self.part.above
-        if above and len(self.item.passage.text[above[0] : end].split()) <= MAX_LIST_WORDS:
-            start, above = above[0], None
-        yield place(self.item, start, end)
-        if above:
-            yield place(self.item, *above)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +138,7 @@ class Entailment:
             return ABSTAINS
         return self._fault(sentence, marks) or self._verified(sentence, marks)
 
-    def _fault(self, sentence: _Sentence, marks: Sequence[_Mark]) -> str | None:
+    def _fault(self, sentence: _Sentence, marks: Sequence[Mark]) -> str | None:
         """What is wrong with a sentence in the language of its marks."""
         held = frozenset[str]().union(*(one.part.terms | one.context for one in marks))
         is_inflected = "en" not in read_languages(sentence.prepared)
@@ -184,27 +149,48 @@ class Entailment:
             return f"{', '.join(missing)} does not stand in the words that it quotes."
         if not marks:
             return UNFOUND
-        says_new = new or sentence.facts or sentence.answer or denies(sentence.text)
-        if not says_new and not asks_whether(self._question.text):
+        says_new = bool(new or sentence.facts)
+        is_answer = sentence.answer or denies(sentence.text) or asks_whether(self._question.text)
+        if not says_new and not is_answer:
             return REPEATS
-        return None if self._is_about(sentence, marks) else UNRELATED
+        is_about = self._is_about(sentence, marks, held) if says_new else self._says_all(sentence, held)
+        return None if is_about else UNRELATED
 
-    def _is_about(self, sentence: _Sentence, marks: Sequence[_Mark]) -> bool:
-        """Whether the passages speak of what the sentence takes from the question."""
-        weights = {
-            term: self._question.idf.get(term, 1.0)
-            for word in sentence.words
-            for term in word.terms[:1]
-            if term in self._asked
-        }
-        passages = [one.item.passage for one in marks]
-        held = {term for term in weights if any(term in one.terms for one in passages)}
-        for passage in passages:
-            held |= synonym_matches(passage.terms, self._question.synonyms)
-        total = math.fsum(weights.values())
-        return math.fsum(weight for term, weight in weights.items() if term in held) >= ABOUT * total
+    def _is_about(self, sentence: _Sentence, marks: Sequence[Mark], held: Collection[str]) -> bool:
+        """Whether the passages speak of what a sentence takes from the question, and it of what is asked.
 
-    def _verified(self, sentence: _Sentence, marks: Sequence[_Mark]) -> VerifiedClaim | str:
+        Of each name they do, so that what is said of one plan is not said of its twin.
+        """
+        passages = [one.item.passage.terms for one in marks]
+        taken = [word for word in sentence.words if word.is_in(self._asked)]
+        names = {term for name in _names(sentence.text) for term in analyze(name)}
+        if self._share([word for word in taken if word.terms[0] in names], *passages) < 1:
+            return False
+        asked, required = _content_words(self._question.text), RequiredAnswer(self._question.text)
+        return self._share(taken, *passages) >= ABOUT and (
+            self._share(asked, held, {term for word in sentence.words for term in word.terms}) > 0
+            or (bool(required) and required.is_held_by(*(one.part.text for one in marks)))
+            or self._share(asked, *passages) >= ABOUT
+        )
+
+    def _says_all(self, sentence: _Sentence, held: Collection[str]) -> bool:
+        """Whether the marks say what is asked: a yes or no that adds nothing claims it."""
+        if sentence.words:
+            return self._share(sentence.words, held) == 1
+        return self._share(_content_words(self._question.text), held) >= ANSWERED
+
+    def _share(self, words: Sequence[_Word], *held: Container[str]) -> float:
+        """Share (0-1) of the weight of words of the question that some of these terms hold, or a synonym."""
+        weights = {word.terms[0]: self._question.idf.get(word.terms[0], 1.0) for word in words}
+        known = {term for term in weights if any(term in terms for terms in held)}
+        for terms in held:
+            known |= synonym_matches(terms, self._question.synonyms)
+        total = math.fsum(weights.values()) or 1.0
+        if known >= weights.keys():
+            return 1.0
+        return math.fsum(weights[term] for term in known & weights.keys()) / total
+
+    def _verified(self, sentence: _Sentence, marks: Sequence[Mark]) -> VerifiedClaim | str:
         """The sentence with its marks, unless they deny what it says."""
         quotes = tuple(quote for one in marks for quote in one.located())
         said = sentence.text
@@ -217,18 +203,20 @@ class Entailment:
         is_denied = any(denies(one.part.text) for one in marks) or any(map(is_excluded, quotes))
         if sentence.answer == "no" and not (says_why or is_denied):
             return DENIED
+        if denies(sentence.text) and not is_denied and not any(may_deny(one.part.text) for one in marks):
+            return DENIES
         return VerifiedClaim(sentence.text, quotes)
 
-    def _marks(self, sentence: _Sentence, located: Sequence[LocatedQuote]) -> list[_Mark]:
+    def _marks(self, sentence: _Sentence, located: Sequence[LocatedQuote]) -> list[Mark]:
         """The fewest parts that hold most of a sentence: the one that holds most, and what it lacks."""
-        parts = self._parts(located)
+        parts = find_marks(self._evidence, located)
         words = sentence.words or _content_words(self._question.text)
         facts = sentence.facts
         weights = _weights(words, parts)
-        marks: list[_Mark] = []
+        marks: list[Mark] = []
         while parts and len(marks) < MAX_MARKS:
             scored = [(_gain(one, words, weights), one) for one in parts]
-            scored = sorted(scored, key=lambda pair: -pair[0])[:24]
+            scored = scored if marks else sorted(scored, key=lambda pair: -pair[0])[:LIKELIEST]
             best_gain, best = max(
                 ((gain + _facts_held(sentence.text, facts, one) * _most(parts), one) for gain, one in scored),
                 key=lambda pair: pair[0] + HINT * pair[1].is_hinted * bool(pair[0]),
@@ -241,20 +229,14 @@ class Entailment:
             facts = unsupported(sentence.text, [text for one in marks for text in one.sources()])
             if not words and not facts:
                 break
-            parts = [one for one in parts if one not in marks and (one.is_hinted or one.item is best.item)]
-        return marks
-
-    def _parts(self, located: Sequence[LocatedQuote]) -> list[_Mark]:
-        found = []
-        for item in self._evidence:
-            passage = item.passage
-            context = _terms_of((passage.publication.title, *passage.heading_path))
-            spans = [(one.start, one.end) for one in located if one.passage is passage]
-            for part in _parts_of(passage.text):
-                unit = part.unit
-                is_hinted = any(unit.start < end and start < unit.end for start, end in spans)
-                found.append(_Mark(item, part, context, is_hinted))
-        return found
+            parts = [
+                one
+                for one in parts
+                if one not in marks
+                and (one.is_hinted or one.item is best.item)
+                and _is_close(one, sentence, facts)
+            ]
+        return sorted(marks, key=lambda one: (one.item.number, one.part.start))
 
     def _is_translated(self, text: str, located: Sequence[LocatedQuote]) -> bool:
         """Whether a sentence is in the language of the question, and its quotes stand in another one."""
@@ -270,7 +252,7 @@ class Entailment:
             return ABSTAINS
         if not located:
             return UNFOUND
-        marks = [one for one in self._parts(located) if one.is_hinted][:MAX_MARKS]
+        marks = [one for one in find_marks(self._evidence, located) if one.is_hinted][:MAX_MARKS]
         sources = [text for one in marks for text in one.sources()]
         if missing := unsupported(sentence.text, sources):
             return f"{', '.join(missing)} does not stand in the words that it quotes."
@@ -320,20 +302,26 @@ def _names(text: str) -> list[str]:
     return [word for word in exact_words(text) if word.isupper() or not is_german]
 
 
-def _weights(words: Iterable[_Word], parts: Sequence[_Mark]) -> Mapping[str, float]:
+def _weights(words: Iterable[_Word], parts: Sequence[Mark]) -> Mapping[str, float]:
     """How rare each word is among the parts, at least a little."""
     counts = {word.text: sum(word.is_in(one.part.terms) for one in parts) for word in words}
     return {text: 0.1 + math.log((len(parts) + 1) / (count + 1)) for text, count in counts.items()}
 
 
-def _gain(mark: _Mark, words: Iterable[_Word], weights: Mapping[str, float]) -> float:
+def _gain(mark: Mark, words: Iterable[_Word], weights: Mapping[str, float]) -> float:
     return math.fsum(
         weights[word.text] * (1.0 if word.is_in(mark.part.terms) else CONTEXT * word.is_in(mark.context))
         for word in words
     )
 
 
-def _facts_held(sentence: str, facts: Sequence[str], mark: _Mark) -> int:
+def _is_close(mark: Mark, sentence: _Sentence, missing: Sequence[str]) -> bool:
+    """Whether a part says more of a sentence than one word, which may be any, or a number of anything."""
+    words = sum(word.is_in(mark.part.terms) for word in sentence.words)
+    return words > 1 or (words > 0 and _facts_held(sentence.text, missing, mark) > 0)
+
+
+def _facts_held(sentence: str, facts: Sequence[str], mark: Mark) -> int:
     """How many of these facts of a sentence a part states."""
     if not facts:
         return 0
@@ -341,25 +329,6 @@ def _facts_held(sentence: str, facts: Sequence[str], mark: _Mark) -> int:
     return sum(fact not in missing for fact in facts)
 
 
-def _most(parts: Sequence[_Mark]) -> float:
+def _most(parts: Sequence[Mark]) -> float:
     """The weight of a word that one part holds."""
     return math.log(len(parts) + 1)
-
-
-@lru_cache(maxsize=256)
-def _terms_of(texts: tuple[str, ...]) -> frozenset[str]:
-    return frozenset(analyze(" ".join(texts)))
-
-
-@lru_cache(maxsize=256)
-def _parts_of(text: str) -> tuple[_Part, ...]:
-    """Everything of a passage that may be marked; memoised, for each sentence is compared with it."""
-    found = []
-    for unit in split_units(text):
-        header = find_header(text, unit.start) if unit.is_row else None
-        above = find_lead(text, unit) or header
-        whole = (
-            f"{text[slice(*above)]} {text[unit.start : unit.end]}" if above else text[unit.start : unit.end]
-        )
-        found.append(_Part(unit, above, whole, frozenset(analyze(whole))))
-    return tuple(found)

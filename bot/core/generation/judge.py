@@ -34,6 +34,11 @@ _WORDS_ALONE = {"bias": -2.1, "rank": 3.6, "lacks": -1.35, "empty": -6.4}
 embedder, on whose scale another one's cosines are put."""
 
 
+UNPROVEN_ODDS = 4.0
+"""How much higher the odds must be where a model wrote nothing that the evidence bears out: with the preset,
+.14 of the absent questions of the tuning half and .17 of the answerable ones reach them."""
+
+
 class Outcome(StrEnum):
     """What may be said of the evidence."""
 
@@ -67,6 +72,8 @@ class Verdict:
     probability: float
     """That the evidence answers the question."""
     signals: Signals
+    is_sure: bool
+    """It is an answer even where all that a model wrote of the evidence had to be dropped."""
 
     def as_json(self) -> dict[str, object]:
         """For the record of a question."""
@@ -109,10 +116,11 @@ class Judge:
         """
         signals = self._signals(question, passages, ranked)
         probability = _probability(signals) if ranked else 0.0
-        if probability >= self._answer:
-            return Verdict(Outcome.ANSWER, probability, signals)
-        is_close = probability >= self._closest
-        return Verdict(Outcome.CLOSEST if is_close else Outcome.NOT_FOUND, probability, signals)
+        outcome = Outcome.NOT_FOUND
+        if probability >= self._closest:
+            outcome = Outcome.ANSWER if probability >= self._answer else Outcome.CLOSEST
+        is_sure = probability >= UNPROVEN_ODDS * self._answer / (1 + (UNPROVEN_ODDS - 1) * self._answer)
+        return Verdict(outcome, probability, signals, is_sure)
 
     def _signals(
         self, question: AnalyzedQuestion, passages: Sequence[Passage], ranked: Sequence[QuoteCandidate]

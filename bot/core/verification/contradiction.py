@@ -19,11 +19,10 @@ from bot.core.verification.negation_lexicon import (
     EXCLUSIONS,
     NEGATIONS,
     PARTLY,
-    POINTERS,
     NegationWords,
 )
 from storage.text.analyzer import fold, stem
-from storage.text.sentences import TextUnit, split_units
+from storage.text.sentences import TextUnit, points_back, split_units
 
 _TOKEN = re.compile(r"[^\W_]+|[;!?()|]|\.(?=\s|$)|,|\s[-–—]\s")
 _BREAKS = frozenset(";!.()|-–—")
@@ -56,6 +55,8 @@ ENOUGH = 2 / 3
 """Share of a clause's words that another one holds before they are compared."""
 
 _DENIALS = EXCLUSIONS.union(*(words.denies for words in NEGATIONS.values()))
+_LIMITS = frozenset[str]().union(*(words.limits for words in NEGATIONS.values()))
+_OPPOSITE = re.compile(r"(?:un|non|dis|il|im|ir)\w{3}")
 _VERBS = frozenset[str]().union(*(words.verbs for words in NEGATIONS.values()))
 _LAST_SENTENCE = re.compile(r"[^.!?\n]+[.!?]?\s*$")
 
@@ -103,6 +104,12 @@ def split_answer(sentence: str) -> tuple[str, str]:
 def denies(text: str) -> bool:
     """Whether a text denies or excludes something; "not limited to" and "non-exempt" do not."""
     return not _DENIALS.isdisjoint(re.findall(r"[^\W_]+", re.sub(r"\bnon-", "", prepare(text))))
+
+
+def may_deny(text: str) -> bool:
+    """Whether a text holds what a sentence may put as a denial: a limit, a condition, an opposite."""
+    tokens = re.findall(r"[^\W_]+", prepare(text))
+    return not (_DENIALS | _LIMITS).isdisjoint(tokens) or any(map(_OPPOSITE.match, tokens))
 
 
 def read_languages(text: str) -> list[str]:
@@ -190,23 +197,24 @@ def find_lead(text: str, unit: TextUnit) -> tuple[int, int] | None:
     if unit.lead is None:
         return None
     start, end = unit.lead
-    if text[start:end].partition(" ")[0].lower() in POINTERS:
+    if points_back(text[start:end]):
         before = _LAST_SENTENCE.search(text, 0, start)
         start = before.start() + len(before[0]) - len(before[0].lstrip()) if before else start
     return start, end
 
 
 def is_excluded(quote: LocatedQuote) -> bool:
-    """Whether the lead of a quote's last part, or the heading of what is no whole sentence, leaves it out."""
+    """Whether its lead leaves a quote's last part out of something, or the heading of what is no sentence."""
     text = quote.passage.text
     cited = [unit for unit in split_units(text) if unit.start < quote.end and quote.start < unit.end]
     part = text[cited[-1].start : cited[-1].end] if cited else ""
     if not part or denies(part):
         return False
     lead = find_lead(text, cited[-1])
-    is_fragment = _VERBS.isdisjoint(re.findall(r"[^\W_]+", prepare(part)))
-    heading = " ".join(quote.passage.heading_path[-1:]) if lead or is_fragment else ""
-    return denies(f"{heading} {text[slice(*lead)] if lead else ''}")
+    if lead:
+        return denies(text[slice(*lead)])
+    is_sentence = _CLOSED.search(part) or not _VERBS.isdisjoint(re.findall(r"[^\W_]+", prepare(part)))
+    return not is_sentence and denies(" ".join(quote.passage.heading_path[-1:]))
 
 
 class _ClauseComparison:

@@ -29,11 +29,6 @@ EXCLUSIONS = frozenset(
 )
 """What they introduce, or head, is left out of something."""
 
-POINTERS = frozenset(
-    "these they this such it diese dies ces cela ceux estos estas esto questi queste estes deze dit".split()
-)
-"""A lead that opens with one says what the sentence before it names."""
-
 
 @dataclass(frozen=True)
 class NegationWords:

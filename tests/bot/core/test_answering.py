@@ -112,11 +112,22 @@ async def test_what_fails_twice_is_dropped_and_said_so(world: World) -> None:
     check_marks(answer)
 
 
-async def test_nothing_proven_ends_in_quotes(world: World) -> None:
-    """When not one sentence of the model survives, the documents speak for themselves."""
+@pytest.mark.parametrize(
+    ("sure", "said", "state"),
+    [
+        (0.1, WORDS.model_unverified, AnswerState.GROUNDED),
+        (0.55, WORDS.closest_lead, AnswerState.CLOSEST),
+    ],
+)
+async def test_where_nothing_is_proven_the_judge_decides_anew(
+    world: World, sure: float, said: str, state: AnswerState
+) -> None:
+    """When not one sentence of the model survives, the documents speak, if they answer at all."""
+    world.judge = Judge(answer_probability=sure, closest_probability=0.05)
     model = Scripted(Draft((FORGED,)), Draft((FORGED,)))
     answer = await world.answering(model).answer(world.question(QUESTION))
-    assert answer.text.startswith(WORDS.model_unverified)
+    assert answer.text.startswith(said)
+    assert answer.state is state
     assert "hourly" not in answer.text
     check_marks(answer)
 
@@ -134,6 +145,29 @@ async def test_a_model_that_fails_ends_in_quotes(world: World, error: Exception,
     assert answer.state is AnswerState.GROUNDED
     assert answer.text.startswith(said)
     check_marks(answer)
+
+
+ABSENT = Claim("The hour of the backups is not specified in the passages.", (Quote(1, "Backups run daily"),))
+
+
+@pytest.mark.parametrize("turns", [[Draft((ABSENT,))], [Draft((FORGED, ABSENT)), Draft((ABSENT,))]])
+async def test_a_sentence_about_the_passages_is_an_abstention(world: World, turns: list[Draft]) -> None:
+    """It is not shown, and the closest passages are no answer; it is not sent back to be repaired."""
+    model = Scripted(*turns)
+    answer = await world.answering(model).answer(world.question(QUESTION))
+    assert answer.state is AnswerState.CLOSEST
+    assert "specified" not in answer.text
+    assert len(model.faults) == len(turns)
+
+
+async def test_a_model_that_doubts_is_believed_where_the_judge_doubts_too(world: World) -> None:
+    """Its own word that the passages do not suffice is one signal, and never the only one."""
+    doubted = Draft((DAILY,), is_sufficient=False)
+    sure = await world.answering(Scripted(doubted)).answer(world.question(QUESTION))
+    assert sure.text == f"{DAILY.text} [1]"
+    world.judge = Judge(answer_probability=1, closest_probability=0)
+    unsure = await world.answering(Scripted(doubted)).answer(world.question(QUESTION))
+    assert unsure.state is AnswerState.CLOSEST
 
 
 @pytest.mark.parametrize("turns", [[error] for error, _ in FAILURES] + [[Draft((FORGED,))] * 2])

@@ -10,7 +10,7 @@ from fakes.core import ask, make_evidence, make_passage, verify_sentences
 from bot.core.generation.entailment import ASKS, DENIED, EMPTY, REPEATS, UNRELATED, Entailment
 from bot.core.models import Claim, Draft, Evidence, Language, Passage, Quote, Synonym
 from bot.core.verification.claims import ABSTAINS, VerifiedDraft, verify
-from bot.core.verification.contradiction import ASSERTS
+from bot.core.verification.contradiction import ASSERTS, DENIES
 
 LUNCH = (
     "Lunch is served in the canteen from 11:30 AM to 2:00 PM. Guests pay $9.50 at the counter.\n"
@@ -136,10 +136,12 @@ TRUE = [
     ("Are travel expenses covered?", "No, travel expenses are not covered by PerksPlus.", PERKS),
     ("Are travel expenses covered?", "No.", PERKS),
     ("What is not covered?", "Medical treatments and procedures are not covered.", PERKS),
+    ("What is covered?", "PerksPlus covers yoga, pilates, tennis, golf and skiing.",
+     "PerksPlus covers:\n• yoga\n• pilates\n• tennis\n• golf\n• skiing"),
     ("How much for gym memberships?", "PerksPlus covers up to $1,000 per year.", PERKS),
     ("How much of an eye exam is paid?", "80 % of an eye exam is paid by the plan.", PLAN),
     ("What is the limit for an X-ray?", "The limit for an X-ray is $300.", PLAN),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("question", "said", "passage"), TRUE)
@@ -153,6 +155,14 @@ SEEN = [
     ("Are medical treatments covered by PerksPlus?", "Yes.", PERKS, ASSERTS),
     ("Are medical treatments covered?", "Medical treatments and procedures are covered.", PERKS, ASSERTS),
     ("May employees pay with their badge?", "No.", LUNCH, DENIED),
+    ("Does the UM part of Health Plus cover that?", "Yes, the UM part of Health Plus covers that.",
+     "UM protection is an optional part of Health Plus.", UNRELATED),
+    ("What is the maximum on Health Plus?", "The Health Plus plan offers a maximum of $6,350.",
+     "The Standard plan offers a maximum of $6,350 for health care.", UNRELATED),
+    ("Which day is payday?", "Employees pay with their badge.", LUNCH, UNRELATED),
+    ("Who reads this?", "If you read this you will get no badge.", "Read how to get a badge.", DENIES),
+    ("Do we own an FTIR to check which polymer the spike is?", "Yes",
+     "The materials can be confirmed by an FTIR spectrophotometer.", UNRELATED),
     ("What is the dress code?", "The dress code is not specified in the passage.", LUNCH, ABSTAINS),
     ("What is the dress code?", "The documents do not mention a dress code.", LUNCH, ABSTAINS),
     ("What is the dress code?", "There is no information on the dress code.", LUNCH, ABSTAINS),
@@ -212,10 +222,25 @@ def test_what_is_marked_holds_what_was_written() -> None:
     assert marked("What is the out-of-pocket maximum?", "It is $6,350.", *other, quote=other[0]) == [other[1]]
 
 
+def test_a_word_that_stands_anywhere_is_not_marked() -> None:
+    """Shows that a further mark says more of the sentence than one word that the first one lacks."""
+    text = "A Cessna was destroyed near Boquete. The last call occurred at 12:03."
+    said = "The accident of the Cessna occurred near Boquete."
+    assert (
+        fault("Where was the accident?", said, text, quote="A Cessna was destroyed near Boquete.") is not None
+    )
+
+
 def test_one_fact_has_one_mark() -> None:
     """Shows that places which add nothing are not marked, though the model quotes them."""
     text = "Guests pay $9.50. Guests are welcome. Lunch is at noon."
     assert marked("What do guests pay?", "Guests pay $9.50.", text, quote=text) == ["Guests pay $9.50."]
+
+
+def test_a_sentence_is_marked_with_what_it_points_back_to() -> None:
+    """Shows that a reader is not left with "It is closed"."""
+    text = "The canteen is on the first floor. It is closed on public holidays."
+    assert marked("When is the canteen closed?", "It is closed on public holidays.", text) == [text]
 
 
 def test_an_item_is_marked_with_its_lead_and_a_row_with_its_header() -> None:
@@ -236,9 +261,12 @@ def test_numbers_of_other_places_carry_nothing() -> None:
     )
     question = "How many days of leave?"
     assert fault(question, "Leave is 5 days.", passage) == "5 does not stand in the words that it quotes."
-    apart = "Leave is approved by managers. Notice is 30 days."
-    assert fault(question, "Managers approve 30 days of leave.", make_passage(apart)) is None
-    assert len(marked(question, "Managers approve 30 days of leave.", make_passage(apart))) == 2
+    apart = "Leave is approved by managers. Notice is 30 days. Sick leave is 12 days."
+    assert fault(question, "Managers approve 30 days of leave.", apart) is not None
+    assert marked(question, "Managers approve leave, sick leave is 12 days.", apart) == [
+        "Leave is approved by managers.",
+        "Sick leave is 12 days.",
+    ]
 
 
 def test_a_glossary_explains_words_of_the_question() -> None:

@@ -118,7 +118,7 @@ PATHS: dict[str, tuple[Sequence[Passage], str, Sequence[str], int]] = {
         [reply("Backups run hourly"), reply(DAILY)],
         2,
     ),
-    "looked for wider": (EVERYTHING, "safety copies?", [reply(DAILY)], 1),
+    "looked for wider": (EVERYTHING, "backups, safety copies?", [reply(DAILY)], 1),
     "marked lines": (
         EVERYTHING,
         "When do backups run?",

@@ -1,0 +1,98 @@
+"""What may be marked of the passages for a model's sentence: sentences, items, rows, whole lists.
+
+Each comes with what makes sense of it: its lead, the header of its table, what it points back to.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from bot.core.models import Evidence, LocatedQuote
+from bot.core.verification.claims import place
+from bot.core.verification.contradiction import find_lead
+from bot.core.verification.table_rows import find_header
+from storage.text.analyzer import analyze
+from storage.text.sentences import MAX_LIST_WORDS, Quotable, quotables, split_units, with_subject
+
+_SECTION_NUMBER = re.compile(r"^\W*(?:[a-z]+\s)?\d+(?:\.\d+)*[.):]?\s", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A sentence, item, list or row of a passage, with the lead or the header that it belongs to."""
+
+    start: int
+    end: int
+    above: tuple[int, int] | None
+    """(start, end) of its lead, or of the row that names its columns."""
+    text: str
+    """Both."""
+    terms: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A part that may be marked."""
+
+    item: Evidence
+    part: _Part
+    context: frozenset[str]
+    """Terms of its title and headings."""
+    is_hinted: bool
+
+    def sources(self) -> list[str]:
+        """All that may carry the facts of a sentence; the number of a section is none."""
+        passage = self.item.passage
+        headings = [_SECTION_NUMBER.sub("", heading) for heading in passage.heading_path]
+        return [self.part.text, passage.publication.title, *headings]
+
+    def located(self) -> Iterator[LocatedQuote]:
+        """What is marked: with its lead or header in one piece where they are near, else in two."""
+        start, end, above = self.part.start, self.part.end, self.part.above
+        if above and len(self.item.passage.text[above[0] : end].split()) <= MAX_LIST_WORDS:
+            start, above = above[0], None
+        yield place(self.item, start, end)
+        if above:
+            yield place(self.item, *above)
+
+
+def find_marks(evidence: Sequence[Evidence], located: Sequence[LocatedQuote]) -> list[Mark]:
+    """Everything of the evidence that may be marked; ``located``: what a model quoted of it."""
+    found = []
+    for item in evidence:
+        passage = item.passage
+        context = _terms_of((passage.publication.title, *passage.heading_path))
+        spans = [(one.start, one.end) for one in located if one.passage is passage]
+        for part in _parts_of(passage.text):
+            is_hinted = any(part.start < end and start < part.end for start, end in spans)
+            found.append(Mark(item, part, context, is_hinted))
+    return found
+
+
+@lru_cache(maxsize=256)
+def _terms_of(texts: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(analyze(" ".join(texts)))
+
+
+@lru_cache(maxsize=256)
+def _parts_of(text: str) -> tuple[_Part, ...]:
+    """All of a passage that may be marked: sentences with what they point back to, whole lists last."""
+    units = split_units(text)
+    found = []
+    for unit in units:
+        above = find_lead(text, unit) or (find_header(text, unit.start) if unit.is_row else None)
+        bare = Quotable(unit.start, unit.end, text[unit.start : unit.end], unit.is_row)
+        start = unit.start if above else with_subject(text, bare).start
+        found.append(_part(text, start, unit.end, above))
+    for one in quotables(text):
+        if sum(one.start <= unit.start < one.end for unit in units) > 2:
+            found.append(_part(text, one.start, one.end, None))
+    return tuple(found)
+
+
+def _part(text: str, start: int, end: int, above: tuple[int, int] | None) -> _Part:
+    whole = f"{text[slice(*above)]} {text[start:end]}" if above else text[start:end]
+    return _Part(start, end, above, whole, frozenset(analyze(whole)))
