@@ -49,7 +49,8 @@ ABOUT = 0.5
 """Share of the weight of the question's words in a sentence that the marked passages hold at least."""
 
 ANSWERED = 2 / 3
-"""The same share of what is asked, in the marks themselves, for a bare yes or no."""
+"""The same share of what is asked: for a bare yes or no in the marks themselves, for a bare number in their
+passages."""
 
 TRANSLATED_SHARE = 0.5
 """Share of its words that a translated sentence takes from the question, where it has no name or number of
@@ -157,9 +158,10 @@ class Entailment:
         return None if is_about else UNRELATED
 
     def _is_about(self, sentence: _Sentence, marks: Sequence[Mark], held: Collection[str]) -> bool:
-        """Whether the passages speak of what a sentence takes from the question, and it of what is asked.
+        """Whether the passages speak of what a sentence takes from the question, and it of the question.
 
-        Of each name they do, so that what is said of one plan is not said of its twin.
+        They speak of each of its names, so that what holds for one plan is not said of its twin; for a bare
+        number they speak of what is asked.
         """
         passages = [one.item.passage.terms for one in marks]
         taken = [word for word in sentence.words if word.is_in(self._asked)]
@@ -167,6 +169,8 @@ class Entailment:
         if self._share([word for word in taken if word.terms[0] in names], *passages) < 1:
             return False
         asked, required = _content_words(self._question.text), RequiredAnswer(self._question.text)
+        if not sentence.words:
+            return self._share(asked, *passages) >= ANSWERED
         return self._share(taken, *passages) >= ABOUT and (
             self._share(asked, held, {term for word in sentence.words for term in word.terms}) > 0
             or (bool(required) and required.is_held_by(*(one.part.text for one in marks)))

@@ -87,7 +87,7 @@ def _parts_of(text: str) -> tuple[_Part, ...]:
         bare = Quotable(unit.start, unit.end, text[unit.start : unit.end], unit.is_row)
         start = unit.start if above else with_subject(text, bare).start
         found.append(_part(text, start, unit.end, above))
-    for one in quotables(text):
+    for one in (with_subject(text, each) for each in quotables(text)):
         if sum(one.start <= unit.start < one.end for unit in units) > 2:
             found.append(_part(text, one.start, one.end, None))
     return tuple(found)

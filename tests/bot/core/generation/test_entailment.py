@@ -159,6 +159,7 @@ SEEN = [
      "UM protection is an optional part of Health Plus.", UNRELATED),
     ("What is the maximum on Health Plus?", "The Health Plus plan offers a maximum of $6,350.",
      "The Standard plan offers a maximum of $6,350 for health care.", UNRELATED),
+    ("How old is the student pilot of Venice?", "32", "Certificate: Student pilot  Age: 32", UNRELATED),
     ("Which day is payday?", "Employees pay with their badge.", LUNCH, UNRELATED),
     ("Who reads this?", "If you read this you will get no badge.", "Read how to get a badge.", DENIES),
     ("Do we own an FTIR to check which polymer the spike is?", "Yes",
