@@ -67,8 +67,8 @@ MUTATIONS = (
     Mutation(
         "the documents are said to answer where only closest passages may be shown",
         JUDGE,
-        "if probability >= self._answer:",
-        "if probability >= self._closest:",
+        "Outcome.ANSWER if probability >= self._answer else",
+        "Outcome.ANSWER if probability >= self._closest else",
         f"{JUDGE_TESTS}::test_the_thresholds_decide",
     ),
     Mutation(
