@@ -29,7 +29,7 @@ NEAREST = 6
 """Sentences, rows and items in which an empty field counts: further ones are about something else."""
 
 _WITH_VECTORS = {"bias": -3.55, "sentence": 3.9, "passage": 1.85, "rank": 1.73, "lacks": -1.72, "empty": -6.4}
-_WORDS_ALONE = {"bias": -2.28, "rank": 3.6, "lacks": -1.35, "empty": -6.4}
+_WORDS_ALONE = {"bias": -2.1, "rank": 3.6, "lacks": -1.35, "empty": -6.4}
 """Weights of the signals, in log-odds; of words alone while no vector was made yet. Measured with the bundled
 embedder, on whose scale another one's cosines are put."""
 
