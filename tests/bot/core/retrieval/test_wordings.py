@@ -189,7 +189,7 @@ async def test_a_models_wording_can_open_the_gate(world: World) -> None:
     inner = watched(world.shelf)
     reworder = Reworder(["daily backups"])
     retriever = QueryExpansionRetriever(inner, Book(), reworder, rewords=MultiQueryMode.MISSED)
-    world.judge = Judge(answer_probability=0.4)
+    world.judge = Judge(answer_probability=0.38)
     unworded = await answering(world, QueryExpansionRetriever(watched(world.shelf), Book())).answer(
         question("safety copies?")
     )
