@@ -69,7 +69,7 @@ _REPORTED = frozenset(
     )
 )
 """What frames a sentence: "According to the passage"."""
-_REQUESTS = frozenset(analyze("give gives provide show shows tell please use let"))
+_REQUESTS = frozenset(analyze("give gives provide tell please use let"))
 """They weigh nothing in a question, and something where they tell a person what to do."""
 _LIGHT = (FUNCTION_TERMS | _REPORTED) - _REQUESTS
 
