@@ -59,7 +59,7 @@ class SearchAttempt:
     verdict: Verdict | None = None
     """Whether the evidence answers; None: it was not judged."""
     answering: tuple[UUID, ...] = ()
-    """Of the documents that the question compares those that answer."""
+    """Of the documents that the question compares those that answer, or come near."""
 
     @property
     def found_nothing(self) -> bool:

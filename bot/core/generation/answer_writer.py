@@ -61,7 +61,7 @@ class WritingTask:
     verdict: Verdict
     """What may be said of the evidence."""
     answering: tuple[UUID, ...] = ()
-    """Documents that are compared, and that answer, as the question names them."""
+    """Documents that are compared, and that answer or come near, as the question names them."""
 
 
 @dataclass(frozen=True, slots=True)
