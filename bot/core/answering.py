@@ -204,7 +204,9 @@ class Answering:
             compared = search.question.compared
             verdicts = judge_each(self._judge, question, compared, passages, quotes.candidates)
             search.verdict = max(verdicts.values(), key=lambda one: one.probability)
-            search.answering = tuple(one for one in compared if verdicts[one].outcome is not Outcome.NOT_FOUND)
+            search.answering = tuple(
+                one for one in compared if verdicts[one].outcome is not Outcome.NOT_FOUND
+            )
 
     async def _write(self, search: SearchAttempt, journey: _Journey) -> WrittenAnswer | None:
         """Words that are proven, the closest passages, or the figure that is asked for; None: nothing."""
