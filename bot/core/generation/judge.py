@@ -116,9 +116,8 @@ class Judge:
         """
         signals = self._signals(question, passages, ranked)
         probability = _probability(signals) if ranked else 0.0
-        outcome = Outcome.NOT_FOUND
-        if probability >= self._closest:
-            outcome = Outcome.ANSWER if probability >= self._answer else Outcome.CLOSEST
+        below = Outcome.CLOSEST if probability >= self._closest else Outcome.NOT_FOUND
+        outcome = Outcome.ANSWER if probability >= self._answer else below
         is_sure = probability >= UNPROVEN_ODDS * self._answer / (1 + (UNPROVEN_ODDS - 1) * self._answer)
         return Verdict(outcome, probability, signals, is_sure)
 

@@ -191,18 +191,26 @@ class Recency:
     half_life_days: float = 730
     """Days after which it counts half."""
 
-    def order(self, passages: Iterable[Passage], today: date) -> list[Passage]:
+    def order(self, passages: Sequence[Passage], today: date) -> list[Passage]:
         """The passages with their new scores, best first."""
-        return sorted((self._aged(passage, today) for passage in passages), key=rank_order)
+        publications = {passage.publication.id: passage.publication for passage in passages}
+        parts = {id_: self._freshness(one, today) for id_, one in publications.items()}
+        aged = (self._aged(passage, parts[passage.publication.id]) for passage in passages)
+        return sorted(aged, key=rank_order)
 
-    def _aged(self, passage: Passage, today: date) -> Passage:
-        counted = document_day(passage.publication.metadata, passage.publication.arrived_at)
+    def _freshness(self, one: LivePublication, today: date) -> tuple[tuple[str, float], ...]:
+        """Parts of the score of all its passages; none where its day is unknown."""
+        counted = document_day(one.metadata, one.arrived_at)
         if counted is None:
-            return passage
+            return ()
         age = max((today - counted.day).days, 0)
         freshness = 2 ** (-age / self.half_life_days)
-        score = (1 - self.weight) * passage.score + self.weight * freshness
-        parts = (("freshness", freshness), ("dated_by_arrival", float(counted.is_arrival)))
+        return ("freshness", freshness), ("dated_by_arrival", float(counted.is_arrival))
+
+    def _aged(self, passage: Passage, parts: tuple[tuple[str, float], ...]) -> Passage:
+        if not parts:
+            return passage
+        score = (1 - self.weight) * passage.score + self.weight * parts[0][1]
         return replace(passage, score=score, parts=(*passage.parts, *parts))
 
 
