@@ -292,7 +292,7 @@ class Ranking:
         named: dict[UUID, float],
         old: Collection[UUID],
     ) -> list[Passage]:
-        """The passages with a relevance of 0-1."""
+        """The passages, as they came, with a relevance of 0-1."""
         asked = QuestionTerms(question)
         about = document_shares(asked.weights, passages)
         most = 1 + self.coverage_weight + self.named_weight + self.document_weight
@@ -312,7 +312,7 @@ class Ranking:
                 passage, score=score, parts=(*score_parts.items(), ("outdated", float(id_ in old)))
             )
 
-        return sorted(map(weigh, passages), key=rank_order)
+        return list(map(weigh, passages))
 
 
 def diversify(passages: Sequence[Passage], named: Collection[UUID] = ()) -> list[Passage]:
