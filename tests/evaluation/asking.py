@@ -65,7 +65,12 @@ class Home:
     settings: Mapping[str, str]
 
     def ingest(self, files: Sequence[Path]) -> None:
-        """Read all of ``files`` wholly into their channels."""
+        """Read all of ``files`` wholly into their channels.
+
+        Raises:
+            RuntimeError: the home was copied from elsewhere, and would take each file in a second time.
+        """
+        self._stay()
         paths = {file.name: file for file in files}
         for channel, names in channels_of(files).items():
             for name in names:
@@ -92,6 +97,15 @@ class Home:
     @property
     def _folder(self) -> Path:
         return (WORK / self.name).absolute()
+
+    def _stay(self) -> None:
+        """Remember where the home is."""
+        place, here = self._folder / "place.txt", str(self._folder)
+        known = place.read_text() if place.exists() else here
+        if known != here:
+            raise RuntimeError(f"{here} was made as {known}: delete it, and the PDFs are read anew")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(here)
 
     def _put(self, file: Path, channel: str) -> None:
         place = self._folder / "root" / channel / file.name
