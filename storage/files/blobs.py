@@ -186,13 +186,21 @@ class Blobs:
         """
         limit = time.time() - older_than
         with _translated_errors():
-            gone = [file for file in self._temporary.iterdir() if file.stat().st_mtime <= limit]
+            gone = [file for file in self._temporary.iterdir() if _is_older(file, limit)]
             if self._pictures and self._pictures.is_dir():
                 pictures = [file for file in self._pictures.iterdir() if _PICTURE.match(file.name)]
                 gone += [file for file in pictures if not self.path(file.name[:64]).exists()]
             for file in gone:
                 file.unlink(missing_ok=True)
         return len(gone)
+
+
+def _is_older(file: Path, limit: float) -> bool:
+    """Whether a file was last touched by then; one that is gone by now became a blob, and is not."""
+    try:
+        return file.stat().st_mtime <= limit
+    except FileNotFoundError:
+        return False
 
 
 @contextmanager

@@ -75,6 +75,14 @@ def test_sweeping_takes_only_old_temporary_files(blobs: Blobs) -> None:
     assert (old.exists(), young.exists(), blob.exists()) == (False, True, True)
 
 
+def test_a_file_that_becomes_a_blob_while_it_is_looked_at_is_no_outage(blobs: Blobs) -> None:
+    """Another process renames it between its listing and its date: as a link that leads nowhere shows it."""
+    old = write_temporary(blobs)
+    os.utime(old, (1_000_000, 1_000_000))
+    blobs.new_temporary().symlink_to(old.parent / "renamed")
+    assert blobs.sweep() == 1
+
+
 def test_a_store_that_cannot_write_is_an_outage(blobs: Blobs, tmp_path: Path) -> None:
     """A fault of the disk is the infrastructure's, never the document's, and loses no temporary file."""
     temporary = write_temporary(blobs)
