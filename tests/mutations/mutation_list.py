@@ -167,7 +167,7 @@ MUTATIONS = (
         CLAIMS,
         "if not located:",
         "if not located and not claim.text:",
-        f"{CLAIMS_TESTS}::test_a_forged_quote_is_dropped",
+        f"{CLAIMS_TESTS}::test_a_quote_that_stands_nowhere_is_dropped",
     ),
     Mutation(
         "a quote is believed to stand where the answerer says",

@@ -152,3 +152,9 @@ def test_an_address_must_stand_in_the_source() -> None:
     draft = Draft((claim("Backups run daily at https://evil.test.", "Backups run daily"),))
     verified = verify_sentences(draft, EVIDENCE)
     assert verified.cited == ()
+
+
+def test_a_quote_that_stands_nowhere_is_dropped() -> None:
+    """Also where it was not a model that wrote it."""
+    draft = Draft((claim("x", "Words that nobody ever printed here"),), verbatim=True)
+    assert verify(draft, make_evidence(make_passage("Backups run daily."))).claims == ()
