@@ -13,12 +13,13 @@ from uuid import UUID
 
 from bot.core.citations.citations import CitationService
 from bot.core.commands.document_list import inert
-from bot.core.models import Answer, AnswerState, Claim, Draft, Evidence, Passage, Quote
+from bot.core.models import Answer, AnswerState, Claim, Draft, Evidence, Quote
 from bot.core.plaintext import shorten
+from bot.core.retrieval.evidence import evidence_of
 from bot.core.verification.claims import VerifiedClaim, number_quotes, place, verify
 from bot.core.wording import ReplyWords
 from storage.documents.catalog import Catalog
-from storage.models import Channel, Chunk, LivePublication
+from storage.models import Channel
 from storage.queues.reading_repair import RepairingReadings
 from storage.text.analyzer import fold
 from storage.text.sentences import quotables
@@ -91,7 +92,7 @@ class DocumentOutlines:
             return None
         ordinals = range(min(publication.chunks, MAX_CHUNKS))
         chunks = await self._readings.chunks_at([(publication.reading_id, one) for one in ordinals])
-        evidence = [_as_evidence(publication, chunk) for chunk in chunks]
+        evidence = [evidence_of(number, publication, chunk) for number, chunk in enumerate(chunks, start=1)]
         headings = [heading for item in evidence for heading in _headings(item)]
         purpose, top = _purpose(evidence), _top(headings, publication.title)
         if not (purpose or top):
@@ -108,21 +109,6 @@ class DocumentOutlines:
         ]
         citations = await self._citations.cite(channel, cited)
         return Answer(AnswerState.GROUNDED, "\n".join(text), citations, language=words.language)
-
-
-def _as_evidence(publication: LivePublication, chunk: Chunk) -> Evidence:
-    passage = Passage(
-        publication,
-        chunk.ordinal,
-        chunk.text,
-        chunk.first_page,
-        chunk.last_page,
-        chunk.heading_path,
-        score=0.0,
-        bm25=None,
-        vector=None,
-    )
-    return Evidence(chunk.ordinal + 1, passage, chunk.page_starts, chunk.words)
 
 
 def _headings(item: Evidence) -> Iterator[_Heading]:

@@ -20,6 +20,7 @@ from bot.core.models import (
     Quote,
     Retrieval,
 )
+from bot.core.retrieval.evidence import evidence_of
 from bot.core.understanding.answer_types import FigureQuestion, figure_question, speaks_of
 from bot.core.understanding.channel_documents import document_labels, name_shares
 from bot.core.understanding.question_terms import QuestionTerms
@@ -139,18 +140,7 @@ class FigureSelector:
             ordinal, page = publication.chunks + chosen.number, figure.page
             return Evidence(number, Passage(publication, ordinal, "", page, page, (), 1.0, None, None), ())
         (chunk,) = await self._readings.chunks_at([(publication.reading_id, figure.chunk)])
-        passage = Passage(
-            publication,
-            chunk.ordinal,
-            chunk.text,
-            chunk.first_page,
-            chunk.last_page,
-            chunk.heading_path,
-            1.0,
-            None,
-            None,
-        )
-        return Evidence(number, passage, chunk.page_starts, chunk.words)
+        return evidence_of(number, publication, chunk, score=1.0)
 
 
 def _best(ranked: Sequence[tuple[float, ChosenFigure]], most: int) -> list[ChosenFigure]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bot.core.models import Evidence, Passage
-from storage.models import Chunk
+from storage.models import Chunk, LivePublication
 from storage.queues.reading_repair import RepairingReadings
 from storage.text.analyzer import HeldTerms, index_terms
 from storage.text.token_counts import count_tokens
@@ -78,6 +78,22 @@ class Expansion:
         self._tokens -= chunk.tokens
         self._places.add(_place(neighbour, chunk.ordinal))
         self._expanded.append(Evidence(len(self._expanded) + 1, neighbour, chunk.page_starts, chunk.words))
+
+
+def evidence_of(number: int, publication: LivePublication, chunk: Chunk, score: float = 0.0) -> Evidence:
+    """A chunk as evidence that no search found: what is asked for by its document or its figure."""
+    passage = Passage(
+        publication,
+        chunk.ordinal,
+        chunk.text,
+        chunk.first_page,
+        chunk.last_page,
+        chunk.heading_path,
+        score,
+        bm25=None,
+        vector=None,
+    )
+    return Evidence(number, passage, chunk.page_starts, chunk.words)
 
 
 def _place(passage: Passage, ordinal: int) -> tuple[object, int]:

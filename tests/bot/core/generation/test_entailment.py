@@ -40,15 +40,19 @@ def check(
     return verify(Draft((claim,)), evidence, entailment.check)
 
 
-def fault(*arguments: Passage | str, **more: str) -> str | None:
+def fault(
+    question: str, said: str, *passages: Passage | str, quote: str | None = None, language: str = "en"
+) -> str | None:
     """What is wrong with it."""
-    (one,) = check(*arguments, **more).judged  # type: ignore[arg-type]
+    (one,) = check(question, said, *passages, quote=quote, language=language).judged
     return one.fault
 
 
-def marked(*arguments: Passage | str, **more: str) -> list[str]:
+def marked(
+    question: str, said: str, *passages: Passage | str, quote: str | None = None, language: str = "en"
+) -> list[str]:
     """What is marked for it."""
-    return [one.quote for one in check(*arguments, **more).cited]  # type: ignore[arg-type]
+    return [one.quote for one in check(question, said, *passages, quote=quote, language=language).cited]
 
 
 HIJACKED = [
