@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from ingestion.layout.headings import Rank, is_row
 from storage.pdf.models import Line
-from storage.text.sentences import marker_kind
+from storage.text.sentences import BULLETS, marker_kind
 
 _ITEM = re.compile(
-    r"(?:step\s+)?\(?(?:\d{1,3}(?:\.\d{1,3})*|[a-z]|[ivx]{1,4})[.):]\s|[•◦▪●■○*–—-]\s", re.IGNORECASE
+    rf"(?:step\s+)?\(?(?:\d{{1,3}}(?:\.\d{{1,3}})*|[a-z]|[ivx]{{1,4}})[.):]\s|[{BULLETS}]\s", re.IGNORECASE
 )
 _END = re.compile(r"[.!?]['\"”’)\]]*(?=\s+['\"“‘(\[]*[A-Z0-9À-Þ])|[。！？؟]")
 _ABBREVIATION = re.compile(

@@ -9,6 +9,7 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from storage.pdf.models import Line, ReadPdf
+from storage.text.sentences import BULLETS
 
 MIN_SIZE_RATIO = 1.15
 """A line this many times the body's size is a heading."""
@@ -25,7 +26,7 @@ RUNNING_SHARE = 0.4
 _DIGITS = re.compile(r"\d+")
 _NUMBER = re.compile(r"(\d+(?:\.\d+)*)\.?\s")
 _CONTENTS = re.compile(r"(table of )?contents|index|inhalt(sverzeichnis)?|sommaire|índice", re.IGNORECASE)
-_LABEL = re.compile(r"(?:(?:\(?\w{1,3}(?:\.\d{1,3})*[.):]?|[•◦▪●■○*–—-])\s+)?")
+_LABEL = re.compile(rf"(?:(?:\(?\w{{1,3}}(?:\.\d{{1,3}})*[.):]?|[{BULLETS}])\s+)?")
 _LEADER = re.compile(r"\.{4,}|(?: \.){3,}")
 
 

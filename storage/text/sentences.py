@@ -16,8 +16,11 @@ from typing import Generic, TypeVar
 _LINE = re.compile(r"[^\n]+")
 _CELLS = re.compile(r"\S(?: {2,}| \| )\S")
 _RULE = re.compile(r"-{3,}(?: \| -{3,})*")
+BULLETS = "•▪◦●○■·‣⁃\uf0a7\uf0b7*–—-"
+"""What a list item may begin with, for a character class: also as Word writes it in its symbol fonts."""
+
 _ITEM = re.compile(
-    r"[•▪◦●○*–-]\s|\(?(?:\d{1,2}|[a-zA-Z]|[ivx]{1,4})[.)]\s|(?:step|note|warning|caution)\b", re.I
+    rf"[{BULLETS}]\s|\(?(?:\d{{1,2}}|[a-zA-Z]|[ivx]{{1,4}})[.)]\s|(?:step|note|warning|caution)\b", re.I
 )
 _LABEL = re.compile(r"[^\W\d_][^:.!?\n]{0,48}:(?:\s|$)")
 _CLOSED = re.compile(r"[.!?:;][\"'”’)\]]*$")
@@ -31,7 +34,7 @@ _MAX_ABBREVIATION_CHARS = 10
 """No match of it is longer; the dots count."""
 _NUMBER_ALONE = re.compile(r"\W*\d{1,2}\.")
 
-LIST_MARKER = r"(?:[•▪◦●○*–-]|\(?(?:\d{1,2}(?:\.\d+)*[.)]?|(?:[a-zA-Z]|[ivx]{1,4})[.)]))\s"
+LIST_MARKER = rf"(?:[{BULLETS}]|\(?(?:\d{{1,2}}(?:\.\d+)*[.)]?|(?:[a-zA-Z]|[ivx]{{1,4}})[.)]))\s"
 """A pattern of what an item of a list begins with as it is shown: also 7.2 and a number without a dot, where
 no unit is split."""
 

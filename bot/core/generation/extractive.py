@@ -205,7 +205,14 @@ def _on_pages(ranked: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
         quotes = _joined([*chosen, candidate])
         if len(quotes) <= MAX_QUOTES and sum(len(one.unit.text) for one in quotes) <= MAX_QUOTED_CHARS:
             chosen.append(candidate)
-    return chosen
+    return [one for one in chosen if not any(_is_beyond(other, one) for other in chosen)]
+
+
+def _is_beyond(item: QuoteCandidate, part: QuoteCandidate) -> bool:
+    """Whether an item stands behind the part of its list that is quoted as a whole, and says more."""
+    lead = item.unit.lead
+    is_its_list = lead is not None and item.item is part.item and lead[0] == part.unit.start
+    return is_its_list and item.coverage > part.coverage
 
 
 def _joined(chosen: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
@@ -368,8 +375,13 @@ def _terms_of(texts: tuple[str, ...]) -> frozenset[str]:
 
 @lru_cache(maxsize=PASSAGES_KEPT)
 def _with_terms(text: str) -> tuple[tuple[Quotable, frozenset[str]], ...]:
-    """What may be quoted from a passage, with its terms; memoised, because passages come again."""
-    return tuple((unit, frozenset(analyze(unit.text))) for unit in quotables(text))
+    """What may be quoted from a passage, with its terms and those of what introduces it.
+
+    Memoised, because passages come again.
+    """
+    units = quotables(text)
+    leads = ((unit, text[slice(*unit.lead)] if unit.lead else "") for unit in units)
+    return tuple((unit, frozenset(analyze(f"{lead} {unit.text}"))) for unit, lead in leads)
 
 
 def _labels_said(asked: QuestionTerms, row: str) -> float | None:

@@ -54,8 +54,13 @@ _VERSION = re.compile(r"\bv?\d+(?:\.\d+)*\b", re.IGNORECASE)
 _GENERIC = re.compile(r"\b(?:sop|procedure|report|policy|v?\d+)\b")
 _FILE = re.compile(r"[\w().-]+\.pdf\b", re.IGNORECASE)
 _PLACE = re.compile(
-    rf"\b{_FROM}\s+(?:the\s+|our\s+)?(?P<name>[\w-]+(?:\s+[\w-]+){{0,3}})", re.IGNORECASE | re.VERBOSE
+    rf"\b(?P<how>{_FROM})\s+(?:the\s+|our\s+)?(?P<name>[\w-]+(?:\s+[\w-]+){{0,3}})",
+    re.IGNORECASE | re.VERBOSE,
 )
+_ENDS_IN_KIND = re.compile(rf"\b{_KIND}s?\s+$", re.IGNORECASE | re.VERBOSE)
+_DOER = {"of", "by", "per"}
+"""Before a department they tell whose something is: documents are meant only behind a word for one, for "the
+head of HR" is nobody's document."""
 
 DATE_FIELDS = ("effective", "last_updated")
 """Fields of a document's metadata that are dates, the one that counts first."""
@@ -231,17 +236,22 @@ def _place_of(
 
 def _by_id_or_department(text: str, documents: Sequence[DocumentStatus]) -> _Named:
     """By an SOP id or a department, whole, right behind a word such as "in" or "from"."""
-    places = [fold(match["name"]).casefold() for match in _PLACE.finditer(text)]
-    said = [(one, value) for one in documents for place in places if (value := _said_value(one, place))]
+    folded = fold(text)
+    said = []
+    for match in _PLACE.finditer(folded):
+        is_kind = match["how"].lower() not in _DOER or _ENDS_IN_KIND.search(folded[: match.start()])
+        fields = ("sop_id", "department") if is_kind else ("sop_id",)
+        values = [(one, _said_value(one, match["name"].casefold(), fields)) for one in documents]
+        said += [(one, value) for one, value in values if value]
     return _Named(
         list({one.document: one for one, _ in said}.values()),
         tuple(dict.fromkeys(value for _, value in said)),
     )
 
 
-def _said_value(document: DocumentStatus, place: str) -> str | None:
-    """The SOP id or department that a place begins with, as the document prints it."""
-    for field in filter(None, (document.metadata.get(name) for name in ("sop_id", "department"))):
+def _said_value(document: DocumentStatus, place: str, fields: Sequence[str]) -> str | None:
+    """Which of these fields a place begins with, as the document prints it."""
+    for field in filter(None, map(document.metadata.get, fields)):
         value = fold(field.value).casefold()
         initials = ["".join(word[0] for word in value.split())] if " " in value else []
         if any(re.match(rf"{re.escape(name)}(?![\w-])", place) for name in (value, *initials)):

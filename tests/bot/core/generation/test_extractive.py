@@ -180,18 +180,21 @@ async def test_a_quote_that_points_back_brings_what_names_its_subject(
     assert (await quoted(question, text))[0] == quote
 
 
-async def test_an_item_far_from_what_introduces_it_is_quoted_with_it() -> None:
-    """Both are marked, in one quote: an exclusion is never shown without its "not"."""
+@pytest.mark.parametrize("bullet", ["•", "·"])
+async def test_an_item_far_from_what_introduces_it_is_quoted_with_it(bullet: str) -> None:
+    """Both are marked, in one quote: an exclusion is never shown without its "not", nor its list without it."""
     lead = "The following are not covered:"
-    items = "\n".join(f"• Treatment number {n} with all that belongs to it in any way" for n in range(12))
-    evidence = make_evidence(make_passage(f"{lead}\n{items}\n• Cosmetic surgery of the nose and chin"))
-    asked = ask("What about cosmetic surgery of the nose?", evidence[0].passage.text)
+    items = "\n".join(
+        f"{bullet} Treatment number {n} with all that belongs to it in any way" for n in range(12)
+    )
+    surgery = f"{bullet} Cosmetic surgery of the nose and chin"
+    evidence = make_evidence(make_passage(f"{lead}\n{items}\n{surgery}"))
+    asked = ask("Is cosmetic surgery covered?", evidence[0].passage.text)
     draft = (await ExtractiveAnswerer(HashEmbedder()).rank(asked, evidence)).draft(asked)
     verified = verify(draft, evidence)
-    assert "“The following are not covered: … • Cosmetic surgery of the nose and chin” [" in verified.text
-    assert {"The following are not covered:", "• Cosmetic surgery of the nose and chin"} <= {
-        one.quote for one in verified.cited
-    }
+    assert f"“{lead} … {surgery}” [1] [" in verified.text
+    assert "number 0" not in verified.text
+    assert {lead, surgery} <= {one.quote for one in verified.cited}
 
 
 SCHEDULE = (
