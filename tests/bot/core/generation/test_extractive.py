@@ -182,7 +182,7 @@ async def test_a_quote_that_points_back_brings_what_names_its_subject(
 
 @pytest.mark.parametrize("bullet", ["•", "·"])
 async def test_an_item_far_from_what_introduces_it_is_quoted_with_it(bullet: str) -> None:
-    """Both are marked, in one quote: an exclusion is never shown without its "not", nor its list without it."""
+    """Both are marked, in one quote: no exclusion is shown without its "not", nor its list without it."""
     lead = "The following are not covered:"
     items = "\n".join(
         f"{bullet} Treatment number {n} with all that belongs to it in any way" for n in range(12)
