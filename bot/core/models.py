@@ -386,7 +386,7 @@ class LocatedQuote:
     end: int
     page: int
     quote: str
-    """The passage's own words, as they stand there."""
+    """The passage's own words, as they stand there; a dotted gap between an item's lead and the item."""
     boxes: tuple[Box, ...]
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from bot.core.models import Claim, Draft, Evidence, LocatedQuote, Quote
@@ -133,22 +133,24 @@ def _check_quote(claim: Claim, located: Sequence[LocatedQuote]) -> VerifiedClaim
         return VerifiedClaim(claim.text, tuple(located))
     # The words' own [3] becomes (3), as [n] means our sources; and no link forms.
     inert = (_BRACKETED.sub(r"(\1)", readable(one)).replace("](", "] (") for one in located)
-    return VerifiedClaim(f"“{' … '.join(inert)}”", tuple(located))
+    return VerifiedClaim(f"“{' … '.join(inert)}”", tuple(_on_one_page(located)))
+
+
+def _on_one_page(located: Sequence[LocatedQuote]) -> Iterator[LocatedQuote]:
+    """What introduces an item, and the item: one citation that marks both, or two where a page parts them."""
+    *leads, item = located
+    near = [one for one in leads if one.page == item.page]
+    if near:
+        parts = (*near, item)
+        boxes = tuple(box for one in parts for box in one.boxes)
+        item = replace(item, quote=" … ".join(one.quote for one in parts), boxes=boxes)
+    yield item
+    yield from (one for one in leads if one.page != item.page)
 
 
 def plain_sentence(text: str) -> str:
     """A model's sentence as plain text: without [n] of its own, links or images; [2024] stays."""
     return " ".join(_MARK.sub("", _LINK.sub(r"\1\2", text)).split())
-
-
-def _sources(located: Iterable[LocatedQuote]) -> list[str]:
-    """All that may carry a sentence's facts: the passages quoted, with their titles and headings."""
-    passages = [quote.passage for quote in located]
-    return [
-        text
-        for passage in passages
-        for text in (passage.text, passage.publication.title, *passage.heading_path)
-    ]
 
 
 def _distinct(quotes: Iterable[LocatedQuote]) -> list[LocatedQuote]:
