@@ -22,13 +22,13 @@ from bot.core.generation.figures import FigureSelector
 from bot.core.generation.judge import Judge, Outcome
 from bot.core.models import Answer, AnswerState, Language, Milliseconds, Question
 from bot.core.ports import AnswerListener, Retriever
-from bot.core.retrieval.evidence import Expansion, gather_evidence
+from bot.core.retrieval.reranking import Expansion, gather_evidence
 from bot.core.rewriting.query_rewriting import FollowUps
 from bot.core.trace import QuestionRecord, SearchAttempt, Trace
 from bot.core.trace_writer import TraceWriter
 from bot.core.understanding.answer_types import wants_figure
 from bot.core.understanding.channel_documents import ChannelView
-from bot.core.understanding.language import spoken_language
+from bot.core.understanding.question_terms import spoken_language
 from bot.core.wording import reply_words
 from storage.documents.catalog import Catalog
 from storage.errors import InfrastructureError

@@ -9,7 +9,7 @@ from typing import Any
 from bot.core.errors import ModelError, RerankerError
 from bot.core.generation.prompt import format_passages
 from bot.core.models import AnalyzedQuestion, Passage
-from bot.core.retrieval.evidence import gather_evidence
+from bot.core.retrieval.reranking import gather_evidence
 from bot.llm.chat_model import ModelCalls, ShortRequest, object_schema, prompt
 from storage.errors import InfrastructureError
 from storage.queues.reading_repair import RepairingReadings

@@ -37,7 +37,7 @@ from bot.core.models import (
     UnreadFile,
 )
 from bot.core.ports import IncomingMessage, Messenger, QuestionAnswering
-from bot.core.understanding.language import language_of
+from bot.core.understanding.question_terms import language_of
 from bot.core.wording import reply_words
 from storage.chat.channels import Channels
 from storage.chat.inbox import Inbox

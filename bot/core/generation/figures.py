@@ -20,7 +20,7 @@ from bot.core.models import (
     Quote,
     Retrieval,
 )
-from bot.core.retrieval.evidence import evidence_of
+from bot.core.retrieval.reranking import evidence_of
 from bot.core.understanding.answer_types import FigureQuestion, figure_question, speaks_of
 from bot.core.understanding.channel_documents import document_labels, name_shares
 from bot.core.understanding.question_terms import QuestionTerms

@@ -16,7 +16,7 @@ from typing import Any
 from bot.core.errors import ModelReplyUnusable
 from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, Quote
 from bot.core.ports import OnClaim
-from bot.core.understanding.language import language_of
+from bot.core.understanding.question_terms import language_of
 from bot.core.verification.page_markers import with_page_markers
 from storage.models import self_description
 

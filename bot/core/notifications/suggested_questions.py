@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from bot.core.models import AnswerState, Language, Question
 from bot.core.notifications import notification_wording
 from bot.core.ports import QuestionAnswering
-from bot.core.understanding.language import language_of
+from bot.core.understanding.question_terms import language_of
 from bot.core.wording import reply_words
 from storage.chat_models import Notice
 from storage.clock import utc_now

@@ -1,21 +1,23 @@
-"""The terms of a question: those that weigh something, those that are meant literally, and their synonyms.
+"""The words of a question: their language, which weigh something, which are meant literally, and synonyms.
 
 Function words ask or join and name nothing: they weigh nothing when it is judged what a text covers. English
 first; of the other languages all small words that English does not write for something else, and a few that
 it does, because they open and join questions there. Codes, numbers and names are lost by no ranking. The
-channel's glossary adds other words that say the same, at a lower weight.
+channel's glossary adds other words that say the same, at a lower weight. A language that is not certain is
+None: a few words are enough, as in "wie lange?", and an English question is never taken for another one.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import permutations
 from uuid import UUID
 
-from bot.core.models import AnalyzedQuestion, Language, Passage, Synonym
-from bot.core.understanding.language_lexicon import SMALL_WORDS
+from bot.core.models import AnalyzedQuestion, Language, Passage, Question, Synonym
+from bot.core.understanding.language_lexicon import OTHER_WORDS, SMALL_WORDS
 from storage.chat_models import GlossaryEntry
 from storage.text.analyzer import analyze, fold, spellings
 
@@ -27,6 +29,15 @@ OWN_WEIGHT = 2
 
 MAX_SYNONYMS = 24
 """A glossary that has more for one question is not followed any further."""
+
+_TOKEN = re.compile(r"[^\W_]+(?:[-/.@][^\W_]+)*")
+_SPANISH_MARK = re.compile(r"[¿¡]\w")
+MIN_KNOWN_WORDS = 2
+"""So many known words decide a language; in a text of at most three words, one is enough."""
+MIN_UPPERCASE_WORDS = 2
+"""A text of more words than this, all in capitals, is no abbreviation."""
+MIN_LEAD_SHARE = 0.1
+"""Share of a text's words that are known at least: one in a language that is not ours holds fewer."""
 
 _ENGLISH = """
 a about according again all also am an and any anyone anything are as at back be been being but by
@@ -241,3 +252,49 @@ class QuestionTerms:
         total = sum(weights.values())
         held = sum(weight for term, weight in weights.items() if term in terms or term in otherwise)
         return held / total if total else 0.0
+
+
+def _owners() -> dict[str, list[Language]]:
+    owners: dict[str, list[Language]] = {}
+    for language, words in SMALL_WORDS.items():
+        for word in {*words.split(), *OTHER_WORDS.get(language, "").split()}:
+            owners.setdefault(word, []).append(language)
+    return owners
+
+
+_OWNERS = _owners()
+
+
+def language_of(text: str) -> Language | None:
+    """The language of a text; None for one that does not show it, or is in none of ours."""
+    words = _words(text)
+    counts = Counter(owner for word in words for owner in _OWNERS.get(word, ()))
+    counts.update(Language.SPANISH for _ in _SPANISH_MARK.finditer(text))
+    ranked = counts.most_common(2)
+    if not ranked or (len(ranked) == 2 and ranked[0][1] == ranked[1][1]):
+        return None
+    best, found = ranked[0]
+    is_enough = found >= MIN_KNOWN_WORDS or len(words) <= 3
+    return best if is_enough and found >= MIN_LEAD_SHARE * len(words) else None
+
+
+def _words(text: str) -> list[str]:
+    """The words, folded, without codes; capitals alone are an abbreviation: 'IT' is not 'it'."""
+    tokens = [re.split("[-/]", token) for token in _TOKEN.findall(fold(text))]
+    is_shouted = text.isupper() and len(tokens) > MIN_UPPERCASE_WORDS
+    return [
+        part.casefold()
+        for parts in tokens
+        if is_shouted or not any(map(_is_literal, parts))
+        for part in parts
+    ]
+
+
+def _is_literal(part: str) -> bool:
+    return not part.isalpha() or (part.isupper() and len(part) > 1)
+
+
+def spoken_language(question: Question) -> Language | None:
+    """What a question is in, else the questions of its thread before it, the newest first."""
+    asked = (question.text, *(turn.question for turn in reversed(question.history)))
+    return next(filter(None, map(language_of, asked)), None)

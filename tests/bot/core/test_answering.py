@@ -44,7 +44,7 @@ from storage.errors import DatabaseUnavailable, IndexUnavailable
 DAILY = Claim("Backups run at 2 AM every day.", (Quote(1, "Backups run daily at 2:00 AM"),))
 FORGED = Claim("Backups run hourly.", (Quote(1, "Backups run every hour"),))
 QUESTION = "When do backups run?"
-FILES_ENTERED = 18
+FILES_ENTERED = 15
 
 
 class NoGlossary:

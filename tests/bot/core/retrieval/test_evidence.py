@@ -7,7 +7,7 @@ from dataclasses import replace
 from fakes.core import Shelf, make_evidence, make_passage, make_publication
 
 from bot.core.models import Evidence
-from bot.core.retrieval.evidence import Expansion, gather_evidence
+from bot.core.retrieval.reranking import Expansion, gather_evidence
 
 SECTION = ("Backups",)
 

@@ -14,8 +14,7 @@ from fakes.core import ASKED_AT, Register, World, make_channel, make_passage, ma
 from bot.core.errors import ModelUnavailable
 from bot.core.models import AnswerState, Language, Question
 from bot.core.understanding.channel_documents import ChannelView
-from bot.core.understanding.language import language_of, spoken_language
-from bot.core.understanding.question_terms import FUNCTION_TERMS
+from bot.core.understanding.question_terms import FUNCTION_TERMS, language_of, spoken_language
 from bot.core.wording import reply_words
 from storage.chat_models import Turn
 from storage.errors import DatabaseUnavailable
