@@ -252,10 +252,8 @@ def _cut_prompts(prompts: Iterable[Json]) -> bool:
 
 def _mended(value: Any) -> Any:
     """The same, of text that every database takes."""
-    if value is None or isinstance(value, float):  # most of a record are scores
-        return value
     if isinstance(value, str):
         return mend(value)
-    if isinstance(value, dict):
-        return {key: _mended(one) for key, one in value.items()}
+    if isinstance(value, dict):  # most of a record are scores
+        return {key: one if isinstance(one, float) else _mended(one) for key, one in value.items()}
     return [_mended(one) for one in value] if isinstance(value, list | tuple) else value

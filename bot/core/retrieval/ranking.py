@@ -296,20 +296,22 @@ class Ranking:
         asked = QuestionTerms(question)
         about = document_shares(asked.weights, passages)
         most = 1 + self.coverage_weight + self.named_weight + self.document_weight
+        documents = {
+            id_: (
+                self.named_weight * named[id_] + self.document_weight * share,
+                self.outdated_share if id_ in old else 1.0,
+                (("named", named[id_]), ("document", share), ("outdated", float(id_ in old))),
+            )
+            for id_, share in about.items()
+        }
 
         def weigh(passage: Passage) -> Passage:
-            id_, coverage = passage.publication.id, asked.aspect_coverage(passage.terms)
+            added, share, parts = documents[passage.publication.id]
+            coverage = asked.aspect_coverage(passage.terms)
             mixed = passage.score + self.coverage_weight * coverage
-            kept = mixed * (self.outdated_share if id_ in old else 1.0)
-            score = (kept + self.named_weight * named[id_] + self.document_weight * about[id_]) / most
-            score_parts = {
-                "mix": passage.score,
-                "coverage": coverage,
-                "named": named[id_],
-                "document": about[id_],
-            }
+            score = (share * mixed + added) / most
             return replace(
-                passage, score=score, parts=(*score_parts.items(), ("outdated", float(id_ in old)))
+                passage, score=score, parts=(("mix", passage.score), ("coverage", coverage), *parts)
             )
 
         return list(map(weigh, passages))

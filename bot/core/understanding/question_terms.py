@@ -152,8 +152,10 @@ def embedded_text(question: str, synonyms: Sequence[Synonym]) -> str:
     return f"{question} ({', '.join(synonym.text for synonym in synonyms)})" if synonyms else question
 
 
-def synonym_matches(held: Container[str], synonyms: Iterable[Synonym]) -> frozenset[str]:
+def synonym_matches(held: Container[str], synonyms: Sequence[Synonym]) -> frozenset[str]:
     """The question's terms that a text with the terms ``held`` says in other words."""
+    if not synonyms:
+        return frozenset()
     said = (synonym for synonym in synonyms if all(term in held for term in synonym.said))
     return frozenset(term for synonym in said for term in synonym.asked)
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import groupby, pairwise, takewhile, zip_longest
+from itertools import dropwhile, groupby, pairwise, takewhile, zip_longest
 
 _BARS = {"|", "---"}
 """Between two cells, and part of the rule under a header."""
 _RULE = re.compile(r"\|(?:\s*:?-{3,}:?\s*\|)+\s*")
 """Under the row that names a table's columns."""
 _TABLE = re.compile(r"(?:^\|.*(?:\n|$))+", re.MULTILINE)
+_CAPTION = re.compile(
+    r"\W*(?:table|tabelle|tableau|tabla|tabella|tabela|tab)\b\.?\s*[a-z]?\d.*", re.IGNORECASE
+)
 
 
 def cells_of(row: str) -> list[str]:
@@ -20,16 +23,24 @@ def cells_of(row: str) -> list[str]:
 
 
 def readable_rows(text: str, start: int, end: int) -> str:
-    """The rows ``text[start:end]`` as a person reads them, a line each.
+    """The rows ``text[start:end]`` as a person reads them, a line each, the numbered caption above the first.
 
     ``Column: value`` where a header names the columns; else the cells with a dot between them, but none
     between a label and its value. Labels of empty fields are left out.
     """
-    lines, at = [], start
+    lines, at = [_find_caption(text, start)], start
     for part in text[start:end].split("\n"):
         lines.append(_readable_row(text, at, at + len(part)))
         at += len(part) + 1
     return "\n".join(filter(None, lines))
+
+
+def _find_caption(text: str, at: int) -> str:
+    """The numbered caption right above the table that holds a row; empty where there is none."""
+    above = text[:at].split("\n")[:-1]
+    outside = dropwhile(lambda line: line.startswith("|") or not line.strip(), reversed(above))
+    line = " ".join(next(outside, "").split())
+    return line if _CAPTION.fullmatch(line) else ""
 
 
 def _readable_row(text: str, start: int, end: int) -> str:

@@ -213,10 +213,10 @@ SCHEDULE = (
     ],
 )
 async def test_who_asks_for_a_table_gets_all_of_it(question: str, rows: list[str]) -> None:
-    """With its columns' names, a row a line; who asks for a number in it gets the row."""
+    """With its caption and its columns' names, a row a line; who asks for a number in it gets the row."""
     evidence = make_evidence(make_passage(SCHEDULE))
     asked = ask(question, SCHEDULE)
     draft = (await ExtractiveAnswerer(HashEmbedder()).rank(asked, evidence)).draft(asked)
     kept = {"Mailboxes": "90 days", "Databases": "35 days"}
     said = "\n".join(f"System: {row} · Kept for: {kept[row]}" for row in rows)
-    assert verify(draft, evidence).text.startswith(f"“{said}” [1]")
+    assert verify(draft, evidence).text.startswith(f"“Table 1. Backup schedule\n{said}” [1]")

@@ -115,6 +115,12 @@ STEPS = "To restore:\n1. Stop the job\nof the night.\n2. Copy the tape."
         (TABLE, "Mail | 90 days", "“System: Mail · Kept for: 90 days” [1]"),
         (TABLE, "Files | | daily", "“System: Files · daily” [1]"),
         (CONTENTS, "2 | Duties | 5", "“2 · Duties · 5” [1]"),
+        (
+            f"Tabelle 3: Fristen\n\n{TABLE}",
+            "Mail | 90 days",
+            "“Tabelle 3: Fristen\nSystem: Mail · Kept for: 90 days” [1]",
+        ),
+        (f"Table of rules.\n\n{TABLE}", "Mail | 90 days", "“System: Mail · Kept for: 90 days” [1]"),
         (STEPS, STEPS, "“To restore:\n1. Stop the job of the night.\n2. Copy the tape.” [1]"),
     ],
 )
