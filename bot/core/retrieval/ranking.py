@@ -191,27 +191,13 @@ class Recency:
     half_life_days: float = 730
     """Days after which it counts half."""
 
-    def order(self, passages: Sequence[Passage], today: date) -> list[Passage]:
-        """The passages with their new scores, best first."""
-        publications = {passage.publication.id: passage.publication for passage in passages}
-        parts = {id_: self._freshness(one, today) for id_, one in publications.items()}
-        aged = (self._aged(passage, parts[passage.publication.id]) for passage in passages)
-        return sorted(aged, key=rank_order)
+    def freshness(self, day: date, today: date) -> float:
+        """2 ** (-age / half-life): 1 for a document of today or of a coming day."""
+        return 2 ** (-max((today - day).days, 0) / self.half_life_days)
 
-    def _freshness(self, one: LivePublication, today: date) -> tuple[tuple[str, float], ...]:
-        """Parts of the score of all its passages; none where its day is unknown."""
-        counted = document_day(one.metadata, one.arrived_at)
-        if counted is None:
-            return ()
-        age = max((today - counted.day).days, 0)
-        freshness = 2 ** (-age / self.half_life_days)
-        return ("freshness", freshness), ("dated_by_arrival", float(counted.is_arrival))
-
-    def _aged(self, passage: Passage, parts: tuple[tuple[str, float], ...]) -> Passage:
-        if not parts:
-            return passage
-        score = (1 - self.weight) * passage.score + self.weight * parts[0][1]
-        return replace(passage, score=score, parts=(*passage.parts, *parts))
+    def aged(self, relevance: float, freshness: float | None) -> float:
+        """A relevance (0-1) with its share of age; unchanged where the day is unknown."""
+        return relevance if freshness is None else (1 - self.weight) * relevance + self.weight * freshness
 
 
 def document_shares(terms: Collection[str], passages: Iterable[Passage]) -> dict[UUID, float]:
@@ -278,8 +264,8 @@ class Ranking:
         named = named_documents(question.terms, publications)
         identified = identified_documents(rare, passages)
         shares = {id_: max(share, identified.get(id_, 0.0)) for id_, share in named.items()}
-        weighed = self._weighed(question, passages, shares, outdated(publications, today))
-        deduplicated = list(with_duplicates(self.recency.order(weighed, today)))
+        weighed = self._weighed(question, passages, shares, outdated(publications, today), today)
+        deduplicated = list(with_duplicates(weighed))
         ranked = [passage for passage, earlier in deduplicated if earlier is None]
         if spans_documents(question.text):
             ranked = diversify(ranked, {one.document_id for one in publications if shares[one.id]})
@@ -289,32 +275,45 @@ class Ranking:
         self,
         question: AnalyzedQuestion,
         passages: Sequence[Passage],
-        named: dict[UUID, float],
+        named: Mapping[UUID, float],
         old: Collection[UUID],
+        today: date,
     ) -> list[Passage]:
-        """The passages, as they came, with a relevance of 0-1."""
+        """The passages with a relevance of 0-1 and their share of age, best first."""
         asked = QuestionTerms(question)
         about = document_shares(asked.weights, passages)
         most = 1 + self.coverage_weight + self.named_weight + self.document_weight
-        documents = {
+        days = {one.id: document_day(one.metadata, one.arrived_at) for one in _publications(passages)}
+        freshness = {id_: self.recency.freshness(day.day, today) for id_, day in days.items() if day}
+        parts = {
             id_: (
-                self.named_weight * named[id_] + self.document_weight * share,
-                self.outdated_share if id_ in old else 1.0,
-                (("named", named[id_]), ("document", share), ("outdated", float(id_ in old))),
+                *(("named", named[id_]), ("document", about[id_]), ("outdated", float(id_ in old))),
+                *(
+                    (("freshness", freshness[id_]), ("dated_by_arrival", float(day.is_arrival)))
+                    if day
+                    else ()
+                ),
             )
-            for id_, share in about.items()
+            for id_, day in days.items()
+        }
+        added = {
+            id_: self.named_weight * named[id_] + self.document_weight * share for id_, share in about.items()
         }
 
         def weigh(passage: Passage) -> Passage:
-            added, share, parts = documents[passage.publication.id]
-            coverage = asked.aspect_coverage(passage.terms)
+            id_, coverage = passage.publication.id, asked.aspect_coverage(passage.terms)
             mixed = passage.score + self.coverage_weight * coverage
-            score = (share * mixed + added) / most
-            return replace(
-                passage, score=score, parts=(("mix", passage.score), ("coverage", coverage), *parts)
-            )
+            kept = mixed * (self.outdated_share if id_ in old else 1.0)
+            score = self.recency.aged((kept + added[id_]) / most, freshness.get(id_))
+            mix = ("mix", passage.score), ("coverage", coverage)
+            return replace(passage, score=score, parts=(*mix, *parts[id_]))
 
-        return list(map(weigh, passages))
+        return sorted(map(weigh, passages), key=rank_order)
+
+
+def _publications(passages: Iterable[Passage]) -> Iterable[LivePublication]:
+    """Those that the passages are of, each once."""
+    return {passage.publication.id: passage.publication for passage in passages}.values()
 
 
 def diversify(passages: Sequence[Passage], named: Collection[UUID] = ()) -> list[Passage]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime
 
 import pytest
-from fakes.core import make_passage
+from fakes.core import ask, make_passage
 
 from bot.core.models import Passage
-from bot.core.retrieval.ranking import Recency
+from bot.core.retrieval.ranking import USUAL, Ranking, Recency
 from storage.models import MetadataField
 
 TODAY = date(2026, 11, 22)
@@ -21,19 +22,24 @@ def dated(file: str, score: float, day: str | None, field: str = "effective") ->
     return replace(passage, publication=replace(passage.publication, metadata=known))
 
 
+def order(passages: Sequence[Passage], recency: Recency = USUAL.recency) -> list[Passage]:
+    """The passages by their relevance, which is their score, and by age."""
+    ranking = Ranking(coverage_weight=0, named_weight=0, document_weight=0, recency=recency)
+    publications = {passage.publication.id: passage.publication for passage in passages}
+    return ranking.order(ask("When do backups run?"), (), passages, publications.values(), TODAY).passages
+
+
 def test_of_five_old_and_two_new_documents_a_new_one_is_among_the_first_three() -> None:
     """All seven say nearly the same; the two of this year were found last."""
     old = [dated(f"old-{number}.pdf", 0.82 - number / 100, f"201{number}-03-01") for number in range(5)]
     new = [dated(f"new-{number}.pdf", 0.76 - number / 100, "2026-05-01") for number in range(2)]
-    ranked = Recency().order([*old, *new], TODAY)
+    ranked = order([*old, *new])
     assert any(one.publication.file.startswith("new") for one in ranked[:3])
 
 
 def test_a_clearly_better_old_passage_stays_first() -> None:
     """Age moves a score by a tenth at most."""
-    ranked = Recency().order(
-        [dated("old.pdf", 0.95, "2010-01-01"), dated("new.pdf", 0.7, "2026-11-01")], TODAY
-    )
+    ranked = order([dated("old.pdf", 0.95, "2010-01-01"), dated("new.pdf", 0.7, "2026-11-01")])
     assert [one.publication.file for one in ranked] == ["old.pdf", "new.pdf"]
 
 
@@ -49,7 +55,7 @@ def test_a_clearly_better_old_passage_stays_first() -> None:
 )
 def test_age_counts_from_the_day_a_document_says(day: str | None, score: float) -> None:
     """A coming day counts as today, and two years count half; without any day relevance is all there is."""
-    (aged,) = Recency().order([dated("one.pdf", 0.5, day)], TODAY)
+    (aged,) = order([dated("one.pdf", 0.5, day)])
     assert aged.score == pytest.approx(score, abs=0.001)
 
 
@@ -58,22 +64,22 @@ def test_an_undated_document_counts_as_of_its_arrival_and_says_so() -> None:
     undated = dated("one.pdf", 0.5, None)
     arrived = replace(undated.publication, arrived_at=datetime(2026, 11, 22, 12, tzinfo=UTC))
     unclear = {"effective": MetadataField("effective", "5/10/23", 1, ())}
-    aged = Recency().order([replace(undated, publication=arrived)], TODAY)
-    aged += Recency().order([replace(undated, publication=replace(arrived, metadata=unclear))], TODAY)
+    aged = order([replace(undated, publication=arrived)])
+    aged += order([replace(undated, publication=replace(arrived, metadata=unclear))])
     assert [round(one.score, 3) for one in aged] == [0.55, 0.479]
     assert [dict(one.parts)["dated_by_arrival"] for one in aged] == [1.0, 0.0]
 
 
 def test_the_last_update_stands_in_for_an_effective_day() -> None:
     """A document that says only when it was updated is as old as that."""
-    (aged,) = Recency(weight=0.2).order([dated("one.pdf", 0.5, "2026-11-22", "last_updated")], TODAY)
+    (aged,) = order([dated("one.pdf", 0.5, "2026-11-22", "last_updated")], Recency(weight=0.2))
     assert aged.score == pytest.approx(0.6)
 
 
 def test_without_weight_nothing_moves() -> None:
     """The setting switches it off."""
     passages = [dated("old.pdf", 0.8, "2010-01-01"), dated("new.pdf", 0.79, "2026-11-01")]
-    ranked = Recency(weight=0).order(passages, TODAY)
+    ranked = order(passages, Recency(weight=0))
     assert [(one.publication, one.score) for one in ranked] == [
         (one.publication, one.score) for one in passages
     ]
