@@ -195,12 +195,16 @@ def select_quotes(ranked: Sequence[QuoteCandidate], *, is_spanning: bool) -> lis
 
 def _on_pages(ranked: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
     """The best sentence, row or item, and further ones that come near it and fit beside it."""
-    said = without_labels(ranked)
-    chosen = list(said[:1])
-    for candidate in takewhile(lambda one: one.score >= said[0].score - OTHER_DOCUMENT, said[1:]):
+    if not ranked:
+        return []
+    best = next((one for one in ranked if not one.is_label), ranked[0])
+    chosen = [best]
+    for candidate in takewhile(lambda one: one.score >= best.score - OTHER_DOCUMENT, ranked):
+        if candidate is best or candidate.is_label:
+            continue
         is_near = candidate.page in {one.page for one in chosen}
         away = OTHER_DOCUMENT if is_twin(candidate, chosen) else SAME_PAGE if is_near else OTHER_PAGE
-        if candidate.score < said[0].score - away or _is_repeated(candidate, chosen):
+        if candidate.score < best.score - away or _is_repeated(candidate, chosen):
             continue
         quotes = _joined([*chosen, candidate])
         if len(quotes) <= MAX_QUOTES and sum(len(one.unit.text) for one in quotes) <= MAX_QUOTED_CHARS:
@@ -305,29 +309,28 @@ class ExtractiveAnswerer:
     ) -> tuple[Sequence[QuoteCandidate], int]:
         """(the candidates, best first, tokens embedded for that)."""
         if question.vector is None or not candidates:
-            return _by_page(candidates), 0
+            return _by_page(candidates, [None] * len(candidates)), 0
         await self._scale.calibrate()
         asked = np.asarray(question.vector, dtype=np.float32)
         units = [(one.item.passage, one.unit) for one in candidates]
         vectors, embedded = await self._sentence_vectors.of(units, most_made=self._most_made)
-        scored = [
-            candidate if vector is None else _compared(candidate, self._scale.of(float(vector @ asked)))
-            for candidate, vector in zip(candidates, vectors, strict=True)
-        ]
-        return _by_page(scored), embedded
+        cosines = [None if vector is None else self._scale.of(float(vector @ asked)) for vector in vectors]
+        return _by_page(candidates, cosines), embedded
 
 
-def _compared(candidate: QuoteCandidate, cosine: float) -> QuoteCandidate:
-    return replace(candidate, score=candidate.score + COSINE * max(cosine, 0.0), cosine=cosine)
-
-
-def _by_page(candidates: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
-    """Best first, where each counts for more the more its page holds, as a sum of odds."""
-    best = max((one.score for one in candidates), default=0.0)
-    pages: defaultdict[tuple[UUID, int], float] = defaultdict(float)
-    for one in candidates:
-        pages[one.page] += math.exp(one.score - best)
-    found = [replace(one, score=one.score + math.log(pages[one.page])) for one in candidates]
+def _by_page(candidates: Sequence[QuoteCandidate], cosines: Sequence[float | None]) -> list[QuoteCandidate]:
+    """Best first by words and cosine; each counts for more the more its page holds, as a sum of odds."""
+    scores = [
+        one.score + COSINE * max(cosine or 0.0, 0.0) for one, cosine in zip(candidates, cosines, strict=True)
+    ]
+    pages = [one.page for one in candidates]
+    best, odds = max(scores, default=0.0), defaultdict[tuple[UUID, int], float](float)
+    for page, score in zip(pages, scores, strict=True):
+        odds[page] += math.exp(score - best)
+    found = [
+        replace(one, score=score + math.log(odds[page]), cosine=cosine)
+        for one, page, score, cosine in zip(candidates, pages, scores, cosines, strict=True)
+    ]
     return sorted(found, key=lambda one: -one.score)
 
 
