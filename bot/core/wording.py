@@ -69,6 +69,7 @@ class ReplyWords:
     kept_for: PluralSentence
     quotes_lead: str
     documents_differ: str
+    values_differ: str
     nothing_in: SentenceTemplate
     quote_of: SentenceTemplate
     closest_lead: str

@@ -14,7 +14,12 @@ from functools import cached_property
 from uuid import UUID
 
 from bot.core.errors import ModelError, ModelReplyUnusable, ModelUnavailable
-from bot.core.generation.document_comparison import Comparison, compare, under_names
+from bot.core.generation.document_comparison import (
+    Comparison,
+    compare,
+    compare_claims,
+    under_names,
+)
 from bot.core.generation.entailment import Entailment
 from bot.core.generation.extractive import ExtractiveAnswerer, RankedQuotes, draft_of
 from bot.core.generation.judge import Outcome, Verdict
@@ -62,6 +67,19 @@ class WritingTask:
     """What may be said of the evidence."""
     answering: tuple[UUID, ...] = ()
     """Documents that are compared, and that answer or come near, as the question names them."""
+
+    def comparison(self, quotes: Draft) -> Comparison | None:
+        """Quotes of several documents, or of pages that differ, in place of these; None: there are none."""
+        if not (self.answering or self.quotes.is_of_several_pages):
+            return None
+        chosen = self.quotes.chosen(self.question)
+        found = compare(self.question, chosen, self.quotes.candidates, self.answering)
+        is_of_several = self.answering or found.is_differing or len(_documents_of(quotes, self.evidence)) > 1
+        return found if is_of_several else None
+
+    def differing(self, claims: Sequence[VerifiedClaim]) -> Comparison | None:
+        """What a model's sentences are marked at, and what gives other values than they do."""
+        return None if self.answering else compare_claims(self.question, claims, self.quotes.candidates)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +140,7 @@ class AnswerWriter:
                     lead = f"{words.model_broke_off} {words.quotes_lead}"
                 continue
             if answer_draft.claims:
-                return answer_draft.with_note(dropped)
+                return answer_draft.with_note(dropped, task.differing(answer_draft.claims))
             if not dropped:
                 return answer_draft.closest(task.quotes.closest())
             outcome = Outcome.ANSWER if task.verdict.is_sure else Outcome.CLOSEST
@@ -130,9 +148,7 @@ class AnswerWriter:
         if outcome is Outcome.CLOSEST and not answer_draft.claims:
             return answer_draft.closest(task.quotes.closest())
         quotes = task.quotes.draft(task.question)
-        if task.answering or len(_documents_of(quotes, task.evidence)) > 1:
-            chosen = task.quotes.chosen(task.question)
-            comparison = compare(task.question, chosen, task.quotes.candidates, task.answering)
+        if comparison := task.comparison(quotes):
             return answer_draft.with_comparison(comparison, lead)
         return answer_draft.with_quotes(quotes, lead)
 
@@ -211,13 +227,11 @@ class _Draft:
                 self.claims.append(claim)
         return judged
 
-    def with_note(self, dropped: int) -> WrittenAnswer:
-        """All of it, with a word on what was dropped."""
-        lines, cited = number_quotes(self.claims)
+    def with_note(self, dropped: int, differing: Comparison | None) -> WrittenAnswer:
+        """All of it, with a word on what was dropped, and behind it what gives other values."""
         note = self.words.dropped(dropped) if dropped else ""
-        text = "\n".join(filter(None, (" ".join(lines), note)))
-        state = AnswerState.PARTIAL if dropped else AnswerState.GROUNDED
-        return WrittenAnswer(text, cited, state, attempts=tuple(self.attempts))
+        written = self.with_comparison(differing, note) if differing else self._with_quotes((), note)
+        return replace(written, state=AnswerState.PARTIAL if dropped else AnswerState.GROUNDED)
 
     def closest(self, quotes: Draft) -> WrittenAnswer:
         """The closest passages, and that nothing clearly answers."""
@@ -232,12 +246,14 @@ class _Draft:
         return self._with_quotes(self._proven(quotes), lead)
 
     def with_comparison(self, comparison: Comparison, lead: str) -> WrittenAnswer:
-        """The same, each quote under the name of its document; ``lead`` gives way to that they differ."""
-        proven = self._proven(draft_of(comparison.quotes))
-        quotes = under_names(proven, self.words, is_dated=comparison.is_differing)
+        """The same, of several documents by name; the usual lead gives way to that they differ."""
+        quotes, words = self._proven(draft_of(comparison.quotes)), self.words
+        is_named = not (comparison.is_differing and comparison.is_within_one)
+        if is_named:
+            quotes = under_names(quotes, words, is_dated=comparison.is_differing)
         if comparison.is_differing:
-            is_usual = lead == self.words.quotes_lead
-            lead = self.words.documents_differ if is_usual else f"{lead}\n{self.words.documents_differ}"
+            differ = words.documents_differ if is_named else words.values_differ
+            lead = differ if lead in ("", words.quotes_lead) else f"{lead}\n{differ}"
         return self._with_quotes(quotes, lead)
 
     def _proven(self, quotes: Draft) -> Sequence[VerifiedClaim]:

@@ -2,34 +2,28 @@
 
 Documents that a question names beside one another are searched one by one, so that none crowds out another;
 one that says nothing on it is named. Where nobody asked for several, and they give other values for what was
-asked, as two offices do for an allowance, each is quoted, the newest first.
+asked, as two offices do for an allowance, each is quoted, the newest first; so are two pages of one document.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
 from itertools import chain, zip_longest
 from uuid import UUID
 
 from bot.core.citations.source_buttons import distinct_names
-from bot.core.generation.extractive import QuoteCandidate, is_twin, without_labels
+from bot.core.generation.extractive import QuoteCandidate, without_labels
 from bot.core.generation.judge import Judge, Verdict
+from bot.core.generation.value_differences import ValueDifferences, best_of_each
 from bot.core.models import AnalyzedQuestion, LocatedQuote, Passage, Question, Retrieval
 from bot.core.ports import Retriever
 from bot.core.retrieval.ranking import day_of
-from bot.core.understanding.answer_types import RequiredAnswer, spans_documents
 from bot.core.understanding.channel_documents import edition
 from bot.core.verification.claims import VerifiedClaim
-from bot.core.verification.dates import Mention, find_dates
-from bot.core.verification.facts import find_quantities, find_spelled
 from bot.core.wording import ReplyWords
 from storage.models import DocumentStatus, LivePublication
 from storage.task_group import gather_or_cancel
-
-MAX_DIFFERING = 7
-"""Most documents that are quoted for saying different things."""
 
 
 async def retrieve_each(retriever: Retriever, question: Question) -> Retrieval:
@@ -75,11 +69,16 @@ def judge_each(
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Quotes of several documents."""
+    """Quotes of several documents, or of one that gives several values."""
 
     quotes: Sequence[QuoteCandidate]
     is_differing: bool = False
     """They give different values for what was asked, and stand in the order of their documents' days."""
+
+    @property
+    def is_within_one(self) -> bool:
+        """One document gives them all."""
+        return len({one.document for one in self.quotes}) == 1
 
 
 def compare(
@@ -88,74 +87,45 @@ def compare(
     ranked: Sequence[QuoteCandidate],
     answering: Sequence[UUID] = (),
 ) -> Comparison:
-    """What is quoted of several documents.
+    """What is quoted of several documents, or of several pages.
 
     Args:
         question: as it was searched for.
-        chosen: what would be quoted, whatever document it is of.
+        chosen: what would be quoted, whatever document it is of; at least one.
         ranked: everything that may be quoted, best first.
         answering: the documents that were named, and that answer, in their order.
     """
-    best = _best_of_each(ranked)
     if answering:
+        best = best_of_each(ranked)
         return Comparison([best[one] for one in answering if one in best] or chosen)
-    if spans_documents(question.text):
-        return Comparison(chosen)
     first = max(chosen, key=lambda one: one.score)
-    near = [one for one in best.values() if is_twin(one, [first])]
-    values = [(one, _values(question.text, one.unit.text)) for one in [first, *near]]
-    comparable = [(one, held) for one, held in values if held.keys() & values[0][1].keys()]
-    if not any(_differ(values[0][1], held) for _, held in comparable[1:]):
-        return Comparison(chosen)
-    newest_first = sorted(comparable[:MAX_DIFFERING], key=lambda pair: _day(pair[0]), reverse=True)
-    return Comparison([one for one, _ in newest_first], is_differing=True)
+    differing = ValueDifferences(question).find(first, ranked)
+    return Comparison(differing, is_differing=True) if differing else Comparison(chosen)
 
 
-def _best_of_each(ranked: Sequence[QuoteCandidate]) -> dict[UUID, QuoteCandidate]:
-    best: dict[UUID, QuoteCandidate] = {}
-    for one in without_labels(ranked):
-        best.setdefault(one.document, one)
-    return best
+def compare_claims(
+    question: AnalyzedQuestion, claims: Sequence[VerifiedClaim], ranked: Sequence[QuoteCandidate]
+) -> Comparison | None:
+    """Where a model's sentence is marked, and what gives other values than it does; None: nothing does."""
+    differences = ValueDifferences(question)
+    for claim in claims:
+        for marked in _marked(claim, ranked):
+            if found := differences.find(marked, ranked, claim.text):
+                return Comparison(found, is_differing=True)
+    return None
 
 
-def _day(one: QuoteCandidate) -> date:
-    return day_of(one.item.passage.publication) or date.min
-
-
-_Values = Mapping[str, Sequence[frozenset[str] | Mention]]
-"""Unit -> the numbers in it, each as what it may mean; under "day" dates."""
-
-
-def _values(question: str, text: str) -> _Values:
-    """What a text gives for what is asked; of one that asks for no kind of value, numbers with a unit."""
-    required = RequiredAnswer(question)
-    if not required.is_held_by(text):
-        return {}
-    parts = required.parts_held(text) if required else [text]
-    found: dict[str, list[frozenset[str] | Mention]] = {}
-    for part in parts:
-        rest = part
-        for one in find_dates(part) if required else ():
-            found.setdefault("day", []).append(one)
-            rest = rest.replace(one.text, " ")
-        for number in (*find_quantities(rest), *find_spelled(rest)):
-            if number.unit or required:
-                found.setdefault(number.unit or "", []).append(number.values)
-    return found
-
-
-def _differ(some: _Values, others: _Values) -> bool:
-    """Whether in some unit both give values, and none in common."""
-    return any(
-        not any(_is_same(one, other) for one in some[unit] for other in others[unit])
-        for unit in some.keys() & others.keys()
-    )
-
-
-def _is_same(one: frozenset[str] | Mention, other: frozenset[str] | Mention) -> bool:
-    if isinstance(one, Mention) or isinstance(other, Mention):
-        return isinstance(one, Mention) and isinstance(other, Mention) and one.agrees(other)
-    return not one.isdisjoint(other)
+def _marked(claim: VerifiedClaim, ranked: Sequence[QuoteCandidate]) -> Iterator[QuoteCandidate]:
+    """What a sentence is marked at, each mark with the score of the best candidate that it touches."""
+    for quote in claim.quotes:
+        text = quote.passage.text[quote.start : quote.end]
+        touched = (
+            one
+            for one in ranked
+            if one.item.passage is quote.passage and one.unit.start < quote.end and quote.start < one.unit.end
+        )
+        if best := next(touched, None):
+            yield replace(best, unit=replace(best.unit, start=quote.start, end=quote.end, text=text))
 
 
 def under_names(claims: Sequence[VerifiedClaim], words: ReplyWords, *, is_dated: bool) -> list[VerifiedClaim]:

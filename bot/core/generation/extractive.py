@@ -47,8 +47,8 @@ MAX_CLOSEST = 3
 MAX_DOCUMENTS = 4
 """Most documents that a question which spans them gets a quote of."""
 
-SAME_PAGE, OTHER_PAGE, OTHER_DOCUMENT = 1.0, 0.1, 2.0
-"""How far below the best, in log-odds, a further quote may be."""
+SAME_PAGE, OTHER_PAGE, OTHER_DOCUMENT, OTHER_VALUE = 1.0, 0.1, 2.0, 4.0
+"""How far below the best, in log-odds, a further quote may be; the last for one that contradicts it."""
 
 TWIN_SHARE = 0.5
 """Share of their words that sentences of two documents have in common when both say it of something else."""
@@ -129,6 +129,12 @@ class RankedQuotes:
     candidates: Sequence[QuoteCandidate]
     embedded: int = 0
     """Tokens of what was embedded for it."""
+
+    @property
+    def is_of_several_pages(self) -> bool:
+        """Whether more than one page comes so near the best that it may contradict it."""
+        said = without_labels(self.candidates)
+        return len({one.page for one in said if one.score >= said[0].score - OTHER_VALUE}) > 1
 
     def chosen(self, question: AnalyzedQuestion) -> list[QuoteCandidate]:
         """The quotes that answer the question; none when there is nothing to quote."""

@@ -1,4 +1,7 @@
-"""Several documents: each is quoted by name, one that says nothing is named, and differences are said."""
+"""Several documents: each is quoted by name, one that says nothing is named, and differences are said.
+
+So are those of one document that gives two values on two pages, whoever writes the answer.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +22,12 @@ from fakes.core import (
     make_status,
 )
 
-from bot.core.generation.document_comparison import compare
+from bot.core.generation.document_comparison import compare, compare_claims
 from bot.core.generation.extractive import QuoteCandidate
 from bot.core.generation.judge import Judge
-from bot.core.models import AnswerState, Claim, Draft, Quote
+from bot.core.models import AnswerState, Claim, Draft, Language, Quote
+from bot.core.verification.claims import VerifiedClaim, place
+from bot.core.wording import reply_words
 from bot.slack import blocks
 from bot.teams import cards
 from storage.index.base import document_facet
@@ -103,6 +108,16 @@ def test_documents_that_agree_are_not_said_to_differ(question: str, one: str, ot
     assert not compared(question, quote(one, "bern", 9.0), quote(other, "rome", 8.9))[0]
 
 
+def test_a_document_that_is_far_from_the_question_does_not_differ() -> None:
+    """Shows it for twins of what is quoted, and for what a model quotes far below the best."""
+    assert not compared(ALLOWANCE, BERN, replace(OSLO, score=BERN.score - 3))[0]
+    better = quote("An allowance is what an office pays.", "help", BERN.score + 3)
+    claim = VerifiedClaim("It is $40 per day.", (place(BERN.item, 0, len(BERN.unit.text)),))
+    assert compare_claims(ask(ALLOWANCE), [claim], [BERN, ROME])
+    assert not compare_claims(ask(ALLOWANCE), [claim], [better, BERN, ROME])
+    assert not compare_claims(ask(ALLOWANCE), [claim], [replace(ROME, score=BERN.score + 3), BERN])
+
+
 def test_a_question_in_any_language_sees_values_with_a_unit() -> None:
     """Shows that twins which differ in nothing but their days differ."""
     bern = quote("Der Urlaub in Bern beträgt 25 Tage im Jahr.", "bern", 9.0)
@@ -152,3 +167,150 @@ async def test_a_model_compares_what_was_found_in_each() -> None:
     asked = world.question("Compare the travel allowance in Bern and in Rome")
     answer = await world.answering(Scripted(draft)).answer(asked)
     assert answer.text == f"{said} [1]\n" + WORDS.nothing_in(documents="“Rome”")
+
+
+MAXIMUM = "What is the out-of-pocket maximum of Standard?"
+SUMMARY = "The out-of-pocket maximum for Standard is $6,000 per person, per year."
+DETAILS = "The out-of-pocket maximum for the Standard plan is $6,350 for an individual."
+
+
+def plan(*texts: str, headings: tuple[str, ...] = (), pages: tuple[int, ...] = (3, 14)) -> World:
+    """A channel with one document, a sentence on each of its pages."""
+    passages = [
+        make_passage(text, ordinal=at, page=page, heading_path=headings[at : at + 1])
+        for at, (text, page) in enumerate(zip(texts, pages, strict=False))
+    ]
+    return World(Shelf(passages), Register([make_status("sop-it-04.pdf")]), judge=Judge(0.0, 0.0))
+
+
+def said(text: str, passage: int = 1) -> Scripted:
+    """A model that writes a sentence of a passage."""
+    return Scripted(Draft((Claim(text, (Quote(passage, text),)),)))
+
+
+async def test_a_document_that_gives_two_values_is_quoted_with_both() -> None:
+    """Shows it without a model: no document is named, as there is one; every language has the words."""
+    world = plan(SUMMARY, DETAILS, headings=("Out-of-Pocket Maximum", "Out-Of-Pocket Maximum"))
+    answer = await world.answering().answer(world.question(MAXIMUM))
+    lead, *quotes = answer.text.splitlines()
+    assert lead == WORDS.values_differ
+    assert sorted(line[:-4] for line in quotes) == [f"“{SUMMARY}”", f"“{DETAILS}”"]
+    assert sorted(one.page for one in answer.citations) == [3, 14]
+    assert answer.state is AnswerState.GROUNDED
+    assert len({reply_words(language).values_differ for language in Language}) == len(Language)
+
+
+@pytest.mark.parametrize(
+    ("question", "score", "is_differing"),
+    [
+        ("How much is the fee?", 6.0, True),
+        ("How much is the fee?", 4.0, False),
+        ("How much is the fee in Bern?", 6.0, False),
+    ],
+)
+def test_another_page_differs_if_it_is_as_much_about_the_question(
+    question: str, score: float, is_differing: bool
+) -> None:
+    """Shows it for one far below the best, and for one that does not say all that the first says of it."""
+    bern, other = "The fee is $40 in Bern.", "The fee is $50."
+    items = make_evidence(make_passage(bern, page=1), make_passage(other, page=2, ordinal=1))
+    ranked = [
+        QuoteCandidate(item, Quotable(0, len(text), text, is_row=False), score=at)
+        for item, text, at in zip(items, (bern, other), (9.0, score), strict=True)
+    ]
+    assert compare(ask(question), ranked[:1], ranked).is_differing is is_differing
+
+
+async def test_each_value_of_a_document_is_quoted_once() -> None:
+    """A third page that agrees with the second adds nothing."""
+    again = "In summary, the out-of-pocket maximum for the Standard plan is $6,350 for an individual."
+    world = plan(SUMMARY, DETAILS, again, pages=(3, 14, 15))
+    answer = await world.answering(said(SUMMARY)).answer(world.question(MAXIMUM))
+    assert sum("$6,350" in line for line in answer.text.splitlines()) == 1
+
+
+@pytest.mark.parametrize(("text", "other"), [(SUMMARY, DETAILS), (DETAILS, SUMMARY)])
+async def test_a_model_that_reads_one_of_two_values_is_told_on(text: str, other: str) -> None:
+    """Its sentence stays, its mark keeps its number, and what differs is quoted behind."""
+    world = plan(SUMMARY, DETAILS)
+    number = (SUMMARY, DETAILS).index(text) + 1
+    answer = await world.answering(said(text, number)).answer(world.question(MAXIMUM))
+    assert answer.text.splitlines() == [
+        f"{text} [1]",
+        WORDS.values_differ,
+        f"“{text}” [1]",
+        f"“{other}” [2]",
+    ]
+    assert answer.state is AnswerState.GROUNDED
+
+
+async def test_a_model_that_reads_one_of_two_documents_is_told_on() -> None:
+    """Shows each under its name, and that what was dropped is said as well."""
+    world = channel(
+        Bern="The travel allowance in Bern is $40 per day.",
+        Rome="The travel allowance in Rome is $30 per day.",
+    )
+    claims = [
+        Claim(text, (Quote(1, text),)) for text in ("The travel allowance is $40 per day.", "It is $99.")
+    ]
+    draft = Draft(tuple(claims))
+    model = Scripted(draft, draft)
+    answer = await replace(world, judge=Judge(0.0, 0.0)).answering(model).answer(world.question(ALLOWANCE))
+    assert answer.text.splitlines() == [
+        "The travel allowance is $40 per day. [1]",
+        WORDS.dropped(1),
+        WORDS.documents_differ,
+        "Bern: “The travel allowance in Bern is $40 per day.” [1]",
+        "Rome: “The travel allowance in Rome is $30 per day.” [2]",
+    ]
+    assert answer.state is AnswerState.PARTIAL
+
+
+@pytest.mark.parametrize(
+    ("question", "one", "other"),
+    [
+        (MAXIMUM, SUMMARY, "The out-of-pocket maximum for Standard is $6,000.00 for an individual."),
+        (MAXIMUM, SUMMARY, "The out-of-pocket maximum for Health Plus is $4,000 per person."),
+        (MAXIMUM, SUMMARY, "The out-of-network maximum for Standard is $9,000 per person."),
+        (MAXIMUM, SUMMARY, "The out-of-pocket maximum for Standard is $500 per month."),
+        (MAXIMUM, SUMMARY, "Standard has an out-of-pocket maximum. It pays 80% of the cost."),
+        ("How much is the fee?", "The fee was $40 in 2023.", "The fee was $50 in 2024."),
+        ("How much is the fee?", "The fee for small parcels is $40.", "The fee for large parcels is $50."),
+        ("How much is the fee?", "The fee is $40.", "The fee of a late return to the main desk is $50."),
+        ("How much is the fee?", "A $40 fee is due.", "A $50 fee is due for a fine."),
+        ("How much is the fee?", "The fee is $40 in Bern.", "The fee is $50 in Rome."),
+        ("How much is the fee in Bern?", "The fee is $40 in Bern.", "The fee is $50."),
+        ("How long is it?", "The trial takes 3 days.", "The trial takes 2 hours."),
+        ("How long does it spin?", "Items:\n• Spin it for 1 min.", "Items:\n• Spin it for 2 min."),
+        ("How do I spin it?", "Spin the tube for 1 min.", "Spin the tube for 2 min."),
+    ],
+)
+async def test_a_document_does_not_contradict_itself_by_speaking_of_something_else(
+    question: str, one: str, other: str
+) -> None:
+    """Shows it for the same value, other names, scopes, years, units, steps, and what was not asked for."""
+    for world in (plan(one, other), plan(other, one)):
+        for model in ((), (said(one),)):
+            answer = await world.answering(*model).answer(world.question(question))
+            assert WORDS.values_differ not in answer.text
+
+
+@pytest.mark.parametrize(
+    "world",
+    [
+        plan(SUMMARY, DETAILS, "Lunch is free.", pages=(3, 3, 4)),
+        plan(SUMMARY, DETAILS, headings=("In the network", "Elsewhere")),
+    ],
+)
+async def test_one_page_or_two_sections_are_no_contradiction(world: World) -> None:
+    """Two steps of one page differ as they should, and so do sections on different things."""
+    answer = await world.answering(said(SUMMARY)).answer(world.question(MAXIMUM))
+    assert answer.text == f"{SUMMARY} [1]"
+
+
+async def test_what_a_model_does_not_say_is_not_compared() -> None:
+    """Shows that its mark may hold a value that another page gives otherwise."""
+    world = plan(f"{SUMMARY[:-1]}, and 3 visits are free.", f"{DETAILS[:-1]}, and 3 visits are free.")
+    text = "The out-of-pocket maximum for Standard is per person."
+    answer = await world.answering(said(text)).answer(world.question(MAXIMUM))
+    assert answer.text == f"{text} [1]"

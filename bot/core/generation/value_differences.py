@@ -1,0 +1,206 @@
+"""Passages that give different values for what was asked: numbers, dates and amounts, compared unit by unit.
+
+Twins in other documents, as of two offices, differ in what they say of their own. One document that gives two
+values for one thing, on two pages, contradicts itself: where nothing tells apart of what two sentences speak,
+as a false alarm is worse than silence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence, Set
+from datetime import date
+from functools import cached_property
+from itertools import takewhile
+from uuid import UUID
+
+from bot.core.generation.extractive import (
+    OTHER_DOCUMENT,
+    OTHER_VALUE,
+    TWIN_SHARE,
+    QuoteCandidate,
+    is_twin,
+    without_labels,
+)
+from bot.core.models import AnalyzedQuestion
+from bot.core.retrieval.ranking import day_of
+from bot.core.understanding.answer_types import RequiredAnswer, spans_documents, wants_steps
+from bot.core.understanding.question_terms import FUNCTION_TERMS, QuestionTerms, exact_words
+from bot.core.verification.dates import Mention, find_dates, find_frequencies
+from bot.core.verification.facts import Quantity, find_quantities, find_spelled
+from storage.text.analyzer import analyze
+from storage.text.sentences import LIST_MARKER
+
+MAX_DIFFERING = 7
+"""Most quotes that are shown for saying different things."""
+
+_DAY = "day"
+_YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
+_LIST_ITEM = re.compile(rf"^\s*{LIST_MARKER}", re.MULTILINE)
+
+_Values = Mapping[str, Sequence[Quantity | Mention]]
+"""Unit -> the numbers in it; under ``_DAY`` dates."""
+
+
+class ValueDifferences:
+    """Compares what passages give for what one question asks."""
+
+    def __init__(self, question: AnalyzedQuestion) -> None:
+        self._question = question
+        self._required = RequiredAnswer(question.text)
+
+    def find(
+        self, first: QuoteCandidate, ranked: Sequence[QuoteCandidate], claim: str | None = None
+    ) -> Sequence[QuoteCandidate]:
+        """A quote, and those that give other values than it does; none: nothing gives any.
+
+        Those of other documents come with what agrees with them, the newest first.
+
+        Args:
+            first: the quote.
+            ranked: everything that may be quoted, best first.
+            claim: what was written of the quote: only values that it repeats are compared; None: all.
+        """
+        if spans_documents(self._question.text) or wants_steps(self._question.text):
+            return ()
+        values = self._values(first.unit.text)
+        if claim is not None:
+            values = _in_common(values, self._values(claim))
+        if not values:
+            return ()
+        return self._in_other_documents(first, values, ranked) or self._on_other_pages(first, values, ranked)
+
+    def _in_other_documents(
+        self, first: QuoteCandidate, values: _Values, ranked: Sequence[QuoteCandidate]
+    ) -> Sequence[QuoteCandidate]:
+        """Of each other document that says the same its best quote, where one gives another value."""
+        best = best_of_each(ranked)
+        least = max(one.score for one in best.values()) - OTHER_DOCUMENT
+        twins = [one for one in best.values() if is_twin(one, [first])]
+        if first.score < least or not any(one.score >= least for one in twins):
+            return ()
+        given = [(one, held) for one in twins if (held := self._values(one.unit.text)).keys() & values]
+        if not any(_differ(values, held) for _, held in given):
+            return ()
+        quotes = [first, *(one for one, _ in given)][:MAX_DIFFERING]
+        return sorted(quotes, key=lambda one: day_of(one.item.passage.publication) or date.min, reverse=True)
+
+    def _on_other_pages(
+        self, first: QuoteCandidate, values: _Values, ranked: Sequence[QuoteCandidate]
+    ) -> Sequence[QuoteCandidate]:
+        """Of the same document each sentence that gives a value of its own for the same thing."""
+        statements, said = [_Statement(first, values)], without_labels(ranked)
+        for one in takewhile(lambda one: one.score >= said[0].score - OTHER_VALUE, said):
+            if len(statements) == MAX_DIFFERING or not _is_beside(first, one):
+                continue
+            other = _Statement(one, self._values(one.unit.text))
+            if self._asked_in(first) <= self._asked_in(one) and all(map(other.contradicts, statements)):
+                statements.append(other)
+        return [one.candidate for one in statements] if len(statements) > 1 else ()
+
+    @cached_property
+    def _asked(self) -> Set[str]:
+        return QuestionTerms(self._question).weights.keys()
+
+    def _asked_in(self, one: QuoteCandidate) -> Set[str]:
+        return self._asked & set(analyze(one.unit.text))
+
+    def _values(self, text: str) -> _Values:
+        """What a text gives for what is asked; where no kind of value is, numbers with a unit."""
+        if not self._required.is_held_by(text):
+            return {}
+        parts = self._required.parts_held(text) if self._required else [text]
+        found: dict[str, list[Quantity | Mention]] = {}
+        for part in parts:
+            rest = part
+            for one in find_dates(part) if self._required else ():
+                found.setdefault(_DAY, []).append(one)
+                rest = rest.replace(one.text, " ")
+            for number in (*find_quantities(rest), *find_spelled(rest)):
+                if number.unit or self._required:
+                    found.setdefault(number.unit or "", []).append(number)
+        return found
+
+
+def best_of_each(ranked: Sequence[QuoteCandidate]) -> dict[UUID, QuoteCandidate]:
+    """Each document's best quote."""
+    best: dict[UUID, QuoteCandidate] = {}
+    for one in without_labels(ranked):
+        best.setdefault(one.document, one)
+    return best
+
+
+def _is_beside(one: QuoteCandidate, other: QuoteCandidate) -> bool:
+    """Whether both are sentences under the same heading, on two pages of one document.
+
+    A row or an item of a list has its subject elsewhere.
+    """
+    if one.document != other.document or one.page == other.page:
+        return False
+    headings = [set(analyze(" ".join(each.item.passage.heading_path[-1:]))) for each in (one, other)]
+    is_bare = any(
+        each.unit.is_row or each.unit.lead or _LIST_ITEM.search(each.unit.text) for each in (one, other)
+    )
+    return headings[0] == headings[1] and not is_bare
+
+
+class _Statement:
+    """A sentence with the values that it gives."""
+
+    def __init__(self, candidate: QuoteCandidate, values: _Values) -> None:
+        self.candidate = candidate
+        self._text = candidate.unit.text
+        self._values = values
+
+    def contradicts(self, other: _Statement) -> bool:
+        """Whether it gives another value for the same thing.
+
+        Both have the same words before the value, or one those of the other and few more. Where each has
+        names, frequencies or years of its own, they speak of different things.
+        """
+        unit = next((one for one in self._values if _differ_in(one, self._values, other._values)), None)
+        if unit is None:
+            return False
+        mine, others = self._subject(unit), other._subject(unit)
+        is_same = len(mine & others) >= TWIN_SHARE * len(mine | others) and bool(mine and others)
+        scopes = zip(self._scopes(unit), other._scopes(unit), strict=True)
+        return is_same and _is_part(mine, others) and all(_is_part(*pair) for pair in scopes)
+
+    def _subject(self, unit: str) -> Set[str]:
+        """The terms before its value in a unit."""
+        at = min(self._text.find(value.text) for value in self._values[unit])
+        return set(analyze(self._text[: max(at, 0)])) - FUNCTION_TERMS
+
+    def _scopes(self, unit: str) -> Iterator[Set[object]]:
+        yield {word for word in exact_words(self._text) if not any(map(str.isdigit, word))}
+        yield {(one.count, one.unit) for one in find_frequencies(self._text)}
+        yield set() if unit == _DAY else set(_YEAR.findall(self._text))
+
+
+def _is_part(some: Set[object], others: Set[object]) -> bool:
+    return some <= others or others <= some
+
+
+def _differ(some: _Values, others: _Values) -> bool:
+    """Whether in some unit both give values, and none in common."""
+    return any(_differ_in(unit, some, others) for unit in some.keys() & others.keys())
+
+
+def _differ_in(unit: str, some: _Values, others: _Values) -> bool:
+    values, more = some.get(unit, ()), others.get(unit, ())
+    return bool(values and more) and not any(_is_same(one, other) for one in values for other in more)
+
+
+def _in_common(some: _Values, others: _Values) -> _Values:
+    """Those of some values that the others have too."""
+    shared = {
+        unit: [one for one in some[unit] if any(_is_same(one, other) for other in others[unit])]
+        for unit in some.keys() & others.keys()
+    }
+    return {unit: values for unit, values in shared.items() if values}
+
+
+def _is_same(one: Quantity | Mention, other: Quantity | Mention) -> bool:
+    if isinstance(one, Mention) or isinstance(other, Mention):
+        return isinstance(one, Mention) and isinstance(other, Mention) and one.agrees(other)
+    return not one.values.isdisjoint(other.values)
