@@ -23,6 +23,7 @@ from bot.core.verification.claims import (
     plain_sentence,
 )
 from bot.core.verification.contradiction import (
+    ASSERTS,
     DENIES,
     denies,
     find_contradiction,
@@ -74,6 +75,8 @@ _REQUESTS = frozenset(analyze("give gives provide tell please use let"))
 _LIGHT = (FUNCTION_TERMS | _REPORTED) - _REQUESTS
 
 _WORD = re.compile(r"[^\W_]+(?:[-_./'&+][^\W_]+)*")
+_WITH = re.compile(r"\b(?:with|mit|avec|con|com|met)\s+(?P<word>[^\W_]+)", re.IGNORECASE)
+_WITHOUT = re.compile(r"\b(?:without|ohne|sans|sin|senza|sem|zonder)\s+(?P<word>[^\W_]+)", re.IGNORECASE)
 _ABSTENTION = re.compile(
     r"""\b(?:not|never|nowhere|no|cannot|unable|nicht|kein\w*|nirgends|pas|aucune?|ningun\w*|non|nessun\w*|nao
         |nenhum\w*|niet|geen)\b(?:\W+\w+){0,4}?\W+
@@ -204,6 +207,8 @@ class Entailment:
             if turned := find_contradiction(said, quotes):
                 return turned
         says_why = sentence.facts or any(not word.is_in(self._asked) for word in sentence.words)
+        if turned := _turned_companion(sentence.text, " ".join(one.part.text for one in marks)):
+            return turned
         is_denied = any(denies(one.part.text) for one in marks) or any(map(is_excluded, quotes))
         if sentence.answer == "no" and not (says_why or is_denied):
             return DENIED
@@ -298,6 +303,20 @@ def _content_words(text: str) -> list[_Word]:
         if not is_light and not any(map(str.isdigit, word)):
             found.setdefault(terms[0], _Word(word, terms))
     return list(found.values())
+
+
+def _turned_companion(sentence: str, marked: str) -> str | None:
+    """``ASSERTS`` or ``DENIES`` where one says "with waivers" and the other "without waivers"."""
+    (said, missing), (held, lacking) = (
+        [
+            {term for found in words.finditer(fold(text)) for term in analyze(found["word"])}
+            for words in (_WITH, _WITHOUT)
+        ]
+        for text in (sentence, marked)
+    )
+    if said & (lacking - held):
+        return ASSERTS
+    return DENIES if missing & (held - lacking) else None
 
 
 def _names(text: str) -> list[str]:

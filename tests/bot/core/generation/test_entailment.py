@@ -293,3 +293,17 @@ def test_a_translated_sentence_is_held_to_names_and_numbers() -> None:
     assert fault(question, "Die Frist beträgt 5 Wochen.", text, language="de") is not None
     assert fault(question, "Die Frist der HR ist nicht verkürzt.", text, language="de") is not None
     assert verify_sentences(Draft(()), []).cited == ()
+
+
+@pytest.mark.parametrize(
+    ("said", "printed", "is_held"),
+    [
+        ("The medical was class 3 with waivers.", "Medical: Class 3 without waivers", False),
+        ("The medical was class 3 without waivers.", "Medical: Class 3 with waivers", False),
+        ("The medical was class 3 without waivers.", "Medical: Class 3 without waivers", True),
+        ("Class 3 is refused without a waiver.", "Without a waiver, class 3 is refused.", True),
+    ],
+)
+def test_with_is_not_without(said: str, printed: str, is_held: bool) -> None:
+    """What a thing comes with in the one, it does not lack in the other."""
+    assert (fault("What class was the medical?", said, printed) is None) is is_held
