@@ -13,6 +13,8 @@ from storage.sql.tables import ChannelRow
 
 MAX_NAME_CHARS = 255
 """Bytes of a folder's name."""
+_CHAT = ("sl_", "ms_", "#")
+"""What a tenant name or a chat channel begins with: no local channel of an admin's file is called so."""
 _PLATFORMS = {"sl": Platform.SLACK, "ms": Platform.TEAMS, "lo": Platform.LOCAL}
 
 
@@ -113,6 +115,15 @@ def is_folder_name(name: str) -> bool:
     """Whether a visible folder in the inbox can be called so: each local channel has one of its name."""
     is_shown = bool(name.strip()) and name.isprintable() and not name.startswith(".")
     return is_shown and "/" not in name and len(name.encode(errors="replace")) <= MAX_NAME_CHARS
+
+
+def is_channel_word(name: str) -> bool:
+    """Whether an admin's file may mean a channel by this: a tenant name, or the name of a local one."""
+    try:
+        TenantName(name)
+    except InvalidTenant:
+        return is_folder_name(name) and not name.startswith(_CHAT)
+    return True
 
 
 def named_tenant(name: str) -> TenantName:

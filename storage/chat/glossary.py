@@ -14,11 +14,10 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from storage.chat.channels import is_folder_name, named_tenant
+from storage.chat.channels import is_channel_word, named_tenant
 from storage.chat_models import GlossaryEntry
 from storage.config_file import AdminFile, Mistake, read_file
-from storage.errors import InvalidTenant
-from storage.models import Channel, TenantName
+from storage.models import Channel
 
 GLOSSARY_NAME = "glossary.toml"
 MAX_TERMS = 2000
@@ -27,7 +26,6 @@ MAX_WORDS = 20
 MAX_WORD_CHARS = 100
 """Characters of a term, and of each of its words."""
 
-_CHAT = ("sl_", "ms_")
 _WORDS = f'write its words as a list of texts of at most {MAX_WORD_CHARS} letters, as in ["paid time off"]'
 
 
@@ -41,13 +39,10 @@ def _term(term: str) -> str:
 
 def _channel(name: str) -> str:
     """A word that a channel can go by: a tenant name, or the name of a local one."""
-    try:
-        TenantName(name)
-    except InvalidTenant:
-        if not is_folder_name(name) or name.startswith((*_CHAT, "#")):
-            raise PydanticCustomError(
-                "channel", "is malformed: copy it from `footnote channels`, or name a local one"
-            ) from None
+    if not is_channel_word(name):
+        raise PydanticCustomError(
+            "channel", "is malformed: copy it from `footnote channels`, or name a local one"
+        )
     return name
 
 

@@ -134,7 +134,9 @@ def find_synonyms(
     terms = analyze(question)
     found: dict[tuple[str, ...], Synonym] = {}
     for asked, said in _pairs(entries, is_wide):
-        if _follow(terms, asked_terms := _terms(asked)) and not _follow(terms, said_terms := _terms(said)):
+        if holds_phrase(terms, asked_terms := phrase_terms(asked)) and not holds_phrase(
+            terms, said_terms := phrase_terms(said)
+        ):
             found.setdefault(said_terms, Synonym(asked_terms, said_terms, said))
     return tuple(found.values())[:MAX_SYNONYMS]
 
@@ -170,11 +172,12 @@ def _pairs(entries: Iterable[GlossaryEntry], is_wide: bool) -> Iterator[tuple[st
 
 
 @lru_cache(maxsize=10_000)
-def _terms(text: str) -> tuple[str, ...]:
+def phrase_terms(text: str) -> tuple[str, ...]:
+    """The terms of a phrase that is looked for again and again."""
     return tuple(analyze(text))
 
 
-def _follow(terms: Sequence[str], phrase: Sequence[str]) -> bool:
+def holds_phrase(terms: Sequence[str], phrase: Sequence[str]) -> bool:
     """Whether the terms of a phrase stand in a text, one after the other."""
     if not phrase or phrase[0] not in terms:
         return False

@@ -1,0 +1,232 @@
+"""Reads ``web_sources.toml``, in which admins say which web pages may be cited, and for which questions.
+
+The file is followed while it changes; one with a mistake changes nothing until it is put right.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic_core import ErrorDetails, PydanticCustomError
+from yarl import URL
+
+from storage.chat.channels import is_channel_word, named_tenant
+from storage.config_file import AdminFile, Mistake, default_sentence, read_file
+from storage.models import Channel
+from storage.text.analyzer import analyze
+
+SOURCES_NAME = "web_sources.toml"
+MAX_DOMAINS = 200
+MAX_KEYWORDS = 200
+MAX_URLS = 500
+"""Of one domain; a sitemap counts as one."""
+MAX_SITEMAP_PAGES = 500
+MAX_URL_CHARS = 2000
+PORTS = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True, slots=True)
+class Sitemap:
+    """Where a site lists its pages, and which of them are approved."""
+
+    url: str
+    under: str
+    """Path that an approved page's begins with."""
+    most: int
+    """Pages taken, the first ones listed."""
+
+    def covers(self, url: str) -> bool:
+        """Whether a page stands on the sitemap's own site, under the approved path."""
+        page, own = URL(url), URL(self.url)
+        return page.origin() == own.origin() and page.path.startswith(self.under)
+
+
+@dataclass(frozen=True, slots=True)
+class WebDomain:
+    """A subject with the pages that may be cited on it."""
+
+    name: str
+    keywords: tuple[str, ...]
+    urls: tuple[str, ...]
+    """Single pages."""
+    sitemaps: tuple[Sitemap, ...] = ()
+    channels: tuple[str, ...] = ()
+    """Channels whose questions open it, as an admin writes them; none: all channels."""
+
+    def serves(self, channel: Channel) -> bool:
+        """Whether questions of a channel may open it."""
+        return not self.channels or any(named_tenant(name) == channel.tenant for name in self.channels)
+
+    def allows(self, url: str) -> bool:
+        """Whether a page may be fetched and cited: it is named, or lies where a sitemap is approved."""
+        return url in self.urls or any(one.covers(url) for one in self.sitemaps)
+
+
+@dataclass(frozen=True, slots=True)
+class WebSources:
+    """All domains of a file."""
+
+    domains: tuple[WebDomain, ...] = ()
+    lines: tuple[int, ...] = ()
+    """Where each domain begins."""
+
+    def allows(self, url: str) -> bool:
+        """Whether some domain allows a page."""
+        return any(domain.allows(url) for domain in self.domains)
+
+    def of(self, channel: Channel) -> tuple[WebDomain, ...]:
+        """The domains that a channel's questions may open."""
+        return tuple(domain for domain in self.domains if domain.serves(channel))
+
+    def unknown(self, channels: Iterable[Channel]) -> Iterator[Mistake]:
+        """Names of channels that are none of these, as a misspelled one is."""
+        tenants = {channel.tenant for channel in channels}
+        for domain, line in zip(self.domains, self.lines, strict=True):
+            for name in domain.channels:
+                if named_tenant(name) not in tenants:
+                    sentence = f"there is no channel {name!r} yet; `footnote channels` lists them"
+                    yield Mistake(line, sentence, SOURCES_NAME)
+
+
+class WebSourcesFile:
+    """The approved web sources as they are in force."""
+
+    def __init__(self, path: Path) -> None:
+        """Follow the file at ``path``, which need not be there; one that is gone approves nothing."""
+        self._file = AdminFile(
+            path, read_web_sources, what="the list of web sources", named_by="footnote sources check"
+        )
+
+    @property
+    def mistakes(self) -> list[Mistake]:
+        """Why the file as it is now is not in force."""
+        return self._file.mistakes
+
+    async def current(self) -> WebSources:
+        """What is approved now; while the file has a mistake, what it said before."""
+        await asyncio.to_thread(self._file.follow)
+        return self._file.in_force or WebSources()
+
+
+def normal_url(text: str) -> str:
+    """The address of a page in its one spelling: no fragment, host in lower case, no port that is usual.
+
+    Raises:
+        ValueError: it is no http or https address of a host, or holds a password.
+    """
+    url = URL(text.strip()).with_fragment(None)
+    if url.scheme not in PORTS or not url.host or url.user is not None or url.password is not None:
+        raise ValueError("an address begins with http:// or https:// and a host, and holds no password")
+    return str(url.with_path(url.raw_path or "/", encoded=True, keep_query=True))
+
+
+def _url(text: str) -> str:
+    try:
+        if len(text) <= MAX_URL_CHARS and not any(map(str.isspace, text)):
+            return normal_url(text)
+    except ValueError:
+        pass
+    raise PydanticCustomError("url", "write a whole address, as in https://www.example.org/renting/deposits")
+
+
+def _keyword(word: str) -> str:
+    if not analyze(word):
+        raise PydanticCustomError("keyword", "a keyword holds a letter or a digit")
+    return word
+
+
+def _channel(name: str) -> str:
+    if not is_channel_word(name):
+        raise PydanticCustomError(
+            "channel",
+            "channel {name} is malformed: copy it from `footnote channels`, or name a local one",
+            {"name": repr(name)},
+        )
+    return name
+
+
+def _source(value: Any) -> Any:
+    """A text stands for a table of that address alone."""
+    return {"url": value} if isinstance(value, str) else value
+
+
+def _under(path: str) -> str:
+    if not path.startswith("/"):
+        raise PydanticCustomError("under", "begins with a slash, as in /renting/")
+    return path
+
+
+Address = Annotated[str, AfterValidator(_url)]
+
+
+class _Source(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+    url: Address | None = None
+    sitemap: Address | None = None
+    under: Annotated[str, AfterValidator(_under)] = "/"
+    most: int = Field(50, ge=1, le=MAX_SITEMAP_PAGES)
+
+    @model_validator(mode="after")
+    def _is_one_thing(self) -> _Source:
+        is_page = self.url is not None
+        if is_page == (self.sitemap is not None) or (is_page and self.model_fields_set - {"url"}):
+            raise PydanticCustomError("source", 'name a page, or {{ sitemap = "...", under = "/" }}')
+        return self
+
+
+class _Domain(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+    name: str = Field(min_length=1, max_length=100)
+    keywords: list[Annotated[str, AfterValidator(_keyword)]] = Field(min_length=1, max_length=MAX_KEYWORDS)
+    urls: list[Annotated[_Source, BeforeValidator(_source)]] = Field(min_length=1, max_length=MAX_URLS)
+    channels: list[Annotated[str, AfterValidator(_channel)]] = []
+
+
+class _File(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+    domain: list[_Domain] = Field([], max_length=MAX_DOMAINS)
+
+    @model_validator(mode="after")
+    def _has_unique_names(self) -> _File:
+        names = [domain.name for domain in self.domain]
+        if twins := [name for name in names if names.count(name) > 1]:
+            raise PydanticCustomError("name", "two domains are called {name}", {"name": repr(twins[0])})
+        return self
+
+
+def read_web_sources(data: bytes) -> WebSources:
+    """What a file says.
+
+    Raises:
+        InvalidFile: with every mistake that could be found.
+    """
+    said, lines = read_file(SOURCES_NAME, data, _File, _sentence)
+    return WebSources(
+        tuple(map(_domain, said.domain)),
+        tuple(lines.of(("domain", number)) for number in range(len(said.domain))),
+    )
+
+
+def _domain(said: _Domain) -> WebDomain:
+    return WebDomain(
+        said.name,
+        tuple(said.keywords),
+        tuple(dict.fromkeys(one.url for one in said.urls if one.url)),
+        tuple(Sitemap(one.sitemap, one.under, one.most) for one in said.urls if one.sitemap),
+        tuple(said.channels),
+    )
+
+
+def _sentence(error: ErrorDetails) -> str:
+    """What is wrong, with the number of the list's entry where the line alone does not say which one."""
+    own = {"url", "keyword", "channel", "source", "name"}
+    sentence = error["msg"] if error["type"] in own else default_sentence(error)
+    places = [part + 1 for part in error["loc"][2:] if isinstance(part, int)]
+    if not places:
+        return sentence
+    return f"{error['loc'][2]}, entry {places[0]}: {sentence}"

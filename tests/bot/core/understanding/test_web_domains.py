@@ -1,0 +1,74 @@
+"""Which approved web pages a question opens: enough keywords of their domain, or none at all."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.core.understanding.question_terms import find_synonyms
+from bot.core.understanding.web_domains import opened_domains
+from storage.chat_models import GlossaryEntry
+from storage.web_pages.web_sources import WebDomain
+
+TENANCY = WebDomain("tenancy", ("deposit", "landlord", "notice period", "rent"), ("https://x.org/a",))
+REPAIRS = WebDomain("repairs", ("boiler", "heating", "landlord", "repair"), ("https://x.org/b",))
+
+
+def opened(
+    question: str, *glossary: GlossaryEntry, hits: int = 2, most: int = 2
+) -> dict[str, tuple[str, ...]]:
+    """Domain -> its keywords that hit, in the order in which the domains are opened."""
+    synonyms = find_synonyms(question, glossary)
+    found = opened_domains(question, (TENANCY, REPAIRS), synonyms, hits=hits, most=most)
+    return {one.domain.name: one.keywords for one in found}
+
+
+@pytest.mark.parametrize(
+    ("question", "keywords"),
+    [
+        ("When does my landlord return the deposit?", ("deposit", "landlord")),
+        ("Landlords' DEPOSITS: how much?", ("deposit", "landlord")),
+        ("What notice period does a landlord have?", ("landlord", "notice period")),
+    ],
+)
+def test_two_keywords_open_a_domain(question: str, keywords: tuple[str, ...]) -> None:
+    """Shows that words are compared folded and stemmed, and phrases whole."""
+    assert opened(question) == {"tenancy": keywords}
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Where is the deposit?",
+        "deposit, deposits and depositing",
+        "How long is the parental leave?",
+        "Who reported the current different parents?",
+        "What period of notice? The landlady asks.",
+        "",
+    ],
+)
+def test_fewer_hits_open_nothing(question: str) -> None:
+    """Shows that the same keyword twice, parts of words and parts of phrases are no two hits."""
+    assert opened(question) == {}
+
+
+def test_what_the_glossary_says_counts() -> None:
+    """Shows that people may ask in words that the file does not have."""
+    entry = GlossaryEntry("caution money", ("deposit",))
+    assert opened("Can a landlord keep caution money?") == {}
+    assert opened("Can a landlord keep caution money?", entry) == {"tenancy": ("deposit", "landlord")}
+
+
+def test_words_hit_once_however_many_keywords_say_them() -> None:
+    """Shows that a keyword and its synonym, or a phrase and its part, open nothing by themselves."""
+    domain = WebDomain("d", ("rent", "rental", "monthly rent", "lease"), ("https://x.org/",))
+    question = "How high is the monthly rent?"
+    synonyms = find_synonyms(question, (GlossaryEntry("rent", ("lease",)),))
+    assert opened_domains(question, (domain,), synonyms) == ()
+
+
+def test_the_domain_with_more_hits_comes_first() -> None:
+    """Shows the order of two domains, and that no more than so many are opened."""
+    question = "Must my landlord repair the heating before I pay rent?"
+    assert list(opened(question)) == ["repairs", "tenancy"]
+    assert list(opened(question, most=1)) == ["repairs"]
+    assert list(opened(question, hits=3)) == ["repairs"]

@@ -1,0 +1,125 @@
+"""``web_sources.toml``: what admins may write, how their mistakes are named, and what a line allows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from storage.config_file import InvalidFile
+from storage.models import Channel, ChannelKey, Platform
+from storage.web_pages.web_sources import WebSources, WebSourcesFile, normal_url, read_web_sources
+
+TENANCY = b"""
+[[domain]]
+name = "tenancy"
+keywords = ["deposit", "landlord"]
+urls = [
+    "https://www.Example.org:443/renting/deposits#protect",
+    { sitemap = "https://www.example.org/sitemap.xml", under = "/renting/", most = 5 },
+]
+channels = ["housing"]
+"""
+
+
+def channel(name: str) -> Channel:
+    """A local channel."""
+    return Channel(1, ChannelKey(Platform.LOCAL, "", name).tenant, Platform.LOCAL, name, 1)
+
+
+def mistakes(data: bytes) -> list[str]:
+    """What is wrong with a file."""
+    with pytest.raises(InvalidFile) as caught:
+        read_web_sources(data)
+    return [str(one) for one in caught.value.mistakes]
+
+
+def test_a_domain_serves_its_channels_and_allows_its_pages_alone() -> None:
+    """Shows that a page is approved by its own address, or by a sitemap's site and path, and not else."""
+    (domain,) = read_web_sources(TENANCY).domains
+    assert domain.urls == ("https://www.example.org/renting/deposits",)
+    assert domain.serves(channel("housing"))
+    assert not domain.serves(channel("payroll"))
+    assert domain.allows("https://www.example.org/renting/repairs")
+    assert not domain.allows("https://www.example.org/jobs/")
+    assert not domain.allows("http://www.example.org/renting/repairs")
+    assert not domain.allows("https://www.example.org.attacker.net/renting/repairs")
+
+
+def test_a_domain_without_channels_serves_all() -> None:
+    """Shows that absent means everybody."""
+    sources = read_web_sources(TENANCY.replace(b'channels = ["housing"]', b""))
+    assert sources.of(channel("payroll")) == sources.domains
+
+
+def test_every_mistake_is_named_by_its_line() -> None:
+    """Shows that a person finds each mistake where it stands, all of them at once."""
+    found = mistakes(
+        b'[[domain]]\nname = "a"\nkeywords = ["!"]\nurls = ["ftp://x/"]\n'
+        b'[[domain]]\nname = "b"\nkeywords = ["k"]\nurls = [{ sitemap = "https://x.org/s", under = "r" }]\n'
+        b'channel = ["a"]\nchannels = ["sl_nonsense"]\n[[domain]]\n'
+    )
+    assert [one.split(": ")[0] for one in found] == [
+        "web_sources.toml:3",
+        "web_sources.toml:4",
+        "web_sources.toml:8",
+        "web_sources.toml:9",
+        "web_sources.toml:10",
+        *3 * ["web_sources.toml:11"],
+    ]
+    assert "entry 1: write a whole address" in found[1]
+    assert "channel is not known here" in found[3]
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ('"https://user:secret@x.org/"', "whole address"),
+        ('{ url = "https://x.org/", most = 3 }', "name a page"),
+        ("{ under = '/a' }", "name a page"),
+        ('{ sitemap = "https://x.org/s.xml", most = 0 }', "greater than or equal to 1"),
+        ("3", "valid dictionary"),
+    ],
+)
+def test_a_source_is_a_page_or_a_sitemap(source: str, words: str) -> None:
+    """Shows that half an address, a password in one, and a mixture of both are refused with a sentence."""
+    text = f'[[domain]]\nname = "a"\nkeywords = ["k"]\nurls = [{source}]\n'
+    (found,) = mistakes(text.encode())
+    assert found.startswith("web_sources.toml:4: urls, entry 1: ")
+    assert words in found
+    assert "secret" not in found
+
+
+def test_two_domains_have_two_names() -> None:
+    """Shows that a name says which domain a question opened."""
+    (found,) = mistakes(TENANCY + TENANCY)
+    assert "two domains are called 'tenancy'" in found
+
+
+async def test_the_last_good_file_stays_in_force(tmp_path: Path) -> None:
+    """Shows that a file being edited takes no approved page away, and that one that is gone takes all."""
+    path = tmp_path / "web_sources.toml"
+    file = WebSourcesFile(path)
+    assert await file.current() == WebSources()
+    path.write_bytes(TENANCY)
+    (domain,) = (await file.current()).domains
+    path.write_bytes(TENANCY + b"[[domain]]\n")
+    assert (await file.current()).domains == (domain,)
+    assert file.mistakes[0].line == 10
+    path.unlink()
+    assert await file.current() == WebSources()
+
+
+def test_a_channel_that_nobody_has_is_named() -> None:
+    """Shows that a misspelled channel does not stay silent."""
+    sources = read_web_sources(TENANCY)
+    assert [one.line for one in sources.unknown([channel("payroll")])] == [2]
+    assert not [*sources.unknown([channel("housing")])]
+
+
+def test_an_address_has_one_spelling() -> None:
+    """Shows that what an admin wrote and what a redirect says can be compared."""
+    assert normal_url("HTTP://Example.org") == "http://example.org/"
+    assert normal_url("https://bücher.example/straße?q=ä") == normal_url(
+        "https://xn--bcher-kva.example/stra%C3%9Fe?q=%C3%A4"
+    )
