@@ -5,6 +5,7 @@
     IngestionError
     ├── FileChanged      the file changed while it was copied: it is tried at a later scan
     ├── NotAFile        a link, pipe, device or vanished entry: nothing to take
+    ├── WebPageError    an approved web page cannot be had; the message is for an admin
     └── FileRefused         the file itself is the reason; the message says what an admin can do
         └── FileUnreadable  its rights or its disk are: it is tried again without having changed
 
@@ -23,6 +24,10 @@ class FileChanged(IngestionError):
 
 class NotAFile(IngestionError):
     """There is no regular file of this name (any more)."""
+
+
+class WebPageError(IngestionError):
+    """An approved web page cannot be fetched or read; the message is a sentence for an admin."""
 
 
 class FileRefused(IngestionError):

@@ -1,0 +1,93 @@
+"""Which network addresses may be asked for approved pages: public ones, and nothing inside.
+
+A name is resolved once for each connection: the addresses that were checked are the ones connected to, and
+each is checked once more when its socket is made, which also holds for an address written as a number. So
+neither a redirect nor a name whose answer changes ("DNS rebinding", OWASP's SSRF prevention cheat sheet)
+leads to this machine, its network or a cloud's metadata service.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from typing import Any
+
+from aiohttp import ThreadedResolver
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_SERVICES = ipaddress.ip_network("192.0.0.0/24")
+"""Of protocols, and of one cloud's metadata service: Python takes some of them for global."""
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+class ForbiddenAddress(OSError):
+    """The host's address is not a public one."""
+
+
+def _embedded(address: Address) -> Address:
+    """The IPv4 address that an IPv6 one stands for, if it does."""
+    if isinstance(address, ipaddress.IPv4Address):
+        return address
+    if address in _NAT64:
+        return ipaddress.IPv4Address(address.packed[-4:])
+    teredo = address.teredo
+    return address.ipv4_mapped or address.sixtofour or (teredo[1] if teredo else address)
+
+
+def require_public(host: str, *, loopback: bool) -> None:
+    """Refuse an address that is not public.
+
+    Args:
+        host: as digits.
+        loopback: also take this machine's own, for test servers.
+
+    Raises:
+        ForbiddenAddress: it is private, link-local, a metadata service's, or no address at all.
+    """
+    try:
+        address = _embedded(ipaddress.ip_address(host.partition("%")[0]))
+    except ValueError:
+        raise ForbiddenAddress("the host has no address") from None
+    if address.is_loopback and loopback:
+        return
+    if not address.is_global or address.is_multicast or address in _SERVICES:
+        raise ForbiddenAddress("the address is not a public one")
+
+
+class PublicResolver(AbstractResolver):
+    """Resolves names to public addresses; one that also has another address is refused whole."""
+
+    def __init__(self, resolver: AbstractResolver | None = None, *, loopback: bool = False) -> None:
+        """``resolver``: what asks; the system's by default. ``loopback``: as ``require_public``."""
+        self._resolver = resolver or ThreadedResolver()
+        self._loopback = loopback
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        """The addresses of a host.
+
+        Raises:
+            ForbiddenAddress: one of them is not public.
+            OSError: it has none.
+        """
+        found = await self._resolver.resolve(host, port, family)
+        for one in found:
+            require_public(one["host"], loopback=self._loopback)
+        return found
+
+    async def close(self) -> None:
+        """Close what asks."""
+        await self._resolver.close()
+
+    def connect(self, address: tuple[Any, Any, int, str, tuple[Any, ...]]) -> socket.socket:
+        """The socket of a connection, once its address is known to be public.
+
+        Raises:
+            ForbiddenAddress: it is not.
+        """
+        family, kind, protocol, _, place = address
+        require_public(str(place[0]), loopback=self._loopback)
+        return socket.socket(family, kind, protocol)

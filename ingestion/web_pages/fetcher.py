@@ -1,0 +1,314 @@
+"""Fetches approved pages: no other address, no large or slow answer, and never more than a site allows.
+
+Every redirect is checked like the address that an admin wrote. What comes is bytes: a limited child reads it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass
+from email.message import Message
+
+from aiohttp import (
+    ClientConnectorDNSError,
+    ClientError,
+    ClientResponse,
+    ClientSession,
+    DummyCookieJar,
+    TCPConnector,
+)
+from yarl import URL
+
+from ingestion.errors import WebPageError
+from ingestion.web_pages.addresses import ForbiddenAddress, PublicResolver
+from ingestion.web_pages.robots import NAME, Robots
+from storage.web_pages.web_sources import PORTS, normal_url
+
+MAX_REDIRECTS = 5
+MAX_ROBOTS_BYTES = 500 * 1024
+PIECE_BYTES = 64 * 1024
+
+PAGES = ("text/html", "text/plain", "application/pdf")
+SITEMAPS = ("application/xml", "text/xml", "text/plain")
+
+_REDIRECTS = (301, 302, 303, 307, 308)
+_GONE = range(400, 500)
+
+Allows = Callable[[str], bool]
+"""Whether an address is approved now; asked before every request."""
+
+
+@dataclass(frozen=True, slots=True)
+class FetchedPage:
+    """What a server answered."""
+
+    media_type: str
+    charset: str | None
+    """As the server says it."""
+    data: bytes
+    etag: str | None
+    last_modified: str | None
+    """What asks for it again only when it has changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class FetchLimits:
+    """How much of a page is taken."""
+
+    bytes: int = 2 * 1024 * 1024
+    """Of what was sent, and as much of what it unpacks to."""
+    seconds: float = 10
+    """From the first byte asked to the last one read, redirects included."""
+
+
+class PageFetcher:
+    """Asks web servers, one request at a time for each host."""
+
+    def __init__(
+        self,
+        contact: str,
+        limits: FetchLimits,
+        *,
+        loopback: bool = False,
+        resolver: PublicResolver | None = None,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
+        """Nothing is opened before the first page is asked for.
+
+        Args:
+            contact: where the owner of a site can complain: an address of mail or of a page.
+            limits: of each page.
+            loopback: for development: test servers on this machine, on any port.
+            resolver: what knows the hosts' addresses.
+            sleep: waits between two requests where a site asks for it.
+        """
+        self._contact = contact
+        self._limits = limits
+        self._loopback = loopback
+        self._resolver = resolver
+        self._sleep = sleep
+        self._session: ClientSession | None = None
+        self._robots = Robots(self._read_robots)
+        self._turns: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._free_at: dict[str, float] = {}
+        """Host -> when it may be asked again."""
+
+    async def fetch(
+        self,
+        url: str,
+        allows: Allows,
+        *,
+        validators: Mapping[str, str] | None = None,
+        media_types: Collection[str] = PAGES,
+    ) -> FetchedPage | None:
+        """A page; None when it has not changed.
+
+        Args:
+            url: its approved address.
+            allows: what is approved.
+            validators: headers that ask for a changed page only.
+            media_types: what it may be.
+
+        Raises:
+            WebPageError: it is not approved, not allowed, too large, too slow or not there; the message is
+                for an admin.
+        """
+        if not allows(url):
+            raise WebPageError("the address is not approved any more")
+        async with self._turn(url):
+            rules = await self._robots.of(url)
+            if rules.rules is None:
+                raise WebPageError(f"{rules.reason} (asked for its robots.txt)")
+            if not rules.allow(url):
+                raise WebPageError("the site's robots.txt does not allow this page to be fetched")
+            self._note_delay(url, rules.delay)
+            return await self._get(
+                url,
+                allows=lambda target: allows(target) or _is_same_page(url, target),
+                headers=validators or {},
+                media_types=media_types,
+                most=self._limits.bytes,
+            )
+
+    async def aclose(self) -> None:
+        """Close all connections; the next page opens new ones."""
+        session, self._session = self._session, None
+        if session:
+            await session.close()
+
+    def _open(self) -> ClientSession:
+        if self._session is None:
+            resolver = self._resolver or PublicResolver(loopback=self._loopback)
+            self._session = ClientSession(
+                connector=TCPConnector(resolver=resolver, socket_factory=resolver.connect, limit_per_host=1),
+                cookie_jar=DummyCookieJar(),
+                headers={"User-Agent": f"{NAME}/1 (+{self._contact})", "Accept-Encoding": "gzip"},
+                auto_decompress=False,
+            )
+        return self._session
+
+    def _turn(self, url: str) -> _Turn:
+        host = URL(url).host or ""
+        return _Turn(self._turns[host], lambda: self._free_at.get(host, 0.0), self._sleep)
+
+    def _note_delay(self, url: str, delay: float) -> None:
+        self._free_at[URL(url).host or ""] = asyncio.get_running_loop().time() + delay
+
+    async def _read_robots(self, url: str) -> str | None:
+        host = URL(url).host
+        try:
+            page = await self._get(
+                url,
+                allows=lambda target: URL(target).host == host,
+                headers={},
+                media_types=(),
+                most=MAX_ROBOTS_BYTES,
+            )
+        except _Missing:
+            return None
+        return page.data.decode("utf-8", "replace") if page else None
+
+    async def _get(
+        self,
+        url: str,
+        *,
+        allows: Allows,
+        headers: Mapping[str, str],
+        media_types: Collection[str],
+        most: int,
+    ) -> FetchedPage | None:
+        """Follow redirects, each checked, until something else is answered."""
+        try:
+            async with asyncio.timeout(self._limits.seconds):
+                for _ in range(MAX_REDIRECTS + 1):
+                    self._check_port(url)
+                    async with self._open().get(
+                        URL(url, encoded=True), headers=headers, allow_redirects=False
+                    ) as response:
+                        if response.status not in _REDIRECTS:
+                            return await self._answer(response, media_types, most)
+                        url = _target(url, response, allows)
+        except TimeoutError:
+            raise WebPageError(f"the server took longer than {self._limits.seconds:g} s") from None
+        except (ClientError, ValueError) as error:
+            raise WebPageError(_why(error)) from error
+        raise WebPageError(f"the server redirects more than {MAX_REDIRECTS} times")
+
+    def _check_port(self, url: str) -> None:
+        parts = URL(url)
+        if parts.port != PORTS.get(parts.scheme) and not self._loopback:
+            raise WebPageError("only the ports 80 and 443 are asked")
+
+    async def _answer(
+        self, response: ClientResponse, media_types: Collection[str], most: int
+    ) -> FetchedPage | None:
+        if response.status == 304:
+            return None
+        if response.status in _GONE:
+            raise _Missing(f"the server answers {response.status}")
+        if response.status != 200:
+            raise WebPageError(f"the server answers {response.status}")
+        header = Message()
+        header["Content-Type"] = response.headers.get("Content-Type", "")
+        media_type = header.get_content_type()
+        if media_types and ("Content-Type" not in response.headers or media_type not in media_types):
+            raise WebPageError(f"the server sends {media_type}, which is not read here")
+        return FetchedPage(
+            media_type,
+            header.get_content_charset(),
+            await _body(response, most),
+            response.headers.get("ETag"),
+            response.headers.get("Last-Modified"),
+        )
+
+
+class _Missing(WebPageError):
+    """The server says that there is no such page, or not for us."""
+
+
+class _Turn:
+    """One request to a host: behind the one before it, and not before the host may be asked again."""
+
+    def __init__(
+        self, lock: asyncio.Lock, free_at: Callable[[], float], sleep: Callable[[float], Awaitable[object]]
+    ) -> None:
+        self._lock = lock
+        self._free_at = free_at
+        self._sleep = sleep
+
+    async def __aenter__(self) -> None:
+        await self._lock.acquire()
+        try:
+            if (rest := self._free_at() - asyncio.get_running_loop().time()) > 0:
+                await self._sleep(rest)
+        except BaseException:
+            self._lock.release()
+            raise
+
+    async def __aexit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+def _target(url: str, response: ClientResponse, allows: Allows) -> str:
+    """Where a redirect leads.
+
+    Raises:
+        WebPageError: to an address that is not approved, or from https to http.
+    """
+    try:
+        target = normal_url(str(URL(url).join(URL(response.headers.get("Location", "")))))
+    except ValueError:
+        raise WebPageError("the server redirects to something that is no address") from None
+    if not allows(target):
+        raise WebPageError(f"the server redirects to {target}, which is not approved: approve that address")
+    if url.startswith("https:") and not target.startswith("https:"):
+        raise WebPageError("the server redirects from https to http")
+    return target
+
+
+def _is_same_page(one: str, other: str) -> bool:
+    """Two spellings of one address: with or without a slash at its end, over http or https."""
+    first, second = (URL(url) for url in (one, other))
+    if first.port != second.port and (first.port, second.port) != (80, 443):
+        return False
+    same_place = (first.host, first.query_string) == (second.host, second.query_string)
+    return same_place and first.path.rstrip("/") == second.path.rstrip("/")
+
+
+async def _body(response: ClientResponse, most: int) -> bytes:
+    """What was sent, unpacked; read no further than it is allowed to be long.
+
+    Raises:
+        WebPageError: it is longer, or packed in another way than gzip.
+    """
+    encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
+    if encoding not in ("identity", "", "gzip"):
+        raise WebPageError("the server packs the page in a way it was not asked for")
+    too_large = WebPageError(f"the page is larger than {most / 1024**2:.3g} MB")
+    unpack = zlib.decompressobj(wbits=31) if encoding == "gzip" else None
+    data = bytearray()
+    sent = 0
+    async for piece in response.content.iter_chunked(PIECE_BYTES):
+        sent += len(piece)
+        try:
+            data += unpack.decompress(piece, most + 1 - len(data)) if unpack else piece
+        except zlib.error:
+            raise WebPageError("the page is packed in a damaged way") from None
+        if max(sent, len(data)) > most or (unpack and unpack.unconsumed_tail):
+            raise too_large
+    if unpack and not unpack.eof:
+        raise WebPageError("the page broke off")
+    return bytes(data)
+
+
+def _why(error: Exception) -> str:
+    """Why nothing came, for an admin."""
+    cause = error.__cause__ or getattr(error, "os_error", None)
+    if isinstance(cause, ForbiddenAddress):
+        return "the host's address is not a public one; such addresses are never asked"
+    if isinstance(error, ClientConnectorDNSError):
+        return "the host's name has no address"
+    return f"the server cannot be reached ({type(error).__name__})"

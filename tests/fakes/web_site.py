@@ -1,0 +1,72 @@
+"""A web server on this machine that tests script: its pages, and the faults of real ones."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from aiohttp import web
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class WebSite:
+    """Answers as it was told to, and notes what it was asked."""
+
+    def __init__(self) -> None:
+        self.pages: dict[str, Handler | web.Response | str] = {}
+        """Path -> a page of HTML, or something else."""
+        self.asked: list[web.Request] = []
+        self.at_once = 0
+        """Most requests that were answered at the same time, robots.txt included."""
+        self._running = 0
+        self.port = 0
+
+    @property
+    def paths(self) -> list[str]:
+        """What was asked for, but robots.txt."""
+        return [one.path for one in self.asked if one.path != "/robots.txt"]
+
+    def url(self, path: str, host: str = "127.0.0.1") -> str:
+        """Where a page of it is."""
+        return f"http://{host}:{self.port}{path}"
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        """The page of a path."""
+        self.asked.append(request)
+        self._running += 1
+        self.at_once = max(self.at_once, self._running)
+        try:
+            await asyncio.sleep(0)
+            page = self.pages.get(request.path)
+            if page is None:
+                return web.Response(status=404)
+            if isinstance(page, str):
+                return html(page)
+            if isinstance(page, web.Response):
+                return web.Response(body=page.body, status=page.status, headers=page.headers)
+            return await page(request)
+        finally:
+            self._running -= 1
+
+
+def html(text: str, **options: Any) -> web.Response:
+    """A page of HTML."""
+    return web.Response(text=text, content_type="text/html", **options)
+
+
+@asynccontextmanager
+async def serving() -> AsyncIterator[WebSite]:
+    """A site on a free port of this machine."""
+    site = WebSite()
+    runner = web.ServerRunner(web.Server(site.answer), access_log=None, shutdown_timeout=0.1)
+    await runner.setup()
+    listener = web.TCPSite(runner, "127.0.0.1", 0)
+    await listener.start()
+    site.port = runner.addresses[0][1]
+    try:
+        yield site
+    finally:
+        await runner.cleanup()

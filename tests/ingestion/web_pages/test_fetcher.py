@@ -1,0 +1,252 @@
+"""Fetching approved pages from a server that does everything a bad one does."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import socket
+from collections.abc import Callable
+
+import pytest
+from aiohttp import web
+from aiohttp.abc import AbstractResolver, ResolveResult
+from fakes.web_site import WebSite, html
+
+from ingestion.errors import WebPageError
+from ingestion.web_pages.addresses import ForbiddenAddress, PublicResolver, require_public
+from ingestion.web_pages.fetcher import FetchedPage, FetchLimits, PageFetcher
+
+PACKED = {"Content-Encoding": "gzip", "Content-Type": "text/html"}
+
+
+def everything(_url: str) -> bool:
+    """Every address is approved."""
+    return True
+
+
+async def fetched(fetcher: PageFetcher, url: str, allows: Callable[[str], bool] = everything) -> FetchedPage:
+    """A page that is there."""
+    page = await fetcher.fetch(url, allows)
+    assert page is not None
+    return page
+
+
+async def refusal(fetcher: PageFetcher, url: str, allows: Callable[[str], bool] = everything) -> str:
+    """Why a page is not had."""
+    with pytest.raises(WebPageError) as caught:
+        await fetcher.fetch(url, allows)
+    return str(caught.value)
+
+
+async def test_a_page_comes_with_what_asks_for_it_again(fetcher: PageFetcher, site: WebSite) -> None:
+    """Shows charset and validators, that an unchanged page is not sent again, and who we say we are."""
+
+    async def page(request: web.Request) -> web.Response:
+        if request.headers.get("If-None-Match") == '"1"':
+            return web.Response(status=304)
+        return web.Response(
+            body="<p>Größe</p>".encode("latin-1"),
+            headers={"Content-Type": "text/html; charset=ISO-8859-1", "ETag": '"1"', "Set-Cookie": "a=b"},
+        )
+
+    site.pages["/"] = page
+    found = await fetched(fetcher, site.url("/"))
+    assert (found.media_type, found.charset, found.etag) == ("text/html", "iso-8859-1", '"1"')
+    again = await fetcher.fetch(site.url("/"), everything, validators={"If-None-Match": '"1"'})
+    assert again is None
+    assert site.asked[-1].headers["User-Agent"] == "Footnote/1 (+admin@example.org)"
+    assert not any("Cookie" in one.headers for one in site.asked)
+
+
+async def test_only_approved_addresses_are_asked(fetcher: PageFetcher, site: WebSite) -> None:
+    """Shows that a redirect is checked as an address is, and that nothing off the list is asked."""
+    site.pages["/a"] = web.Response(status=302, headers={"Location": "/b"})
+    site.pages["/b"] = "<p>b</p>"
+    assert "not approved: approve that" in await refusal(
+        fetcher, site.url("/a"), lambda url: url.endswith("/a")
+    )
+    assert site.paths == ["/a"]
+    assert (await fetched(fetcher, site.url("/a"))).data == b"<p>b</p>"
+    assert "not approved any more" in await refusal(fetcher, site.url("/a"), lambda _: False)
+
+
+async def test_another_spelling_of_an_approved_address_is_followed(
+    fetcher: PageFetcher, site: WebSite
+) -> None:
+    """Shows that a slash at the end needs no line of its own."""
+    site.pages["/a"] = web.Response(status=301, headers={"Location": "/a/"})
+    site.pages["/a/"] = "<p>a</p>"
+    assert (await fetched(fetcher, site.url("/a"), lambda url: url == site.url("/a"))).data == b"<p>a</p>"
+
+
+@pytest.mark.parametrize(
+    ("response", "words"),
+    [
+        (web.Response(status=302, headers={"Location": "http://[half"}), "no address"),
+        (web.Response(status=302, headers={"Location": "file:///etc/passwd"}), "no address"),
+        (web.Response(status=302, headers={"Location": "/"}), "more than 5 times"),
+        (web.Response(status=404), "answers 404"),
+        (web.Response(status=500), "answers 500"),
+        (web.Response(text="{}", content_type="application/json"), "application/json"),
+        (html("a" * 20_001), "larger than"),
+        (web.Response(body=gzip.compress(bytes(9_000_000)), headers=PACKED), "larger than"),
+        (web.Response(body=gzip.compress(b"abc")[:-9], headers=PACKED), "broke off"),
+        (web.Response(body=b"abc", headers=PACKED), "damaged"),
+        (web.Response(body=b"abc", headers={**PACKED, "Content-Encoding": "br"}), "not asked for"),
+    ],
+)  # fmt: skip
+async def test_what_a_bad_server_answers_is_refused_with_a_sentence(
+    fetcher: PageFetcher, site: WebSite, response: web.Response, words: str
+) -> None:
+    """Shows odd redirects, errors, other contents, large pages and packed ones that are damaged or bombs."""
+    site.pages["/"] = response
+    assert words in await refusal(fetcher, site.url("/"))
+
+
+async def test_a_packed_page_is_unpacked(fetcher: PageFetcher, site: WebSite) -> None:
+    """Shows that gzip is asked for and understood."""
+    site.pages["/"] = web.Response(body=gzip.compress(b"<p>a</p>"), headers=PACKED)
+    assert (await fetched(fetcher, site.url("/"))).data == b"<p>a</p>"
+    assert site.asked[-1].headers["Accept-Encoding"] == "gzip"
+
+
+async def test_a_slow_server_is_not_waited_for(site: WebSite) -> None:
+    """Shows that the time holds for the whole page, however steadily it drips."""
+
+    async def drip(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/html"})
+        await response.prepare(request)
+        while True:
+            await response.write(b"a")
+            await asyncio.sleep(0.02)
+
+    site.pages["/"] = drip
+    fetcher = PageFetcher("me", FetchLimits(seconds=0.2), loopback=True)
+    assert "longer than 0.2 s" in await refusal(fetcher, site.url("/"))
+    await fetcher.aclose()
+
+
+async def test_a_dead_site_is_named(fetcher: PageFetcher) -> None:
+    """Shows that a site that is not there is not asked for its page."""
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        assert "cannot be reached" in await refusal(fetcher, f"http://127.0.0.1:{nobody.getsockname()[1]}/")
+
+
+async def test_robots_txt_is_obeyed(fetcher: PageFetcher, site: WebSite) -> None:
+    """Shows that the longest rule counts, for us by name, and that the file is read once."""
+    site.pages |= {"/open": "<p>a</p>", "/shut/open": "<p>b</p>", "/shut/": "<p>c</p>"}
+    site.pages["/robots.txt"] = web.Response(
+        text="User-agent: *\nDisallow: /\n\nUser-agent: footnote\nDisallow: /shut/\nAllow: /shut/open$"
+    )
+    await fetched(fetcher, site.url("/open"))
+    await fetched(fetcher, site.url("/shut/open"))
+    assert "does not allow" in await refusal(fetcher, site.url("/shut/"))
+    assert site.paths == ["/open", "/shut/open"]
+    assert [one.path for one in site.asked].count("/robots.txt") == 1
+
+
+async def test_a_site_whose_rules_do_not_come_is_left_alone(fetcher: PageFetcher, site: WebSite) -> None:
+    """Shows that an error of the server is no permission, and one that says "none" is."""
+    site.pages["/"] = "<p>a</p>"
+    site.pages["/robots.txt"] = web.Response(status=503)
+    assert "answers 503 (asked for its robots.txt)" in await refusal(fetcher, site.url("/"))
+    assert site.paths == []
+
+
+async def test_a_host_is_asked_one_thing_at_a_time_and_as_slowly_as_it_says(site: WebSite) -> None:
+    """Shows the crawl-delay between two requests, and that no two run at once."""
+    rests: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        rests.append(seconds)
+
+    site.pages |= {f"/{number}": "<p>a</p>" for number in range(3)}
+    site.pages["/robots.txt"] = web.Response(text="User-agent: *\nCrawl-delay: 30")
+    fetcher = PageFetcher("me", FetchLimits(), loopback=True, sleep=sleep)
+    await asyncio.gather(*(fetcher.fetch(site.url(f"/{number}"), everything) for number in range(3)))
+    assert site.at_once == 1
+    assert [round(rest) for rest in rests] == [30, 30]
+    await fetcher.aclose()
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "10.0.0.1", "172.16.0.1", "192.168.1.1", "127.0.0.1", "169.254.169.254", "100.64.0.1", "0.0.0.0",
+        "224.0.0.1", "255.255.255.255", "192.0.0.192", "::1", "::", "fe80::1%eth0", "fd00:ec2::254",
+        "ff02::1",
+        "::ffff:127.0.0.1", "::ffff:10.0.0.1", "64:ff9b::a9fe:a9fe", "2002:7f00:1::", "not an address", "",
+    ],
+)  # fmt: skip
+def test_addresses_inside_are_refused(address: str) -> None:
+    """Shows that no form of a private, local or metadata address gets through."""
+    with pytest.raises(ForbiddenAddress):
+        require_public(address, loopback=False)
+
+
+def test_public_addresses_and_by_a_switch_our_own_are_taken() -> None:
+    """Shows that the check lets the world through, and the switch nothing but loopback."""
+    for address in ("93.184.216.34", "2606:2800:220:1:248:1893:25c8:1946", "64:ff9b::5db8:d822"):
+        require_public(address, loopback=False)
+    require_public("127.0.0.1", loopback=True)
+    with pytest.raises(ForbiddenAddress):
+        require_public("10.0.0.1", loopback=True)
+
+
+class Scripted(AbstractResolver):
+    """A name service that answers as it was told to, another thing each time."""
+
+    def __init__(self, *answers: str) -> None:
+        self.answers = list(answers)
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        """The next answer, which may name several addresses."""
+        return [
+            ResolveResult(hostname=host, host=one, port=port, family=socket.AF_INET, proto=0, flags=0)
+            for one in self.answers.pop(0).split()
+        ]
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+@pytest.mark.parametrize("answer", ["10.0.0.1", "93.184.216.34 127.0.0.1", "169.254.169.254"])
+async def test_a_name_that_leads_inside_is_refused(answer: str) -> None:
+    """Shows that one inner address among others is enough, and that a name is resolved once a connection."""
+    names = Scripted(answer)
+    fetcher = PageFetcher("me", FetchLimits(), resolver=PublicResolver(names))
+    with pytest.raises(WebPageError):
+        await fetcher.fetch("http://rebinding.example/", everything)
+    assert names.answers == []
+    await fetcher.aclose()
+
+
+async def test_what_is_connected_to_is_what_was_checked(site: WebSite) -> None:
+    """Shows that an address which a resolver lets through is still refused when its socket is made."""
+
+    class Trusting(PublicResolver):
+        async def resolve(
+            self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+        ) -> list[ResolveResult]:
+            return await Scripted("127.0.0.1").resolve(host, port, family)
+
+    fetcher = PageFetcher("me", FetchLimits(), resolver=Trusting())
+    with pytest.raises(WebPageError):
+        await fetcher.fetch("http://rebinding.example/", everything)
+    with pytest.raises(WebPageError):
+        await fetcher.fetch("http://127.0.0.1/", everything)
+    await fetcher.aclose()
+    assert site.asked == []
+
+
+async def test_other_ports_are_for_test_servers_only(site: WebSite) -> None:
+    """Shows that without the switch neither another port nor this machine is asked."""
+    fetcher = PageFetcher("me", FetchLimits())
+    for url in (site.url("/"), "https://example.org:8443/"):
+        with pytest.raises(WebPageError):
+            await fetcher.fetch(url, everything)
+    assert site.asked == []
+    await fetcher.aclose()
