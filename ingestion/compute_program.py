@@ -1,4 +1,4 @@
-"""What a side process does: cut a read PDF into pages and chunks, and analyse chunks for the index.
+"""What a side process does: cut a read PDF or web page into chunks, and analyse chunks for the index.
 
 ``python -I -m ingestion.compute_program PARENT``: a job is a line of JSON and the bytes it announces, the
 answer is a line of JSON. It runs at low priority, so that the threads which answer questions come first.
@@ -16,6 +16,7 @@ from typing import Any
 from uuid import UUID
 
 from ingestion.chunking.chunker import chunk_document
+from ingestion.chunking.web_document import blocks_of, chunk_page
 from ingestion.extraction.figures import crops_for_ocr, find_figures
 from ingestion.extraction.metadata import read_metadata
 from ingestion.layout.ocr_selection import pages_for_ocr, with_ocr
@@ -88,6 +89,24 @@ def _read(job: dict[str, Any], data: bytes) -> tuple[ReadPdf, Layout, list[OcrPa
     return pdf, protocol.layout(data[text_end:ocr_start]), crops
 
 
+def cut_page(job: dict[str, Any], data: bytes) -> dict[str, Any]:
+    """Cut a web page that a limited child has read; ``data`` is what that wrote.
+
+    Raises:
+        NoPages: the page holds no text.
+    """
+    page = json.loads(data)
+    pieces = PieceCounter(Path(job["tokenizer"])) if job["tokenizer"] else count_tokens
+    title, blocks = str(page["title"]), blocks_of(page["blocks"])
+    chunks = [
+        [one.text, one.tokens, one.heading_path, one.anchor]
+        for one in chunk_page(blocks, title, limit=job["limit"], pieces=pieces, window=job["window"])
+    ]
+    if not chunks:
+        raise NoPages("the page holds no text that could be cited; it may need JavaScript")
+    return {"title": title, "day": str(page["day"]), "chunks": chunks}
+
+
 def find_crops(job: dict[str, Any], data: bytes) -> list[tuple[int, Box]]:
     """(page, box) of each figure that OCR should read; ``data`` as for ``cut``.
 
@@ -147,7 +166,7 @@ def _analysed_figure(ordinal: int, figure: Figure) -> list[Any]:
     return [ordinal, terms, name, figure.page, figure.page, figure.heading_path]
 
 
-JOBS = {"cut": cut, "find crops": find_crops, "analyse": analyse}
+JOBS = {"cut": cut, "cut page": cut_page, "find crops": find_crops, "analyse": analyse}
 
 
 def answer(job: dict[str, Any], data: bytes) -> dict[str, Any]:

@@ -30,6 +30,7 @@ KINDS = {
     "text": "storage.pdf.child.text_job",
     "layout": "storage.pdf.child.layout_job",
     "ocr": "storage.pdf.child.ocr_job",
+    "html": "storage.pdf.child.html_job",
 }
 """Kind -> module; one is imported and the others never are, for their libraries get into each other's way."""
 

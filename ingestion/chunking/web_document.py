@@ -1,0 +1,118 @@
+"""Makes of a web page's blocks the document that is cut into chunks, as a PDF of one page is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from ingestion.chunking.chunker import chunk_document
+from ingestion.layout.reading_order import Block
+from storage.models import Box, Page, PlacedWord
+from storage.pdf.models import BlockKind, Line, ReadPdf
+
+WIDTH, HEIGHT, SIZE = 612.0, 792.0, 10.0
+NOWHERE = Box(0.1, 0.45, 0.9, 0.55)
+"""Where everything stands: a web page has no paper."""
+_KINDS = {"item": BlockKind.ITEM, "row": BlockKind.TABLE}
+_WORD = re.compile(r"\S+")
+
+
+@dataclass(frozen=True, slots=True)
+class WebBlock:
+    """A part of a web page."""
+
+    kind: str
+    """heading, text, item, or row of a table."""
+    level: int
+    """Of a heading 1 to 6; 1 of a row that names the columns."""
+    anchor: str
+    """By which a link reaches it; '' where there is none."""
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class WebChunk:
+    """A piece of a page's text under its headings; none crosses a heading."""
+
+    text: str
+    tokens: int
+    heading_path: tuple[str, ...]
+    anchor: str
+    """Of the nearest heading that has one."""
+
+
+def blocks_of(values: Sequence[Any]) -> list[WebBlock]:
+    """The blocks that a limited child wrote.
+
+    Raises:
+        TypeError, ValueError: it wrote something else.
+    """
+    return [WebBlock(str(kind), int(level), str(anchor), str(text)) for kind, level, anchor, text in values]
+
+
+def chunk_page(
+    blocks: Sequence[WebBlock], title: str, *, limit: int, pieces: Callable[[str], int], window: int
+) -> Iterator[WebChunk]:
+    """The chunks of a page; ``limit``, ``pieces`` and ``window`` as of ``chunk_document``."""
+    for path, anchor, parts in _sections(blocks, title):
+        pdf, laid_out = _document(parts)
+        chunked = chunk_document(pdf, limit=limit, pieces=pieces, window=window, blocks=[laid_out])
+        for chunk in chunked.chunks:
+            yield WebChunk(chunk.text, chunk.tokens, path, anchor)
+
+
+def _sections(
+    blocks: Iterable[WebBlock], title: str
+) -> Iterator[tuple[tuple[str, ...], str, list[WebBlock]]]:
+    """(headings, anchor, what stands under them) in the order of the page; the title is none of them."""
+    above: list[WebBlock] = []
+    for is_heading, run in groupby(blocks, key=lambda block: block.kind == "heading"):
+        if not is_heading:
+            shown = [one for one in above if one.text != title]
+            anchor = next((one.anchor for one in reversed(above) if one.anchor), "")
+            yield tuple(one.text for one in shown), anchor, list(run)
+            continue
+        for heading in run:
+            above = [*(one for one in above if one.level < heading.level), heading]
+
+
+def placed_words(text: str) -> list[PlacedWord]:
+    """The words of a text that stands on no paper, all on page 1."""
+    return [PlacedWord(found.start(), found.end(), 1, 0, NOWHERE) for found in _WORD.finditer(text)]
+
+
+def _document(blocks: Sequence[WebBlock]) -> tuple[ReadPdf, list[Block]]:
+    """One page, a line for each block; rows that follow one another are a table."""
+    text = ""
+    lines: list[Line] = []
+    found: list[Block] = []
+    for is_row, run in groupby(blocks, key=lambda block: block.kind == "row"):
+        parts = list(run)
+        begin = len(lines)
+        for part in parts:
+            text += ("\n" if is_row and part is not parts[0] else "\n\n") if text else ""
+            start = len(text)
+            text += part.text
+            lines.append(Line(start, len(text), SIZE, False, NOWHERE))
+        if is_row:
+            rows = tuple((line.start, line.end) for line in lines[begin:])
+            columns = parts[0].text.count(" | ") + 1
+            found.append(
+                Block(
+                    BlockKind.TABLE, begin, len(lines), rows[0][0], rows[-1][1],
+                    rows=rows, columns=columns, has_header=parts[0].level == 1,
+                )
+            )  # fmt: skip
+        else:
+            found += _single(parts, lines, begin)
+    page = Page(1, "", WIDTH, HEIGHT, text, placed_words(text))
+    return ReadPdf("", (page,), (tuple(lines),), 0, False), found
+
+
+def _single(parts: Sequence[WebBlock], lines: Sequence[Line], begin: int) -> Iterator[Block]:
+    for number, part in enumerate(parts, start=begin):
+        line = lines[number]
+        yield Block(_KINDS.get(part.kind, BlockKind.TEXT), number, number + 1, line.start, line.end)

@@ -1,0 +1,115 @@
+"""What is read of a web page: its text, headings, tables and steps; no menus, banners, or hidden text."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from fakes.web_layouts import LAYOUTS, NOISE, TEXTS, whole_page
+from harness.lasting_pool import lasting_forks, lasting_side
+
+from storage.errors import NoPages
+from storage.web_pages.html_process import HtmlProcess
+
+
+async def read(
+    page: str | bytes, media_type: str = "text/html", charset: str | None = None
+) -> dict[str, Any]:
+    """What a limited child finds."""
+    data = page.encode() if isinstance(page, str) else page
+    found: dict[str, Any] = json.loads(
+        await HtmlProcess(lasting_forks("html")).read(data, media_type, charset)
+    )
+    return found
+
+
+def said(page: dict[str, Any]) -> str:
+    """All its text, a block a line."""
+    return "\n".join(text for _, _, _, text in page["blocks"])
+
+
+async def test_thirty_pages_are_read_without_what_stands_around_their_text(
+    record_property: pytest.RecordProperty,
+) -> None:
+    """Shows the shares of what must be read, of headings with anchors, and of noise, over ten layouts."""
+    kept, anchors, noise = [], [], []
+    for layout in LAYOUTS:
+        for text in TEXTS:
+            page = await read(whole_page(layout, text))
+            whole = said(page)
+            kept += [one in whole for one in text.kept]
+            anchors += [one in [anchor for _, _, anchor, _ in page["blocks"]] for one in text.anchors]
+            noise += [one in whole for one in NOISE]
+            assert page["title"] == text.title, layout.__name__
+    shares = [sum(found) / len(found) for found in (kept, anchors, noise)]
+    record_property("table", "web pages: text {:.3f}, anchors {:.3f}, noise {:.3f}".format(*shares))
+    assert shares[0] >= 0.98
+    assert shares[1] >= 0.97
+    assert shares[2] == 0
+
+
+async def test_a_page_says_when_it_was_changed() -> None:
+    """Shows the day of a page's own metadata, and none where it states none."""
+    dated = (
+        "<html><head><meta property='article:modified_time' content='2025-03-02T08:00:00Z'></head><body><p>a"
+    )
+    assert (await read(dated))["day"] == "2025-03-02"
+    assert (await read("<main><time datetime='2024-12-31'>x</time><p>Some words.</p></main>"))[
+        "day"
+    ] == "2024-12-31"
+    assert (await read("<p>Published on the first of May.</p>"))["day"] == ""
+
+
+@pytest.mark.parametrize(
+    ("data", "charset"),
+    [
+        ("<p>Größe: 5 €</p>".encode(), "iso-8859-1"),
+        ("<meta charset=windows-1252><p>Größe: 5 €</p>".encode("cp1252"), None),
+        ("<p>Größe: 5 €</p>".encode("cp1252"), "windows-1252"),
+        ("<p>Größe: 5 €</p>".encode("utf-16"), None),
+        ("<meta charset=nonsense><p>Größe: 5 €</p>".encode(), "also-nonsense"),
+    ],
+)
+async def test_a_wrong_charset_is_seen_through(data: bytes, charset: str | None) -> None:
+    """Shows that UTF-8 is read whatever the server says, and that others are believed where it is none."""
+    assert said(await read(data, charset=charset)) == "Größe: 5 €"
+
+
+async def test_plain_text_comes_in_paragraphs() -> None:
+    """Shows that text/plain is not taken for HTML."""
+    page = await read("First <b>line\nof text.\n\nSecond.", "text/plain")
+    assert said(page) == "First <b>line of text.\nSecond."
+
+
+async def test_steps_and_lists_keep_their_numbers_and_their_order() -> None:
+    """Shows numbers of ordered lists, and that a list in a list follows its item."""
+    page = await read(
+        "<main><h1>Steps</h1><p>Do all of this in the order given here.</p><ol><li>First do one thing."
+        "<ul><li>With care.</li></ul></li><li>Then do another.</li></ol></main>"
+    )
+    assert said(page).splitlines()[-3:] == ["1. First do one thing.", "- With care.", "2. Then do another."]
+
+
+async def test_chunks_lie_under_their_headings() -> None:
+    """Shows that no chunk crosses a heading, and that each knows by which anchor a link reaches it."""
+    page = (
+        "<main><h1>Title</h1><p>Before all.</p><h2 id=a>One</h2><p>In one.</p><h3>Deep</h3><p>In deep.</p>"
+        "<h2>Two</h2><table><tr><th>k</th><th>v</th></tr><tr><td>a</td><td>1</td></tr></table></main>"
+    )
+    data = await HtmlProcess(lasting_forks("html")).read(page.encode(), "text/html", None)
+    cut = await lasting_side().run({"do": "cut page", "limit": 400, "window": 512, "tokenizer": None}, data)
+    assert [(text, path, anchor) for text, _, path, anchor in cut["chunks"]] == [
+        ("Before all.", [], ""),
+        ("In one.", ["One"], "a"),
+        ("In deep.", ["One", "Deep"], "a"),
+        ("| k | v |\n| a | 1 |", ["Two"], ""),
+    ]
+
+
+async def test_a_page_that_wants_too_much_is_given_up() -> None:
+    """Shows that a page of a million open elements harms nobody, and that the next one is read."""
+    with suppress(NoPages):
+        await read("<div><span>" * 160_000 + "text")
+    assert said(await read("<p>The next one.</p>")) == "The next one."
