@@ -343,12 +343,9 @@ async def build_notifier(
 ) -> Notifier:
     """What tells channels and admins of their files; nothing runs yet."""
     admin = settings.admin_channel
-    receipts = ReceiptBuilder(
-        stores.notices,
-        stores.channels,
-        SuggestedQuestions(answering, stores.readings),
-        CitationService(stores.citations, links),
-    )
+    suggested = SuggestedQuestions(answering, stores.readings)
+    citations = CitationService(stores.citations, links)
+    receipts = ReceiptBuilder(stores.notices, stores.channels, suggested, citations)
     routes = Routes(
         settings.receipts, await stores.channels.ensure_tenant(TenantName(admin)) if admin else None
     )
@@ -373,6 +370,9 @@ def build_ingestion(
         channels=stores.channels,
         passwords=stores.passwords,
         vision=_vision(settings.ingestion),
+        web_sources=stores.web_sources,
+        web_pages=stores.web_pages,
+        contact=settings.bot.public_url,
     )
 
 

@@ -15,6 +15,7 @@ from pydantic import Field, SecretStr, field_validator
 
 from ingestion.settings import IngestionSettings
 from ingestion.sources.shares.settings import ShareSettings
+from storage.errors import SettingsError
 from storage.settings import FootnoteSettings, StorageSettings, load, refuse_unknown
 
 
@@ -285,4 +286,7 @@ def load_settings(*, host: str | None = None, port: int | None = None, inbox: Pa
     storage, bot = load(StorageSettings), load(BotSettings, host=host, port=port)
     # A link opens what its citation says, so the one lives as long as the other.
     storage = storage.model_copy(update={"citation_days": max(storage.citation_days, bot.link_days)})
-    return Settings(storage, bot, load(IngestionSettings, inbox=inbox))
+    ingestion = load(IngestionSettings, inbox=inbox)
+    if ingestion.web_loopback and not is_loopback_host(bot.host):
+        raise SettingsError("FOOTNOTE_WEB_LOOPBACK: only while FOOTNOTE_HOST is an address of this machine")
+    return Settings(storage, bot, ingestion)

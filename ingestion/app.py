@@ -28,6 +28,7 @@ from ingestion.sources.local import first_level
 from ingestion.watch.batch_ingest import BatchIngest, FolderBatch
 from ingestion.watch.intake import Intake
 from ingestion.watch.watcher import Watcher
+from ingestion.web_pages.renewal import make_renewal
 from storage.chat.channels import Channels
 from storage.documents.arrivals import Arrivals
 from storage.documents.ingest_status import IngestStatus
@@ -49,11 +50,14 @@ from storage.queues.reading_queue import ReadingQueue
 from storage.queues.reading_repair import LockedReadings
 from storage.sql.database import Database
 from storage.sql.leases import Leases, own_name
+from storage.web_pages.page_store import WebPageStore
+from storage.web_pages.web_sources import WebSourcesFile
 
 WORK_SECONDS = 1.0
 PLAN_SECONDS = 10.0
 PURGE_SECONDS = 60.0
 VERIFY_SECONDS = 10.0
+WEB_SECONDS = 60.0
 RECONCILE_SECONDS = 60.0
 """How often it is asked whether a comparison is due; ``reconciler.py`` says how often one is."""
 
@@ -108,6 +112,9 @@ class Ingestion:
         index: Index,
         channels: Channels,
         passwords: FolderPasswords,
+        web_sources: WebSourcesFile,
+        web_pages: WebPageStore,
+        contact: str | None = None,
         vision: VisionEndpoint | None = None,
         compute_pool: ComputePool | None = None,
         make_schedule: Callable[[], Scheduler] = Scheduler,
@@ -119,6 +126,8 @@ class Ingestion:
             settings: how folders are watched and how far their PDFs are read.
             max_file_mb: files above it are refused before they are copied.
             database, blobs, files, pdf, embedder, index, channels, passwords: open; they stay so.
+            web_sources, web_pages: which web pages are approved, and what was read of them.
+            contact: what web servers are told, where the settings name nothing else.
             vision: describes figures; None: nobody does.
             compute_pool: the processes beside this one, its own by default; they are ended with it.
             make_schedule, make_worker: what calls the steps; others let a test call them one by one.
@@ -137,6 +146,15 @@ class Ingestion:
         )
         publications = PublicationQueue(database, leases)
         self._compute_pool = compute_pool or ComputePool(settings.read_workers)
+        self._web_pages = make_renewal(
+            settings,
+            web_sources,
+            web_pages,
+            embedder=embedder,
+            vectors=self._vectors,
+            compute_pool=self._compute_pool,
+            contact=contact,
+        )
         self._make_schedule, self._make_worker = make_schedule, make_worker
         publisher = Publisher(publications, self._purge, files, index, self._compute_pool)
         self._make_lanes = self._lanes_of(publisher, pdf, embedder, vision)
@@ -210,6 +228,7 @@ class Ingestion:
         schedule.every(VERIFY_SECONDS, "verify", self._verifier.tick)
         schedule.every(VERIFY_SECONDS, "renew", self._reconciler.renew_damaged)
         schedule.every(RECONCILE_SECONDS, "reconcile", reconcile)
+        schedule.every(WEB_SECONDS, "web pages", self._web_pages.tick)
 
     async def stop(self) -> None:
         """Stop watching and working; unfinished steps are given back for the next start."""
@@ -220,6 +239,7 @@ class Ingestion:
         await self._watcher.stop()
         if worker is not None:
             await worker.stop()
+        await self._web_pages.aclose()
         await self._compute_pool.aclose()
 
     async def ingest(

@@ -81,6 +81,22 @@ class IngestionSettings(FootnoteSettings):
     )
     chunk_tokens: int = Field(400, ge=50, le=2000, description="Most tokens of a chunk (cl100k_base).")
 
+    web_contact: str | None = Field(
+        None,
+        min_length=3,
+        max_length=200,
+        pattern="^[!-~]+$",
+        description="Address of mail or of a page that web servers are told whenever an approved page is "
+        "fetched; unset: FOOTNOTE_PUBLIC_URL.",
+    )
+    web_page_mb: float = Field(2, gt=0, le=20, description="Largest web page that is fetched, in MB.")
+    web_page_seconds: float = Field(10, gt=0, le=60, description="Seconds a web page may take to come.")
+    web_loopback: bool = Field(
+        False,
+        description="Fetch approved pages from this machine, too, on any port: for test servers, and refused "
+        "where `serve` listens to others.",
+    )
+
     @property
     def reads_pictures(self) -> bool:
         """Whether a page without text is read at last."""

@@ -242,6 +242,13 @@ class StorageSettings(FootnoteSettings):
         description="Days a quote that was shown is kept for its link; at least as long as links live.",
     )
 
+    web_cache_days: float = Field(
+        30, gt=0, le=3650, description="Days after which an approved web page is fetched anew."
+    )
+    web_retry_minutes: float = Field(
+        15, ge=1, le=1440, description="Minutes after which one that could not be fetched is tried again."
+    )
+
     @property
     def home_path(self) -> Path:
         """The home as an absolute path."""

@@ -40,6 +40,8 @@ from storage.queues.reading_repair import RepairingReadings
 from storage.settings import StorageSettings
 from storage.sql.database import Database
 from storage.sql.tables import FactRow
+from storage.web_pages.page_store import WebPageStore
+from storage.web_pages.web_sources import SOURCES_NAME, WebSourcesFile
 
 if TYPE_CHECKING:
     from storage.index.weaviate.index import WeaviateIndex
@@ -134,6 +136,8 @@ class Stores:
     passwords: FolderPasswords
     glossary: GlossaryFile
     notices: Notices
+    web_sources: WebSourcesFile
+    web_pages: WebPageStore
 
 
 @asynccontextmanager
@@ -171,6 +175,8 @@ async def open_stores(settings: StorageSettings, last_rung: Rung = Rung.FULL) ->
             FolderPasswords(database, settings.password_references),
             GlossaryFile(home / GLOSSARY_NAME),
             Notices(database),
+            WebSourcesFile(home / SOURCES_NAME),
+            WebPageStore(database, settings.web_cache_days, settings.web_retry_minutes),
         )
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from bot.core.models import Answer, AnswerFigure, Citation, Passage
 from storage.folders.folder_status import DeletedDocument, FolderStatus
 from storage.models import FIELDS, Box, Channel, DocumentStatus
+from storage.web_pages.page_store import WebPage
 
 
 def answer_line(answer: Answer, *, id: str | int | None, question: str, channel: str) -> dict[str, Any]:
@@ -146,6 +147,18 @@ def channel_line(channel: Channel, glossary: int) -> dict[str, Any]:
         "tenant": str(channel.tenant),
         "platform": channel.platform.value,
         "glossary": glossary,
+    }
+
+
+def source_line(domain: str, page: WebPage) -> dict[str, Any]:
+    """One approved web page as ``footnote sources --json`` prints it."""
+    return {
+        "url": page.url,
+        "domain": domain,
+        "state": page.state.value,
+        "fetched": page.fetched_at.isoformat(timespec="seconds") if page.fetched_at else None,
+        "words": page.words,
+        "error": page.error,
     }
 
 

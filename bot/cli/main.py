@@ -44,6 +44,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_ask(commands)
     _add_listings(commands)
     _add_folders(commands)
+    _add_sources(commands)
     reconcile = commands.add_parser(
         "reconcile", help="compare database, index and stored files now, and mend what differs"
     )
@@ -166,6 +167,22 @@ def _add_folders(commands: Any) -> None:
     approve.add_argument("id", type=int, help="the folder's number, as `footnote folders` prints it")
     approve.add_argument("--yes", action="store_true", help="do not ask")
     approve.set_defaults(run="bot.cli.folders:approve")
+
+
+def _add_sources(commands: Any) -> None:
+    sources = commands.add_parser("sources", help="approved web pages (web_sources.toml in the home)")
+    actions = sources.add_subparsers(dest="action", required=True, metavar="ACTION")
+    helps = {
+        "check": "name every mistake in web_sources.toml, and every page that does not stand well",
+        "list": "every approved page and how it stands",
+        "seed": "fetch now what is not fresh; `serve` does it by itself",
+    }
+    for name, text in helps.items():
+        action = actions.add_parser(name, help=text)
+        action.add_argument("--channel", help="only what this channel's questions may cite")
+        action.add_argument("--json", action="store_true", help="one JSON line per page")
+        action.add_argument("--dry-run", action="store_true", help="fetch nothing; say what would be")
+        action.set_defaults(run=f"bot.cli.sources:{name}_sources")
 
 
 def _add_instead(command: argparse.ArgumentParser, option: str, run: str, help: str) -> None:

@@ -28,6 +28,7 @@ from storage.sql.tables import (
     QuestionRecordRow,
     TurnRow,
     VersionRow,
+    WebCitationRow,
 )
 
 BATCH_SIZE = 500
@@ -59,6 +60,7 @@ class Retention:
             await self._delete(TurnRow, is_older(TurnRow.asked_at, days.memory_days))
             + await self._delete(QuestionRecordRow, is_older(QuestionRecordRow.asked_at, days.record_days))
             + await self._delete(CitationRow, is_older(CitationRow.created_at, days.citation_days))
+            + await self._delete(WebCitationRow, is_older(WebCitationRow.created_at, days.citation_days))
             + await self._delete(
                 NoticeRow, is_older(NoticeRow.created_at, days.message_days) & ~_is_last_told_of_its_folder()
             )

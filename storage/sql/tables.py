@@ -5,6 +5,7 @@
     channel <- folder <- document <- version <- publication -> reading -> blob
     channel <- inbox <- outbox        channel, version <- citation        channel <- notice
     channel <- turn   channel <- question_record
+    web_page -> web_text <- web_citation -> channel
 
 Only this package sees these classes; callers get the dataclasses of ``models.py``.
 Every step of the journey is a compare-and-set on ``state`` together with ``fence``.
@@ -281,7 +282,8 @@ class NoticeRow(SQLModel, table=True):
     id: int = Field(default=None, primary_key=True)
     kind: str
     """``live`` (a version answers for the first time), ``failed`` (a file cannot be read), ``stranger`` (a
-    file is no document), ``folder``."""
+    file is no document), ``folder``; ``source failed`` (a web page has failed for a week), ``source changed``
+    (what was quoted of a web page stands there no more)."""
     key: str | None = Field(default=None, unique=True)
     """What makes it unique, for an event that is posted only once."""
     channel_id: int = Field(foreign_key="channel.id", index=True)
@@ -290,7 +292,9 @@ class NoticeRow(SQLModel, table=True):
     document_id: UUID | None = Field(default=None, foreign_key="document.id")
     version_id: int | None = Field(default=None, foreign_key="version.id")
     text: str | None = None
-    """What happened, when the tables do not say: a sentence for an admin."""
+    """What happened, when the tables do not say: a sentence for an admin, or the first quote that is gone."""
+    url: str | None = None
+    """Of the web page."""
     questions: list[str] | None = Field(default=None, sa_type=JSON)
     """Questions that were tried and that the version answers."""
     state: str = Field(default="waiting")
@@ -302,6 +306,59 @@ class NoticeRow(SQLModel, table=True):
     """Until then the process that made the batch posts it."""
     created_at: datetime = moment(default_factory=utc_now)
     posted_at: datetime | None = moment(default=None)
+
+
+class WebTextRow(SQLModel, table=True):
+    """What was read of a web page at one time; it stays for as long as the page or a citation needs it."""
+
+    __tablename__ = "web_text"
+    sha256: str = Field(primary_key=True)
+    """Of title and chunks."""
+    title: str
+    day: str
+    """When the page says it was changed, as in 2024-03-01; '' where it does not."""
+    words: int
+    chunks: list[list[Any]] = Field(sa_type=JSON)
+    """[text, tokens, heading path, anchor, page] each."""
+    space: str | None = None
+    """Of the vectors; None while they were not made yet."""
+    vectors: bytes | None = None
+    """Of the chunks, one after the other: float32, little-endian."""
+    created_at: datetime = moment(default_factory=utc_now)
+
+
+class WebPageRow(SQLModel, table=True):
+    """An approved address: what was fetched of it, and when it is fetched again."""
+
+    __tablename__ = "web_page"
+    url: str = Field(primary_key=True)
+    sha256: str | None = Field(default=None, foreign_key="web_text.sha256", index=True)
+    """The text that answers; None of a sitemap, and of a page that was never read."""
+    listed: list[str] | None = Field(default=None, sa_type=JSON)
+    """Of a sitemap: the pages that it lists."""
+    validators: dict[str, str] = Field(default_factory=dict, sa_type=JSON)
+    """Headers that ask for the page only if it has changed."""
+    fetched_at: datetime | None = moment(default=None)
+    """When the server last said that this is its text."""
+    changed_at: datetime | None = moment(default=None)
+    """When the text last became another one."""
+    due_at: datetime = moment(default_factory=utc_now, index=True)
+    """When it is fetched again; whoever fetches it puts this forward first."""
+    error: str | None = None
+    """Why the last fetch failed: a sentence for an admin."""
+    failing_since: datetime | None = moment(default=None)
+
+
+class WebCitationRow(SQLModel, table=True):
+    """A quote of a web page that was shown; it keeps the text it came from."""
+
+    __tablename__ = "web_citation"
+    id: int = Field(default=None, primary_key=True)
+    channel_id: int = Field(foreign_key="channel.id", ondelete="CASCADE", index=True)
+    url: str = Field(index=True)
+    sha256: str = Field(foreign_key="web_text.sha256", index=True)
+    quote: str
+    created_at: datetime = moment(default_factory=utc_now, index=True)
 
 
 class CachedVectorRow(SQLModel, table=True):

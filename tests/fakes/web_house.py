@@ -41,6 +41,8 @@ from storage.sql.database import Database
 from storage.sql.tables import BlobRow, DocumentRow, FolderRow, PublicationRow, ReadingRow, VersionRow
 from storage.stores import Stores
 from storage.text.word_boxes import main_page, rectangles
+from storage.web_pages.page_store import WebPageStore
+from storage.web_pages.web_sources import SOURCES_NAME, WebSourcesFile
 
 WIDTH, HEIGHT = 612, 792
 LEFT, TOP, SIZE, LEADING = 72, 720, 12, 20
@@ -154,6 +156,8 @@ class House:
             passwords=FolderPasswords(self.database, ()),
             glossary=GlossaryFile(self.home / GLOSSARY_NAME),
             notices=Notices(self.database),
+            web_sources=WebSourcesFile(self.home / SOURCES_NAME),
+            web_pages=WebPageStore(self.database),
         )
 
     @property

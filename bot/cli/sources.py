@@ -1,0 +1,158 @@
+"""``footnote sources``: the approved web pages, how each stands, and fetching those that are not fresh."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from bot.bootstrap import embedding_key, open_home
+from bot.cli.home import chosen_channel, is_empty
+from bot.cli.json_output import dump, source_line
+from bot.settings import Settings, load_settings
+from ingestion.jobs.compute_pool import ComputePool
+from ingestion.web_pages.renewal import make_renewal
+from storage.clock import utc_now
+from storage.config_file import InvalidFile
+from storage.embeddings.vector_cache import VectorCache
+from storage.stores import Stores, open_embedder
+from storage.web_pages.page_store import PageState, WebPage, WebPageStore, approved_pages
+from storage.web_pages.web_sources import SOURCES_NAME, WebDomain, read_web_sources
+
+
+@dataclass(frozen=True, slots=True)
+class _Approved:
+    """A page with the domain that approves it."""
+
+    domain: str
+    page: WebPage
+
+
+async def check_sources(options: argparse.Namespace) -> int:
+    """Name every mistake of the file by its line, and 2; else every page that does not stand well, and 1."""
+    settings = load_settings()
+    path = settings.home / SOURCES_NAME
+    try:
+        sources = read_web_sources(await asyncio.to_thread(path.read_bytes))
+    except FileNotFoundError:
+        print(f"There is no {path}: no web page is approved", file=sys.stderr)
+        return 0
+    except InvalidFile as invalid:
+        print(*invalid.mistakes, sep="\n")
+        return 2
+    if not is_empty(settings):
+        async with open_home(settings) as stores:
+            for mistake in sources.unknown(await stores.channels.all()):
+                print(mistake, file=sys.stderr)
+    approved = await _approved(settings, options.channel)
+    unwell = [one for one in approved if one.page.error or one.page.state is not PageState.FRESH]
+    for one in unwell:
+        print(dump(source_line(one.domain, one.page)) if options.json else _row(one))
+    counts = _counts(approved, settings.storage.web_cache_days)
+    print(f"{path}: no mistakes; {len(approved)} pages: {counts}", file=sys.stderr)
+    return 1 if unwell else 0
+
+
+async def list_sources(options: argparse.Namespace) -> int:
+    """Print every approved page that the channel's questions may cite, or that any channel's may."""
+    approved = await _approved(load_settings(), options.channel)
+    for one in approved:
+        print(dump(source_line(one.domain, one.page)) if options.json else _row(one))
+    if not approved:
+        print("No web page is approved here.", file=sys.stderr)
+    return 0
+
+
+async def seed_sources(options: argparse.Namespace) -> int:
+    """Fetch all that is not fresh, with progress; 1 when something could not be had.
+
+    `serve` does the same by itself, some minutes later.
+    """
+    settings = load_settings()
+    if options.dry_run:
+        for one in await _approved(settings, options.channel):
+            if one.page.error or one.page.state is not PageState.FRESH:
+                print(dump(source_line(one.domain, one.page)) if options.json else _row(one))
+        print("Nothing was fetched: this was a dry run.", file=sys.stderr)
+        return 0
+    pool = ComputePool(settings.ingestion.read_workers)
+    async with (
+        open_home(settings) as stores,
+        open_embedder(settings.storage, embedding_key(settings)) as embedder,
+        contextlib.aclosing(pool),
+    ):
+        domains = await _domains(stores, options.channel)
+        renewal = make_renewal(
+            settings.ingestion,
+            stores.web_sources,
+            stores.web_pages,
+            embedder=embedder,
+            vectors=VectorCache(stores.database),
+            compute_pool=pool,
+            contact=settings.bot.public_url,
+        )
+        async with contextlib.aclosing(renewal):
+            await renewal.seed(domains, lambda page: print(_progress(page), file=sys.stderr))
+    approved = await _approved(settings, options.channel)
+    for one in approved:
+        print(dump(source_line(one.domain, one.page)) if options.json else _row(one))
+    failed = sum(one.page.error is not None for one in approved)
+    print(f"{len(approved) - failed} of {len(approved)} pages are there", file=sys.stderr)
+    return 1 if failed else 0
+
+
+async def _approved(settings: Settings, channel: str | None) -> list[_Approved]:
+    """The pages in the order of the file; in a home that was never used, nobody has fetched any."""
+    if is_empty(settings) and channel is None:
+        path = settings.home / SOURCES_NAME
+        if not await asyncio.to_thread(path.exists):
+            return []
+        found = read_web_sources(await asyncio.to_thread(path.read_bytes)).domains
+        return [_Approved(one.name, WebPage(url, PageState.NEVER)) for one in found for url in _named(one)]
+    async with open_home(settings) as stores:
+        return [
+            _Approved(domain.name, page)
+            for domain in await _domains(stores, channel)
+            for page in await _pages(domain, stores.web_pages)
+        ]
+
+
+async def _domains(stores: Stores, channel: str | None) -> Sequence[WebDomain]:
+    sources = await stores.web_sources.current()
+    return sources.of(await chosen_channel(stores, channel)) if channel else sources.domains
+
+
+async def _pages(domain: WebDomain, store: WebPageStore) -> list[WebPage]:
+    """The domain's sitemaps, then its pages."""
+    sitemaps = [one.url for one in domain.sitemaps]
+    return await store.pages([*sitemaps, *(await approved_pages([domain], store))])
+
+
+def _named(domain: WebDomain) -> Iterable[str]:
+    return (*(one.url for one in domain.sitemaps), *domain.urls)
+
+
+def _counts(approved: Sequence[_Approved], cache_days: float) -> str:
+    states = [one.page.state for one in approved]
+    failing = sum(one.page.error is not None for one in approved)
+    changed = sum(
+        one.page.changed_at is not None and (utc_now() - one.page.changed_at).days < cache_days
+        for one in approved
+    )
+    counted = ", ".join(f"{states.count(state)} {state.value}" for state in PageState)
+    return f"{counted}; {failing} failing, {changed} changed"
+
+
+def _row(one: _Approved) -> str:
+    page = one.page
+    fetched = f"{page.fetched_at:%Y-%m-%d %H:%M}" if page.fetched_at else "-"
+    size = f"{len(page.listed)} pages" if page.listed is not None else f"{page.words} words"
+    row = f"{page.state.value:<7} {fetched:<16} {size:>12}  {one.domain}  {page.url}"
+    return f"{row}\n{'':<7} {page.error}" if page.error else row
+
+
+def _progress(page: WebPage) -> str:
+    return f"{page.state.value} {page.url}: {page.error}" if page.error else f"{page.state.value} {page.url}"

@@ -1,0 +1,242 @@
+"""Keeps approved pages warm: fetches those that are due, reads them in a limited child and keeps their text.
+
+What is due stands in SQL. A page that fails keeps its last text and is tried again after minutes; no
+question waits for anything here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+
+from ingestion.errors import WebPageError
+from ingestion.jobs.compute_pool import ComputePool
+from ingestion.settings import IngestionSettings
+from ingestion.web_pages.fetcher import PAGES, SITEMAPS, FetchedPage, FetchLimits, PageFetcher
+from storage.embeddings.base import Embedder
+from storage.embeddings.vector_cache import VectorCache
+from storage.errors import DocumentError, NoPages
+from storage.web_pages.html_process import HtmlProcess
+from storage.web_pages.page_store import WebPage, WebPageStore, WebText, WebTextChunk, approved_pages
+from storage.web_pages.web_sources import WebDomain, WebSources, WebSourcesFile, normal_url
+
+CONCURRENCY = 4
+"""Pages fetched at the same time, each from another host."""
+_PDF = "application/pdf"
+
+OnPage = Callable[[WebPage], None]
+"""Called with each page that was tried, as it stands then."""
+
+log = logging.getLogger(__name__)
+
+
+class PageReader:
+    """Makes texts of what was fetched, chunks that fit the embedder's window."""
+
+    def __init__(
+        self, html: HtmlProcess, compute_pool: ComputePool, embedder: Embedder, chunk_tokens: int
+    ) -> None:
+        """``chunk_tokens``: most tokens (cl100k_base) of a chunk."""
+        self._html = html
+        self._compute_pool = compute_pool
+        self._embedder = embedder
+        self._chunk_tokens = chunk_tokens
+
+    async def read(self, page: FetchedPage) -> WebText:
+        """The text of a page, cut into chunks.
+
+        Raises:
+            DocumentError: it holds none, or cannot be read within limits.
+            EngineStartError: a side process cannot be started.
+        """
+        tokenizer = self._embedder.tokenizer
+        job = {
+            "do": "cut page",
+            "limit": self._chunk_tokens,
+            "tokenizer": str(tokenizer) if tokenizer else None,
+            "window": self._embedder.window,
+        }
+        made = await self._compute_pool.run(
+            job, await self._html.read(page.data, page.media_type, page.charset)
+        )
+        chunks = (
+            WebTextChunk(text, tokens, tuple(path), anchor) for text, tokens, path, anchor in made["chunks"]
+        )
+        return WebText(made["title"], made["day"], tuple(chunks))
+
+    async def read_sitemap(self, page: FetchedPage) -> list[str]:
+        """The addresses that a sitemap lists.
+
+        Raises:
+            DocumentError: it is none, or lists other sitemaps.
+            EngineStartError: as ``read``.
+        """
+        data = await self._html.read(page.data, "application/xml", page.charset)
+        found = await asyncio.to_thread(_addresses, data)
+        if not found:
+            raise NoPages("this is no sitemap that lists pages; one that lists sitemaps is not followed")
+        return found
+
+    async def aclose(self) -> None:
+        """End the side process that reads."""
+        await self._html.aclose()
+
+
+class WebPageRenewal:
+    """Fetches and reads what is due."""
+
+    def __init__(
+        self,
+        sources: WebSourcesFile,
+        store: WebPageStore,
+        fetcher: PageFetcher,
+        reader: PageReader,
+        *,
+        embedder: Embedder,
+        vectors: VectorCache,
+    ) -> None:
+        """``vectors``: keeps those of chunks, so that no question waits for them."""
+        self._sources = sources
+        self._store = store
+        self._fetcher = fetcher
+        self._reader = reader
+        self._embedder = embedder
+        self._vectors = vectors
+        self._slots = asyncio.Semaphore(CONCURRENCY)
+
+    async def tick(self) -> None:
+        """Fetch what is due, sitemaps first: what they list is due with them.
+
+        Raises:
+            InfrastructureError: the database or a side process does not work.
+        """
+        sources = await self._sources.current()
+        for _ in range(2):
+            await self._approve(sources)
+            due = await self._store.due()
+            sitemaps = {one.url for domain in sources.domains for one in domain.sitemaps}
+            first = [url for url in due if url in sitemaps]
+            await self._renew_all(first or due, sources)
+            if not first:
+                break
+        await self._store.prune()
+
+    async def seed(self, domains: Sequence[WebDomain], on_page: OnPage) -> list[WebPage]:
+        """Fetch all pages of some domains that are not fresh, and tell of each; how they all stand then.
+
+        Raises:
+            InfrastructureError: as ``tick``.
+        """
+        sources = await self._sources.current()
+        sitemaps = [one.url for domain in domains for one in domain.sitemaps]
+        await self._approve(sources)
+        await self._renew_all(sitemaps, sources, on_page, is_forced=True)
+        await self._approve(sources)
+        urls = await approved_pages(domains, self._store)
+        await self._renew_all(urls, sources, on_page, is_forced=True)
+        await self._store.prune()
+        return await self._store.pages([*sitemaps, *urls])
+
+    async def aclose(self) -> None:
+        """Close connections and side processes."""
+        await self._fetcher.aclose()
+        await self._reader.aclose()
+
+    async def _approve(self, sources: WebSources) -> None:
+        sitemaps = [one.url for domain in sources.domains for one in domain.sitemaps]
+        await self._store.approve([*sitemaps, *(await approved_pages(sources.domains, self._store))])
+
+    async def _renew_all(
+        self,
+        urls: Iterable[str],
+        sources: WebSources,
+        on_page: OnPage = lambda _: None,
+        *,
+        is_forced: bool = False,
+    ) -> None:
+        """``is_forced``: also what failed and is not due yet."""
+        sitemaps = {one.url for domain in sources.domains for one in domain.sitemaps}
+
+        async def renew(url: str) -> None:
+            async with self._slots:
+                if await self._store.claim(url, is_forced=is_forced):
+                    await self._renew(url, is_sitemap=url in sitemaps)
+                    (page,) = await self._store.pages([url])
+                    on_page(page)
+
+        async with asyncio.TaskGroup() as group:
+            for url in dict.fromkeys(urls):
+                group.create_task(renew(url))
+
+    async def _renew(self, url: str, *, is_sitemap: bool) -> None:
+        """Fetch and keep one page; what is wrong with it is kept, too."""
+        (known,) = await self._store.pages([url])
+        # Asked anew, for the list may have changed since this page was due.
+        sources = await self._sources.current()
+        allowed = {one.url for domain in sources.domains for one in domain.sitemaps} if is_sitemap else None
+        try:
+            page = await self._fetcher.fetch(
+                url,
+                allows=allowed.__contains__ if allowed is not None else sources.allows,
+                validators=known.validators,
+                media_types=SITEMAPS if is_sitemap else PAGES,
+            )
+            if page is None:
+                await self._store.keep_unchanged(url)
+            elif is_sitemap:
+                await self._store.keep_listing(url, await self._reader.read_sitemap(page), _validators(page))
+            else:
+                await self._keep(url, page)
+        except (WebPageError, DocumentError) as error:
+            log.info("an approved page could not be renewed: %s", type(error).__name__)
+            await self._store.keep_failure(url, str(error))
+
+    async def _keep(self, url: str, page: FetchedPage) -> None:
+        if page.media_type == _PDF:
+            raise NoPages("this address is a PDF: drop the file into the channel's folder")
+        text = await self._reader.read(page)
+        await self._vectors.embed(self._embedder, [chunk.text for chunk in text.chunks])
+        await self._store.keep_text(url, text, _validators(page))
+
+
+def make_renewal(
+    settings: IngestionSettings,
+    sources: WebSourcesFile,
+    store: WebPageStore,
+    *,
+    embedder: Embedder,
+    vectors: VectorCache,
+    compute_pool: ComputePool,
+    contact: str | None,
+    html: HtmlProcess | None = None,
+) -> WebPageRenewal:
+    """Put everything together that fetches and reads; nothing is opened before the first page is due.
+
+    ``contact``: what servers are told where the settings name nothing else. ``html``: opens pages, and is
+    closed with the renewal.
+    """
+    fetcher = PageFetcher(
+        settings.web_contact or contact or "no contact given",
+        FetchLimits(int(settings.web_page_mb * 1024 * 1024), settings.web_page_seconds),
+        loopback=settings.web_loopback,
+    )
+    reader = PageReader(html or HtmlProcess(), compute_pool, embedder, settings.chunk_tokens)
+    return WebPageRenewal(sources, store, fetcher, reader, embedder=embedder, vectors=vectors)
+
+
+def _addresses(data: bytes) -> list[str]:
+    """The addresses that the limited child found in a sitemap."""
+    found: list[str] = []
+    for text in json.loads(data)["urls"]:
+        with suppress(ValueError):
+            found.append(normal_url(text))
+    return found
+
+
+def _validators(page: FetchedPage) -> dict[str, str]:
+    """The headers that ask for a page only if it has changed."""
+    asked = {"If-None-Match": page.etag, "If-Modified-Since": page.last_modified}
+    return {name: value for name, value in asked.items() if value}

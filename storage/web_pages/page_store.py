@@ -1,0 +1,250 @@
+"""Keeps approved web pages: the text that was last fetched of each, and every text that was cited.
+
+A page that cannot be fetched keeps its last text; one that is no longer approved is forgotten at once, but
+for what was quoted of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from itertools import islice
+from typing import Any
+
+from sqlalchemy import CursorResult, delete, select, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlmodel import col
+
+from storage.clock import utc_now
+from storage.sql.database import Database
+from storage.sql.tables import WebCitationRow, WebPageRow, WebTextRow
+from storage.web_pages.web_sources import WebDomain
+
+
+class PageState(StrEnum):
+    """How a page stands."""
+
+    FRESH = "fresh"
+    STALE = "stale"
+    """It answers with a text that could not be renewed in time."""
+    FAILED = "failed"
+    """There is no text of it, for the last fetch failed."""
+    NEVER = "never"
+    """Nobody has fetched it yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class WebTextChunk:
+    """A piece of a page under its headings."""
+
+    text: str
+    tokens: int
+    """cl100k_base tokens of ``text``."""
+    heading_path: tuple[str, ...] = ()
+    anchor: str = ""
+    """By which a link reaches its heading; '' where none does."""
+
+
+@dataclass(frozen=True, slots=True)
+class WebText:
+    """What was read of a page at one time."""
+
+    title: str
+    day: str
+    """When the page says it was changed, as in 2024-03-01; '' where it does not."""
+    chunks: tuple[WebTextChunk, ...]
+
+    @property
+    def words(self) -> int:
+        return sum(len(chunk.text.split()) for chunk in self.chunks)
+
+    def _values(self) -> list[list[Any]]:
+        return [[one.text, one.tokens, list(one.heading_path), one.anchor] for one in self.chunks]
+
+    @property
+    def sha256(self) -> str:
+        """Names the text: two pages of one text share it."""
+        return hashlib.sha256(json.dumps([self.title, self._values()]).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class WebPage:
+    """An approved address as it stands."""
+
+    url: str
+    state: PageState
+    sha256: str | None = None
+    """Of the text that answers."""
+    words: int = 0
+    fetched_at: datetime | None = None
+    changed_at: datetime | None = None
+    error: str | None = None
+    failing_since: datetime | None = None
+    listed: tuple[str, ...] | None = None
+    """Of a sitemap: the pages that it lists."""
+    validators: Mapping[str, str] = field(default_factory=dict)
+
+
+class WebPageStore:
+    """Pages by address, texts by their hash."""
+
+    def __init__(self, database: Database, cache_days: float = 30, retry_minutes: float = 15) -> None:
+        """Renew a page after so many days, and one that failed after so many minutes."""
+        self._database = database
+        self._cached_for = timedelta(days=cache_days)
+        self._retried_after = timedelta(minutes=retry_minutes)
+
+    async def approve(self, urls: Collection[str]) -> None:
+        """Let these be the approved addresses: others are forgotten, new ones are due now."""
+        wanted = set(urls)
+        async with self._database.snapshot() as session:
+            known = set(await session.scalars(select(col(WebPageRow.url))))
+        if known == wanted:
+            return
+        now = utc_now()
+        async with self._database.transaction(exclusive=False) as session:
+            for url in sorted(wanted - known):
+                row = {"url": url, "due_at": now, "validators": {}}
+                await session.execute(insert(WebPageRow).values(row).on_conflict_do_nothing())
+            for url in known - wanted:
+                await session.execute(delete(WebPageRow).where(col(WebPageRow.url) == url))
+
+    async def pages(self, urls: Collection[str]) -> list[WebPage]:
+        """How these stand, in their order."""
+        query = (
+            select(WebPageRow, col(WebTextRow.words))
+            .outerjoin(WebTextRow, col(WebTextRow.sha256) == WebPageRow.sha256)
+            .where(col(WebPageRow.url).in_(urls))
+        )
+        async with self._database.snapshot() as session:
+            found = {row.url: (row, words) for row, words in await session.execute(query)}
+        return [self._page(*found[url]) if url in found else WebPage(url, PageState.NEVER) for url in urls]
+
+    def _page(self, row: WebPageRow, words: int | None) -> WebPage:
+        is_known = row.sha256 is not None or row.listed is not None
+        is_old = row.fetched_at is not None and row.fetched_at + self._cached_for < utc_now()
+        if is_known:
+            state = PageState.STALE if is_old else PageState.FRESH
+        else:
+            state = PageState.FAILED if row.error else PageState.NEVER
+        return WebPage(
+            row.url,
+            state,
+            row.sha256,
+            words or 0,
+            row.fetched_at,
+            row.changed_at,
+            row.error,
+            row.failing_since,
+            None if row.listed is None else tuple(row.listed),
+            row.validators,
+        )
+
+    async def due(self) -> list[str]:
+        """Addresses that are to be fetched now, the longest waiting first."""
+        query = (
+            select(col(WebPageRow.url))
+            .where(col(WebPageRow.due_at) <= utc_now())
+            .order_by(col(WebPageRow.due_at), col(WebPageRow.url))
+        )
+        async with self._database.snapshot() as session:
+            return list(await session.scalars(query))
+
+    async def claim(self, url: str, *, is_forced: bool = False) -> bool:
+        """Take it upon oneself to fetch a page: nobody else does so for as long as a failure would rest.
+
+        ``is_forced``: also one that failed and is not due yet.
+        """
+        now = utc_now()
+        is_due = col(WebPageRow.due_at) <= now
+        if is_forced:
+            is_due |= col(WebPageRow.error).is_not(None)
+        claimed = update(WebPageRow).where(col(WebPageRow.url) == url, is_due)
+        async with self._database.transaction(exclusive=False) as session:
+            done = await session.execute(claimed.values(due_at=now + self._retried_after))
+            return isinstance(done, CursorResult) and bool(done.rowcount)
+
+    async def keep_text(self, url: str, text: WebText, validators: Mapping[str, str]) -> bool:
+        """Let a page answer with what was read of it; returns whether that is another text than before."""
+        sha256, now = text.sha256, utc_now()
+        async with self._database.transaction(exclusive=False) as session:
+            new = {
+                "sha256": sha256,
+                "title": text.title,
+                "day": text.day,
+                "words": text.words,
+                "chunks": text._values(),
+                "created_at": now,
+            }
+            await session.execute(insert(WebTextRow).values(new).on_conflict_do_nothing())
+            row = await session.get(WebPageRow, url)
+            if row is None:  # it was taken off the list meanwhile
+                return False
+            has_changed = row.sha256 != sha256
+            if has_changed:
+                row.changed_at = now if row.sha256 else None
+                row.sha256 = sha256
+            self._renewed(row, now, validators)
+            return has_changed
+
+    async def keep_unchanged(self, url: str) -> None:
+        """The server says that a page is as it was."""
+        async with self._database.transaction(exclusive=False) as session:
+            if row := await session.get(WebPageRow, url):
+                self._renewed(row, utc_now(), row.validators)
+
+    async def keep_listing(self, url: str, listed: Sequence[str], validators: Mapping[str, str]) -> None:
+        """What a sitemap lists."""
+        async with self._database.transaction(exclusive=False) as session:
+            if row := await session.get(WebPageRow, url):
+                row.listed = list(listed)
+                self._renewed(row, utc_now(), validators)
+
+    async def keep_failure(self, url: str, error: str) -> None:
+        """A page could not be fetched or read; its last text goes on answering."""
+        async with self._database.transaction(exclusive=False) as session:
+            if row := await session.get(WebPageRow, url):
+                row.error = error
+                row.failing_since = row.failing_since or utc_now()
+                row.due_at = utc_now() + self._retried_after
+
+    def _renewed(self, row: WebPageRow, now: datetime, validators: Mapping[str, str]) -> None:
+        row.fetched_at, row.due_at = now, now + self._cached_for
+        row.validators = dict(validators)
+        row.error = row.failing_since = None
+
+    async def text(self, sha256: str) -> WebText | None:
+        """A text that answers, or that was cited."""
+        async with self._database.snapshot() as session:
+            row = await session.get(WebTextRow, sha256)
+        if row is None:
+            return None
+        chunks = (
+            WebTextChunk(text, tokens, tuple(path), anchor) for text, tokens, path, anchor in row.chunks
+        )
+        return WebText(row.title, row.day, tuple(chunks))
+
+    async def prune(self) -> int:
+        """Erase the texts that no page answers with and no citation came from; how many those were."""
+        used = select(col(WebPageRow.sha256)).where(col(WebPageRow.sha256).is_not(None))
+        cited = select(col(WebCitationRow.sha256))
+        unused = delete(WebTextRow).where(
+            col(WebTextRow.sha256).not_in(used), col(WebTextRow.sha256).not_in(cited)
+        )
+        async with self._database.transaction() as session:
+            done = await session.execute(unused)
+            return done.rowcount if isinstance(done, CursorResult) else 0
+
+
+async def approved_pages(domains: Collection[WebDomain], store: WebPageStore) -> list[str]:
+    """The pages of some domains, each once: those named, then those that their sitemaps list."""
+    sitemaps = [one for domain in domains for one in domain.sitemaps]
+    listed = await store.pages([one.url for one in sitemaps])
+    named = [url for domain in domains for url in domain.urls]
+    for sitemap, page in zip(sitemaps, listed, strict=True):
+        named += islice(filter(sitemap.covers, page.listed or ()), sitemap.most)
+    return list(dict.fromkeys(named))

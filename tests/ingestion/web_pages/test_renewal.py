@@ -1,0 +1,233 @@
+"""Approved pages from their server to SQL: fetched, read in a child, kept, renewed, and forgotten."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+from fakes.term_embedder import TermEmbedder
+from fakes.web_site import WebSite
+from harness.empty_homes import make_sqlite
+from harness.lasting_pool import lasting_forks, lasting_side
+from sqlalchemy import update
+from sqlmodel import col
+
+from ingestion.settings import IngestionSettings
+from ingestion.web_pages.renewal import WebPageRenewal, make_renewal
+from storage.clock import utc_now
+from storage.embeddings.vector_cache import VectorCache
+from storage.sql.database import Database
+from storage.sql.tables import WebPageRow
+from storage.web_pages.html_process import HtmlProcess
+from storage.web_pages.page_store import PageState, WebPage, WebPageStore
+from storage.web_pages.web_sources import WebSourcesFile
+
+PAGE = (
+    "<html><head><title>Deposits - Council</title></head><body><nav><a href=/>Home</a> <a href=/jobs>Jobs</a>"
+    "</nav><main><h1>Tenancy deposits</h1><p>{}</p><h2 id=scheme>Schemes</h2><p>There are three schemes that "
+    "hold your money. Ask your landlord which one it is.</p></main><footer>All rights reserved.</footer>"
+)
+THIRTY = PAGE.format("A landlord must protect your deposit within 30 days of getting it.")
+
+
+@dataclass
+class Home:
+    """What a test of the renewal works with."""
+
+    path: Path
+    site: WebSite
+    database: Database
+    store: WebPageStore
+    sources: WebSourcesFile
+    renewal: WebPageRenewal
+
+    def approve(self, *urls: str) -> None:
+        """Write the file."""
+        listed = ", ".join(url if url.startswith("{") else f'"{url}"' for url in urls)
+        (self.path / "web_sources.toml").write_text(
+            f'[[domain]]\nname = "tenancy"\nkeywords = ["deposit", "rent"]\nurls = [{listed}]\n'
+        )
+
+    async def page(self, path: str) -> WebPage:
+        """How a page stands."""
+        return (await self.store.pages([self.site.url(path)]))[0]
+
+    async def text(self, path: str) -> str:
+        """All that is kept of a page."""
+        text = await self.store.text((await self.page(path)).sha256 or "")
+        return "\n".join(chunk.text for chunk in text.chunks) if text else ""
+
+    async def wait_until_due(self, path: str) -> None:
+        """Put the time forward at which a page is fetched."""
+        due = update(WebPageRow).where(col(WebPageRow.url) == self.site.url(path))
+        async with self.database.transaction() as session:
+            await session.execute(due.values(due_at=utc_now() - timedelta(seconds=1)))
+
+
+@pytest.fixture
+async def home(tmp_path: Path, site: WebSite) -> AsyncIterator[Home]:
+    """An empty home beside a site."""
+    database = await Database.open(make_sqlite(tmp_path))
+    store = WebPageStore(database)
+    sources = WebSourcesFile(tmp_path / "web_sources.toml")
+    settings = IngestionSettings(web_loopback=True, web_page_mb=0.1, web_page_seconds=1)
+    renewal = make_renewal(
+        settings,
+        sources,
+        store,
+        embedder=TermEmbedder("terms"),
+        vectors=VectorCache(database),
+        compute_pool=lasting_side(),
+        contact="me@example.org",
+        html=HtmlProcess(lasting_forks("html")),
+    )
+    yield Home(tmp_path, site, database, store, sources, renewal)
+    await renewal.aclose()
+    await database.aclose()
+
+
+async def test_a_page_is_read_once_and_renewed_when_it_is_due(home: Home) -> None:
+    """Shows a page with its headings, that none is fetched before its time, and what a change does."""
+    home.approve(home.site.url("/a"))
+    home.site.pages["/a"] = THIRTY
+    await home.renewal.tick()
+    page = await home.page("/a")
+    assert (page.state, page.words) == (PageState.FRESH, 27)
+    text = await home.store.text(page.sha256 or "")
+    assert text is not None
+    assert [(chunk.heading_path, chunk.anchor) for chunk in text.chunks] == [
+        ((), ""),
+        (("Schemes",), "scheme"),
+    ]
+    assert "rights reserved" not in await home.text("/a")
+    await home.renewal.tick()
+    assert home.site.paths == ["/a"]
+    home.site.pages["/a"] = THIRTY.replace("30 days", "14 days")
+    await home.wait_until_due("/a")
+    await home.renewal.tick()
+    assert "14 days" in await home.text("/a")
+    assert (await home.page("/a")).changed_at != page.changed_at
+    assert await home.store.text(page.sha256 or "") is None  # nobody cited it
+
+
+async def test_a_page_that_fails_keeps_its_text(home: Home) -> None:
+    """Shows that a dead server takes nothing away, that its error is kept, and that it is tried again."""
+    home.approve(home.site.url("/a"), home.site.url("/b"))
+    home.site.pages["/a"] = THIRTY
+    await home.renewal.tick()
+    home.site.pages["/a"] = web.Response(status=500)
+    await home.wait_until_due("/a")
+    await home.renewal.tick()
+    page, missing = await home.page("/a"), await home.page("/b")
+    assert (page.state, page.error, page.failing_since is not None) == (
+        PageState.FRESH,
+        "the server answers 500",
+        True,
+    )
+    assert (missing.state, missing.error) == (PageState.FAILED, "the server answers 404")
+    assert "30 days" in await home.text("/a")
+    assert await home.store.due() == []
+
+
+async def test_an_unchanged_page_is_not_sent_again(home: Home) -> None:
+    """Shows that what the server said of a page asks for it the next time."""
+
+    async def page(request: web.Request) -> web.Response:
+        if request.headers.get("If-None-Match") == '"1"':
+            return web.Response(status=304)
+        return web.Response(text=THIRTY, content_type="text/html", headers={"ETag": '"1"'})
+
+    home.approve(home.site.url("/a"))
+    home.site.pages["/a"] = page
+    await home.renewal.tick()
+    first = await home.page("/a")
+    await home.wait_until_due("/a")
+    await home.renewal.tick()
+    again = await home.page("/a")
+    assert again.sha256 == first.sha256
+    assert str(again.fetched_at) > str(first.fetched_at)
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "words"),
+    [
+        (b"<body><div id=app></div><script>a()</script>", {"Content-Type": "text/html"}, "no text"),
+        (b"%PDF-1.7", {"Content-Type": "application/pdf"}, "is a PDF"),
+        (b"a" * 200_000, {"Content-Type": "text/plain"}, "larger than"),
+        (b"", {"Content-Type": "text/html"}, "no text"),
+    ],
+)  # fmt: skip
+async def test_what_holds_no_text_is_told_to_an_admin(
+    home: Home, body: bytes, headers: dict[str, str], words: str
+) -> None:
+    """Shows a sentence for a page made by scripts, a PDF, a large page and an empty one."""
+    home.approve(home.site.url("/a"))
+    home.site.pages["/a"] = web.Response(body=body, headers=headers)
+    await home.renewal.tick()
+    page = await home.page("/a")
+    assert page.state is PageState.FAILED
+    assert words in (page.error or "")
+
+
+async def test_a_sitemap_approves_what_it_lists_there_and_no_more(home: Home) -> None:
+    """Shows that pages come from the sitemap's own site and path, as many as were said, and leave with it."""
+    locations = ["/renting/1", "/jobs/1", "/renting/2", "/renting/3"]
+    urls = [home.site.url(one) for one in locations] + ["https://elsewhere.example/renting/4", "nonsense"]
+    home.site.pages["/map.xml"] = web.Response(
+        text='<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'
+        + "".join(f"<url><loc> {url} </loc></url>" for url in urls)
+        + "</urlset>",
+        content_type="application/xml",
+    )
+    home.site.pages |= {one: THIRTY for one in locations}
+    home.approve(f'{{ sitemap = "{home.site.url("/map.xml")}", under = "/renting/", most = 2 }}')
+    await home.renewal.tick()
+    assert home.site.paths == ["/map.xml", "/renting/1", "/renting/2"]
+    assert (await home.page("/renting/2")).state is PageState.FRESH
+    home.approve(home.site.url("/a"))
+    await home.renewal.tick()
+    assert (await home.page("/renting/2")).state is PageState.NEVER
+
+
+async def test_what_was_taken_off_the_list_is_forgotten_while_it_is_fetched(home: Home) -> None:
+    """Shows that a page which comes after it was taken off the list is not kept."""
+    home.approve(home.site.url("/a"))
+
+    async def page(_: web.Request) -> web.Response:
+        home.approve(home.site.url("/b"))
+        await home.store.approve([home.site.url("/b")])
+        return web.Response(text=THIRTY, content_type="text/html")
+
+    home.site.pages["/a"] = page
+    await home.renewal.tick()
+    assert (await home.page("/a")).state is PageState.NEVER
+
+
+async def test_seeding_fetches_what_is_not_fresh_and_tells_of_each(home: Home) -> None:
+    """Shows that a failed page is tried again at once when an admin asks for it, and a fresh one is not."""
+    home.approve(home.site.url("/a"), home.site.url("/b"))
+    home.site.pages["/a"] = THIRTY
+    domains = (await home.sources.current()).domains
+    seen: list[WebPage] = []
+    await home.renewal.seed(domains, seen.append)
+    home.site.pages["/b"] = THIRTY
+    after = await home.renewal.seed(domains, seen.append)
+    assert sorted((one.url[-2:], one.state.value) for one in seen) == [
+        ("/a", "fresh"),
+        ("/b", "failed"),
+        ("/b", "fresh"),
+    ]
+    assert [one.state for one in after] == [PageState.FRESH, PageState.FRESH]
+
+
+async def test_two_workers_fetch_a_page_once(home: Home) -> None:
+    """Shows that replicas share the work."""
+    home.approve(home.site.url("/a"))
+    home.site.pages["/a"] = THIRTY
+    await asyncio.gather(home.renewal.tick(), home.renewal.tick())
+    assert home.site.paths == ["/a"]
