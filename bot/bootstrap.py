@@ -34,6 +34,7 @@ from bot.core.retrieval.hybrid_retriever import (
 )
 from bot.core.retrieval.ranking import Ranking, Recency
 from bot.core.retrieval.reranking import Reranker, RerankingRetriever, SentenceReranker
+from bot.core.retrieval.web_retriever import WebPolicy, WebRetriever
 from bot.core.rewriting.query_rewriting import FollowUps, ModelRewriter
 from bot.core.trace_writer import writing_traces
 from bot.core.understanding.spelling_correction import SpellingCorrector
@@ -49,6 +50,7 @@ from storage.models import Platform, Rung, TenantName
 from storage.pdf.pdf_process import PdfProcess
 from storage.queues.reading_repair import RepairingReadings, SentenceVectorStore
 from storage.stores import Stores, open_embedder, open_index, open_pdf_process, open_stores
+from storage.web_pages.page_index import WebPageIndex
 
 if TYPE_CHECKING:
     from bot.llm.chat_model import ModelCalls
@@ -98,15 +100,7 @@ async def open_retriever(
         SettingsError: the settings do not say enough of what they choose.
     """
     async with AsyncExitStack() as stack:
-        ranking = Ranking(
-            words_weight=settings.words_weight,
-            coverage_weight=settings.coverage_weight,
-            named_weight=settings.named_weight,
-            document_weight=settings.document_weight,
-            outdated_share=settings.outdated_share,
-            recency=Recency(settings.recency_weight, settings.recency_half_life_days),
-        )
-        hybrid = HybridRetriever(search, embedder, ranking, candidates=settings.candidates)
+        hybrid = HybridRetriever(search, embedder, _ranking(settings), candidates=settings.candidates)
         mode = MultiQueryMode(settings.reword)
         multi_query = None if mode is MultiQueryMode.NEVER else _open_multi_query(settings, stack)
         speller = SpellingCorrector(stores.vocabularies)
@@ -124,6 +118,34 @@ async def open_retriever(
             seconds=settings.rerank_seconds,
             most=settings.rerank_candidates,
         )
+
+
+def _ranking(settings: BotSettings) -> Ranking:
+    return Ranking(
+        words_weight=settings.words_weight,
+        coverage_weight=settings.coverage_weight,
+        named_weight=settings.named_weight,
+        document_weight=settings.document_weight,
+        outdated_share=settings.outdated_share,
+        recency=Recency(settings.recency_weight, settings.recency_half_life_days),
+    )
+
+
+def _with_web_pages(
+    documents: Retriever, settings: BotSettings, stores: Stores, embedder: Embedder
+) -> WebRetriever:
+    """A retriever that also looks into approved web pages; nothing is loaded before a question opens some."""
+    index = WebPageIndex(stores.web_pages, embedder.space)
+    return WebRetriever(
+        documents,
+        stores.web_sources,
+        stores.web_pages,
+        index,
+        ranking=_ranking(settings),
+        policy=WebPolicy(
+            settings.web_hits, settings.web_domains, settings.web_share, settings.web_snippet_words
+        ),
+    )
 
 
 def _open_multi_query(settings: BotSettings, stack: AsyncExitStack) -> MultiQuery:
@@ -217,11 +239,12 @@ async def build_answering(
         models = _models(bot)
         for model in models:
             stack.push_async_callback(model.aclose)
+        documents = await stack.enter_async_context(
+            open_retriever(bot, stores, search, query_embedder, sentences)
+        )
         rewriter = ModelRewriter(models[0]) if models else None
         yield Answering(
-            retriever=await stack.enter_async_context(
-                open_retriever(bot, stores, search, query_embedder, sentences)
-            ),
+            retriever=_with_web_pages(documents, bot, stores, embedder),
             writing=AnswerWriter(ExtractiveAnswerer(query_embedder, sentences, scale), models),
             follow_ups=FollowUps(query_embedder, rewriter, stores.notices, scale),
             judge=Judge(bot.answer_probability, bot.closest_probability, scale),

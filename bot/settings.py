@@ -150,6 +150,16 @@ class BotSettings(FootnoteSettings):
     reword_seconds: float = Field(
         4, gt=0, le=60, description="Seconds that may take; after that the question's own words are enough."
     )
+    web_hits: int = Field(
+        2, ge=1, le=20, description="Keywords of a domain of web_sources.toml that a question must hold."
+    )
+    web_domains: int = Field(2, ge=0, le=20, description="Domains that one question opens; 0: none ever.")
+    web_share: float = Field(
+        0.95, ge=0, le=2, description="What the score of a web page counts beside a document's."
+    )
+    web_snippet_words: int = Field(
+        80, ge=20, le=400, description="Words of a web page that a model or a quote gets."
+    )
     questions_at_once: int = Field(4, ge=1, le=64, description="Questions answered at the same time.")
     question_chars: int = Field(
         4000, ge=100, le=100_000, description="Longest question that is read, in characters."

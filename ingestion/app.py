@@ -151,8 +151,8 @@ class Ingestion:
             web_sources,
             web_pages,
             embedder=embedder,
-            vectors=self._vectors,
             compute_pool=self._compute_pool,
+            pdf=pdf,
             contact=contact,
         )
         self._make_schedule, self._make_worker = make_schedule, make_worker

@@ -99,12 +99,30 @@ def cut_page(job: dict[str, Any], data: bytes) -> dict[str, Any]:
     pieces = PieceCounter(Path(job["tokenizer"])) if job["tokenizer"] else count_tokens
     title, blocks = str(page["title"]), blocks_of(page["blocks"])
     chunks = [
-        [one.text, one.tokens, one.heading_path, one.anchor]
+        [one.text, one.tokens, one.heading_path, one.anchor, None]
         for one in chunk_page(blocks, title, limit=job["limit"], pieces=pieces, window=job["window"])
     ]
     if not chunks:
         raise NoPages("the page holds no text that could be cited; it may need JavaScript")
     return {"title": title, "day": str(page["day"]), "chunks": chunks}
+
+
+def cut_pdf(job: dict[str, Any], data: bytes) -> dict[str, Any]:
+    """Cut a PDF that stands on the web into chunks with their pages; ``data`` is what the text child wrote.
+
+    Raises:
+        DocumentError: the file is at fault.
+    """
+    pdf = protocol.reading(data)
+    pieces = PieceCounter(Path(job["tokenizer"])) if job["tokenizer"] else count_tokens
+    document = chunk_document(pdf, limit=job["limit"], pieces=pieces, window=job["window"])
+    if not document.chunks:
+        raise NoPages(_why_silent(pdf, "left"))
+    return {
+        "title": document.title,
+        "day": "",
+        "chunks": [[one.text, one.tokens, one.heading_path, "", one.first_page] for one in document.chunks],
+    }
 
 
 def find_crops(job: dict[str, Any], data: bytes) -> list[tuple[int, Box]]:
@@ -166,7 +184,7 @@ def _analysed_figure(ordinal: int, figure: Figure) -> list[Any]:
     return [ordinal, terms, name, figure.page, figure.page, figure.heading_path]
 
 
-JOBS = {"cut": cut, "cut page": cut_page, "find crops": find_crops, "analyse": analyse}
+JOBS = {"cut": cut, "cut page": cut_page, "cut pdf": cut_pdf, "find crops": find_crops, "analyse": analyse}
 
 
 def answer(job: dict[str, Any], data: bytes) -> dict[str, Any]:

@@ -1,14 +1,17 @@
 """Values of ``storage.chat``, as they cross the borders between packages: frozen, plain, without I/O.
 
-A line of an admin's glossary, a turn of a thread, and notices: events that channels or admins are notified
-of.
+A line of an admin's glossary, a received question, a quote of a web page, a turn of a thread, and notices:
+events that channels or admins are notified of.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
+
+from storage.models import Platform
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +24,39 @@ class GlossaryEntry:
     """As documents say it: ``paid time off``, ``vacation``."""
     is_mutual: bool = False
     """Term and words stand for one another; else the words for the term only."""
+
+
+@dataclass(frozen=True, slots=True)
+class InboxItem:
+    """A received question as one worker holds it."""
+
+    id: int
+    fence: int
+    """How often it was taken up. Its holder shows it at every step: one who lost it holds an older one."""
+    attempts: int
+    """Tries that ended by its own fault, or with their worker."""
+    platform: Platform
+    channel_id: int
+    thread: str
+    text: str
+    address: dict[str, Any]
+    received_at: datetime
+    is_posting: bool
+    """An earlier try began to post the placeholder and nobody knows whether it arrived."""
+    message: dict[str, Any] | None
+    """What names the placeholder, once it is known."""
+    answer: dict[str, Any] | None
+    """The answer, once it is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownWeb:
+    """A quote of an approved web page that an answer shows."""
+
+    url: str
+    sha256: str
+    """Of the text it came from."""
+    quote: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -189,6 +189,19 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
+class WebOrigin:
+    """Where a text comes from that is no PDF: an approved web page, whose address is its ``file``."""
+
+    host: str
+    fetched_at: datetime | None
+    """When its server last said that this is its text."""
+    anchors: tuple[str, ...] = ()
+    """Of each chunk: by which a link reaches its heading; '' where none does."""
+    is_pdf: bool = False
+    """The address is a PDF's, which has pages."""
+
+
+@dataclass(frozen=True, slots=True)
 class LivePublication:
     """One reading of one version that answers in one channel right now."""
 
@@ -214,6 +227,8 @@ class LivePublication:
     """Pages whose text OCR read from their picture."""
     arrived_at: datetime | None = None
     """When its version was found in its folder."""
+    web: WebOrigin | None = field(default=None, compare=False)
+    """Set for an approved web page: one page, no version, no reading, no boxes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,29 +301,6 @@ class VersionSource:
     """What the version says of itself, by field."""
     ocr_pages: frozenset[int] = frozenset()
     """Pages whose text OCR read from their picture."""
-
-
-@dataclass(frozen=True, slots=True)
-class InboxItem:
-    """A received question as one worker holds it."""
-
-    id: int
-    fence: int
-    """How often it was taken up. Its holder shows it at every step: one who lost it holds an older one."""
-    attempts: int
-    """Tries that ended by its own fault, or with their worker."""
-    platform: Platform
-    channel_id: int
-    thread: str
-    text: str
-    address: dict[str, Any]
-    received_at: datetime
-    is_posting: bool
-    """An earlier try began to post the placeholder and nobody knows whether it arrived."""
-    message: dict[str, Any] | None
-    """What names the placeholder, once it is known."""
-    answer: dict[str, Any] | None
-    """The answer, once it is known."""
 
 
 class FigureKind(StrEnum):

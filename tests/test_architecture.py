@@ -107,7 +107,6 @@ LAYERS = {
         ("errors",),
         (
             "models",
-            "chat_models",
             "clock",
             "config_file",
             "crash_points",
@@ -115,7 +114,7 @@ LAYERS = {
             "recent_items",
             "task_group",
         ),
-        ("sql", "text", "index", "settings"),
+        ("sql", "text", "index", "settings", "chat_models"),
         ("chat", "embeddings", "pdf"),
         ("folders", "files", "web_pages"),
         ("queues",),

@@ -18,7 +18,14 @@ SETTING = re.compile(r"\b(FOOTNOTE_[A-Z0-9_]+)\b")
 COMMAND = re.compile(r"(?:^|[`/])footnote ([a-z]+)((?: [a-z]+| --[a-z-]+| [A-Z\"][^ `]*)*)", re.MULTILINE)
 MAKE = re.compile(r"(?:^ *|`)make ([a-z-]+)", re.MULTILINE)
 TARGET = re.compile(r"^([a-z-]+):", re.MULTILINE)
-MADE_AT_RUN_TIME = {"folders.toml", "footnote.toml", "glossary.toml", "link_keys.json", "state.json"}
+MADE_AT_RUN_TIME = {
+    "folders.toml",
+    "footnote.toml",
+    "glossary.toml",
+    "link_keys.json",
+    "state.json",
+    "web_sources.toml",
+}
 NO_SETTINGS = {"FOOTNOTE_HOME", "FOOTNOTE_"}
 LISTED = (ROOT / "deploy" / "env.example").read_text(encoding="utf-8")
 OURS = [

@@ -33,7 +33,6 @@ SHORT_MODULES = {
     "bot/web/source_archive.py": "the AGPL's offer of the source",
     "ingestion/pipeline.py": "the order of all steps",
     "ingestion/reading/generations.py": "what makes a reading a new generation",
-    "storage/chat/citations.py": "one table",
     "storage/documents/corrections.py": "one table",
     "storage/index/embedded/term_frequencies.py": "a cache with its own lock",
     "storage/index/weaviate/launch.py": "a program of its own",

@@ -37,12 +37,14 @@ def answer_line(answer: Answer, *, id: str | int | None, question: str, channel:
 def _citation(citation: Citation) -> dict[str, Any]:
     return {
         "number": citation.number,
+        "kind": "web" if citation.host else "pdf",
         "title": citation.title,
         "file": citation.file,
-        "page": citation.page,
+        "page": citation.page or None,
         "quote": citation.quote,
         "boxes": [_box(box) for box in citation.boxes],
         "url": citation.url,
+        **({"host": citation.host, "fetched": citation.fetched} if citation.host else {}),
     }
 
 

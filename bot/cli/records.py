@@ -60,12 +60,17 @@ def render_record(record: Json) -> Iterator[str]:
         yield from _draft_lines(draft)
     yield from ("", "Answer", record["answer"])
     yield from (
-        f"[{one['number']}] {one['file']} p. {one['page']}: {one['quote']}" for one in record["citations"]
+        f"[{one['number']}] {one['file']}{_page(one['page'])}: {one['quote']}" for one in record["citations"]
     )
     tokens, spent = record["tokens"], record["milliseconds"]
     yield ""
     yield "tokens: " + ", ".join(f"{name} {_known(count)}" for name, count in tokens.items())
     yield "milliseconds: " + ", ".join(f"{name} {count}" for name, count in spent.items())
+
+
+def _page(number: int) -> str:
+    """A web page has none."""
+    return f" p. {number}" if number else ""
 
 
 def _search_lines(search: Json, asked: str) -> Iterator[str]:
@@ -77,6 +82,7 @@ def _search_lines(search: Json, asked: str) -> Iterator[str]:
     yield from (f"  corrected: {typed} -> {word}" for typed, word in search.get("corrections", ()))
     yield from (f"  in no document: {word}" for word in search.get("unknown", ()))
     yield from (f"  also: {wording}" for wording in search["wordings"])
+    yield from (f"  web: {one['domain']} ({', '.join(one['keywords'])})" for one in search.get("web", ()))
     for one in search["candidates"]:
         parts = " ".join(f"{name}={value:.2f}" for name, value in one["parts"].items())
         scores = f"{one['score']:.3f}  bm25 {_known(one['bm25'])}  vector {_known(one['vector'])}"

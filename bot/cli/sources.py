@@ -17,7 +17,7 @@ from ingestion.jobs.compute_pool import ComputePool
 from ingestion.web_pages.renewal import make_renewal
 from storage.clock import utc_now
 from storage.config_file import InvalidFile
-from storage.embeddings.vector_cache import VectorCache
+from storage.pdf.pdf_process import PdfProcess
 from storage.stores import Stores, open_embedder
 from storage.web_pages.page_store import PageState, WebPage, WebPageStore, approved_pages
 from storage.web_pages.web_sources import SOURCES_NAME, WebDomain, read_web_sources
@@ -47,6 +47,8 @@ async def check_sources(options: argparse.Namespace) -> int:
         async with open_home(settings) as stores:
             for mistake in sources.unknown(await stores.channels.all()):
                 print(mistake, file=sys.stderr)
+            for url, quote in await stores.web_pages.lost_quotes():
+                print(f"stands no more on {url}, but was quoted: {quote}", file=sys.stderr)
     approved = await _approved(settings, options.channel)
     unwell = [one for one in approved if one.page.error or one.page.state is not PageState.FRESH]
     for one in unwell:
@@ -81,6 +83,7 @@ async def seed_sources(options: argparse.Namespace) -> int:
     pool = ComputePool(settings.ingestion.read_workers)
     async with (
         open_home(settings) as stores,
+        contextlib.aclosing(PdfProcess(settings.storage, stores.passwords)) as pdf,
         open_embedder(settings.storage, embedding_key(settings)) as embedder,
         contextlib.aclosing(pool),
     ):
@@ -90,8 +93,8 @@ async def seed_sources(options: argparse.Namespace) -> int:
             stores.web_sources,
             stores.web_pages,
             embedder=embedder,
-            vectors=VectorCache(stores.database),
             compute_pool=pool,
+            pdf=pdf,
             contact=settings.bot.public_url,
         )
         async with contextlib.aclosing(renewal):

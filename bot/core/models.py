@@ -215,6 +215,15 @@ class Rejected:
 
 
 @dataclass(frozen=True, slots=True)
+class OpenedWeb:
+    """A domain of approved web pages that a question opened."""
+
+    domain: str
+    keywords: tuple[str, ...]
+    """Those that the question holds."""
+
+
+@dataclass(frozen=True, slots=True)
 class Retrieval:
     """What a retriever found."""
 
@@ -228,6 +237,8 @@ class Retrieval:
     """Hits that fell, because their publication was not live after the search."""
     embedded: int = 0
     """Tokens of what was embedded for it."""
+    web: tuple[OpenedWeb, ...] = ()
+    """Domains of web pages that it was looked for in, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,7 +314,7 @@ class Citation:
     title: str
     file: str
     page: int
-    """Where most of the quote lies."""
+    """Where most of the quote lies; 0: it is a web page, which has none."""
     quote: str
     boxes: tuple[Box, ...]
     """The quote's rectangles on ``page``; empty when nothing could be located."""
@@ -314,6 +325,10 @@ class Citation:
     """What the document says it is, as in ``SOP-IT-04, version 2.1``."""
     is_ocr: bool = False
     """The page's text was read from its picture, and may be wrong in a letter or a digit."""
+    host: str = ""
+    """Of an approved web page, whose address is ``file``; '' of a PDF."""
+    fetched: str = ""
+    """When a web page was fetched, in ISO 8601 and UTC."""
 
 
 @dataclass(frozen=True, slots=True)

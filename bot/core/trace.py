@@ -113,6 +113,7 @@ class Trace:
             "documents": None if documents is None else len(documents),
             "filter": list(search.question.filter.conditions) if search.question.filter else None,
             "not_live": retrieval.not_live,
+            "web": [{"domain": one.domain, "keywords": one.keywords} for one in retrieval.web],
             "verdict": search.verdict.as_json() if search.verdict else None,
             "candidates": candidates,
         }
@@ -209,6 +210,7 @@ def _candidate(passage: Passage, rank: int | None, fate: str) -> Json:
         "parts": dict(passage.parts),
         "rank": rank,
         "fate": fate,
+        **({"fetched": str(passage.publication.web.fetched_at)} if passage.publication.web else {}),
     }
 
 

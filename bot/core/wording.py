@@ -72,6 +72,7 @@ class ReplyWords:
     values_differ: str
     nothing_in: SentenceTemplate
     quote_of: SentenceTemplate
+    web_lead: str
     closest_lead: str
     model_failed: str
     model_unusable: str
@@ -126,6 +127,7 @@ class ReplyWords:
     source: SentenceTemplate
     source_by_ocr: SentenceTemplate
     page_of: SentenceTemplate
+    web_source: SentenceTemplate
     more_sources: PluralSentence
     question_about: SentenceTemplate
     document_named: SentenceTemplate

@@ -190,9 +190,9 @@ class Console:
                     "number": citation.number,
                     "title": citation.title,
                     "file": citation.file,
-                    "page": citation.page,
+                    "page": citation.page or None,
                     "quote": citation.quote,
-                    "view": self._links.viewer_path(citation.url),
+                    **self._place(citation.url, is_web=bool(citation.host)),
                 }
                 for citation in answer.citations
             ],
@@ -219,13 +219,18 @@ class Console:
 
     def _source_view(self, page: CitedPage, answer: Answer) -> dict[str, Any]:
         """One button: a cited page with all that the answer quotes from it."""
-        quotes = (citation.quote for citation in answer.citations if citation.number in page.numbers)
+        cited = [citation for citation in answer.citations if citation.number in page.numbers]
+        quotes = (citation.quote for citation in cited)
         return {
             "numbers": page.numbers,
             "label": page.label,
             "quotes": [quote for quote in dict.fromkeys(quotes) if quote],
-            "view": self._links.viewer_path(page.url),
+            **self._place(page.url, is_web=any(citation.host for citation in cited)),
         }
+
+    def _place(self, url: str, *, is_web: bool) -> dict[str, str]:
+        """Where a control leads: into our viewer, or to a web page, which opens by itself."""
+        return {"web": url} if is_web else {"view": self._links.viewer_path(url)}
 
 
 def _suggestions(tried: Sequence[tuple[Notice, str]]) -> list[dict[str, str]]:

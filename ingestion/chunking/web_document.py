@@ -85,7 +85,7 @@ def placed_words(text: str) -> list[PlacedWord]:
 
 
 def _document(blocks: Sequence[WebBlock]) -> tuple[ReadPdf, list[Block]]:
-    """One page, a line for each block; rows that follow one another are a table."""
+    """One page, a line for each block; rows that follow one another are a table, in Markdown."""
     text = ""
     lines: list[Line] = []
     found: list[Block] = []
@@ -96,20 +96,25 @@ def _document(blocks: Sequence[WebBlock]) -> tuple[ReadPdf, list[Block]]:
             text += ("\n" if is_row and part is not parts[0] else "\n\n") if text else ""
             start = len(text)
             text += part.text
+            if part.level and part.kind == "row":
+                text += "\n|" + " --- |" * _columns(part)
             lines.append(Line(start, len(text), SIZE, False, NOWHERE))
         if is_row:
             rows = tuple((line.start, line.end) for line in lines[begin:])
-            columns = parts[0].text.count(" | ") + 1
             found.append(
                 Block(
                     BlockKind.TABLE, begin, len(lines), rows[0][0], rows[-1][1],
-                    rows=rows, columns=columns, has_header=parts[0].level == 1,
+                    rows=rows, columns=_columns(parts[0]), has_header=parts[0].level == 1,
                 )
             )  # fmt: skip
         else:
             found += _single(parts, lines, begin)
     page = Page(1, "", WIDTH, HEIGHT, text, placed_words(text))
     return ReadPdf("", (page,), (tuple(lines),), 0, False), found
+
+
+def _columns(row: WebBlock) -> int:
+    return row.text.count(" | ") + 1
 
 
 def _single(parts: Sequence[WebBlock], lines: Sequence[Line], begin: int) -> Iterator[Block]:

@@ -9,22 +9,29 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+import numpy as np
 
 from ingestion.errors import WebPageError
 from ingestion.jobs.compute_pool import ComputePool
 from ingestion.settings import IngestionSettings
 from ingestion.web_pages.fetcher import PAGES, SITEMAPS, FetchedPage, FetchLimits, PageFetcher
 from storage.embeddings.base import Embedder
-from storage.embeddings.vector_cache import VectorCache
 from storage.errors import DocumentError, NoPages
+from storage.pdf.pdf_process import PdfProcess
 from storage.web_pages.html_process import HtmlProcess
-from storage.web_pages.page_store import WebPage, WebPageStore, WebText, WebTextChunk, approved_pages
+from storage.web_pages.page_store import WebPage, WebPageStore, WebText, approved_pages, chunks_of
 from storage.web_pages.web_sources import WebDomain, WebSources, WebSourcesFile, normal_url
 
 CONCURRENCY = 4
 """Pages fetched at the same time, each from another host."""
+FAILING_DAYS = 7.0
+"""After so long an admin is told, once."""
 _PDF = "application/pdf"
 
 OnPage = Callable[[WebPage], None]
@@ -37,10 +44,16 @@ class PageReader:
     """Makes texts of what was fetched, chunks that fit the embedder's window."""
 
     def __init__(
-        self, html: HtmlProcess, compute_pool: ComputePool, embedder: Embedder, chunk_tokens: int
+        self,
+        html: HtmlProcess,
+        pdf: PdfProcess,
+        compute_pool: ComputePool,
+        embedder: Embedder,
+        chunk_tokens: int,
     ) -> None:
-        """``chunk_tokens``: most tokens (cl100k_base) of a chunk."""
+        """``chunk_tokens``: most tokens (cl100k_base) of a chunk. ``pdf`` stays open."""
         self._html = html
+        self._pdf = pdf
         self._compute_pool = compute_pool
         self._embedder = embedder
         self._chunk_tokens = chunk_tokens
@@ -52,20 +65,23 @@ class PageReader:
             DocumentError: it holds none, or cannot be read within limits.
             EngineStartError: a side process cannot be started.
         """
+        is_pdf = page.media_type == _PDF
         tokenizer = self._embedder.tokenizer
         job = {
-            "do": "cut page",
+            "do": "cut pdf" if is_pdf else "cut page",
             "limit": self._chunk_tokens,
             "tokenizer": str(tokenizer) if tokenizer else None,
             "window": self._embedder.window,
         }
-        made = await self._compute_pool.run(
-            job, await self._html.read(page.data, page.media_type, page.charset)
-        )
-        chunks = (
-            WebTextChunk(text, tokens, tuple(path), anchor) for text, tokens, path, anchor in made["chunks"]
-        )
-        return WebText(made["title"], made["day"], tuple(chunks))
+        read = self._read_pdf(page) if is_pdf else self._html.read(page.data, page.media_type, page.charset)
+        made = await self._compute_pool.run(job, await read)
+        return WebText(made["title"], made["day"], chunks_of(made["chunks"]))
+
+    async def _read_pdf(self, page: FetchedPage) -> bytes:
+        """A PDF as the limited child of documents reads it: its text, and no more."""
+        with tempfile.NamedTemporaryFile(prefix="footnote-", suffix=".pdf") as file:
+            await asyncio.to_thread(_write, file, page.data)
+            return await self._pdf.fetch(Path(file.name))
 
     async def read_sitemap(self, page: FetchedPage) -> list[str]:
         """The addresses that a sitemap lists.
@@ -94,18 +110,17 @@ class WebPageRenewal:
         store: WebPageStore,
         fetcher: PageFetcher,
         reader: PageReader,
-        *,
         embedder: Embedder,
-        vectors: VectorCache,
     ) -> None:
-        """``vectors``: keeps those of chunks, so that no question waits for them."""
+        """``embedder``: makes vectors of the chunks, so that no question waits for them."""
         self._sources = sources
         self._store = store
         self._fetcher = fetcher
         self._reader = reader
         self._embedder = embedder
-        self._vectors = vectors
         self._slots = asyncio.Semaphore(CONCURRENCY)
+        self._failing = 0
+        """Pages that had failed for a week at the last tick."""
 
     async def tick(self) -> None:
         """Fetch what is due, sitemaps first: what they list is due with them.
@@ -122,7 +137,14 @@ class WebPageRenewal:
             await self._renew_all(first or due, sources)
             if not first:
                 break
+        await self._embed()
         await self._store.prune()
+        failing = len(await self._store.failing(FAILING_DAYS))
+        if failing > self._failing:
+            log.warning(
+                "%d approved web pages have failed for a week; `footnote sources check` names them", failing
+            )
+        self._failing = failing
 
     async def seed(self, domains: Sequence[WebDomain], on_page: OnPage) -> list[WebPage]:
         """Fetch all pages of some domains that are not fresh, and tell of each; how they all stand then.
@@ -137,6 +159,7 @@ class WebPageRenewal:
         await self._approve(sources)
         urls = await approved_pages(domains, self._store)
         await self._renew_all(urls, sources, on_page, is_forced=True)
+        await self._embed()
         await self._store.prune()
         return await self._store.pages([*sitemaps, *urls])
 
@@ -144,6 +167,16 @@ class WebPageRenewal:
         """Close connections and side processes."""
         await self._fetcher.aclose()
         await self._reader.aclose()
+
+    async def _embed(self) -> None:
+        """Make the vectors of texts that have none, or another embedder's."""
+        embedder = self._embedder
+        for sha256 in await self._store.without_vectors(embedder.space):
+            if text := await self._store.text(sha256):
+                texts = [chunk.text for chunk in text.chunks]
+                batches = [texts[at : at + embedder.batch] for at in range(0, len(texts), embedder.batch)]
+                made = [await embedder.aembed(batch) for batch in batches]
+                await self._store.keep_vectors(sha256, embedder.space, np.concatenate(made))
 
     async def _approve(self, sources: WebSources) -> None:
         sitemaps = [one.url for domain in sources.domains for one in domain.sitemaps]
@@ -195,10 +228,7 @@ class WebPageRenewal:
             await self._store.keep_failure(url, str(error))
 
     async def _keep(self, url: str, page: FetchedPage) -> None:
-        if page.media_type == _PDF:
-            raise NoPages("this address is a PDF: drop the file into the channel's folder")
         text = await self._reader.read(page)
-        await self._vectors.embed(self._embedder, [chunk.text for chunk in text.chunks])
         await self._store.keep_text(url, text, _validators(page))
 
 
@@ -208,8 +238,8 @@ def make_renewal(
     store: WebPageStore,
     *,
     embedder: Embedder,
-    vectors: VectorCache,
     compute_pool: ComputePool,
+    pdf: PdfProcess,
     contact: str | None,
     html: HtmlProcess | None = None,
 ) -> WebPageRenewal:
@@ -223,8 +253,13 @@ def make_renewal(
         FetchLimits(int(settings.web_page_mb * 1024 * 1024), settings.web_page_seconds),
         loopback=settings.web_loopback,
     )
-    reader = PageReader(html or HtmlProcess(), compute_pool, embedder, settings.chunk_tokens)
-    return WebPageRenewal(sources, store, fetcher, reader, embedder=embedder, vectors=vectors)
+    reader = PageReader(html or HtmlProcess(), pdf, compute_pool, embedder, settings.chunk_tokens)
+    return WebPageRenewal(sources, store, fetcher, reader, embedder)
+
+
+def _write(file: IO[bytes], data: bytes) -> None:
+    file.write(data)
+    file.flush()
 
 
 def _addresses(data: bytes) -> list[str]:

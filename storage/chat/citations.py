@@ -7,11 +7,12 @@ from dataclasses import asdict
 
 from sqlalchemy import insert
 
+from storage.chat_models import ShownWeb
 from storage.clock import utc_now
 from storage.models import Box, CitationRecord, Shown
 from storage.sql.columns import random_id
 from storage.sql.database import Database
-from storage.sql.tables import CitationRow
+from storage.sql.tables import CitationRow, WebCitationRow, WebTextRow
 
 
 class Citations:
@@ -39,6 +40,18 @@ class Citations:
             async with self._database.transaction(exclusive=False) as session:
                 await session.execute(insert(CitationRow), list(map(asdict, kept)))
         return kept
+
+    async def add_web(self, channel_id: int, shown: Sequence[ShownWeb]) -> None:
+        """Keep the quotes of web pages that were shown together: each keeps the text it came from.
+
+        A text that another one took the place of just now is gone, and its quote is not kept.
+        """
+        now = utc_now()
+        async with self._database.transaction(exclusive=False) as session:
+            for one in shown:
+                if await session.get(WebTextRow, one.sha256):
+                    row = WebCitationRow(channel_id=channel_id, created_at=now, **asdict(one))
+                    session.add(row)
 
     async def get(self, citation_id: int) -> CitationRecord | None:
         """One citation, or None."""

@@ -16,10 +16,10 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
 from storage.chat.thread_memory import keep_turn
-from storage.chat_models import NewTurn
+from storage.chat_models import InboxItem, NewTurn
 from storage.clock import utc_now
 from storage.errors import LeaseLost
-from storage.models import Channel, InboxItem, Platform
+from storage.models import Channel, Platform
 from storage.sql.database import Database
 from storage.sql.leases import MAX_WAIT, Leases, pause
 from storage.sql.tables import InboxRow, OutboxRow

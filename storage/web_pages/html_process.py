@@ -10,8 +10,8 @@ from storage.pdf.fork_client import ForkServerPool
 
 MEMORY = 768 * 1024 * 1024
 """Address space of a child; what it really uses is a tenth of it."""
-SECONDS = 10
-"""Computing time of a child; a page takes 0.05 s, and one of 2 MB half a second."""
+SECONDS = 30
+"""Computing time of a child; a small page takes 0.05 s, a manual's chapter of 300 kB 0.3 s."""
 IDLE_SECONDS = 60
 """The fork server is closed after so long without a page: it takes 70 MB."""
 

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from itertools import islice
 from typing import Any
 
+import numpy as np
 from sqlalchemy import CursorResult, delete, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlmodel import col
 
 from storage.clock import utc_now
+from storage.embeddings.base import Vectors
 from storage.sql.database import Database
 from storage.sql.tables import WebCitationRow, WebPageRow, WebTextRow
 from storage.web_pages.web_sources import WebDomain
@@ -47,6 +49,8 @@ class WebTextChunk:
     heading_path: tuple[str, ...] = ()
     anchor: str = ""
     """By which a link reaches its heading; '' where none does."""
+    page: int | None = None
+    """Where the address is a PDF's: the page it begins on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +67,7 @@ class WebText:
         return sum(len(chunk.text.split()) for chunk in self.chunks)
 
     def _values(self) -> list[list[Any]]:
-        return [[one.text, one.tokens, list(one.heading_path), one.anchor] for one in self.chunks]
+        return [list(astuple(one)) for one in self.chunks]
 
     @property
     def sha256(self) -> str:
@@ -87,6 +91,13 @@ class WebPage:
     listed: tuple[str, ...] | None = None
     """Of a sitemap: the pages that it lists."""
     validators: Mapping[str, str] = field(default_factory=dict)
+
+
+def chunks_of(values: Iterable[Sequence[Any]]) -> tuple[WebTextChunk, ...]:
+    """The chunks that were written as [text, tokens, heading path, anchor, page] each."""
+    return tuple(
+        WebTextChunk(text, tokens, tuple(path), anchor, page) for text, tokens, path, anchor, page in values
+    )
 
 
 class WebPageStore:
@@ -219,14 +230,56 @@ class WebPageStore:
 
     async def text(self, sha256: str) -> WebText | None:
         """A text that answers, or that was cited."""
+        found = await self.searched_text(sha256, "")
+        return found[0] if found else None
+
+    async def searched_text(self, sha256: str, space: str) -> tuple[WebText, Vectors | None] | None:
+        """The same with the vectors of its chunks; None for those while none were made in this space."""
         async with self._database.snapshot() as session:
             row = await session.get(WebTextRow, sha256)
         if row is None:
             return None
-        chunks = (
-            WebTextChunk(text, tokens, tuple(path), anchor) for text, tokens, path, anchor in row.chunks
+        text = WebText(row.title, row.day, chunks_of(row.chunks))
+        if row.space != space or row.vectors is None:
+            return text, None
+        return text, np.frombuffer(row.vectors, "<f4").reshape(len(text.chunks), -1)
+
+    async def without_vectors(self, space: str) -> list[str]:
+        """The texts that pages answer with, and that have no vectors in this space."""
+        is_other = col(WebTextRow.space).is_(None) | (col(WebTextRow.space) != space)
+        query = (
+            select(col(WebTextRow.sha256))
+            .join(WebPageRow, col(WebPageRow.sha256) == WebTextRow.sha256)
+            .where(is_other)
+            .distinct()
         )
-        return WebText(row.title, row.day, tuple(chunks))
+        async with self._database.snapshot() as session:
+            return list(await session.scalars(query))
+
+    async def keep_vectors(self, sha256: str, space: str, vectors: Vectors) -> None:
+        """Vectors of a text's chunks, in place of those of another space."""
+        async with self._database.transaction(exclusive=False) as session:
+            if row := await session.get(WebTextRow, sha256):
+                row.space, row.vectors = space, vectors.astype("<f4").tobytes()
+
+    async def failing(self, days: float) -> list[str]:
+        """Addresses that have failed for longer than so many days."""
+        is_old = col(WebPageRow.failing_since) < utc_now() - timedelta(days=days)
+        async with self._database.snapshot() as session:
+            return list(await session.scalars(select(col(WebPageRow.url)).where(is_old)))
+
+    async def lost_quotes(self) -> list[tuple[str, str]]:
+        """(address, quote) of each quote that was shown and that stands on its page no more."""
+        changed = (
+            select(col(WebCitationRow.url), col(WebCitationRow.quote), col(WebPageRow.sha256))
+            .join(WebPageRow, col(WebPageRow.url) == WebCitationRow.url)
+            .where(col(WebPageRow.sha256) != WebCitationRow.sha256)
+            .order_by(col(WebCitationRow.id))
+        )
+        async with self._database.snapshot() as session:
+            rows = (await session.execute(changed)).all()
+        texts = {sha256: await self.text(sha256) for sha256 in {row[2] for row in rows if row[2]}}
+        return [(url, quote) for url, quote, sha256 in rows if not _holds(texts.get(sha256 or ""), quote)]
 
     async def prune(self) -> int:
         """Erase the texts that no page answers with and no citation came from; how many those were."""
@@ -238,6 +291,12 @@ class WebPageStore:
         async with self._database.transaction() as session:
             done = await session.execute(unused)
             return done.rowcount if isinstance(done, CursorResult) else 0
+
+
+def _holds(text: WebText | None, quote: str) -> bool:
+    """Whether a text still says a quote, in which cells of a row stand without bars."""
+    chunks = text.chunks if text else ()
+    return any(quote in " ".join(chunk.text.replace("|", " ").split()) for chunk in chunks)
 
 
 async def approved_pages(domains: Collection[WebDomain], store: WebPageStore) -> list[str]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bot.core.citations.signed_links import Links
+from bot.core.citations.web_links import web_citation
 from bot.core.models import AnswerFigure, Citation, LocatedQuote, NearestPage, Passage
 from bot.core.understanding import channel_documents
 from bot.core.verification.claims import plain_quote
 from bot.core.wording import ReplyWords
 from storage.chat.citations import Citations
+from storage.chat_models import ShownWeb
 from storage.models import Channel, CitationRecord, LivePublication, Shown
 from storage.models import Figure as KnownFigure
 
@@ -24,17 +26,33 @@ class CitationService:
     async def cite(self, channel: Channel, quotes: Sequence[LocatedQuote]) -> tuple[Citation, ...]:
         """One citation per quote, numbered from 1 in this order.
 
+        A PDF's opens its page by a signed link, an approved web page's is that page's own address.
+
         Raises:
             storage.errors.InfrastructureError: citations cannot be kept.
         """
-        shown = [
-            Shown(quote.passage.publication.version_id, quote.page, plain_quote(quote), quote.boxes)
-            for quote in quotes
+        texts = [plain_quote(quote) for quote in quotes]
+        sources = [quote.passage.publication for quote in quotes]
+        records = iter(
+            await self._store.add(
+                channel.id,
+                [
+                    Shown(one.version_id, quote.page, text, quote.boxes)
+                    for one, quote, text in zip(sources, quotes, texts, strict=True)
+                    if not one.web
+                ],
+            )
+        )
+        web = [
+            ShownWeb(one.file, one.sha256, text) for one, text in zip(sources, texts, strict=True) if one.web
         ]
-        records = await self._store.add(channel.id, shown)
+        if web:
+            await self._store.add_web(channel.id, web)
         return tuple(
-            self._citation(channel, number, quote, record)
-            for number, (quote, record) in enumerate(zip(quotes, records, strict=True), start=1)
+            web_citation(number, quote, text)
+            if quote.passage.publication.web
+            else self._citation(channel, number, quote, next(records))
+            for number, (quote, text) in enumerate(zip(quotes, texts, strict=True), start=1)
         )
 
     async def show_figure(

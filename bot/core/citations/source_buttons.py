@@ -6,6 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import TypeVar
 
+from bot.core.citations.web_links import marking_all
 from bot.core.models import Answer, AnswerFigure, Citation, CitedPage
 from bot.core.wording import ReplyWords, reply_words
 
@@ -23,12 +24,28 @@ def cited_pages(answer: Answer) -> list[CitedPage]:
     return [
         CitedPage(
             numbers=tuple(citation.number for citation in citations),
-            label=words.source_label(page, names[document], is_ocr=citations[0].is_ocr),
-            fallback=words.page_of(page=page, file=PurePosixPath(citations[0].file).name),
-            url=citations[0].url,
+            label=_label(words, names[document], citations[0]),
+            fallback=_fallback(words, citations[0]),
+            url=marking_all([one.url for one in citations]) if citations[0].host else citations[0].url,
         )
-        for (document, page), citations in groups.items()
+        for (document, _), citations in groups.items()
     ]
+
+
+def _label(words: ReplyWords, name: str, citation: Citation) -> str:
+    """A web page is marked as such, with its host and the day on which it was read."""
+    label = words.source_label(citation.page, name, is_ocr=citation.is_ocr) if citation.page else name
+    return _on_the_web(words, label, citation) if citation.host else label
+
+
+def _on_the_web(words: ReplyWords, label: str, citation: Citation) -> str:
+    return words.web_source(title=label, host=citation.host, day=citation.fetched[:10])
+
+
+def _fallback(words: ReplyWords, citation: Citation) -> str:
+    if citation.host:
+        return _label(words, citation.title, citation)
+    return words.page_of(page=citation.page, file=PurePosixPath(citation.file).name)
 
 
 def figure_pages(answer: Answer, longest: int) -> list[CitedPage]:

@@ -42,8 +42,9 @@ from bot.core.wording import reply_words
 from storage.chat.channels import Channels
 from storage.chat.inbox import Inbox
 from storage.chat.thread_memory import ThreadMemory
+from storage.chat_models import InboxItem
 from storage.errors import DatabaseUnavailable, InfrastructureError, LeaseLost, raised_at
-from storage.models import Box, InboxItem, Platform
+from storage.models import Box, Platform
 from storage.task_group import cancel_and_wait
 
 _log = logging.getLogger(__name__)

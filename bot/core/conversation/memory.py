@@ -87,6 +87,6 @@ def turn_of(question: Question, thread: str, answer: Answer) -> NewTurn | None:
         question=shorten(mend(question.text), QUESTION),
         standalone=shorten(mend(answer.standalone or question.text), QUESTION),
         answer=shorten(mend(answer.text), ANSWER),
-        versions=tuple(sorted({citation.version_id for citation in answer.citations})),
+        versions=tuple(sorted({one.version_id for one in answer.citations if not one.host})),
         asked_at=question.asked_at,
     )

@@ -35,7 +35,7 @@ class Abstention:
         if scope is not None and not scope:
             return Answer(AnswerState.NOT_FOUND, words.no_such_document)
         statuses = [one for one in await view.documents() if scope is None or one.document in scope]
-        best = next(iter(retrieval.passages), None)
+        best = next((one for one in retrieval.passages if not one.publication.web), None)
         nearest = await self._citations.nearest(channel, best) if best else None
         unread = tuple(
             UnreadFile(status.file, status.reason or "")
@@ -76,7 +76,9 @@ def _sentences(
     if live and retrieval.question.unknown:
         said.append(words.stands_nowhere(retrieval.question.unknown, live))
     if nearest:
-        title = retrieval.passages[0].publication.title or PurePosixPath(nearest.file).name
+        publications = (one.publication for one in retrieval.passages)
+        title = next((one.title for one in publications if one.file == nearest.file), "")
+        title = title or PurePosixPath(nearest.file).name
         said.append(words.nearest(title=title, page=nearest.page))
     if waiting:
         said.append(words.still_reading(waiting))

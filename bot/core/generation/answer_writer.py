@@ -264,6 +264,8 @@ class _Draft:
     def _with_quotes(self, quotes: Sequence[VerifiedClaim], lead: str) -> WrittenAnswer:
         lines, cited = number_quotes([*self.claims, *quotes])
         begun, quoted = lines[: len(self.claims)], lines[len(self.claims) :]
+        if lead == self.words.quotes_lead and all(one.passage.publication.web for one in cited):
+            lead = self.words.web_lead
         text = "\n".join(filter(None, (" ".join(begun), lead, *quoted)))
         state = AnswerState.PARTIAL if begun else AnswerState.GROUNDED
         return WrittenAnswer(text, cited, state, attempts=tuple(self.attempts))

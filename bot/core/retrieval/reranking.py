@@ -64,9 +64,9 @@ class SentenceVectors:
         """
         found: list[Vectors | None] = [None] * len(units)
         if self._kept is not None:
-            places = list(dict.fromkeys(chunk_place(passage) for passage, _ in units))
+            places = list(dict.fromkeys(chunk_place(one) for one, _ in units if not one.publication.web))
             kept = dict(zip(places, await self._kept.vectors(places), strict=True))
-            found = [kept[chunk_place(passage)].get((unit.start, unit.end)) for passage, unit in units]
+            found = [kept.get(chunk_place(one), {}).get((unit.start, unit.end)) for one, unit in units]
         missing = [place for place, vector in enumerate(found) if vector is None][:most_made]
         texts = [units[place][1].text for place in missing]
         made = await self._embedder.aembed(texts) if texts else ()
@@ -237,6 +237,8 @@ class Expansion:
         is_inside = 0 <= ordinal < passage.publication.chunks
         if self._tokens <= 0 or not is_inside or _place(passage, ordinal) in self._places:
             return None
+        if passage.publication.web:
+            return None  # a snippet has no neighbours: its page is read by whoever opens it
         (chunk,) = await self._chunks.chunks_at([(passage.publication.reading_id, ordinal)])
         return chunk if chunk.tokens <= self._tokens else None
 
@@ -301,8 +303,13 @@ async def gather_evidence(
         if chosen and tokens < 0:
             break
         chosen.append(passage)
-    read = await chunks.chunks_at([(one.publication.reading_id, one.ordinal) for one in chosen])
-    return [
-        Evidence(number, passage, chunk.page_starts, chunk.words)
-        for number, (passage, chunk) in enumerate(zip(chosen, read, strict=True), start=1)
-    ]
+    stored = [one for one in chosen if not one.publication.web]
+    read = iter(await chunks.chunks_at([(one.publication.reading_id, one.ordinal) for one in stored]))
+    evidence = []
+    for number, passage in enumerate(chosen, start=1):
+        if passage.publication.web:
+            evidence.append(Evidence(number, passage, ((0, passage.first_page),)))
+        else:
+            chunk = next(read)
+            evidence.append(Evidence(number, passage, chunk.page_starts, chunk.words))
+    return evidence

@@ -196,7 +196,10 @@
     button.type = "button";
     const keys = numbers.map((number) => `${turn}.${number}`);
     button.dataset.keys = keys.join(" ");
-    button.addEventListener("click", () => openPage(page, keys[0]));
+    button.addEventListener("click", () => {
+      if (page.web) open(page.web, "_blank", "noopener,noreferrer");
+      else openPage(page, keys[0]);
+    });
     return button;
   };
   const writeText = (target, text, citations, turn) => {
@@ -206,7 +209,8 @@
       if (target.lastChild?.nodeType === Node.TEXT_NODE) target.lastChild.data = target.lastChild.data.trimEnd();
       const mark = control("cite", turn, [cited.number], cited);
       mark.textContent = cited.number;
-      mark.setAttribute("aria-label", `Source ${cited.number}: page ${cited.page} of ${cited.title}`);
+      const place = cited.web ? cited.title : `page ${cited.page} of ${cited.title}`;
+      mark.setAttribute("aria-label", `Source ${cited.number}: ${place}`);
       target.append(mark);
     }
   };
@@ -246,7 +250,7 @@
     const citations = new Map(answer.citations.map((cited) => [`[${cited.number}]`, cited]));
     const sources = answer.sources.map((source) => {
       const { title, file } = citations.get(`[${source.numbers[0]}]`);
-      return { ...source, page: { title, file, view: source.view } };
+      return { ...source, page: { title, file, view: source.view, web: source.web } };
     });
     turn.querySelector(".understood").textContent = answer.understood;
     writeText(turn.querySelector(".answer"), answer.text, citations, key);
@@ -255,7 +259,7 @@
     writeAside(turn, answer, key);
     // What may not answer is marked, and opened by the person only.
     if (!answer.citations.length || answer.state === "closest") closePage();
-    else if (matchMedia("(min-width: 70rem)").matches) turn.querySelector(".source").click();
+    else if (matchMedia("(min-width: 70rem)").matches && sources[0].view) turn.querySelector(".source").click();
   };
   const request = async (path, body, accept = "application/json") => {
     const response = await fetch(path, {

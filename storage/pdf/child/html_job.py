@@ -27,10 +27,10 @@ MAX_LISTED = 10_000
 
 _CHARSET = re.compile(rb"<meta[^>]+charset\s*=\s*[\"']?([\w-]+)", re.IGNORECASE)
 _HIDING = re.compile(
-    r"display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|opacity\s*:\s*0(?:\.0+)?\s*(?:;|!|$)"
-    r"|font-size\s*:\s*0(?:\.0+)?(?:px|pt|em|rem|%)?\s*(?:;|!|$)|(?:left|top|text-indent)\s*:\s*-\d{3,}"
-    r"|clip(?:-path)?\s*:\s*(?:rect\(0|inset\((?:50|100)%)"
-    r"|(?:max-)?(?:height|width)\s*:\s*[01](?:px)?\s*(?:;|!|$)",
+    r"(?<![\w-])(?:display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)"
+    r"|(?:left|top|text-indent)\s*:\s*-\d{4,}|clip(?:-path)?\s*:\s*(?:rect\(0|inset\((?:50|100)%)"
+    r"|(?:opacity\s*:\s*0(?:\.0+)?|font-size\s*:\s*0(?:\.0+)?(?:px|pt|em|rem|%)?"
+    r"|(?:max-)?(?:height|width)\s*:\s*[01](?:px)?)\s*(?:;|!|$))",
     re.IGNORECASE,
 )
 """Declarations by which a style takes an element from sight."""
@@ -151,7 +151,7 @@ def _read_html(text: str) -> Iterator[Any]:
 def _unfold_layout(tree: html.HtmlElement) -> None:
     """Make parts of a page of the cells of a table that only places them: it holds headings or tables."""
     for table in list(tree.iter("table")):
-        if next(table.iter(*_HEADINGS), None) is None and next(table.iterdescendants("table"), None) is None:
+        if not _has_heading(table) and next(table.iterdescendants("table"), None) is None:
             continue
         for element in table.xpath(
             "descendant-or-self::*[self::table or self::tbody or self::tr or self::td]"
@@ -177,7 +177,7 @@ def _remove_unseen(tree: html.HtmlElement) -> None:
             or element.get("role") in ("dialog", "alertdialog")
             or _BANNER.search(f"{element.get('id')} {element.get('class')}")
             or hiding & (classes | {f"#{element.get('id')}"})
-            or _has_colour_of_its_ground(element.get("style") or "")
+            or (_has_colour_of_its_ground(element.get("style") or "") and not _has_heading(element))
         )
         if is_unseen:
             element.drop_tree()
@@ -194,6 +194,11 @@ def _hiding_selectors(tree: html.HtmlElement) -> set[str]:
         for selector in selectors.split(",")
         if _SIMPLE.fullmatch(selector.strip())
     }
+
+
+def _has_heading(element: html.HtmlElement) -> bool:
+    """Whether it is or holds a heading: those often stand on pictures."""
+    return next(element.iter(*_HEADINGS), None) is not None
 
 
 def _has_colour_of_its_ground(style: str) -> bool:
@@ -213,8 +218,9 @@ def _anchors(tree: html.HtmlElement) -> dict[str, deque[str]]:
     found: dict[str, deque[str]] = defaultdict(deque)
     for element in tree.iter(*_HEADINGS):
         own = [element.get("id"), *element.xpath(".//@id"), *element.xpath(".//a/@name")]
-        around = element.getparent()
-        if around is not None and around.tag in ("section", "article", "div") and around.index(element) == 0:
+        for around in element.iterancestors("section", "article", "div"):
+            if next(around.iter(*_HEADINGS), None) is not element:
+                break
             own.append(around.get("id"))
         if anchor := next(filter(None, own), None):
             found[_visible(element.text_content())].append(anchor)

@@ -77,6 +77,16 @@ async def test_a_wrong_charset_is_seen_through(data: bytes, charset: str | None)
     assert said(await read(data, charset=charset)) == "Größe: 5 €"
 
 
+@pytest.mark.parametrize(
+    "style",
+    ["line-height:1", "border-width: 1px;", "min-width:0", "margin-left:-100px", "opacity:0.9", "color:#ffe"],
+)
+async def test_an_ordinary_style_hides_nothing(style: str) -> None:
+    """Shows that what only looks like hiding takes no text away, and that a white heading stays."""
+    page = f'<main><h1 style="color:white">Deposits</h1><p style="{style}">They are paid back.</p></main>'
+    assert said(await read(page)) == "Deposits\nThey are paid back."
+
+
 async def test_plain_text_comes_in_paragraphs() -> None:
     """Shows that text/plain is not taken for HTML."""
     page = await read("First <b>line\nof text.\n\nSecond.", "text/plain")
@@ -100,11 +110,11 @@ async def test_chunks_lie_under_their_headings() -> None:
     )
     data = await HtmlProcess(lasting_forks("html")).read(page.encode(), "text/html", None)
     cut = await lasting_side().run({"do": "cut page", "limit": 400, "window": 512, "tokenizer": None}, data)
-    assert [(text, path, anchor) for text, _, path, anchor in cut["chunks"]] == [
+    assert [(text, path, anchor) for text, _, path, anchor, _ in cut["chunks"]] == [
         ("Before all.", [], ""),
         ("In one.", ["One"], "a"),
         ("In deep.", ["One", "Deep"], "a"),
-        ("| k | v |\n| a | 1 |", ["Two"], ""),
+        ("| k | v |\n| --- | --- |\n| a | 1 |", ["Two"], ""),
     ]
 
 

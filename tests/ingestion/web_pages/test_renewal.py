@@ -13,14 +13,18 @@ from aiohttp import web
 from fakes.term_embedder import TermEmbedder
 from fakes.web_site import WebSite
 from harness.empty_homes import make_sqlite
-from harness.lasting_pool import lasting_forks, lasting_side
+from harness.lasting_pool import LastingPdf, lasting_forks, lasting_side
+from samples.paper import pdf
 from sqlalchemy import update
 from sqlmodel import col
 
 from ingestion.settings import IngestionSettings
 from ingestion.web_pages.renewal import WebPageRenewal, make_renewal
+from storage.chat.channels import Channels
+from storage.chat.citations import Citations
+from storage.chat_models import ShownWeb
 from storage.clock import utc_now
-from storage.embeddings.vector_cache import VectorCache
+from storage.settings import StorageSettings
 from storage.sql.database import Database
 from storage.sql.tables import WebPageRow
 from storage.web_pages.html_process import HtmlProcess
@@ -81,8 +85,8 @@ async def home(tmp_path: Path, site: WebSite) -> AsyncIterator[Home]:
         sources,
         store,
         embedder=TermEmbedder("terms"),
-        vectors=VectorCache(database),
         compute_pool=lasting_side(),
+        pdf=LastingPdf(StorageSettings(home=tmp_path)),
         contact="me@example.org",
         html=HtmlProcess(lasting_forks("html")),
     )
@@ -113,6 +117,22 @@ async def test_a_page_is_read_once_and_renewed_when_it_is_due(home: Home) -> Non
     assert "14 days" in await home.text("/a")
     assert (await home.page("/a")).changed_at != page.changed_at
     assert await home.store.text(page.sha256 or "") is None  # nobody cited it
+
+
+async def test_texts_get_vectors_and_get_them_anew_from_another_embedder(home: Home) -> None:
+    """Shows that no question has to wait for vectors, whichever embedder it is compared by."""
+    home.approve(home.site.url("/a"))
+    home.site.pages["/a"] = THIRTY
+    await home.renewal.tick()
+    sha256 = (await home.page("/a")).sha256 or ""
+    made = await home.store.searched_text(sha256, "terms")
+    assert made is not None
+    assert made[1] is not None
+    assert made[1].shape == (2, 32)
+    other = await home.store.searched_text(sha256, "others")
+    assert other == (made[0], None)
+    assert await home.store.without_vectors("others") == [sha256]
+    assert await home.store.without_vectors("terms") == []
 
 
 async def test_a_page_that_fails_keeps_its_text(home: Home) -> None:
@@ -157,7 +177,7 @@ async def test_an_unchanged_page_is_not_sent_again(home: Home) -> None:
     ("body", "headers", "words"),
     [
         (b"<body><div id=app></div><script>a()</script>", {"Content-Type": "text/html"}, "no text"),
-        (b"%PDF-1.7", {"Content-Type": "application/pdf"}, "is a PDF"),
+        (b"%PDF-1.7", {"Content-Type": "application/pdf"}, "damaged"),
         (b"a" * 200_000, {"Content-Type": "text/plain"}, "larger than"),
         (b"", {"Content-Type": "text/html"}, "no text"),
     ],
@@ -172,6 +192,22 @@ async def test_what_holds_no_text_is_told_to_an_admin(
     page = await home.page("/a")
     assert page.state is PageState.FAILED
     assert words in (page.error or "")
+
+
+async def test_a_pdf_under_an_address_has_pages(home: Home) -> None:
+    """Shows that a PDF is read as documents are, and that each chunk knows its page."""
+    home.approve(home.site.url("/a.pdf"))
+    data = pdf("The first page is about deposits.", "The second page is about rent.")
+    home.site.pages["/a.pdf"] = web.Response(body=data, content_type="application/pdf")
+    await home.renewal.tick()
+    page = await home.page("/a.pdf")
+    text = await home.store.text(page.sha256 or "")
+    assert (page.state, page.error) == (PageState.FRESH, None)
+    assert text is not None
+    assert [(chunk.page, chunk.text) for chunk in text.chunks] == [
+        (1, "The first page is about deposits."),
+        (2, "The second page is about rent."),
+    ]
 
 
 async def test_a_sitemap_approves_what_it_lists_there_and_no_more(home: Home) -> None:
@@ -223,6 +259,42 @@ async def test_seeding_fetches_what_is_not_fresh_and_tells_of_each(home: Home) -
         ("/b", "fresh"),
     ]
     assert [one.state for one in after] == [PageState.FRESH, PageState.FRESH]
+
+
+async def test_a_quote_that_left_its_page_is_named_and_its_text_kept(home: Home) -> None:
+    """Shows that a citation keeps the text it came from, and that an admin can see what it lost."""
+    home.approve(home.site.url("/a"))
+    home.site.pages["/a"] = THIRTY
+    await home.renewal.tick()
+    sha256 = (await home.page("/a")).sha256 or ""
+    channel = await Channels(home.database).ensure_named("housing")
+    lost, held = (
+        "A landlord must protect your deposit within 30 days of getting it.",
+        "There are three schemes",
+    )
+    shown = [ShownWeb(home.site.url("/a"), sha256, quote) for quote in (lost, held)]
+    await Citations(home.database).add_web(channel.id, [*shown, ShownWeb(home.site.url("/a"), "none", "x")])
+    assert await home.store.lost_quotes() == []
+    home.site.pages["/a"] = THIRTY.replace("30 days", "14 days")
+    await home.wait_until_due("/a")
+    await home.renewal.tick()
+    assert await home.store.lost_quotes() == [(home.site.url("/a"), lost)]
+    assert await home.store.text(sha256) is not None
+
+
+async def test_pages_that_fail_for_a_week_are_told_of_once(
+    home: Home, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Shows that the log of `serve` sends an admin to the command that names them."""
+    home.approve(home.site.url("/gone"))
+    await home.renewal.tick()
+    long_ago = update(WebPageRow).values(failing_since=utc_now() - timedelta(days=8))
+    async with home.database.transaction() as session:
+        await session.execute(long_ago)
+    for _ in range(2):
+        await home.renewal.tick()
+    told = [one.message for one in caplog.records if "failed for a week" in one.message]
+    assert told == ["1 approved web pages have failed for a week; `footnote sources check` names them"]
 
 
 async def test_two_workers_fetch_a_page_once(home: Home) -> None:

@@ -10,9 +10,10 @@ from sqlalchemy import select, update
 
 from storage.chat.channels import Channels
 from storage.chat.inbox import Inbox
+from storage.chat_models import InboxItem
 from storage.clock import clock_ahead, utc_now
 from storage.errors import DatabaseUnavailable, LeaseLost
-from storage.models import Channel, ChannelKey, InboxItem, Platform
+from storage.models import Channel, ChannelKey, Platform
 from storage.sql.database import Database
 from storage.sql.tables import InboxRow, OutboxRow
 

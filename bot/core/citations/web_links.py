@@ -1,0 +1,67 @@
+"""Citations of approved web pages: links that let a browser scroll to the quote and mark it.
+
+The mark is a text fragment (https://wicg.github.io/scroll-to-text-fragment/): the first and the last words of
+the quote as they stand on the page. A browser that does not know them opens the page, at the heading above
+the quote where that has an anchor.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from urllib.parse import quote as percent_encoded
+
+from bot.core.models import Citation, LocatedQuote
+from storage.models import WebOrigin
+from storage.text.sentences import LIST_MARKER
+
+_DIRECTIVE = ":~:"
+EDGE_WORDS = 6
+"""Words of each end of a longer quote."""
+
+_MARKER = re.compile(rf"^\s*(?:{LIST_MARKER})\s*")
+_PIECE = re.compile(r"\n|\s\|\s|^\s*\||\|\s*$", re.MULTILINE)
+"""Between two blocks of a page, or two cells of a row: no single run of text holds both."""
+
+
+def web_citation(number: int, quote: LocatedQuote, text: str) -> Citation:
+    """A citation of a web page, or of a page of a PDF on the web; ``text`` is the quote as it is shown."""
+    publication = quote.passage.publication
+    origin = publication.web or WebOrigin("", None)
+    anchors = origin.anchors[quote.passage.ordinal : quote.passage.ordinal + 1]
+    place = f"{next(iter(anchors), '')}{text_directive(quote.quote)}"
+    fetched = origin.fetched_at.isoformat(timespec="seconds") if origin.fetched_at else ""
+    return Citation(
+        number=number,
+        title=publication.title,
+        file=publication.file,
+        page=quote.page if origin.is_pdf else 0,
+        quote=text,
+        boxes=(),
+        url=f"{publication.file}#{f'page={quote.page}' if origin.is_pdf else place}",
+        host=origin.host,
+        fetched=fetched,
+    )
+
+
+def text_directive(quote: str) -> str:
+    """The part of a link that marks a quote; '' where there is nothing to mark."""
+    pieces = [words for part in _PIECE.split(quote) if (words := _MARKER.sub("", part, count=1).split())]
+    if not pieces:
+        return ""
+    first, last = pieces[0], pieces[-1]
+    if len(pieces) == 1 and len(first) <= 2 * EDGE_WORDS:
+        return f"{_DIRECTIVE}text={_encoded(first)}"
+    return f"{_DIRECTIVE}text={_encoded(first[:EDGE_WORDS])},{_encoded(last[-EDGE_WORDS:])}"
+
+
+def marking_all(urls: Sequence[str]) -> str:
+    """One link to the page of these, which are of one page, that marks what each of them marks."""
+    page, _, _ = urls[0].partition(_DIRECTIVE)
+    marks = dict.fromkeys(mark for url in urls if (mark := url.partition(_DIRECTIVE)[2]))
+    return page + (_DIRECTIVE + "&".join(marks) if marks else "")
+
+
+def _encoded(words: list[str]) -> str:
+    """A hyphen would begin a directive's context, a comma end its text."""
+    return percent_encoded(" ".join(words), safe="").replace("-", "%2D")

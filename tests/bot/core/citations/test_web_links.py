@@ -1,0 +1,106 @@
+"""Citations of web pages: the approved address with a mark of the quote, the same on every surface."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from urllib.parse import unquote
+
+import pytest
+from fakes.core import make_passage
+
+from bot.cli.ask import render_text
+from bot.cli.json_output import answer_line
+from bot.core.citations.source_buttons import cited_pages
+from bot.core.citations.web_links import marking_all, text_directive, web_citation
+from bot.core.conversation.conversation import answer_from_json, answer_to_json
+from bot.core.models import Answer, AnswerState, Citation, LocatedQuote
+from bot.slack.blocks import render as render_slack
+from bot.teams.cards import render as render_teams
+from storage.models import WebOrigin
+
+URL = "https://example.org/renting/deposits"
+FETCHED = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def cite(number: int, quote: str, anchor: str = "") -> Citation:
+    """A citation of a web page."""
+    passage = make_passage(quote, file=URL, title="Tenancy deposits")
+    origin = WebOrigin("example.org", FETCHED, (anchor,))
+    passage = replace(passage, publication=replace(passage.publication, web=origin))
+    return web_citation(number, LocatedQuote(passage, 0, len(quote), 1, quote, ()), quote)
+
+
+@pytest.mark.parametrize(
+    ("quote", "marked"),
+    [
+        ("The deposit is paid back.", "The deposit is paid back."),
+        ("2. Ask, then wait - always.", "Ask, then wait - always."),
+        ("- An item of a list.", "An item of a list."),
+        ("| Car | £41.50 | £78.00 |", "Car,£78.00"),
+        (
+            "Your landlord must put your deposit in a scheme within 30 days of getting it.",
+            "Your landlord must put your deposit,within 30 days of getting it.",
+        ),
+        ("First line of it\n\nLast line of it", "First line of it,Last line of it"),
+        ("|", ""),
+    ],
+)
+def test_a_link_marks_the_words_as_they_stand_on_the_page(quote: str, marked: str) -> None:
+    """Shows that our own marks of lists and cells are left out, and long quotes named by their ends."""
+    directive = text_directive(quote)
+    parts = directive.removeprefix(":~:text=").split(",")
+    assert ",".join(map(unquote, parts)) == marked
+    assert "-" not in directive
+    assert " " not in directive
+
+
+def test_a_citation_opens_the_approved_address() -> None:
+    """Shows host, day and heading of a citation, and that nothing of it points at a page of a PDF."""
+    one = cite(1, "It is paid back.", anchor="end")
+    assert one.url == f"{URL}#end:~:text=It%20is%20paid%20back."
+    assert (one.host, one.fetched, one.boxes, one.version_id) == (
+        "example.org",
+        "2026-03-01T12:00:00+00:00",
+        (),
+        0,
+    )
+
+
+def test_a_button_marks_all_quotes_of_its_page() -> None:
+    """Shows that two quotes of a page share a button whose link marks both, each once."""
+    citations = (cite(1, "It is paid back."), cite(2, "Ask first."), cite(3, "It is paid back."))
+    (page,) = cited_pages(Answer(AnswerState.GROUNDED, "", citations))
+    assert page.numbers == (1, 2, 3)
+    assert page.url == f"{URL}#:~:text=It%20is%20paid%20back.&text=Ask%20first."
+    assert marking_all([URL]) == URL
+
+
+def test_every_surface_marks_a_web_source_and_opens_it() -> None:
+    """Shows that Slack, Teams and the terminal say the same of a web page, and lead to the same place."""
+    answer = Answer(AnswerState.GROUNDED, "It is paid back. [1]", (cite(1, "It is paid back."),))
+    label = "Web · example.org, read on 2026-03-01 · Tenancy deposits"
+    for said in (
+        str(render_slack(answer, 5)),
+        str(render_teams(answer, 5)),
+        render_text(answer).replace("\n", " "),
+    ):
+        assert label in said.replace("\\u2060", "")
+        assert cite(1, "It is paid back.").url in said
+
+
+def test_json_says_what_kind_of_source_it_is() -> None:
+    """Shows kind, host and time of a web citation, and that it has neither page nor boxes."""
+    answer = Answer(
+        AnswerState.GROUNDED, "", (cite(1, "It is paid back."), replace(cite(2, "x"), host="", page=3))
+    )
+    web, pdf = answer_line(answer, id=1, question="q", channel="it")["citations"]
+    assert (web["kind"], web["page"], web["boxes"]) == ("web", None, [])
+    assert (web["host"], web["fetched"]) == ("example.org", "2026-03-01T12:00:00+00:00")
+    assert (pdf["kind"], pdf["page"], "host" in pdf) == ("pdf", 3, False)
+
+
+def test_an_answer_that_waits_for_its_delivery_keeps_its_web_sources() -> None:
+    """Shows that the outbox loses nothing of a web citation."""
+    answer = Answer(AnswerState.GROUNDED, "It is paid back. [1]", (cite(1, "It is paid back."),))
+    assert answer_from_json(answer_to_json(answer)) == answer
