@@ -32,7 +32,7 @@ from bot.settings import BotSettings, Settings, is_loopback_host
 from bot.web.app import build_web, make_runner
 from bot.web.page_images import PageRenderer
 from bot.web.readiness import Check, Readiness
-from ingestion.folder_map.folder_map import MAP_NAME
+from storage.config_file import MAP_NAME
 from storage.index.base import Index
 from storage.models import Platform
 from storage.stores import Stores, open_embedder, open_index, open_pdf_process
@@ -70,8 +70,10 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         server_socket.write_note()
         await stack.enter_async_context(expiring(stores.retention))
         links = make_links(settings)
-        answering = await stack.enter_async_context(build_answering(settings, stores, embedder, index, links))
         ingestion = build_ingestion(settings, stores, embedder, index, pdf)
+        answering = await stack.enter_async_context(
+            build_answering(settings, stores, embedder, index, links, fetch_pages=ingestion.fetch_web_pages)
+        )
         stack.push_async_callback(ingestion.stop)
         await ingestion.start(settings.inbox, settings.home / MAP_NAME)
         platforms = ChatPlatforms(settings.bot, stores, answering)

@@ -34,7 +34,7 @@ from bot.core.retrieval.hybrid_retriever import (
 )
 from bot.core.retrieval.ranking import Ranking, Recency
 from bot.core.retrieval.reranking import Reranker, RerankingRetriever, SentenceReranker
-from bot.core.retrieval.web_retriever import WebPolicy, WebRetriever
+from bot.core.retrieval.web_search import FetchPages, WebPolicy, WebSearch
 from bot.core.rewriting.query_rewriting import FollowUps, ModelRewriter
 from bot.core.trace_writer import writing_traces
 from bot.core.understanding.spelling_correction import SpellingCorrector
@@ -103,7 +103,7 @@ async def open_retriever(
         hybrid = HybridRetriever(search, embedder, _ranking(settings), candidates=settings.candidates)
         mode = MultiQueryMode(settings.reword)
         multi_query = None if mode is MultiQueryMode.NEVER else _open_multi_query(settings, stack)
-        speller = SpellingCorrector(stores.vocabularies)
+        speller = SpellingCorrector(stores.vocabularies, web_sources=stores.web_sources)
         widening = QueryExpansionRetriever(
             hybrid, stores.glossary, multi_query, rewords=mode, speller=speller
         )
@@ -131,20 +131,23 @@ def _ranking(settings: BotSettings) -> Ranking:
     )
 
 
-def _with_web_pages(
-    documents: Retriever, settings: BotSettings, stores: Stores, embedder: Embedder
-) -> WebRetriever:
-    """A retriever that also looks into approved web pages; nothing is loaded before a question opens some."""
-    index = WebPageIndex(stores.web_pages, embedder.space)
-    return WebRetriever(
-        documents,
+def _web_search(
+    settings: BotSettings, stores: Stores, embedder: Embedder, fetch: FetchPages | None
+) -> WebSearch:
+    """The search of approved web pages; nothing is loaded before a question opens some."""
+    return WebSearch(
         stores.web_sources,
         stores.web_pages,
-        index,
+        WebPageIndex(stores.web_pages, embedder.space),
         ranking=_ranking(settings),
         policy=WebPolicy(
-            settings.web_hits, settings.web_domains, settings.web_share, settings.web_snippet_words
+            settings.web_hits,
+            settings.web_domains,
+            settings.web_share,
+            settings.web_snippet_words,
+            settings.web_wait_seconds,
         ),
+        fetch=fetch,
     )
 
 
@@ -227,9 +230,18 @@ async def open_answering(settings: Settings) -> AsyncIterator[tuple[Stores, Answ
 
 @asynccontextmanager
 async def build_answering(
-    settings: Settings, stores: Stores, embedder: Embedder, index: Index, links: Links
+    settings: Settings,
+    stores: Stores,
+    embedder: Embedder,
+    index: Index,
+    links: Links,
+    *,
+    fetch_pages: FetchPages | None = None,
 ) -> AsyncIterator[Answering]:
-    """Put the use case together; a model's connections are closed at the end."""
+    """Put the use case together; a model's connections are closed at the end.
+
+    ``fetch_pages``: fetches approved web pages that are missing; None: nobody does before `serve` runs.
+    """
     bot, kept = settings.bot, settings.storage
     search = LiveIndex(index, stores.catalog, embedder.space)
     query_embedder = QueryEmbedder(embedder, settings.storage.embed_question_seconds)
@@ -244,7 +256,8 @@ async def build_answering(
         )
         rewriter = ModelRewriter(models[0]) if models else None
         yield Answering(
-            retriever=_with_web_pages(documents, bot, stores, embedder),
+            retriever=documents,
+            web=_web_search(bot, stores, embedder, fetch_pages),
             writing=AnswerWriter(ExtractiveAnswerer(query_embedder, sentences, scale), models),
             follow_ups=FollowUps(query_embedder, rewriter, stores.notices, scale),
             judge=Judge(bot.answer_probability, bot.closest_probability, scale),

@@ -160,6 +160,13 @@ class BotSettings(FootnoteSettings):
     web_snippet_words: int = Field(
         80, ge=20, le=400, description="Words of a web page that a model or a quote gets."
     )
+    web_wait_seconds: float = Field(
+        0,
+        ge=0,
+        le=10,
+        description="Seconds a question waits for approved pages that were never fetched, as after they were "
+        "listed; 2 are usually enough. 0: it takes what is there, and they come in the background.",
+    )
     questions_at_once: int = Field(4, ge=1, le=64, description="Questions answered at the same time.")
     question_chars: int = Field(
         4000, ge=100, le=100_000, description="Longest question that is read, in characters."

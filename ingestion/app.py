@@ -51,7 +51,7 @@ from storage.queues.reading_repair import LockedReadings
 from storage.sql.database import Database
 from storage.sql.leases import Leases, own_name
 from storage.web_pages.page_store import WebPageStore
-from storage.web_pages.web_sources import WebSourcesFile
+from storage.web_pages.web_sources import WebDomain, WebSourcesFile
 
 WORK_SECONDS = 1.0
 PLAN_SECONDS = 10.0
@@ -229,6 +229,10 @@ class Ingestion:
         schedule.every(VERIFY_SECONDS, "renew", self._reconciler.renew_damaged)
         schedule.every(RECONCILE_SECONDS, "reconcile", reconcile)
         schedule.every(WEB_SECONDS, "web pages", self._web_pages.tick)
+
+    def fetch_web_pages(self, domain: WebDomain) -> asyncio.Task[None]:
+        """Have what is due of a domain fetched now, for questions; see ``WebPageRenewal.fetch_soon``."""
+        return self._web_pages.fetch_soon(domain)
 
     async def stop(self) -> None:
         """Stop watching and working; unfinished steps are given back for the next start."""

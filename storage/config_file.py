@@ -23,6 +23,8 @@ KeyPath = tuple[str | int, ...]
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
 
+MAP_NAME = "folders.toml"
+"""Which folders feed which channels, and which channels a library has."""
 _HEADER = re.compile(r"\s*(\[\[?)([^\[\]].*?)\]\]?\s*(#.*)?$")
 _KEY = re.compile(r"""\s*((?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[A-Za-z0-9_-]+|"[^"]*"))*)\s*=""")
 _FENCES = ('"""', "'''")

@@ -41,7 +41,7 @@ from storage.settings import StorageSettings
 from storage.sql.database import Database
 from storage.sql.tables import FactRow
 from storage.web_pages.page_store import WebPageStore
-from storage.web_pages.web_sources import SOURCES_NAME, WebSourcesFile
+from storage.web_pages.web_sources import WebSourcesFile
 
 if TYPE_CHECKING:
     from storage.index.weaviate.index import WeaviateIndex
@@ -175,7 +175,7 @@ async def open_stores(settings: StorageSettings, last_rung: Rung = Rung.FULL) ->
             FolderPasswords(database, settings.password_references),
             GlossaryFile(home / GLOSSARY_NAME),
             Notices(database),
-            WebSourcesFile(home / SOURCES_NAME),
+            WebSourcesFile(home),
             WebPageStore(database, settings.web_cache_days, settings.web_retry_minutes),
         )
 

@@ -19,11 +19,11 @@ from bot.bootstrap import open_home, open_ingestion
 from bot.cli.home import channel_option, is_empty, open_existing_home
 from bot.cli.json_output import dump, folder_line, inbox_line
 from bot.settings import Settings, load_settings
-from ingestion.folder_map.folder_map import MAP_NAME, check_map
+from ingestion.folder_map.folder_map import check_map
 from ingestion.sources.scan_report import why_passed_over
 from ingestion.watch.dry_run import Preview, Previewer
 from storage.chat.channels import require_channel_name
-from storage.config_file import InvalidFile
+from storage.config_file import MAP_NAME, InvalidFile
 from storage.errors import SettingsError
 from storage.folders.folder_status import FolderStatus
 

@@ -20,9 +20,10 @@ from bot.core.generation.answer_writer import AnswerWriter, Deadline, WritingTas
 from bot.core.generation.document_comparison import judge_each, nothing_in, retrieve_each
 from bot.core.generation.figures import FigureSelector
 from bot.core.generation.judge import Judge, Outcome
-from bot.core.models import Answer, AnswerState, Language, Milliseconds, Question
+from bot.core.models import Answer, AnswerState, Language, Milliseconds, Question, Retrieval
 from bot.core.ports import AnswerListener, Retriever
 from bot.core.retrieval.reranking import Expansion, gather_evidence
+from bot.core.retrieval.web_search import WebSearch
 from bot.core.rewriting.query_rewriting import FollowUps
 from bot.core.trace import QuestionRecord, SearchAttempt, Trace
 from bot.core.trace_writer import TraceWriter
@@ -34,6 +35,7 @@ from storage.documents.catalog import Catalog
 from storage.errors import InfrastructureError
 from storage.queues.reading_repair import RepairingReadings
 from storage.task_group import gather_or_cancel
+from storage.web_pages.opened_domains import opened_domains
 
 log = logging.getLogger(__name__)
 
@@ -70,6 +72,7 @@ class Answering:
         question_chars: int = 4000,
         answer_seconds: float = 90,
         records: TraceWriter | None = None,
+        web: WebSearch | None = None,
         commands: ChatCommands | None = None,
     ) -> None:
         self._retriever = retriever
@@ -88,6 +91,7 @@ class Answering:
         self._question_chars = question_chars
         self._answer_seconds = answer_seconds
         self._records = records
+        self._web = web
         self._commands = commands or ChatCommands()
 
     async def answer(self, question: Question, listener: AnswerListener | None = None) -> Answer:
@@ -159,6 +163,7 @@ class Answering:
                 if question.compared
                 else await self._retriever.retrieve(question)
             )
+            retrieval = await self._with_web_pages(question, retrieval)
             search = journey.trace.search(question, retrieval)
             if wants_figure(search.retrieval.question.text):
                 return search
@@ -171,6 +176,27 @@ class Answering:
             search.read = len(found)
             search.evidence = await Expansion(found, self._readings, self._expansion_tokens).expand()
             return search
+
+    async def _with_web_pages(self, question: Question, retrieval: Retrieval) -> Retrieval:
+        """The same with passages of approved web pages, where the question opens their domains.
+
+        One that is kept to certain documents, or that nobody asked, opens none: then nothing is read of them.
+        """
+        is_kept_to_documents = question.documents is not None and not question.is_exclusion
+        if self._web is None or question.is_trial or is_kept_to_documents:
+            return retrieval
+        sources, policy = await self._web.sources.current(), self._web.policy
+        opened = opened_domains(
+            question.text,
+            sources.of(question.channel),
+            [(one.asked, one.said) for one in retrieval.question.synonyms],
+            hits=policy.hits,
+            most=policy.domains,
+        )
+        if not opened:
+            return retrieval
+        is_web_first = sources.is_web_first(question.channel)
+        return await self._web.beside(question, retrieval, opened, is_web_first=is_web_first)
 
     async def _weigh(self, searches: Sequence[SearchAttempt], journey: _Journey) -> SearchAttempt:
         """The search that answers better, with its verdict; where it found nothing, a wider one that does."""

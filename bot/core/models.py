@@ -121,6 +121,8 @@ class Question:
     asked_at: datetime
     documents: frozenset[UUID] | None = None
     """Only these may answer; None: every one of the channel."""
+    is_exclusion: bool = False
+    """``documents`` are all but those of kinds that it excludes: what is no document may answer, too."""
     filter: AppliedFilter | None = None
     unfiltered: str = ""
     """Its text with these words, where they were taken out."""
@@ -221,6 +223,10 @@ class OpenedWeb:
     domain: str
     keywords: tuple[str, ...]
     """Those that the question holds."""
+    pages: tuple[str, ...] = ()
+    """The approved pages that were searched."""
+    missing: tuple[str, ...] = ()
+    """Those of which no text was there yet."""
 
 
 @dataclass(frozen=True, slots=True)

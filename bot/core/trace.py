@@ -113,7 +113,7 @@ class Trace:
             "documents": None if documents is None else len(documents),
             "filter": list(search.question.filter.conditions) if search.question.filter else None,
             "not_live": retrieval.not_live,
-            "web": [{"domain": one.domain, "keywords": one.keywords} for one in retrieval.web],
+            "web": [asdict(one) for one in retrieval.web],
             "verdict": search.verdict.as_json() if search.verdict else None,
             "candidates": candidates,
         }

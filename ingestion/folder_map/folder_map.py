@@ -18,7 +18,7 @@ from ingestion.sources import open_source
 from ingestion.sources.shares.address import read_address
 from ingestion.sources.watchdog import real_path
 from storage.chat.channels import is_folder_name
-from storage.config_file import InvalidFile, KeyPath, Mistake, read_file
+from storage.config_file import MAP_NAME, InvalidFile, KeyPath, Mistake, read_file
 from storage.errors import InvalidTenant, SettingsError
 from storage.models import TenantName
 from storage.settings import fault_of
@@ -28,7 +28,6 @@ _CHAT = ("sl_", "ms_")
 Fault = tuple[KeyPath, str]
 """Where, and a sentence that says what to do."""
 
-MAP_NAME = "folders.toml"
 MAX_PASSWORDS = 50
 """Of one folder: each costs a hundredth of a second for every page of a locked PDF that is drawn."""
 

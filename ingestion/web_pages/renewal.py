@@ -22,8 +22,9 @@ from ingestion.jobs.compute_pool import ComputePool
 from ingestion.settings import IngestionSettings
 from ingestion.web_pages.fetcher import PAGES, SITEMAPS, FetchedPage, FetchLimits, PageFetcher
 from storage.embeddings.base import Embedder
-from storage.errors import DocumentError, NoPages
+from storage.errors import DocumentError, InfrastructureError, NoPages, raised_at
 from storage.pdf.pdf_process import PdfProcess
+from storage.task_group import cancel_and_wait
 from storage.web_pages.html_process import HtmlProcess
 from storage.web_pages.page_store import WebPage, WebPageStore, WebText, approved_pages, chunks_of
 from storage.web_pages.web_sources import WebDomain, WebSources, WebSourcesFile, normal_url
@@ -119,6 +120,8 @@ class WebPageRenewal:
         self._reader = reader
         self._embedder = embedder
         self._slots = asyncio.Semaphore(CONCURRENCY)
+        self._asked: dict[str, asyncio.Task[None]] = {}
+        """By domain: what questions wait for."""
         self._failing = 0
         """Pages that had failed for a week at the last tick."""
 
@@ -128,16 +131,7 @@ class WebPageRenewal:
         Raises:
             InfrastructureError: the database or a side process does not work.
         """
-        sources = await self._sources.current()
-        for _ in range(2):
-            await self._approve(sources)
-            due = await self._store.due()
-            sitemaps = {one.url for domain in sources.domains for one in domain.sitemaps}
-            first = [url for url in due if url in sitemaps]
-            await self._renew_all(first or due, sources)
-            if not first:
-                break
-        await self._embed()
+        await self._renew_due((await self._sources.current()).domains)
         await self._store.prune()
         failing = len(await self._store.failing(FAILING_DAYS))
         if failing > self._failing:
@@ -145,6 +139,37 @@ class WebPageRenewal:
                 "%d approved web pages have failed for a week; `footnote sources check` names them", failing
             )
         self._failing = failing
+
+    def fetch_soon(self, domain: WebDomain) -> asyncio.Task[None]:
+        """Fetch what is due of a domain in the background; an engine that is down ends in the log.
+
+        Who asks for the same domain meanwhile gets the same task.
+        """
+        task = self._asked.get(domain.name)
+        if task is None:
+            task = self._asked[domain.name] = asyncio.create_task(self._fetch_asked(domain), name="web pages")
+            task.add_done_callback(lambda _: self._asked.pop(domain.name, None))
+        return task
+
+    async def _fetch_asked(self, domain: WebDomain) -> None:
+        try:
+            await self._renew_due([domain])
+        except* InfrastructureError as error:  # what is due stays so
+            log.warning("pages that a question asked for have to wait: %s", raised_at(error))
+
+    async def _renew_due(self, domains: Sequence[WebDomain]) -> None:
+        """Fetch what is due of some domains, their sitemaps first: what these list is due with them."""
+        sources = await self._sources.current()
+        sitemaps = {one.url for domain in domains for one in domain.sitemaps}
+        for _ in range(2):
+            await self._approve(sources)
+            wanted = {*sitemaps, *(await approved_pages(domains, self._store))}
+            due = [url for url in await self._store.due() if url in wanted]
+            first = [url for url in due if url in sitemaps]
+            await self._renew_all(first or due, sources)
+            if not first:
+                break
+        await self._embed()
 
     async def seed(self, domains: Sequence[WebDomain], on_page: OnPage) -> list[WebPage]:
         """Fetch all pages of some domains that are not fresh, and tell of each; how they all stand then.
@@ -164,7 +189,9 @@ class WebPageRenewal:
         return await self._store.pages([*sitemaps, *urls])
 
     async def aclose(self) -> None:
-        """Close connections and side processes."""
+        """End what questions asked for, and close connections and side processes."""
+        for task in list(self._asked.values()):
+            await cancel_and_wait(task)
         await self._fetcher.aclose()
         await self._reader.aclose()
 

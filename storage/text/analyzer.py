@@ -167,3 +167,17 @@ def _whole(word: str) -> str:
     if len(word) > 2 and word[-1] == "s" and word[:-1].isupper():
         word = word[:-1]
     return stem(word.casefold()) if word.isalpha() else word.casefold()
+
+
+@lru_cache(maxsize=10_000)
+def phrase_terms(text: str) -> tuple[str, ...]:
+    """The terms of a phrase that is looked for again and again."""
+    return tuple(analyze(text))
+
+
+def holds_phrase(terms: Sequence[str], phrase: Sequence[str]) -> bool:
+    """Whether the terms of a phrase stand in a text, one after the other."""
+    if not phrase or phrase[0] not in terms:
+        return False
+    length = len(phrase)
+    return any(tuple(terms[at : at + length]) == tuple(phrase) for at in range(len(terms) - length + 1))

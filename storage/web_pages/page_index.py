@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from uuid import NAMESPACE_URL, uuid5
@@ -78,7 +78,7 @@ class WebPageIndex:
     async def find(
         self,
         channel_id: int,
-        urls: Collection[str],
+        pages: Iterable[WebPage],
         terms: Sequence[str],
         vector: Sequence[float] | None,
         limit: int,
@@ -91,7 +91,7 @@ class WebPageIndex:
         chunks: list[_Chunk] = []
         compared: list[_Chunk] = []
         matrices: list[Vectors] = []
-        for page in await self._store.pages(urls):
+        for page in pages:
             indexed = await self._indexed(page.sha256) if page.sha256 else None
             if indexed is None:
                 continue

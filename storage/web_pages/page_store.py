@@ -91,6 +91,14 @@ class WebPage:
     listed: tuple[str, ...] | None = None
     """Of a sitemap: the pages that it lists."""
     validators: Mapping[str, str] = field(default_factory=dict)
+    due_at: datetime | None = None
+    """When it is fetched again."""
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether there is no text of it, and one may be had now."""
+        may_be_tried = self.due_at is None or self.due_at <= utc_now()
+        return self.state is PageState.NEVER or (self.state is PageState.FAILED and may_be_tried)
 
 
 def chunks_of(values: Iterable[Sequence[Any]]) -> tuple[WebTextChunk, ...]:
@@ -153,6 +161,7 @@ class WebPageStore:
             row.failing_since,
             None if row.listed is None else tuple(row.listed),
             row.validators,
+            row.due_at,
         )
 
     async def due(self) -> list[str]:

@@ -1,13 +1,14 @@
 """Reads ``web_sources.toml``, in which admins say which web pages may be cited, and for which questions.
 
-The file is followed while it changes; one with a mistake changes nothing until it is put right.
+The file is followed while it changes; one with a mistake changes nothing until it is put right. Where it
+names channels, the name of a library of ``folders.toml`` stands for all channels of that library.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,11 +17,12 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from yarl import URL
 
 from storage.chat.channels import is_channel_word, named_tenant
-from storage.config_file import AdminFile, Mistake, default_sentence, read_file
+from storage.config_file import MAP_NAME, AdminFile, Mistake, default_sentence, read_file
 from storage.models import Channel
 from storage.text.analyzer import analyze
 
 SOURCES_NAME = "web_sources.toml"
+NAMED_BY = "footnote sources check"
 MAX_DOMAINS = 200
 MAX_KEYWORDS = 200
 MAX_URLS = 500
@@ -56,11 +58,7 @@ class WebDomain:
     """Single pages."""
     sitemaps: tuple[Sitemap, ...] = ()
     channels: tuple[str, ...] = ()
-    """Channels whose questions open it, as an admin writes them; none: all channels."""
-
-    def serves(self, channel: Channel) -> bool:
-        """Whether questions of a channel may open it."""
-        return not self.channels or any(named_tenant(name) == channel.tenant for name in self.channels)
+    """Channels and libraries whose questions open it, as an admin writes them; none: all channels."""
 
     def allows(self, url: str) -> bool:
         """Whether a page may be fetched and cited: it is named, or lies where a sitemap is approved."""
@@ -72,8 +70,12 @@ class WebSources:
     """All domains of a file."""
 
     domains: tuple[WebDomain, ...] = ()
-    lines: tuple[int, ...] = ()
-    """Where each domain begins."""
+    web_first: tuple[str, ...] = ()
+    """Channels and libraries where a page comes before a document that answers as well."""
+    named: tuple[tuple[str, int], ...] = ()
+    """Every channel or library that the file names, with its line."""
+    libraries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Library -> its channels, as ``folders.toml`` says."""
 
     def allows(self, url: str) -> bool:
         """Whether some domain allows a page."""
@@ -81,36 +83,55 @@ class WebSources:
 
     def of(self, channel: Channel) -> tuple[WebDomain, ...]:
         """The domains that a channel's questions may open."""
-        return tuple(domain for domain in self.domains if domain.serves(channel))
+        return tuple(one for one in self.domains if not one.channels or self._names(one.channels, channel))
+
+    def is_web_first(self, channel: Channel) -> bool:
+        """Whether a page comes before a document of the channel that answers as well."""
+        return self._names(self.web_first, channel)
+
+    def _names(self, words: Iterable[str], channel: Channel) -> bool:
+        """Whether one of these is the channel, or a library that it belongs to."""
+        channels = (name for word in words for name in (word, *self.libraries.get(word, ())))
+        return any(named_tenant(name) == channel.tenant for name in channels)
 
     def unknown(self, channels: Iterable[Channel]) -> Iterator[Mistake]:
-        """Names of channels that are none of these, as a misspelled one is."""
+        """Names that are neither a library nor one of these channels, as a misspelled one is."""
         tenants = {channel.tenant for channel in channels}
-        for domain, line in zip(self.domains, self.lines, strict=True):
-            for name in domain.channels:
-                if named_tenant(name) not in tenants:
-                    sentence = f"there is no channel {name!r} yet; `footnote channels` lists them"
-                    yield Mistake(line, sentence, SOURCES_NAME)
+        for name, line in self.named:
+            if name not in self.libraries and named_tenant(name) not in tenants:
+                sentence = (
+                    f"there is no channel or library {name!r} yet; `footnote channels` and {MAP_NAME} "
+                    "name them"
+                )
+                yield Mistake(line, sentence, SOURCES_NAME)
 
 
 class WebSourcesFile:
     """The approved web sources as they are in force."""
 
-    def __init__(self, path: Path) -> None:
-        """Follow the file at ``path``, which need not be there; one that is gone approves nothing."""
+    def __init__(self, home: Path) -> None:
+        """Follow the file in ``home``, which need not be there; one that is gone approves nothing."""
         self._file = AdminFile(
-            path, read_web_sources, what="the list of web sources", named_by="footnote sources check"
+            home / SOURCES_NAME, read_web_sources, what="the list of web sources", named_by=NAMED_BY
+        )
+        self._libraries = AdminFile(
+            home / MAP_NAME, _read_libraries, what="the list of libraries", named_by=NAMED_BY
         )
 
     @property
     def mistakes(self) -> list[Mistake]:
-        """Why the file as it is now is not in force."""
-        return self._file.mistakes
+        """Why the files as they are now are not in force."""
+        return [*self._file.mistakes, *self._libraries.mistakes]
 
     async def current(self) -> WebSources:
         """What is approved now; while the file has a mistake, what it said before."""
-        await asyncio.to_thread(self._file.follow)
-        return self._file.in_force or WebSources()
+        await asyncio.to_thread(self._follow)
+        sources = self._file.in_force or WebSources()
+        return replace(sources, libraries=self._libraries.in_force or {})
+
+    def _follow(self) -> None:
+        self._file.follow()
+        self._libraries.follow()
 
 
 def normal_url(text: str) -> str:
@@ -162,6 +183,7 @@ def _under(path: str) -> str:
 
 
 Address = Annotated[str, AfterValidator(_url)]
+ChannelWord = Annotated[str, AfterValidator(_channel)]
 
 
 class _Source(BaseModel):
@@ -184,11 +206,12 @@ class _Domain(BaseModel):
     name: str = Field(min_length=1, max_length=100)
     keywords: list[Annotated[str, AfterValidator(_keyword)]] = Field(min_length=1, max_length=MAX_KEYWORDS)
     urls: list[Annotated[_Source, BeforeValidator(_source)]] = Field(min_length=1, max_length=MAX_URLS)
-    channels: list[Annotated[str, AfterValidator(_channel)]] = []
+    channels: list[ChannelWord] = []
 
 
 class _File(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
+    web_first: list[ChannelWord] = []
     domain: list[_Domain] = Field([], max_length=MAX_DOMAINS)
 
     @model_validator(mode="after")
@@ -206,10 +229,10 @@ def read_web_sources(data: bytes) -> WebSources:
         InvalidFile: with every mistake that could be found.
     """
     said, lines = read_file(SOURCES_NAME, data, _File, _sentence)
-    return WebSources(
-        tuple(map(_domain, said.domain)),
-        tuple(lines.of(("domain", number)) for number in range(len(said.domain))),
-    )
+    named = [(name, lines.of(("web_first",))) for name in said.web_first]
+    for number, domain in enumerate(said.domain):
+        named += [(name, lines.of(("domain", number, "channels"))) for name in domain.channels]
+    return WebSources(tuple(map(_domain, said.domain)), tuple(said.web_first), tuple(named))
 
 
 def _domain(said: _Domain) -> WebDomain:
@@ -230,3 +253,18 @@ def _sentence(error: ErrorDetails) -> str:
     if not places:
         return sentence
     return f"{error['loc'][2]}, entry {places[0]}: {sentence}"
+
+
+class _Library(BaseModel):
+    channels: list[str]
+
+
+class _Libraries(BaseModel):
+    """Of ``folders.toml`` what is read here; ``ingestion/folder_map`` checks the whole of it."""
+
+    library: dict[str, _Library] = {}
+
+
+def _read_libraries(data: bytes) -> Mapping[str, tuple[str, ...]]:
+    said, _ = read_file(MAP_NAME, data, _Libraries)
+    return {name: tuple(library.channels) for name, library in said.library.items()}

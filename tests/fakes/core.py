@@ -30,7 +30,7 @@ from bot.core.understanding.question_terms import weighted_terms
 from bot.core.understanding.spelling_correction import SpellingCorrector
 from bot.core.verification.claims import VerifiedDraft, verify
 from bot.core.wording import reply_words
-from storage.chat_models import GlossaryEntry
+from storage.chat_models import GlossaryEntry, ShownWeb
 from storage.index.base import Hit, PendingVector
 from storage.models import (
     Box,
@@ -262,7 +262,10 @@ class Register:
             self.kept.append(
                 CitationRecord(number, channel_id, one.version_id, one.page, one.quote, placed, ASKED_AT)
             )
-        return self.kept[-len(shown) :]
+        return self.kept[len(self.kept) - len(shown) :]
+
+    async def add_web(self, channel_id: int, shown: Sequence[ShownWeb]) -> None:
+        """Quotes of web pages are kept for admins alone."""
 
     def page_url(self, channel: Channel, citation: CitationRecord) -> str:
         return f"https://example.test/v/{channel.id}-{citation.id}"

@@ -42,7 +42,7 @@ from storage.sql.tables import BlobRow, DocumentRow, FolderRow, PublicationRow, 
 from storage.stores import Stores
 from storage.text.word_boxes import main_page, rectangles
 from storage.web_pages.page_store import WebPageStore
-from storage.web_pages.web_sources import SOURCES_NAME, WebSourcesFile
+from storage.web_pages.web_sources import WebSourcesFile
 
 WIDTH, HEIGHT = 612, 792
 LEFT, TOP, SIZE, LEADING = 72, 720, 12, 20
@@ -156,7 +156,7 @@ class House:
             passwords=FolderPasswords(self.database, ()),
             glossary=GlossaryFile(self.home / GLOSSARY_NAME),
             notices=Notices(self.database),
-            web_sources=WebSourcesFile(self.home / SOURCES_NAME),
+            web_sources=WebSourcesFile(self.home),
             web_pages=WebPageStore(self.database),
         )
 

@@ -38,7 +38,7 @@ from storage.settings import StorageSettings
 from storage.sql.database import Database
 from storage.text.analyzer import analyze
 from storage.web_pages.page_store import WebPageStore
-from storage.web_pages.web_sources import SOURCES_NAME, WebSourcesFile
+from storage.web_pages.web_sources import WebSourcesFile
 
 QUICK_SETTINGS = {
     "scan_seconds": 0.2,
@@ -90,7 +90,7 @@ class Home:
             index=self.index,
             channels=self.channels,
             passwords=self.passwords,
-            web_sources=WebSourcesFile(self.path / SOURCES_NAME),
+            web_sources=WebSourcesFile(self.path),
             web_pages=WebPageStore(self.database),
             vision=vision,
             compute_pool=lasting_side(),

@@ -145,7 +145,14 @@ def _narrowed(
     by_arrival = sum(day is not None and day.is_arrival for day in counted)
     is_dated = any(one.span for one in effective)
     applied = AppliedFilter(conditions, len(fitting), by_arrival if is_dated else 0)
-    return replace(asked, documents=frozenset(one.document for one in fitting), filter=applied)
+    return replace(
+        asked,
+        documents=frozenset(one.document for one in fitting),
+        filter=applied,
+        is_exclusion=question.documents is None
+        and not names.conditions
+        and all(one.is_excluded for one in effective),
+    )
 
 
 class _Named(NamedTuple):

@@ -12,14 +12,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from itertools import permutations
 from uuid import UUID
 
 from bot.core.models import AnalyzedQuestion, Language, Passage, Question, Synonym
 from bot.core.understanding.language_lexicon import OTHER_WORDS, SMALL_WORDS
 from storage.chat_models import GlossaryEntry
-from storage.text.analyzer import analyze, fold, spellings
+from storage.text.analyzer import analyze, fold, holds_phrase, phrase_terms, spellings
 
 _WORD = re.compile(r"[^\W_]+(?:[-_./:,&][^\W_]+)*")
 _SENTENCE_END = re.compile(r"[.?!]\s*$")
@@ -169,20 +168,6 @@ def _pairs(entries: Iterable[GlossaryEntry], is_wide: bool) -> Iterator[tuple[st
             yield from permutations((entry.term, *entry.words), 2)
         else:
             yield from ((entry.term, word) for word in entry.words)
-
-
-@lru_cache(maxsize=10_000)
-def phrase_terms(text: str) -> tuple[str, ...]:
-    """The terms of a phrase that is looked for again and again."""
-    return tuple(analyze(text))
-
-
-def holds_phrase(terms: Sequence[str], phrase: Sequence[str]) -> bool:
-    """Whether the terms of a phrase stand in a text, one after the other."""
-    if not phrase or phrase[0] not in terms:
-        return False
-    length = len(phrase)
-    return any(tuple(terms[at : at + length]) == tuple(phrase) for at in range(len(terms) - length + 1))
 
 
 def _foreign() -> set[str]:

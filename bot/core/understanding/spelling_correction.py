@@ -23,6 +23,8 @@ from storage.errors import InfrastructureError
 from storage.models import Channel
 from storage.text.analyzer import analyze, fold
 from storage.text.token_counts import is_frequent_word
+from storage.web_pages.opened_domains import keyword_terms
+from storage.web_pages.web_sources import WebSourcesFile
 
 MIN_LETTERS = 4
 """Shorter words are no typing errors that can be told, and seldom what a question is about."""
@@ -70,16 +72,28 @@ def unknown_words(
 class SpellingCorrector:
     """Corrects words towards the vocabulary of the channel that they are asked in."""
 
-    def __init__(self, vocabularies: Vocabularies, is_word: Callable[[str], bool] = is_frequent_word) -> None:
-        """``is_word``: whether a word is spelt correctly, wherever it stands."""
+    def __init__(
+        self,
+        vocabularies: Vocabularies,
+        is_word: Callable[[str], bool] = is_frequent_word,
+        web_sources: WebSourcesFile | None = None,
+    ) -> None:
+        """``is_word``: whether a word is spelt correctly, wherever it stands.
+
+        ``web_sources``: no keyword of a domain is corrected that the channel's questions may open.
+        """
         self._vocabularies = vocabularies
         self._is_word = is_word
+        self._web_sources = web_sources
 
     async def correct(
         self, channel: Channel, words: Iterable[str], language: Language = Language.ENGLISH
     ) -> tuple[Correction, ...]:
         """What ``words`` are misspelt for, as far as that can be told; none of them stands in the channel."""
         typed = [word for word in words if not _is_abbreviation(word) and not self._is_word(word)]
+        if typed and self._web_sources:
+            keywords = keyword_terms((await self._web_sources.current()).of(channel))
+            typed = [word for word in typed if keywords.isdisjoint(analyze(word))]
         if not typed:
             return ()
         try:

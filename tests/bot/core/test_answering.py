@@ -36,10 +36,12 @@ from bot.core.generation.judge import Judge
 from bot.core.models import Answer, AnswerState, Claim, Correction, Draft, Question, Quote
 from bot.core.retrieval.hybrid_retriever import HybridRetriever, QueryExpansionRetriever
 from bot.core.retrieval.reranking import RerankingRetriever, SentenceReranker
+from bot.core.retrieval.web_search import WebSearch
 from bot.core.rewriting.query_rewriting import FollowUps
 from bot.core.wording import reply_words
 from storage.chat_models import GlossaryEntry
 from storage.errors import DatabaseUnavailable, IndexUnavailable
+from storage.web_pages.web_sources import WebSourcesFile
 
 DAILY = Claim("Backups run at 2 AM every day.", (Quote(1, "Backups run daily at 2:00 AM"),))
 FORGED = Claim("Backups run hourly.", (Quote(1, "Backups run every hour"),))
@@ -430,8 +432,14 @@ async def test_the_documents_of_a_channel_are_read_once_for_a_question(world: Wo
     assert world.register.reads == 1
 
 
-async def test_the_way_of_a_question_enters_few_files(world: World) -> None:
-    """Shows that a reader of a quoted answer's way meets at most this many files of the core."""
+async def test_the_way_of_a_question_enters_few_files(world: World, tmp_path: Path) -> None:
+    """Shows that a reader of a quoted answer's way meets at most this many files of the core.
+
+    That holds beside a list of web sources, too, as long as the question opens none of them.
+    """
+    (tmp_path / "web_sources.toml").write_text(
+        '[[domain]]\nname = "tenancy"\nkeywords = ["deposit", "rent"]\nurls = ["https://example.org/"]\n'
+    )
     core = Path(bot.core.__file__).parent
     entered: set[str] = set()
 
@@ -456,6 +464,7 @@ async def test_the_way_of_a_question_enters_few_files(world: World) -> None:
         readings=shelf,
         catalog=register,
         citations=CitationService(register, register),
+        web=WebSearch(WebSourcesFile(tmp_path), object(), object()),  # type: ignore[arg-type]
     )
     reply_words.cache_clear()
     sys.setprofile(note)

@@ -19,7 +19,7 @@ from ingestion.settings import IngestionSettings
 from storage.errors import StorageError
 from storage.folders.folder_passwords import FolderPasswords
 from storage.web_pages.page_store import WebPageStore
-from storage.web_pages.web_sources import SOURCES_NAME, WebSourcesFile
+from storage.web_pages.web_sources import WebSourcesFile
 
 GENERATIONS = ((50, "vectors_one"), (50, "vectors_two"), (60, "vectors_one"))
 """Most tokens of a chunk and the embedder of each generation."""
@@ -98,7 +98,7 @@ class Life:
             index=home.index,
             channels=home.channels,
             passwords=FolderPasswords(home.database),
-            web_sources=WebSourcesFile(home.map_file.with_name(SOURCES_NAME)),
+            web_sources=WebSourcesFile(home.map_file.parent),
             web_pages=WebPageStore(home.database),
             compute_pool=lasting_side(),
             make_schedule=lambda: self._schedule,

@@ -78,7 +78,7 @@ async def home(tmp_path: Path, site: WebSite) -> AsyncIterator[Home]:
     """An empty home beside a site."""
     database = await Database.open(make_sqlite(tmp_path))
     store = WebPageStore(database)
-    sources = WebSourcesFile(tmp_path / "web_sources.toml")
+    sources = WebSourcesFile(tmp_path)
     settings = IngestionSettings(web_loopback=True, web_page_mb=0.1, web_page_seconds=1)
     renewal = make_renewal(
         settings,
@@ -303,3 +303,35 @@ async def test_two_workers_fetch_a_page_once(home: Home) -> None:
     home.site.pages["/a"] = THIRTY
     await asyncio.gather(home.renewal.tick(), home.renewal.tick())
     assert home.site.paths == ["/a"]
+
+
+async def test_what_a_question_misses_is_fetched_in_the_background(home: Home) -> None:
+    """Shows that questions about one domain share a task, that another's pages wait, and who ends it."""
+    may_answer, is_asked = asyncio.Event(), asyncio.Event()
+
+    async def slow(_: web.Request) -> web.Response:
+        is_asked.set()
+        await may_answer.wait()
+        return web.Response(text=THIRTY, content_type="text/html")
+
+    home.approve(home.site.url("/a"))
+    with (home.path / "web_sources.toml").open("a") as file:
+        file.write(f'[[domain]]\nname = "other"\nkeywords = ["boiler"]\nurls = ["{home.site.url("/b")}"]\n')
+    home.site.pages |= {"/a": slow, "/b": THIRTY}
+    (tenancy, other) = (await home.sources.current()).domains
+    fetching = home.renewal.fetch_soon(tenancy)
+    assert home.renewal.fetch_soon(tenancy) is fetching
+    await is_asked.wait()
+    may_answer.set()
+    await fetching
+    assert [(await home.page(path)).state for path in ("/a", "/b")] == [PageState.FRESH, PageState.NEVER]
+    (vectors,) = [(await home.store.searched_text((await home.page("/a")).sha256 or "", "terms"))]
+    assert vectors is not None
+    assert vectors[1] is not None
+    may_answer.clear()
+    await home.wait_until_due("/a")
+    unfinished = home.renewal.fetch_soon(tenancy)
+    await asyncio.sleep(0)
+    await home.renewal.aclose()
+    assert unfinished.cancelled()
+    assert await asyncio.gather(home.renewal.fetch_soon(other)) == [None]

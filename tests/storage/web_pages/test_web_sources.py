@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -38,8 +39,8 @@ def test_a_domain_serves_its_channels_and_allows_its_pages_alone() -> None:
     """Shows that a page is approved by its own address, or by a sitemap's site and path, and not else."""
     (domain,) = read_web_sources(TENANCY).domains
     assert domain.urls == ("https://www.example.org/renting/deposits",)
-    assert domain.serves(channel("housing"))
-    assert not domain.serves(channel("payroll"))
+    assert read_web_sources(TENANCY).of(channel("housing")) == (domain,)
+    assert read_web_sources(TENANCY).of(channel("payroll")) == ()
     assert domain.allows("https://www.example.org/renting/repairs")
     assert not domain.allows("https://www.example.org/jobs/")
     assert not domain.allows("http://www.example.org/renting/repairs")
@@ -99,7 +100,7 @@ def test_two_domains_have_two_names() -> None:
 async def test_the_last_good_file_stays_in_force(tmp_path: Path) -> None:
     """Shows that a file being edited takes no approved page away, and that one that is gone takes all."""
     path = tmp_path / "web_sources.toml"
-    file = WebSourcesFile(path)
+    file = WebSourcesFile(tmp_path)
     assert await file.current() == WebSources()
     path.write_bytes(TENANCY)
     (domain,) = (await file.current()).domains
@@ -113,8 +114,36 @@ async def test_the_last_good_file_stays_in_force(tmp_path: Path) -> None:
 def test_a_channel_that_nobody_has_is_named() -> None:
     """Shows that a misspelled channel does not stay silent."""
     sources = read_web_sources(TENANCY)
-    assert [one.line for one in sources.unknown([channel("payroll")])] == [2]
+    assert [one.line for one in sources.unknown([channel("payroll")])] == [9]
     assert not [*sources.unknown([channel("housing")])]
+
+
+async def test_a_library_stands_for_its_channels(tmp_path: Path) -> None:
+    """Shows that a library of folders.toml is named like a channel, follows its file, and is not unknown."""
+    (tmp_path / "web_sources.toml").write_bytes(TENANCY.replace(b'["housing"]', b'["homes"]'))
+    library = '[library.homes]\nchannels = {}\n[[library.homes.folder]]\nlocation = "/srv"\n'
+    (tmp_path / "folders.toml").write_text(library.format('["housing", "legal"]'))
+    file = WebSourcesFile(tmp_path)
+    sources = await file.current()
+    assert [bool(sources.of(channel(name))) for name in ("housing", "legal", "payroll")] == [
+        True,
+        True,
+        False,
+    ]
+    assert not [*sources.unknown([])]
+    (tmp_path / "folders.toml").write_text(library.format('["legal"]'))
+    assert not (await file.current()).of(channel("housing"))
+    (tmp_path / "folders.toml").write_text("[library.homes]\n")
+    assert (await file.current()).of(channel("legal"))
+    assert [str(one) for one in file.mistakes] == ["folders.toml:1: channels is missing"]
+
+
+def test_some_channels_want_web_pages_first() -> None:
+    """Shows the setting, that it may name a library, and that a misspelled channel is named by its line."""
+    sources = read_web_sources(b'web_first = ["housing", "homes"]\n' + TENANCY)
+    assert [sources.is_web_first(channel(name)) for name in ("housing", "legal")] == [True, False]
+    assert replace(sources, libraries={"homes": ("legal",)}).is_web_first(channel("legal"))
+    assert [one.line for one in sources.unknown([channel("housing")])] == [1]
 
 
 def test_an_address_has_one_spelling() -> None:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.core.understanding.question_terms import find_synonyms
-from bot.core.understanding.web_domains import opened_domains
-from storage.chat_models import GlossaryEntry
+from storage.web_pages.opened_domains import Phrase, opened_domains
 from storage.web_pages.web_sources import WebDomain
 
 TENANCY = WebDomain("tenancy", ("deposit", "landlord", "notice period", "rent"), ("https://x.org/a",))
@@ -14,10 +12,9 @@ REPAIRS = WebDomain("repairs", ("boiler", "heating", "landlord", "repair"), ("ht
 
 
 def opened(
-    question: str, *glossary: GlossaryEntry, hits: int = 2, most: int = 2
+    question: str, *synonyms: tuple[Phrase, Phrase], hits: int = 2, most: int = 2
 ) -> dict[str, tuple[str, ...]]:
     """Domain -> its keywords that hit, in the order in which the domains are opened."""
-    synonyms = find_synonyms(question, glossary)
     found = opened_domains(question, (TENANCY, REPAIRS), synonyms, hits=hits, most=most)
     return {one.domain.name: one.keywords for one in found}
 
@@ -53,7 +50,7 @@ def test_fewer_hits_open_nothing(question: str) -> None:
 
 def test_what_the_glossary_says_counts() -> None:
     """Shows that people may ask in words that the file does not have."""
-    entry = GlossaryEntry("caution money", ("deposit",))
+    entry = (("caution", "money"), ("deposit",))
     assert opened("Can a landlord keep caution money?") == {}
     assert opened("Can a landlord keep caution money?", entry) == {"tenancy": ("deposit", "landlord")}
 
@@ -62,7 +59,7 @@ def test_words_hit_once_however_many_keywords_say_them() -> None:
     """Shows that a keyword and its synonym, or a phrase and its part, open nothing by themselves."""
     domain = WebDomain("d", ("rent", "rental", "monthly rent", "lease"), ("https://x.org/",))
     question = "How high is the monthly rent?"
-    synonyms = find_synonyms(question, (GlossaryEntry("rent", ("lease",)),))
+    synonyms = [(("rent",), ("leas",))]
     assert opened_domains(question, (domain,), synonyms) == ()
 
 

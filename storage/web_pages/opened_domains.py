@@ -1,4 +1,4 @@
-"""Decides which domains of approved web pages a question opens: those of which it holds enough keywords.
+"""Which domains of approved web pages a question opens: those of which it holds enough keywords.
 
 Too few hits, and the web has no part in a question: a wrong page costs more trust than a missing one.
 """
@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from bot.core.models import Synonym
-from bot.core.understanding.question_terms import holds_phrase, phrase_terms
-from storage.text.analyzer import analyze
+from storage.text.analyzer import analyze, holds_phrase, phrase_terms
 from storage.web_pages.web_sources import WebDomain
+
+Phrase = tuple[str, ...]
+"""Terms of words that follow one another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,7 @@ class OpenedDomain:
 def opened_domains(
     question: str,
     domains: Sequence[WebDomain],
-    synonyms: Iterable[Synonym] = (),
+    synonyms: Iterable[tuple[Phrase, Phrase]] = (),
     *,
     hits: int = 2,
     most: int = 2,
@@ -39,21 +40,28 @@ def opened_domains(
     Args:
         question: its text, as it is searched for.
         domains: those that its channel may open.
-        synonyms: what else its words are called in its channel, as the glossary says.
+        synonyms: words of it, and what else they are called in its channel, as the glossary says.
         hits: how many distinct ones open a domain.
         most: domains opened.
     """
     if not domains:
         return ()
     terms = analyze(question)
-    said = [(one.asked, one.said) for one in synonyms]
+    said = list(synonyms)
     found = [OpenedDomain(domain, _hits(terms, said, domain.keywords)) for domain in domains]
     opened = [one for one in found if len(one.keywords) >= hits]
     return tuple(sorted(opened, key=lambda one: -len(one.keywords))[:most])
 
 
+def keyword_terms(domains: Iterable[WebDomain]) -> frozenset[str]:
+    """The terms of all keywords of some domains: no question misspells these."""
+    return frozenset(
+        term for domain in domains for keyword in domain.keywords for term in phrase_terms(keyword)
+    )
+
+
 def _hits(
-    terms: Sequence[str], said: Sequence[tuple[tuple[str, ...], tuple[str, ...]]], keywords: Iterable[str]
+    terms: Sequence[str], said: Sequence[tuple[Phrase, Phrase]], keywords: Iterable[str]
 ) -> tuple[str, ...]:
     """The keywords that hit, none of words that another one hit already; longer ones come first."""
     taken: set[tuple[str, ...]] = set()

@@ -1,0 +1,386 @@
+"""Approved web pages beside documents: when they take part, which part of them, and at what place."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from fakes.core import (
+    ASKED_AT,
+    Register,
+    Shelf,
+    Vocabulary,
+    World,
+    ask,
+    make_channel,
+    make_passage,
+    make_status,
+)
+from fakes.term_embedder import TermEmbedder
+from harness.empty_homes import make_sqlite
+
+from bot.core.answering import Answering
+from bot.core.models import Correction, OpenedWeb, Passage, Question, Retrieval
+from bot.core.retrieval.reranking import Expansion, gather_evidence
+from bot.core.retrieval.web_search import FetchPages, WebPolicy, WebSearch, snippet
+from bot.core.understanding.spelling_correction import SpellingCorrector
+from storage.index.live_index import SearchHits
+from storage.sql.database import Database
+from storage.web_pages.opened_domains import opened_domains
+from storage.web_pages.page_index import WebPageIndex
+from storage.web_pages.page_store import WebPageStore, WebText, WebTextChunk
+from storage.web_pages.web_sources import WebDomain, WebSourcesFile
+
+DEPOSITS, REPAIRS = "https://example.org/deposits", "https://example.org/repairs"
+FILE = f"""
+[[domain]]
+name = "tenancy"
+keywords = ["deposit", "landlord"]
+urls = ["{DEPOSITS}"]
+
+[[domain]]
+name = "repairs"
+keywords = ["boiler", "landlord", "repair"]
+urls = ["{REPAIRS}"]
+channels = ["housing"]
+"""
+USUAL = WebPolicy()
+ASKED = "When must my landlord protect the deposit?"
+
+
+class UntouchedStore(WebPageStore):
+    """Pages that nobody may ask for."""
+
+    def __getattribute__(self, name: str) -> object:
+        """Fail whatever is wanted."""
+        raise AssertionError(f"the web part was touched: {name}")
+
+
+@dataclass
+class Web:
+    """A home with two pages, beside documents."""
+
+    path: Path
+    store: WebPageStore
+    index: WebPageIndex
+    documents: tuple[Passage, ...]
+    vector: Sequence[float] | None = None
+    """Of the question."""
+
+    def search(
+        self, policy: WebPolicy = USUAL, store: WebPageStore | None = None, fetch: FetchPages | None = None
+    ) -> WebSearch:
+        """What is tested."""
+        sources = WebSourcesFile(self.path)
+        return WebSearch(sources, store or self.store, self.index, policy=policy, fetch=fetch)
+
+    def answering(self, **options: Any) -> Answering:
+        """A channel with the documents, whose questions may open the web; ``options``: as of ``search``."""
+        world = World(Shelf(list(self.documents)), Register([make_status("sop-it-04.pdf")]))
+        return world.answering(web=self.search(**options))
+
+    async def beside(self, text: str = ASKED, channel: str = "it", **options: Any) -> Retrieval:
+        """What a question finds that opens its domains."""
+        search, asked = self.search(**options), question(text, channel)
+        sources = await search.sources.current()
+        opened = opened_domains(text, sources.of(asked.channel))
+        texts = [one.text for one in self.documents]
+        found = Retrieval(ask(text, *texts, vector=self.vector), self.documents)
+        return await search.beside(asked, found, opened, is_web_first=sources.is_web_first(asked.channel))
+
+
+def question(text: str, channel: str = "it") -> Question:
+    """A question of a channel."""
+    return Question("q", text, make_channel(channel), ASKED_AT)
+
+
+@pytest.fixture
+async def web(tmp_path: Path) -> AsyncIterator[Web]:
+    """Two pages that were fetched, and one document."""
+    database = await Database.open(make_sqlite(tmp_path))
+    (tmp_path / "web_sources.toml").write_text(FILE)
+    store = WebPageStore(database)
+    await store.approve([DEPOSITS, REPAIRS])
+    protect = WebTextChunk("A landlord must protect your deposit within 30 days.", 11, (), "protect")
+    end = WebTextChunk("The deposit is paid back within 10 days.", 10, ("At the end",))
+    await store.keep_text(DEPOSITS, WebText("Tenancy deposits", "2025-03-02", (protect, end)), {})
+    repair = WebTextChunk("The landlord repairs a boiler within 2 days.", 9)
+    await store.keep_text(REPAIRS, WebText("Repairs", "", (repair,)), {})
+    index = WebPageIndex(store, "terms")
+    yield Web(tmp_path, store, index, (make_passage("Backups run daily.", score=0.4),))
+    await database.aclose()
+
+
+def files(found: Retrieval) -> list[str]:
+    """Where the candidates come from, best first."""
+    return [one.publication.file for one in found.passages]
+
+
+async def test_a_question_with_two_keywords_gets_the_domains_passages(web: Web) -> None:
+    """Shows a web page's passage before a worse document's, with where it comes from, and what opened it."""
+    found = await web.beside()
+    assert files(found)[0] == DEPOSITS
+    assert "sop-it-04.pdf" in files(found)
+    assert found.web == (OpenedWeb("tenancy", ("deposit", "landlord"), (DEPOSITS,)),)
+    publication = found.passages[0].publication
+    assert (publication.title, publication.metadata["last_updated"].day) == ("Tenancy deposits", "2025-03-02")
+    assert publication.web is not None
+    assert (publication.web.host, publication.web.anchors) == ("example.org", ("protect", ""))
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        question("Where is the deposit?"),
+        question("Can the landlord come in?"),
+        question("When do backups run?"),
+        replace(question(ASKED), documents=frozenset({uuid4()})),
+        replace(question(ASKED), is_trial=True),
+    ],
+)
+async def test_a_question_that_opens_nothing_never_touches_the_pages(web: Web, asked: Question) -> None:
+    """Shows that too few keywords, a filter of documents and trials of receipts leave the pages alone."""
+    answering = web.answering(store=UntouchedStore.__new__(UntouchedStore))
+    assert not any(one.publication.web for one in (await answering.answer(asked)).passages)
+
+
+async def test_a_question_with_two_keywords_reads_the_pages(web: Web) -> None:
+    """Shows that the way of a question leads to them."""
+    answer = await web.answering().answer(question(ASKED))
+    assert answer.passages[0].publication.file == DEPOSITS
+
+
+@pytest.mark.parametrize(
+    ("text", "is_open"),
+    [
+        ("When must my landlord protect the deposit? Not the drafts.", True),
+        ("When must my landlord protect the deposit? Only policies.", False),
+        ("When must my landlord protect the deposit? Only since 2023.", False),
+        ("When must my landlord protect the deposit according to version 2?", False),
+        ("When must my landlord protect the deposit according to sop-it-04.pdf?", False),
+    ],
+)
+async def test_filters_are_said_of_documents_and_leave_the_web_out(
+    web: Web, text: str, is_open: bool
+) -> None:
+    """Shows that what asks for certain documents gets no page, and what only excludes some keeps them."""
+    kinds = [("sop-it-04.pdf", "Backup"), ("leave.pdf", "Leave Policy v2"), ("draft.pdf", "Draft of it")]
+    documents = [replace(make_status(file), title=title, arrived_at=ASKED_AT) for file, title in kinds]
+    documents[1] = replace(documents[1], file="leave_v2.pdf")
+    documents[2] = replace(documents[2], arrived_at=ASKED_AT.replace(year=2019))
+    world = World(Shelf(list(web.documents)), Register(documents))
+    answer = await world.answering(web=web.search()).answer(question(text))
+    assert answer.filter is not None
+    assert any(one.publication.web for one in answer.passages) is is_open
+
+
+async def test_what_is_taken_off_the_list_while_the_documents_are_searched_is_not_found(web: Web) -> None:
+    """Shows that the list is read when the pages are searched, and not when the question comes."""
+
+    class SlowShelf(Shelf):
+        async def find(self, *args: Any, **options: Any) -> SearchHits:
+            (web.path / "web_sources.toml").write_text("")
+            return await super().find(*args, **options)
+
+    world = World(SlowShelf(list(web.documents)), Register([make_status("sop-it-04.pdf")]))
+    answer = await world.answering(web=web.search()).answer(question(ASKED))
+    assert not any(one.publication.web for one in answer.passages)
+
+
+async def test_no_keyword_is_a_misspelling_but_other_words_may_be(web: Web) -> None:
+    """Shows that a word that only the web knows is not corrected towards a document's word."""
+    (web.path / "web_sources.toml").write_text(FILE.replace('"deposit"', '"databasis"'))
+    vocabulary = Vocabulary({1: {"databases": 3, "reports": 2}})
+    corrector = SpellingCorrector(vocabulary, web_sources=WebSourcesFile(web.path))
+    typed = ["Databasis", "repotrs"]
+    assert await corrector.correct(make_channel(), typed) == (Correction("repotrs", "reports"),)
+
+
+async def test_a_domain_is_opened_in_its_channels_only(web: Web) -> None:
+    """Shows that another channel's domain stays shut, however many keywords hit."""
+    asked = "Must the landlord repair the boiler, and who holds the deposit?"
+    assert [one.domain for one in (await web.beside(asked)).web] == ["tenancy"]
+    assert [one.domain for one in (await web.beside(asked, "housing")).web] == ["repairs", "tenancy"]
+    assert REPAIRS not in files(await web.beside(asked))
+
+
+async def test_documents_come_first_where_both_answer_equally(web: Web) -> None:
+    """Shows that an equal score is a document's place, and that a setting may turn that round."""
+    (best, *_) = [one for one in (await web.beside()).passages if one.publication.web]
+    equal = best.score / WebPolicy().share
+    web.documents = (make_passage("A landlord protects it within 30 days.", score=equal),)
+    assert files(await web.beside())[0] == "sop-it-04.pdf"
+    assert files(await web.beside(policy=WebPolicy(share=1.1)))[0] == DEPOSITS
+
+
+async def test_a_document_that_is_as_near_in_meaning_comes_first(web: Web) -> None:
+    """Shows that a copy of a document on the web stays behind it, whatever its score among its own kind."""
+    embedder = TermEmbedder("terms")
+    (page,) = await web.store.pages([DEPOSITS])
+    text = await web.store.text(page.sha256 or "")
+    assert text is not None
+    made = await embedder.aembed([chunk.text for chunk in text.chunks])
+    await web.store.keep_vectors(page.sha256 or "", "terms", made)
+    web.vector = (await embedder.aembed([ASKED]))[0]
+    (nearest, *_) = [one for one in (await web.beside()).passages if one.publication.web]
+    copy = make_passage("A copy of it.", score=0.1, vector=nearest.vector)
+    web.documents = (copy,)
+    assert files(await web.beside())[0] == "sop-it-04.pdf"
+    web.documents = (replace(copy, vector=0.0),)
+    assert files(await web.beside())[0] == DEPOSITS
+
+
+async def test_a_channel_may_want_its_web_pages_first(web: Web) -> None:
+    """Shows that there a page comes before documents as near in meaning, and behind nearer ones."""
+    embedder = TermEmbedder("terms")
+    (page,) = await web.store.pages([DEPOSITS])
+    text = await web.store.text(page.sha256 or "")
+    assert text is not None
+    made = await embedder.aembed([chunk.text for chunk in text.chunks])
+    await web.store.keep_vectors(page.sha256 or "", "terms", made)
+    web.vector = (await embedder.aembed([ASKED]))[0]
+    (nearest, *_) = [one for one in (await web.beside()).passages if one.publication.web]
+    copy = make_passage("A copy of it.", score=1.0, vector=nearest.vector)
+    web.documents = (copy,)
+    assert files(await web.beside())[0] == "sop-it-04.pdf"
+    (web.path / "web_sources.toml").write_text('web_first = ["it"]\n' + FILE)
+    assert files(await web.beside())[0] == DEPOSITS
+    assert files(await web.beside(channel="hr"))[0] == "sop-it-04.pdf"
+    web.documents = (replace(copy, vector=(nearest.vector or 0) + 0.1),)
+    assert files(await web.beside())[0] == "sop-it-04.pdf"
+
+
+async def test_words_of_a_page_are_not_told_as_unknown(web: Web) -> None:
+    """Shows that a reply names only words that stand in no document and on no page found."""
+    found = await web.beside("When must my landlord protect the deposit from flooding?")
+    documents = replace(found, question=replace(found.question, unknown=("landlord", "flooding")))
+    search = web.search()
+    opened = opened_domains(ASKED, (await search.sources.current()).of(make_channel()))
+    beside = await search.beside(question(ASKED), documents, opened, is_web_first=False)
+    assert beside.question.unknown == ("flooding",)
+
+
+@dataclass
+class Fetching:
+    """Fetches one page when a test lets it."""
+
+    store: WebPageStore
+    may_end: asyncio.Event = field(default_factory=asyncio.Event)
+    asked: list[str] = field(default_factory=list)
+
+    def __call__(self, domain: WebDomain) -> asyncio.Task[None]:
+        """Begin."""
+        self.asked.append(domain.name)
+        return asyncio.create_task(self._fetch())
+
+    async def _fetch(self) -> None:
+        await self.may_end.wait()
+        chunk = WebTextChunk("A landlord returns the deposit within 3 weeks.", 8)
+        await self.store.keep_text(NEW, WebText("New", "", (chunk,)), {})
+
+
+NEW = "https://example.org/new"
+
+
+async def with_new_page(web: Web) -> Fetching:
+    """List a page that nobody has fetched."""
+    (web.path / "web_sources.toml").write_text(FILE.replace(f'["{DEPOSITS}"]', f'["{DEPOSITS}", "{NEW}"]'))
+    await web.store.approve([DEPOSITS, REPAIRS, NEW])
+    return Fetching(web.store)
+
+
+async def test_a_missing_page_is_fetched_for_the_next_question(web: Web) -> None:
+    """Shows that with the preset no question waits, and that what opened says which page was missing."""
+    fetching = await with_new_page(web)
+    found = await web.beside(fetch=fetching)
+    assert NEW not in files(found)
+    assert found.web == (OpenedWeb("tenancy", ("deposit", "landlord"), (DEPOSITS,), (NEW,)),)
+    assert fetching.asked == ["tenancy"]
+    fetching.may_end.set()
+    while NEW not in files(await web.beside(fetch=fetching)):
+        await asyncio.sleep(0)
+    count = len(fetching.asked)
+    await web.beside(fetch=fetching)
+    assert len(fetching.asked) == count
+
+
+async def test_a_question_waits_for_a_missing_page_as_long_as_a_setting_says(web: Web) -> None:
+    """Shows the page in the very answer where it comes in time, and the answer without it where not."""
+    fetching = await with_new_page(web)
+    late = await web.beside(fetch=fetching, policy=WebPolicy(wait_seconds=0.01))
+    assert NEW not in files(late)
+    fetching.may_end.set()
+    assert NEW in files(await web.beside(fetch=fetching, policy=WebPolicy(wait_seconds=10)))
+
+
+async def test_a_page_that_failed_just_now_is_not_asked_for_again(web: Web) -> None:
+    """Shows that a failure rests for its minutes, however many questions come."""
+    fetching = await with_new_page(web)
+    assert await web.store.claim(NEW)
+    await web.store.keep_failure(NEW, "the server answers 404")
+    await web.beside(fetch=fetching, policy=WebPolicy(wait_seconds=10))
+    assert fetching.asked == []
+
+
+async def test_what_was_taken_off_the_list_is_not_found_any_more(web: Web) -> None:
+    """Shows that the file decides at the time of the question, whatever was fetched before."""
+    (web.path / "web_sources.toml").write_text(FILE.replace(DEPOSITS, "https://example.org/other"))
+    found = await web.beside()
+    assert found.web != ()
+    assert DEPOSITS not in files(found)
+
+
+async def test_a_page_that_changed_answers_with_its_new_text(web: Web) -> None:
+    """Shows that a text of the day before is not remembered."""
+    await web.beside()
+    text = WebText("Tenancy deposits", "", (WebTextChunk("A landlord protects a deposit in 14 days.", 9),))
+    await web.store.keep_text(DEPOSITS, text, {})
+    assert (await web.beside()).passages[0].text == "A landlord protects a deposit in 14 days."
+
+
+async def test_evidence_of_a_page_needs_no_reading(web: Web) -> None:
+    """Shows that a web passage is read as it was found: one page, no boxes, no neighbours."""
+
+    class NoReadings:
+        async def chunks_at(self, places: object) -> list[object]:
+            assert not places
+            return []
+
+    found = [one for one in (await web.beside()).passages if one.publication.web]
+    evidence = await gather_evidence(found, NoReadings(), most=8, tokens=1000)  # type: ignore[arg-type]
+    assert [item.page_starts for item in evidence] == [((0, 1),)] * len(found)
+    assert await Expansion(evidence, NoReadings(), 1000).expand() == evidence  # type: ignore[arg-type]
+
+
+async def test_pages_are_found_by_meaning_once_they_have_vectors(web: Web) -> None:
+    """Shows that vectors of the question's space are compared, and a page without them found by words."""
+    embedder = TermEmbedder("terms")
+    asked = "Must the landlord repair the boiler, and who holds the deposit?"
+    vector = (await embedder.aembed([asked]))[0]
+    (deposits,) = await web.store.pages([DEPOSITS])
+    text = await web.store.text(deposits.sha256 or "")
+    assert text is not None
+    made = await embedder.aembed([chunk.text for chunk in text.chunks])
+    await web.store.keep_vectors(deposits.sha256 or "", "terms", made)
+    found = await web.index.find(1, await web.store.pages([DEPOSITS, REPAIRS]), ["landlord"], vector, 8)
+    names = {one.file: one.id for one in found.publications.values()}
+    assert {hit.publication for hit in found.vectors} == {names[DEPOSITS]}
+    assert found.words_only == {names[REPAIRS]}
+    assert [hit.publication for hit in found.words] == [names[REPAIRS], names[DEPOSITS]]
+
+
+def test_a_snippet_is_the_best_whole_sentences() -> None:
+    """Shows that what holds most of the question is chosen, and never half a sentence or too many words."""
+    text = "One two three. The deposit is protected. The landlord pays it back. Four five six seven eight."
+    assert snippet(text, {"deposit": 1.0, "landlord": 2.0}, 100) == text
+    assert (
+        snippet(text, {"deposit": 1.0, "landlord": 2.0}, 9)
+        == "The deposit is protected. The landlord pays it back."
+    )
+    assert snippet(text, {"deposit": 1.0}, 5) == "The deposit is protected."
+    assert snippet("a b c d e f g deposit.", {"deposit": 1.0}, 3) == "a b c d e f g deposit."
