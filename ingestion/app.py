@@ -153,6 +153,7 @@ class Ingestion:
             embedder=embedder,
             compute_pool=self._compute_pool,
             pdf=pdf,
+            channels=channels,
             contact=contact,
         )
         self._make_schedule, self._make_worker = make_schedule, make_worker

@@ -94,13 +94,16 @@ class Notice:
 
     id: int
     kind: str
-    """live, failed or folder."""
+    """live, failed, folder, source failed or source changed."""
     created_at: datetime
     channel_id: int
     channel: str
     """What people call the channel."""
     text: str | None
-    """Why a file cannot be read, or what is wrong with a folder; None when the folder is well again."""
+    """Why a file cannot be read, or what is wrong with a folder; None when the folder is well again.
+
+    Of a web page why it cannot be fetched, or a quote that stands on it no more.
+    """
     file: str = ""
     title: str = ""
     version_id: int | None = None
@@ -118,16 +121,19 @@ class Notice:
     is_repaired: bool = False
     location: str = ""
     """Of the folder."""
+    url: str = ""
+    """Of the web page."""
     questions: tuple[str, ...] | None = None
     """Questions that were tried and that the version answers; None when none were tried yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class NoticeGroup:
-    """What waits to be announced of one channel: of its documents, or of its folders."""
+    """What waits to be announced of one channel: of its documents, or what is for admins."""
 
     channel_id: int
-    is_folders: bool
+    is_for_admins: bool
+    """Of folders and web pages."""
     count: int
     oldest: datetime
     newest: datetime

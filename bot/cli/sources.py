@@ -8,6 +8,7 @@ import contextlib
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
 from bot.bootstrap import embedding_key, open_home
 from bot.cli.home import chosen_channel, is_empty
@@ -16,11 +17,10 @@ from bot.settings import Settings, load_settings
 from ingestion.jobs.compute_pool import ComputePool
 from ingestion.web_pages.renewal import make_renewal
 from storage.clock import utc_now
-from storage.config_file import InvalidFile
 from storage.pdf.pdf_process import PdfProcess
 from storage.stores import Stores, open_embedder
-from storage.web_pages.page_store import PageState, WebPage, WebPageStore, approved_pages
-from storage.web_pages.web_sources import SOURCES_NAME, WebDomain, read_web_sources
+from storage.web_pages.page_store import PageState, WebPage, count_pages, listed_pages
+from storage.web_pages.web_sources import SOURCES_NAME, WebDomain, WebSourcesFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +35,13 @@ async def check_sources(options: argparse.Namespace) -> int:
     """Name every mistake of the file by its line, and 2; else every page that does not stand well, and 1."""
     settings = load_settings()
     path = settings.home / SOURCES_NAME
-    try:
-        sources = read_web_sources(await asyncio.to_thread(path.read_bytes))
-    except FileNotFoundError:
+    if not await asyncio.to_thread(path.exists):
         print(f"There is no {path}: no web page is approved", file=sys.stderr)
         return 0
-    except InvalidFile as invalid:
-        print(*invalid.mistakes, sep="\n")
+    file = WebSourcesFile(settings.home)
+    sources = await file.current()
+    if file.mistakes:
+        print(*file.mistakes, sep="\n")
         return 2
     if not is_empty(settings):
         async with open_home(settings) as stores:
@@ -54,7 +54,7 @@ async def check_sources(options: argparse.Namespace) -> int:
     for one in unwell:
         print(dump(source_line(one.domain, one.page)) if options.json else _row(one))
     counts = _counts(approved, settings.storage.web_cache_days)
-    print(f"{path}: no mistakes; {len(approved)} pages: {counts}", file=sys.stderr)
+    print(f"{path}: no mistakes; {counts}", file=sys.stderr)
     return 1 if unwell else 0
 
 
@@ -95,6 +95,7 @@ async def seed_sources(options: argparse.Namespace) -> int:
             embedder=embedder,
             compute_pool=pool,
             pdf=pdf,
+            channels=stores.channels,
             contact=settings.bot.public_url,
         )
         async with contextlib.aclosing(renewal):
@@ -110,16 +111,13 @@ async def seed_sources(options: argparse.Namespace) -> int:
 async def _approved(settings: Settings, channel: str | None) -> list[_Approved]:
     """The pages in the order of the file; in a home that was never used, nobody has fetched any."""
     if is_empty(settings) and channel is None:
-        path = settings.home / SOURCES_NAME
-        if not await asyncio.to_thread(path.exists):
-            return []
-        found = read_web_sources(await asyncio.to_thread(path.read_bytes)).domains
-        return [_Approved(one.name, WebPage(url, PageState.NEVER)) for one in found for url in _named(one)]
+        domains = (await WebSourcesFile(settings.home).current()).domains
+        return [_Approved(one.name, WebPage(url, PageState.NEVER)) for one in domains for url in _named(one)]
     async with open_home(settings) as stores:
         return [
             _Approved(domain.name, page)
             for domain in await _domains(stores, channel)
-            for page in await _pages(domain, stores.web_pages)
+            for page in await listed_pages([domain], stores.web_pages)
         ]
 
 
@@ -128,25 +126,14 @@ async def _domains(stores: Stores, channel: str | None) -> Sequence[WebDomain]:
     return sources.of(await chosen_channel(stores, channel)) if channel else sources.domains
 
 
-async def _pages(domain: WebDomain, store: WebPageStore) -> list[WebPage]:
-    """The domain's sitemaps, then its pages."""
-    sitemaps = [one.url for one in domain.sitemaps]
-    return await store.pages([*sitemaps, *(await approved_pages([domain], store))])
-
-
 def _named(domain: WebDomain) -> Iterable[str]:
     return (*(one.url for one in domain.sitemaps), *domain.urls)
 
 
 def _counts(approved: Sequence[_Approved], cache_days: float) -> str:
-    states = [one.page.state for one in approved]
-    failing = sum(one.page.error is not None for one in approved)
-    changed = sum(
-        one.page.changed_at is not None and (utc_now() - one.page.changed_at).days < cache_days
-        for one in approved
-    )
-    counted = ", ".join(f"{states.count(state)} {state.value}" for state in PageState)
-    return f"{counted}; {failing} failing, {changed} changed"
+    counts = count_pages([one.page for one in approved], utc_now() - timedelta(days=cache_days))
+    counted = ", ".join(f"{counts[state.value]} {state.value}" for state in PageState)
+    return f"{counts['pages']} pages: {counted}; {counts['failing']} failing, {counts['changed']} changed"
 
 
 def _row(one: _Approved) -> str:

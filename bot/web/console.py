@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,10 +26,12 @@ from bot.web.middleware import log_failure
 from bot.web.security import require_own_page, require_this_machine
 from bot.web.templates import Templates
 from storage.chat_models import Notice
+from storage.clock import utc_now
 from storage.documents.progress import Progress
 from storage.errors import UnknownChannel
 from storage.models import Channel, Platform
 from storage.stores import Stores
+from storage.web_pages.page_store import count_pages, listed_pages
 
 MAX_ID = 999_999_999
 MAX_LISTED = 60
@@ -111,11 +113,20 @@ class Console:
                     for document in documents
                 ],
                 "progress": _progress_view(progress),
+                "web": await self._web_view(channel),
                 "suggestions": _suggestions(
                     await self._stores.notices.tried_questions(channel.id, MAX_RECEIPTS)
                 ),
             }
         )
+
+    async def _web_view(self, channel: Channel) -> dict[str, int] | None:
+        """How the web pages stand that the channel may cite; None where it may cite none."""
+        domains = (await self._stores.web_sources.current()).of(channel)
+        if not domains:
+            return None
+        since = utc_now() - timedelta(days=self._stores.settings.web_cache_days)
+        return count_pages(await listed_pages(domains, self._stores.web_pages), since)
 
     async def ask(self, request: web.Request) -> web.StreamResponse:
         """Answer one question: in one piece, or in lines as it is written for who accepts those."""

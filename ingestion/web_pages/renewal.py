@@ -21,8 +21,10 @@ from ingestion.errors import WebPageError
 from ingestion.jobs.compute_pool import ComputePool
 from ingestion.settings import IngestionSettings
 from ingestion.web_pages.fetcher import PAGES, SITEMAPS, FetchedPage, FetchLimits, PageFetcher
+from storage.chat.channels import Channels
 from storage.embeddings.base import Embedder
 from storage.errors import DocumentError, InfrastructureError, NoPages, raised_at
+from storage.models import Platform
 from storage.pdf.pdf_process import PdfProcess
 from storage.task_group import cancel_and_wait
 from storage.web_pages.html_process import HtmlProcess
@@ -31,8 +33,6 @@ from storage.web_pages.web_sources import WebDomain, WebSources, WebSourcesFile,
 
 CONCURRENCY = 4
 """Pages fetched at the same time, each from another host."""
-FAILING_DAYS = 7.0
-"""After so long an admin is told, once."""
 _PDF = "application/pdf"
 
 OnPage = Callable[[WebPage], None]
@@ -111,9 +111,15 @@ class WebPageRenewal:
         store: WebPageStore,
         fetcher: PageFetcher,
         reader: PageReader,
+        *,
         embedder: Embedder,
+        channels: Channels,
     ) -> None:
-        """``embedder``: makes vectors of the chunks, so that no question waits for them."""
+        """``embedder``: makes vectors of the chunks, so that no question waits for them.
+
+        ``channels``: those in whose name admins are notified.
+        """
+        self._channels = channels
         self._sources = sources
         self._store = store
         self._fetcher = fetcher
@@ -122,8 +128,6 @@ class WebPageRenewal:
         self._slots = asyncio.Semaphore(CONCURRENCY)
         self._asked: dict[str, asyncio.Task[None]] = {}
         """By domain: what questions wait for."""
-        self._failing = 0
-        """Pages that had failed for a week at the last tick."""
 
     async def tick(self) -> None:
         """Fetch what is due, sitemaps first: what they list is due with them.
@@ -133,12 +137,6 @@ class WebPageRenewal:
         """
         await self._renew_due((await self._sources.current()).domains)
         await self._store.prune()
-        failing = len(await self._store.failing(FAILING_DAYS))
-        if failing > self._failing:
-            log.warning(
-                "%d approved web pages have failed for a week; `footnote sources check` names them", failing
-            )
-        self._failing = failing
 
     def fetch_soon(self, domain: WebDomain) -> asyncio.Task[None]:
         """Fetch what is due of a domain in the background; an engine that is down ends in the log.
@@ -252,7 +250,17 @@ class WebPageRenewal:
                 await self._keep(url, page)
         except (WebPageError, DocumentError) as error:
             log.info("an approved page could not be renewed: %s", type(error).__name__)
-            await self._store.keep_failure(url, str(error))
+            await self._store.keep_failure(url, str(error), await self._concerned(url, sources))
+
+    async def _concerned(self, url: str, sources: WebSources) -> int | None:
+        """A channel whose questions may open a page, a local one if there is any."""
+        channels = [
+            channel
+            for channel in await self._channels.all()
+            if any(domain.allows(url) for domain in sources.of(channel))
+        ]
+        ordered = sorted(channels, key=lambda one: (one.platform is not Platform.LOCAL, one.id))
+        return ordered[0].id if ordered else None
 
     async def _keep(self, url: str, page: FetchedPage) -> None:
         text = await self._reader.read(page)
@@ -267,6 +275,7 @@ def make_renewal(
     embedder: Embedder,
     compute_pool: ComputePool,
     pdf: PdfProcess,
+    channels: Channels,
     contact: str | None,
     html: HtmlProcess | None = None,
 ) -> WebPageRenewal:
@@ -281,7 +290,7 @@ def make_renewal(
         loopback=settings.web_loopback,
     )
     reader = PageReader(html or HtmlProcess(), pdf, compute_pool, embedder, settings.chunk_tokens)
-    return WebPageRenewal(sources, store, fetcher, reader, embedder)
+    return WebPageRenewal(sources, store, fetcher, reader, embedder=embedder, channels=channels)
 
 
 def _write(file: IO[bytes], data: bytes) -> None:

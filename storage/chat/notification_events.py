@@ -19,7 +19,15 @@ from sqlmodel import col
 from storage.clock import utc_now
 from storage.models import Rung
 from storage.sql.document_state import newest_number
-from storage.sql.tables import DocumentRow, FolderRow, NoticeRow, PublicationRow, ReadingRow, VersionRow
+from storage.sql.tables import (
+    DocumentRow,
+    FolderRow,
+    NoticeRow,
+    PublicationRow,
+    ReadingRow,
+    VersionRow,
+    WebPageRow,
+)
 
 STRANGER_KEY = "stranger:"
 """Begins the key of a notice about a file that is no document: the folder's id, a colon, the file."""
@@ -101,6 +109,33 @@ async def record_strangers(session: AsyncSession, folder: FolderRow, strangers: 
             folder_id=folder.id,
             text=reason,
         )
+
+
+async def record_source_failed(session: AsyncSession, page: WebPageRow, channel_id: int) -> None:
+    """A web page has failed for long; announced once until it was fetched again.
+
+    ``channel_id``: one whose questions may open it.
+    """
+    await _record_notice(
+        session,
+        kind="source failed",
+        key=f"source failed:{page.failing_since}:{page.url}",
+        channel_id=channel_id,
+        url=page.url,
+        text=page.error,
+    )
+
+
+async def record_source_changed(session: AsyncSession, page: WebPageRow, channel_id: int, quote: str) -> None:
+    """A quote that a channel was shown stands on its web page no more; announced once per text of it."""
+    await _record_notice(
+        session,
+        kind="source changed",
+        key=f"source changed:{channel_id}:{page.sha256}:{page.url}",
+        channel_id=channel_id,
+        url=page.url,
+        text=quote,
+    )
 
 
 async def _record_notice(session: AsyncSession, **values: Any) -> None:

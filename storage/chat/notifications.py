@@ -35,10 +35,13 @@ from storage.sql.tables import (
     PublicationRow,
     ReadingRow,
     VersionRow,
+    WebPageRow,
 )
 
-FAILED, LIVE, FOLDER = "failed", "live", "folder"
+FAILED, LIVE, FOLDER, SOURCE = "failed", "live", "folder", "source"
+SOURCE_FAILED, SOURCE_CHANGED = "source failed", "source changed"
 _STRANGER = "stranger"
+_FOR_ADMINS = (FOLDER, SOURCE_FAILED, SOURCE_CHANGED)
 _MAX_LISTED_PAGES = 50
 
 
@@ -112,6 +115,19 @@ def _folders() -> Any:
     )
 
 
+def _sources() -> Any:
+    """Web pages that are still approved."""
+    return (
+        select(NoticeRow, ChannelRow)
+        .join(ChannelRow, col(ChannelRow.id) == NoticeRow.channel_id)
+        .join(WebPageRow, col(WebPageRow.url) == NoticeRow.url)
+    )
+
+
+def _failing_sources() -> Any:
+    return _sources().where(col(WebPageRow.failing_since).is_not(None))
+
+
 def _last_told() -> ScalarSelect[str | None]:
     """The last notice posted of the notice's folder; nothing, too, when all was well then."""
     told = aliased(NoticeRow)
@@ -166,6 +182,11 @@ def _folder_notice(row: Any) -> Notice:
     return Notice(*_common(notice, channel), location=folder.location)
 
 
+def _source_notice(row: Any) -> Notice:
+    notice, channel = row
+    return Notice(*_common(notice, channel), url=notice.url)
+
+
 def _stranger_notice(row: Any) -> Notice:
     """As a file that could not be read, which is what it is to whoever dropped it."""
     notice, channel = row
@@ -186,12 +207,16 @@ _QUERIES: dict[str, Callable[[], Any]] = {
     "failed": _failed,
     "stranger": _strangers,
     "folder": _folders,
+    SOURCE_FAILED: _failing_sources,
+    SOURCE_CHANGED: _sources,
 }
 _NOTICES: dict[str, Callable[[Any], Notice]] = {
     "live": _live_notice,
     "failed": _failed_notice,
     "stranger": _stranger_notice,
     "folder": _folder_notice,
+    SOURCE_FAILED: _source_notice,
+    SOURCE_CHANGED: _source_notice,
 }
 
 
@@ -203,17 +228,17 @@ class Notices:
 
     async def waiting(self) -> list[NoticeGroup]:
         """What waits and nobody is at, by channel."""
-        is_folders = col(NoticeRow.kind) == FOLDER
+        is_for_admins = col(NoticeRow.kind).in_(_FOR_ADMINS)
         query = (
             select(
                 col(NoticeRow.channel_id),
-                is_folders,
+                is_for_admins,
                 func.count(),
                 func.min(NoticeRow.created_at),
                 func.max(NoticeRow.created_at),
             )
             .where(_is_free("waiting"))
-            .group_by(col(NoticeRow.channel_id), is_folders)
+            .group_by(col(NoticeRow.channel_id), is_for_admins)
         )
         async with self._database.snapshot() as session:
             return [NoticeGroup(*row) for row in (await session.execute(query)).all()]
@@ -221,9 +246,9 @@ class Notices:
     async def claim(self, groups: Collection[NoticeGroup], lease_seconds: float) -> str:
         """Make a batch of all that waits in these groups, for ``lease_seconds``; returns its id."""
         batch = uuid4().hex
-        for is_folders in (False, True):
-            channels = [group.channel_id for group in groups if group.is_folders == is_folders]
-            chosen = (col(NoticeRow.kind) == FOLDER) == is_folders
+        for is_for_admins in (False, True):
+            channels = [group.channel_id for group in groups if group.is_for_admins == is_for_admins]
+            chosen = col(NoticeRow.kind).in_(_FOR_ADMINS) == is_for_admins
             taken = update(NoticeRow).where(_is_free("waiting"), chosen)
             await self._run(
                 taken.where(col(NoticeRow.channel_id).in_(channels)),
@@ -235,16 +260,23 @@ class Notices:
     async def read(self, batch: str, most: int) -> dict[str, tuple[int, list[Notice]]]:
         """By kind: how many notices of a batch are still true, and the first ``most`` of them.
 
-        Files that are no documents follow the failed ones, as such.
+        Files that are no documents follow the failed ones, as such; all of web pages are of one kind.
         """
         async with self._database.snapshot() as session:
             found = {
-                kind: await relevant(session, kind, col(NoticeRow.batch) == batch, most)
-                for kind in (FAILED, _STRANGER, LIVE, FOLDER)
+                kind: await relevant(session, kind, col(NoticeRow.batch) == batch, most) for kind in _QUERIES
             }
-        count, strangers = found.pop(_STRANGER)
-        failures, failed = found[FAILED]
-        return {**found, FAILED: (failures + count, [*failed, *strangers][:most])}
+
+        def together(*kinds: str) -> tuple[int, list[Notice]]:
+            notices = [notice for kind in kinds for notice in found[kind][1]]
+            return sum(found[kind][0] for kind in kinds), notices[:most]
+
+        return {
+            FAILED: together(FAILED, _STRANGER),
+            LIVE: found[LIVE],
+            FOLDER: found[FOLDER],
+            SOURCE: together(SOURCE_FAILED, SOURCE_CHANGED),
+        }
 
     async def keep_questions(self, notice_id: int, questions: Sequence[str]) -> None:
         """Keep what was tried for one notice, so that it is never tried again."""

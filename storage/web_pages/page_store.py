@@ -18,13 +18,18 @@ from typing import Any
 import numpy as np
 from sqlalchemy import CursorResult, delete, select, update
 from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
+from storage.chat.notification_events import record_source_changed, record_source_failed
 from storage.clock import utc_now
 from storage.embeddings.base import Vectors
 from storage.sql.database import Database
 from storage.sql.tables import WebCitationRow, WebPageRow, WebTextRow
 from storage.web_pages.web_sources import WebDomain
+
+FAILING_FOR = timedelta(days=7)
+"""After so long admins are notified of a page that fails."""
 
 
 class PageState(StrEnum):
@@ -208,6 +213,7 @@ class WebPageStore:
             if has_changed:
                 row.changed_at = now if row.sha256 else None
                 row.sha256 = sha256
+                await _record_lost_quotes(session, row, text)
             self._renewed(row, now, validators)
             return has_changed
 
@@ -224,13 +230,19 @@ class WebPageStore:
                 row.listed = list(listed)
                 self._renewed(row, utc_now(), validators)
 
-    async def keep_failure(self, url: str, error: str) -> None:
-        """A page could not be fetched or read; its last text goes on answering."""
+    async def keep_failure(self, url: str, error: str, channel_id: int | None = None) -> None:
+        """A page could not be fetched or read; its last text goes on answering.
+
+        ``channel_id``: the channel in whose name admins are notified when it has failed for a week.
+        """
+        now = utc_now()
         async with self._database.transaction(exclusive=False) as session:
             if row := await session.get(WebPageRow, url):
                 row.error = error
-                row.failing_since = row.failing_since or utc_now()
-                row.due_at = utc_now() + self._retried_after
+                row.failing_since = row.failing_since or now
+                row.due_at = now + self._retried_after
+                if channel_id is not None and row.failing_since < now - FAILING_FOR:
+                    await record_source_failed(session, row, channel_id)
 
     def _renewed(self, row: WebPageRow, now: datetime, validators: Mapping[str, str]) -> None:
         row.fetched_at, row.due_at = now, now + self._cached_for
@@ -271,12 +283,6 @@ class WebPageStore:
             if row := await session.get(WebTextRow, sha256):
                 row.space, row.vectors = space, vectors.astype("<f4").tobytes()
 
-    async def failing(self, days: float) -> list[str]:
-        """Addresses that have failed for longer than so many days."""
-        is_old = col(WebPageRow.failing_since) < utc_now() - timedelta(days=days)
-        async with self._database.snapshot() as session:
-            return list(await session.scalars(select(col(WebPageRow.url)).where(is_old)))
-
     async def lost_quotes(self) -> list[tuple[str, str]]:
         """(address, quote) of each quote that was shown and that stands on its page no more."""
         changed = (
@@ -302,6 +308,18 @@ class WebPageStore:
             return done.rowcount if isinstance(done, CursorResult) else 0
 
 
+async def _record_lost_quotes(session: AsyncSession, page: WebPageRow, text: WebText) -> None:
+    """Notify admins, once for each channel, of quotes that were shown and that a page's new text lacks."""
+    shown = (
+        select(col(WebCitationRow.channel_id), col(WebCitationRow.quote))
+        .where(col(WebCitationRow.url) == page.url)
+        .order_by(col(WebCitationRow.id))
+    )
+    lost = {channel: quote for channel, quote in await session.execute(shown) if not _holds(text, quote)}
+    for channel_id, quote in lost.items():
+        await record_source_changed(session, page, channel_id, quote)
+
+
 def _holds(text: WebText | None, quote: str) -> bool:
     """Whether a text still says a quote, in which cells of a row stand without bars."""
     chunks = text.chunks if text else ()
@@ -316,3 +334,20 @@ async def approved_pages(domains: Collection[WebDomain], store: WebPageStore) ->
     for sitemap, page in zip(sitemaps, listed, strict=True):
         named += islice(filter(sitemap.covers, page.listed or ()), sitemap.most)
     return list(dict.fromkeys(named))
+
+
+async def listed_pages(domains: Collection[WebDomain], store: WebPageStore) -> list[WebPage]:
+    """The sitemaps and the pages of some domains, as they stand."""
+    sitemaps = [one.url for domain in domains for one in domain.sitemaps]
+    return await store.pages(list(dict.fromkeys((*sitemaps, *(await approved_pages(domains, store))))))
+
+
+def count_pages(pages: Collection[WebPage], changed_since: datetime) -> dict[str, int]:
+    """How many of some pages are in each state, how many fail, and how many have changed since then."""
+    states = [page.state for page in pages]
+    return {
+        "pages": len(pages),
+        **{state.value: states.count(state) for state in PageState},
+        "failing": sum(page.error is not None for page in pages),
+        "changed": sum(page.changed_at is not None and page.changed_at >= changed_since for page in pages),
+    }

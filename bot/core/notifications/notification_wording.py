@@ -10,6 +10,8 @@ from collections.abc import Sequence
 
 FOLDERS_LEAD = "Something changed with the watched folders."
 
+SOURCES_LEAD = "Something changed with the approved web pages."
+
 TRY_ASKING = "Try asking:"
 
 EARLIER_ANSWERS = "Until then its earlier version answers."
@@ -89,3 +91,21 @@ def folder_problem(location: str, channel: str, problem: str) -> str:
 def folder_well(location: str, channel: str) -> str:
     """The end of a folder's problem."""
     return f"Folder {location} of {channel}: all is well again."
+
+
+def source_failed(url: str, reason: str) -> str:
+    """An approved web page that could not be renewed for long."""
+    return f"Web page {url} has failed for a week: {reason}"
+
+
+def source_changed(url: str, channel: str, quote: str) -> str:
+    """An approved web page that was quoted, and says something else now."""
+    return (
+        f'Web page {url} no longer says what {channel} was shown of it: "{quote}" The answer keeps the '
+        "quote, and its link marks nothing."
+    )
+
+
+def more_sources(count: int) -> str:
+    """Web pages of a receipt that are not named."""
+    return f"and {count} more: see footnote sources check"

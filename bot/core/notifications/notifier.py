@@ -50,13 +50,13 @@ class Routes:
     receipts: str
     """What becomes of new and unreadable files: channel, admin or off."""
     admin: Channel | None
-    """Who is notified of folders' problems, and of files when ``receipts`` says so."""
+    """Who is notified of problems of folders and web pages, and of files when ``receipts`` says so."""
 
     def route(self, group: NoticeGroup) -> Route:
         """Where a group of notices is announced."""
-        if not group.is_folders and self.receipts == "channel":
+        if not group.is_for_admins and self.receipts == "channel":
             return Route(group.channel_id, is_posted=True)
-        is_wanted = group.is_folders or self.receipts == "admin"
+        is_wanted = group.is_for_admins or self.receipts == "admin"
         if self.admin is None or not is_wanted:
             return Route(group.channel_id, is_posted=False)
         return Route(self.admin.id, is_posted=True)

@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
+from typing import NamedTuple
 
 from bot.core.citations.citations import CitationService
 from bot.core.models import CitedPage, Language
@@ -20,7 +21,7 @@ from bot.core.plaintext import shorten
 from bot.core.ports import Announcement, AnnouncementEntry
 from bot.core.wording import reply_words
 from storage.chat.channels import Channels
-from storage.chat.notifications import Notices
+from storage.chat.notifications import SOURCE_FAILED, Notices
 from storage.chat_models import Notice
 from storage.errors import InfrastructureError
 from storage.models import Channel
@@ -48,11 +49,25 @@ def _paragraph(entry: AnnouncementEntry) -> str:
     return "\n".join((entry.headline, *entry.notes, *(tried if entry.questions else ())))
 
 
-def named_notices(contents: Contents) -> tuple[list[Notice], list[Notice], list[Notice]]:
-    """(failed files, files that can be asked about, folders) that the message will name."""
-    failed, live, folders = (list(contents[kind][1]) for kind in ("failed", "live", "folder"))
+class _Named(NamedTuple):
+    """What a message names."""
+
+    failed: list[Notice]
+    live: list[Notice]
+    """Files that can be asked about."""
+    folders: list[Notice]
+    sources: list[Notice]
+    """Approved web pages."""
+
+
+def named_notices(contents: Contents) -> _Named:
+    """What the message will name of a batch."""
+    failed, live, folders, sources = (
+        list(contents[kind][1]) for kind in ("failed", "live", "folder", "source")
+    )
     failed = failed[:MAX_NAMED]
-    return failed, live[: max(MIN_LIVE, MAX_NAMED - len(failed))], folders[:MAX_NAMED]
+    live = live[: max(MIN_LIVE, MAX_NAMED - len(failed))]
+    return _Named(failed, live, folders[:MAX_NAMED], sources[:MAX_NAMED])
 
 
 def write_receipt(
@@ -72,30 +87,34 @@ def write_receipt(
         first_pages: links to first pages, by notice.
         is_elsewhere: it is not posted in the documents' own channel, which is named then.
     """
-    failed, live, folders = named_notices(contents)
-    if not (failed or live or folders):
+    failed, live, folders, web = named = named_notices(contents)
+    if not any(named):
         return None
     entries = [
         *(_failure(notice, is_elsewhere) for notice in failed),
         *(_success(notice, questions.get(notice.id, ()), is_elsewhere) for notice in live),
         *(_folder(notice) for notice in folders),
+        *(_web_page(notice) for notice in web),
     ]
     sources = [_source(notice, first_pages[notice.id]) for notice in live if notice.id in first_pages]
     lead = [notification_wording.receipt_lead(contents["live"][0], contents["failed"][0])]
-    lead += [notification_wording.FOLDERS_LEAD] if contents["folder"][0] else []
+    lead += [notification_wording.FOLDERS_LEAD] if folders else []
+    lead += [notification_wording.SOURCES_LEAD] if web else []
     return Announcement(
         id, " ".join(filter(None, lead)), tuple(entries), tuple(_more(contents)), tuple(sources)
     )
 
 
 def _more(contents: Contents) -> Iterator[str]:
-    failed, live, folders = named_notices(contents)
+    failed, live, folders, web = named_notices(contents)
     if (unnamed := contents["failed"][0] - len(failed)) > 0:
         yield notification_wording.more_unreadable(unnamed)
     if (unnamed := contents["live"][0] - len(live)) > 0:
         yield notification_wording.more_files(unnamed)
     if (unnamed := contents["folder"][0] - len(folders)) > 0:
         yield notification_wording.more_folders(unnamed)
+    if (unnamed := contents["source"][0] - len(web)) > 0:
+        yield notification_wording.more_sources(unnamed)
 
 
 def _failure(notice: Notice, is_elsewhere: bool) -> AnnouncementEntry:
@@ -133,6 +152,14 @@ def _folder(notice: Notice) -> AnnouncementEntry:
     if notice.text is None:
         return AnnouncementEntry(notification_wording.folder_well(location, channel))
     return AnnouncementEntry(notification_wording.folder_problem(location, channel, _sentence(notice.text)))
+
+
+def _web_page(notice: Notice) -> AnnouncementEntry:
+    url, text = shorten(notice.url, REASON_CHARS), shorten(notice.text or "", REASON_CHARS)
+    if notice.kind == SOURCE_FAILED:
+        return AnnouncementEntry(notification_wording.source_failed(url, _sentence(text)))
+    channel = shorten(notice.channel, NAME_CHARS)
+    return AnnouncementEntry(notification_wording.source_changed(url, channel, text))
 
 
 def _sentence(reason: str) -> str:
@@ -176,15 +203,16 @@ class ReceiptBuilder:
             storage.errors.InfrastructureError: an engine is down; nothing was announced.
         """
         contents = await self._notices.read(batch, MAX_NAMED)
-        failed, live, folders = named_notices(contents)
+        named = named_notices(contents)
+        live = named.live
         questions = await self._questions(live)
-        is_elsewhere = any(notice.channel_id != target.id for notice in (*failed, *live, *folders))
+        is_elsewhere = any(notice.channel_id != target.id for notices in named for notice in notices)
         links = {} if is_elsewhere else {notice.id: await self._first_page(target, notice) for notice in live}
         return write_receipt(batch, contents, questions, links, is_elsewhere=is_elsewhere)
 
     async def prepare_for_console(self, batch: str) -> None:
         """Have questions tried for the files that a message would name; nothing is posted."""
-        await self._questions(named_notices(await self._notices.read(batch, MAX_NAMED))[1])
+        await self._questions(named_notices(await self._notices.read(batch, MAX_NAMED)).live)
 
     async def _questions(self, live: Sequence[Notice]) -> dict[int, Sequence[str]]:
         """Tried questions by notice; a receipt does without them rather than wait."""

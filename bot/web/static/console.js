@@ -72,6 +72,16 @@
     return row;
   };
 
+  // Approved web pages that the channel may cite.
+  const showWeb = () => {
+    const { web } = known;
+    const unwell = web ? ["stale", "failing", "never", "changed"].filter((state) => web[state]) : [];
+    const words = { never: "not fetched yet" };
+    const counts = unwell.map((state) => `${web[state]} ${words[state] ?? state}`);
+    at("web").textContent = web ? [count(web.pages, "web page"), ...counts].join(" · ") : "";
+    at("web").title = counts.length ? "footnote sources check" : "";
+  };
+
   // Folders that need somebody.
   const approve = async (folder, button) => {
     button.disabled = true;
@@ -130,7 +140,7 @@
     headline.textContent = quick ? "Ask your documents" : waiting ? "Reading your documents" : "Drop a PDF to begin";
     headline.append(make("sup", "", "1"));
     at("advice").textContent = quick
-      ? `Answers come from the ${count(quick, "document")} of this channel, and from nowhere else.`
+      ? `Answers come from the ${count(quick, "document")} ${known.web ? `and the ${count(known.web.pages, "approved web page")} ` : ""}of this channel, and from nowhere else.`
       : waiting ? "You can ask as soon as the first one is read."
       : channel.options.length ? "This channel is fed by one folder. Copy PDFs into it; the first answers are ready within seconds."
       : "Make a folder in here and copy PDFs into it. The folder's name becomes the channel's.";
@@ -155,7 +165,7 @@
       at("progress").textContent = "Footnote does not answer. Trying again…";
       return 3000;
     }
-    showDocuments(); showProgress(); showOpening();
+    showDocuments(); showProgress(); showWeb(); showOpening();
     return pause;
   };
   const showChannels = (channels) => {

@@ -23,6 +23,7 @@ from bot.core.models import (
 )
 from bot.core.wording import reply_words
 from storage.models import Box, Channel, ChannelKey, Platform
+from storage.web_pages.page_store import WebPageStore, WebText, WebTextChunk
 
 OWN = {"X-Footnote-Console": "1"}
 
@@ -251,6 +252,23 @@ async def test_each_channel_shows_its_own_documents(client: TestClient, house: H
     rungs = [(one["rung"], one["files"], one["pages"]) for one in shown["progress"].pop("rungs")]
     assert rungs == [("quick", 1, 2), ("full", 1, 2)]
     assert shown["progress"] == {"files": 1, "answering": 1, "pages": 2, "waiting": 0, "quarantined": 0}
+
+
+async def test_a_channel_shows_how_its_web_pages_stand(client: TestClient, house: House) -> None:
+    """Shows counts of the pages that the channel may cite, and nothing in one that may cite none."""
+    alpha, beta = await house.channel("alpha"), await house.channel("beta")
+    read, broken = "https://example.org/read", "https://example.org/broken"
+    (house.home / "web_sources.toml").write_text(
+        f'[[domain]]\nname = "d"\nkeywords = ["k"]\nurls = ["{read}", "{broken}"]\nchannels = ["alpha"]\n'
+    )
+    store = WebPageStore(house.database)
+    await store.approve([read, broken])
+    for text in ("Old.", "New."):
+        await store.keep_text(read, WebText("Read", "", (WebTextChunk(text, 2),)), {})
+    await store.keep_failure(broken, "the server answers 404")
+    shown = [await (await client.get(f"/console/channels/{one.id}")).json() for one in (alpha, beta)]
+    counts = {"pages": 2, "fresh": 1, "stale": 0, "failed": 1, "never": 0, "failing": 1, "changed": 1}
+    assert [one["web"] for one in shown] == [counts, None]
 
 
 async def test_a_question_is_asked_in_the_chosen_channel(client: TestClient, house: House) -> None:

@@ -15,7 +15,7 @@ from fakes.web_site import WebSite
 from harness.empty_homes import make_sqlite
 from harness.lasting_pool import LastingPdf, lasting_forks, lasting_side
 from samples.paper import pdf
-from sqlalchemy import update
+from sqlalchemy import select, update
 from sqlmodel import col
 
 from ingestion.settings import IngestionSettings
@@ -24,9 +24,10 @@ from storage.chat.channels import Channels
 from storage.chat.citations import Citations
 from storage.chat_models import ShownWeb
 from storage.clock import utc_now
+from storage.models import ChannelKey, Platform
 from storage.settings import StorageSettings
 from storage.sql.database import Database
-from storage.sql.tables import WebPageRow
+from storage.sql.tables import NoticeRow, WebPageRow
 from storage.web_pages.html_process import HtmlProcess
 from storage.web_pages.page_store import PageState, WebPage, WebPageStore
 from storage.web_pages.web_sources import WebSourcesFile
@@ -72,6 +73,13 @@ class Home:
         async with self.database.transaction() as session:
             await session.execute(due.values(due_at=utc_now() - timedelta(seconds=1)))
 
+    async def fail_since(self, ago: timedelta) -> None:
+        """Let all that fails have done so for so long."""
+        old = utc_now() - ago
+        async with self.database.transaction() as session:
+            failing = update(WebPageRow).where(col(WebPageRow.failing_since) > utc_now() - timedelta(days=1))
+            await session.execute(failing.values(failing_since=old))
+
 
 @pytest.fixture
 async def home(tmp_path: Path, site: WebSite) -> AsyncIterator[Home]:
@@ -87,6 +95,7 @@ async def home(tmp_path: Path, site: WebSite) -> AsyncIterator[Home]:
         embedder=TermEmbedder("terms"),
         compute_pool=lasting_side(),
         pdf=LastingPdf(StorageSettings(home=tmp_path)),
+        channels=Channels(database),
         contact="me@example.org",
         html=HtmlProcess(lasting_forks("html")),
     )
@@ -280,21 +289,37 @@ async def test_a_quote_that_left_its_page_is_named_and_its_text_kept(home: Home)
     await home.renewal.tick()
     assert await home.store.lost_quotes() == [(home.site.url("/a"), lost)]
     assert await home.store.text(sha256) is not None
+    assert await notices(home) == [("source changed", home.site.url("/a"), lost, channel.id)]
 
 
-async def test_pages_that_fail_for_a_week_are_told_of_once(
-    home: Home, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Shows that the log of `serve` sends an admin to the command that names them."""
+async def notices(home: Home) -> list[tuple[str, str | None, str | None, int]]:
+    """What admins are notified of."""
+    async with home.database.snapshot() as session:
+        rows = await session.scalars(select(NoticeRow).order_by(col(NoticeRow.id)))
+        return [(row.kind, row.url, row.text, row.channel_id) for row in rows]
+
+
+async def test_admins_are_notified_once_of_a_page_that_fails_for_a_week(home: Home) -> None:
+    """Shows in whose channel, that a day of failing is no news, and that a second week of it is."""
+    slack = await Channels(home.database).ensure(ChannelKey(Platform.SLACK, "T1", "C1"))
+    local = await Channels(home.database).ensure_named("housing")
+    assert slack.id < local.id
     home.approve(home.site.url("/gone"))
     await home.renewal.tick()
-    long_ago = update(WebPageRow).values(failing_since=utc_now() - timedelta(days=8))
-    async with home.database.transaction() as session:
-        await session.execute(long_ago)
-    for _ in range(2):
+    assert await notices(home) == []
+    told = ("source failed", home.site.url("/gone"), "the server answers 404", local.id)
+    for count in (1, 2):
+        for _ in range(2):
+            await home.fail_since(timedelta(days=8))
+            await home.wait_until_due("/gone")
+            await home.renewal.tick()
+            assert await notices(home) == count * [told]
+        home.site.pages["/gone"] = THIRTY
+        await home.wait_until_due("/gone")
         await home.renewal.tick()
-    told = [one.message for one in caplog.records if "failed for a week" in one.message]
-    assert told == ["1 approved web pages have failed for a week; `footnote sources check` names them"]
+        del home.site.pages["/gone"]
+        await home.wait_until_due("/gone")
+        await home.renewal.tick()
 
 
 async def test_two_workers_fetch_a_page_once(home: Home) -> None:

@@ -24,11 +24,11 @@ from bot.core.notifications.receipts import ReceiptBuilder, announcement_paragra
 from bot.core.notifications.suggested_questions import MAX_OFFERED, SuggestedQuestions
 from bot.core.ports import Announcement, AnswerListener
 from storage.chat.channels import Channels
-from storage.chat.notification_events import record_folder
-from storage.clock import clock_ahead
+from storage.chat.notification_events import record_folder, record_source_changed, record_source_failed
+from storage.clock import clock_ahead, utc_now
 from storage.models import Channel, ChannelKey, Chunk, Platform
 from storage.sql.database import Database
-from storage.sql.tables import FolderRow
+from storage.sql.tables import FolderRow, WebPageRow
 
 IT = ChannelKey(Platform.SLACK, "T1", "C0IT")
 HR = ChannelKey(Platform.SLACK, "T1", "C0HR")
@@ -247,6 +247,30 @@ async def test_a_local_channels_questions_are_tried_for_the_console(office: Offi
     (notice,) = await shelf.notices.recent(shelf.channel.id, 5)
     assert notice.questions
     assert "When do backups run?" in notice.questions
+
+
+async def test_web_pages_that_fail_or_lost_a_quote_reach_the_admins(office: Office) -> None:
+    """Shows one message of both, the page's name and what is wrong, and nothing of a page off the list."""
+    shelf = await office.shelf()
+    gone, other, off = (f"https://example.org/{name}" for name in ("gone", "other", "off"))
+    async with shelf.database.transaction() as session:
+        for url in (gone, other):
+            page = WebPageRow(url=url, error="the server answers 404", failing_since=utc_now())
+            session.add(page)
+            await session.flush()
+            if url == gone:
+                await record_source_failed(session, page, shelf.channel.id)
+            else:
+                await record_source_changed(session, page, shelf.channel.id, "within <30> days")
+        await record_source_failed(session, WebPageRow(url=off, error="no"), shelf.channel.id)
+    await (await office.announcing("off", ADMINS)).tick()
+    (words,) = office.slack.words(ADMINS)
+    assert words.startswith("Something changed with the approved web pages.")
+    assert f"Web page {gone} has failed for a week: The server answers 404." in words
+    assert f"Web page {other} no longer says what" in words
+    assert "within <30> days" in words
+    assert off not in words
+    assert not office.slack.words(IT)
 
 
 async def test_a_folders_problem_reaches_the_admins_and_not_the_channel(office: Office) -> None:
