@@ -16,8 +16,12 @@ from aiohttp import ThreadedResolver
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
-_SERVICES = ipaddress.ip_network("192.0.0.0/24")
-"""Of protocols, and of one cloud's metadata service: Python takes some of them for global."""
+_UNICAST = ipaddress.ip_network("2000::/3")
+"""All of IPv6 that is assigned to hosts of the internet; what embeds an IPv4 address elsewhere is not."""
+_REFUSED = tuple(
+    map(ipaddress.ip_network, ("192.0.0.0/24", "192.88.99.0/24", "168.63.129.16/32", "3fff::/20"))
+)
+"""Of protocols, relays, two clouds' metadata services and documentation: Python takes these for global."""
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -52,7 +56,9 @@ def require_public(host: str, *, loopback: bool) -> None:
         raise ForbiddenAddress("the host has no address") from None
     if address.is_loopback and loopback:
         return
-    if not address.is_global or address.is_multicast or address in _SERVICES:
+    is_host = address.version == 4 or address in _UNICAST
+    is_public = is_host and address.is_global and not address.is_multicast
+    if not is_public or any(address in network for network in _REFUSED):
         raise ForbiddenAddress("the address is not a public one")
 
 

@@ -45,7 +45,7 @@ _BANNER = re.compile(r"cookie|consent|gdpr", re.IGNORECASE)
 """In the id or a class of what asks for consent; trafilatura takes some for the text of a short page."""
 _REFERENCE = re.compile(r"&#(?:\d{1,7}|[xX][0-9a-fA-F]{1,6});?")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
-"""No XML can hold these: trafilatura would give the whole page up."""
+"""No XML can hold these, for which trafilatura would give the whole page up, nor can PostgreSQL hold NUL."""
 _SILENT = (
     "script",
     "style",
@@ -121,7 +121,7 @@ def _decoded(data: bytes, charset: str | None) -> str:
 
 def _read_text(text: str) -> Iterator[Any]:
     yield {"title": "", "day": ""}
-    for paragraph in re.split(r"\n\s*\n", text.replace("\r\n", "\n")):
+    for paragraph in re.split(r"\n\s*\n", _CONTROL.sub(" ", text.replace("\r\n", "\n"))):
         if visible := _visible(paragraph):
             yield ["text", 0, "", visible]
 

@@ -88,8 +88,8 @@ async def test_an_ordinary_style_hides_nothing(style: str) -> None:
 
 
 async def test_plain_text_comes_in_paragraphs() -> None:
-    """Shows that text/plain is not taken for HTML."""
-    page = await read("First <b>line\nof text.\n\nSecond.", "text/plain")
+    """Shows that text/plain is not taken for HTML, and that no database has to keep a NUL."""
+    page = await read("First <b>line\nof\0text.\n\nSecond.\x1b", "text/plain")
     assert said(page) == "First <b>line of text.\nSecond."
 
 

@@ -177,6 +177,8 @@ async def test_a_host_is_asked_one_thing_at_a_time_and_as_slowly_as_it_says(site
         "224.0.0.1", "255.255.255.255", "192.0.0.192", "::1", "::", "fe80::1%eth0", "fd00:ec2::254",
         "ff02::1",
         "::ffff:127.0.0.1", "::ffff:10.0.0.1", "64:ff9b::a9fe:a9fe", "2002:7f00:1::", "not an address", "",
+        "64:ff9b:1::a9fe:a9fe", "::169.254.169.254", "::ffff:0:10.0.0.1", "fec0::1", "192.88.99.1", "3fff::1",
+        "168.63.129.16", "::ffff:168.63.129.16", "2001:0:0:0:0:0:f5ff:fffe",
     ],
 )  # fmt: skip
 def test_addresses_inside_are_refused(address: str) -> None:
