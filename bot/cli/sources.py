@@ -38,13 +38,11 @@ async def check_sources(options: argparse.Namespace) -> int:
     if not await asyncio.to_thread(path.exists):
         print(f"There is no {path}: no web page is approved", file=sys.stderr)
         return 0
-    file = WebSourcesFile(settings.home)
-    sources = await file.current()
-    if file.mistakes:
-        print(*file.mistakes, sep="\n")
+    if await _are_mistaken(settings):
         return 2
     if not is_empty(settings):
         async with open_home(settings) as stores:
+            sources = await stores.web_sources.current()
             for mistake in sources.unknown(await stores.channels.all()):
                 print(mistake, file=sys.stderr)
             for url, quote in await stores.web_pages.lost_quotes():
@@ -60,7 +58,10 @@ async def check_sources(options: argparse.Namespace) -> int:
 
 async def list_sources(options: argparse.Namespace) -> int:
     """Print every approved page that the channel's questions may cite, or that any channel's may."""
-    approved = await _approved(load_settings(), options.channel)
+    settings = load_settings()
+    if await _are_mistaken(settings):
+        return 2
+    approved = await _approved(settings, options.channel)
     for one in approved:
         print(dump(source_line(one.domain, one.page)) if options.json else _row(one))
     if not approved:
@@ -74,6 +75,8 @@ async def seed_sources(options: argparse.Namespace) -> int:
     `serve` does the same by itself, some minutes later.
     """
     settings = load_settings()
+    if await _are_mistaken(settings):
+        return 2
     if options.dry_run:
         for one in await _approved(settings, options.channel):
             if one.page.error or one.page.state is not PageState.FRESH:
@@ -106,6 +109,14 @@ async def seed_sources(options: argparse.Namespace) -> int:
     failed = sum(one.page.error is not None for one in approved)
     print(f"{len(approved) - failed} of {len(approved)} pages are there", file=sys.stderr)
     return 1 if failed else 0
+
+
+async def _are_mistaken(settings: Settings) -> bool:
+    """Whether the list, or that of the libraries, has mistakes; each is printed by its line."""
+    file = WebSourcesFile(settings.home)
+    await file.current()
+    print(*file.mistakes, sep="\n", end="\n" if file.mistakes else "")
+    return bool(file.mistakes)
 
 
 async def _approved(settings: Settings, channel: str | None) -> list[_Approved]:

@@ -139,7 +139,7 @@ class WebPageIndex:
             sha256=page.sha256 or "",
             rung=Rung.FULL,
             file=page.url,
-            title=text.title or page.url,
+            title=text.title or URL(page.url).name or page.url,
             pages=1,
             chunks=len(text.chunks),
             space=self._space,

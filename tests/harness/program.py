@@ -18,6 +18,7 @@ from typing import Any
 import aiohttp
 from engines.support.ports import free_port
 
+from bot.web.security import ASKED_BY
 from harness.forks import Fork, run_command
 from storage.chat.channels import Channels
 from storage.documents.catalog import Catalog
@@ -134,6 +135,17 @@ class Program:
                             return
                 await asyncio.sleep(0.1)
         raise AssertionError(f"serve did not become ready: {self.log}")
+
+    async def ask_console(self, channel: str, question: str) -> str:
+        """What the console's own page gets for a question in a local channel."""
+        async with aiohttp.ClientSession(headers={"Origin": self.url, ASKED_BY: "1"}) as session:
+            async with session.get(f"{self.url}/console/channels") as listed:
+                channels: list[dict[str, Any]] = (await listed.json())["channels"]
+            chosen = next(found for found in channels if found["name"] == channel)
+            body = {"channel": chosen["id"], "question": question}
+            async with session.post(f"{self.url}/console/ask", json=body) as answered:
+                assert answered.status == 200, await answered.text()
+                return await answered.text()
 
     def _environment(self) -> dict[str, str]:
         kept = {

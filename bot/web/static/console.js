@@ -140,7 +140,7 @@
     headline.textContent = quick ? "Ask your documents" : waiting ? "Reading your documents" : "Drop a PDF to begin";
     headline.append(make("sup", "", "1"));
     at("advice").textContent = quick
-      ? `Answers come from the ${count(quick, "document")} ${known.web ? `and the ${count(known.web.pages, "approved web page")} ` : ""}of this channel, and from nowhere else.`
+      ? `Answers come from the ${count(quick, "document")} of this channel${known.web ? ", from its approved web pages" : ""}, and from nowhere else.`
       : waiting ? "You can ask as soon as the first one is read."
       : channel.options.length ? "This channel is fed by one folder. Copy PDFs into it; the first answers are ready within seconds."
       : "Make a folder in here and copy PDFs into it. The folder's name becomes the channel's.";

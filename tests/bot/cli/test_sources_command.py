@@ -61,6 +61,25 @@ def test_every_mistake_is_printed_with_its_line(home: Path, capsys: pytest.Captu
     ]
 
 
+@pytest.mark.parametrize("action", ["list", "seed"])
+def test_nothing_is_listed_or_fetched_by_a_list_with_mistakes(
+    home: Path, capsys: pytest.CaptureFixture[str], action: str
+) -> None:
+    """Shows that a script sees it, for nothing of the list is in force in a process that just began."""
+    (home / "web_sources.toml").write_text(FILE + "[[domain]]\n")
+    assert main(["sources", action]) == 2
+    assert capsys.readouterr().out.splitlines()[0] == "web_sources.toml:6: keywords is missing"
+
+
+def test_a_library_counts_as_a_channel(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Shows that `check` knows the names of folders.toml, and `--channel` what a library opens."""
+    (home / "web_sources.toml").write_text(FILE + 'channels = ["homes", "hosing"]\n')
+    (home / "folders.toml").write_text('[library.homes]\nchannels = ["housing"]\n')
+    fill(home)
+    assert main(["sources", "check"]) == 1
+    assert "web_sources.toml:6: there is no channel or library 'hosing' yet" in capsys.readouterr().err
+
+
 def test_pages_are_listed_with_their_states(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Shows a line a page in the list's order, and what of them does not stand well."""
     (home / "web_sources.toml").write_text(FILE)

@@ -16,6 +16,7 @@ from bot.core.models import (
     AnswerFigure,
     AnswerState,
     AppliedFilter,
+    Citation,
     Correction,
     Language,
     NearestPage,
@@ -252,6 +253,24 @@ async def test_each_channel_shows_its_own_documents(client: TestClient, house: H
     rungs = [(one["rung"], one["files"], one["pages"]) for one in shown["progress"].pop("rungs")]
     assert rungs == [("quick", 1, 2), ("full", 1, 2)]
     assert shown["progress"] == {"files": 1, "answering": 1, "pages": 2, "waiting": 0, "quarantined": 0}
+
+
+async def test_a_web_source_opens_by_itself_and_says_where_it_is_from(
+    client: TestClient, house: House
+) -> None:
+    """Shows the label of the other surfaces, the page's own address, and no link into the viewer."""
+    alpha = await house.channel("alpha")
+    url = "https://example.org/deposits#:~:text=Ask%20first."
+    cited = Citation(
+        1, "Deposits", "https://example.org/deposits", 0, "Ask first.", (), url, host="example.org",
+        fetched="2026-03-01T12:00:00+00:00",
+    )  # fmt: skip
+    house.answering.answers["When?"] = Answer(AnswerState.GROUNDED, "Ask first. [1]", (cited,))
+    said = json.loads((await ask(client, alpha, "When?"))[1])
+    (source,), (citation,) = said["sources"], said["citations"]
+    assert source["label"] == "Web · example.org, read on 2026-03-01 · Deposits"
+    assert [(one["web"], "view" in one) for one in (source, citation)] == 2 * [(url, False)]
+    assert citation["page"] is None
 
 
 async def test_a_channel_shows_how_its_web_pages_stand(client: TestClient, house: House) -> None:

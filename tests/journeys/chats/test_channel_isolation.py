@@ -6,13 +6,10 @@ import asyncio
 import json
 from pathlib import Path
 from string import punctuation
-from typing import Any
 
 import aiohttp
 from harness.program import Program
 from samples.paper import pdf
-
-from bot.web.security import ASKED_BY
 
 CANARIES = {"legal": "Zanzibarium", "sales": "Quokkasphere"}
 FILES = {"legal": "merger-with-vortexa.pdf", "sales": "pricelist-for-umbrella.pdf"}
@@ -105,20 +102,8 @@ async def test_the_console_and_the_log_keep_channels_apart(program: Program) -> 
             await program.until_live(channel, 1)
         for channel, canary in CANARIES.items():
             asked = QUESTIONS[0]
-            said = await ask_console(program, channel, asked)
+            said = await program.ask_console(channel, asked)
             assert canary in said
             check_nothing_leaks(channel, said, asked)
     for secret in (*CANARIES.values(), *FILES.values(), *QUESTIONS):
         assert secret not in program.log
-
-
-async def ask_console(program: Program, channel: str, question: str) -> str:
-    """What the console's own page would get."""
-    async with aiohttp.ClientSession(headers={"Origin": program.url, ASKED_BY: "1"}) as session:
-        async with session.get(f"{program.url}/console/channels") as listed:
-            channels: list[dict[str, Any]] = (await listed.json())["channels"]
-        chosen = next(found for found in channels if found["name"] == channel)
-        body = {"channel": chosen["id"], "question": question}
-        async with session.post(f"{program.url}/console/ask", json=body) as answered:
-            assert answered.status == 200, await answered.text()
-            return await answered.text()
