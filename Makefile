@@ -55,7 +55,7 @@ soak-hostile: $(VENV)/.developing ## drop [FILES=10000] hostile files on it; Ctr
 bench-ingest: $(VENV)/.developing ## measure ingestion beside the bare libraries [QUICK=1] [ROWS=scan,read,...] [WEAVIATE_URL=embedded]
 	@PYTHONPATH=.:tests $(BIN)/python tests/bench/bench_ingest.py $(if $(QUICK),--quick) --rows "$(ROWS)"
 
-bench-ask: $(VENV)/.developing ## measure questions without a model beside a bare query [QUICK=1] [ROWS=embedded,weaviate,growth]
+bench-ask: $(VENV)/.developing ## measure questions without a model beside a bare query [QUICK=1] [ROWS=embedded,weaviate,growth,web]
 	@PYTHONPATH=.:tests $(BIN)/python tests/bench/bench_ask.py $(if $(QUICK),--quick) --rows "$(ROWS)"
 
 bench-read: $(VENV)/.developing ## measure reading against labels made by people: CORPUS=folder [SHOW=ours]

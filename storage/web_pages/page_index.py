@@ -129,6 +129,7 @@ class WebPageIndex:
     def _publication(self, channel_id: int, page: WebPage, text: WebText) -> LivePublication:
         """A page as the document it is to the search."""
         id_ = uuid5(NAMESPACE_URL, f"{page.sha256} {page.url}")
+        host = URL(page.url).host or ""
         day = MetadataField("last_updated", text.day, None, (), text.day)
         return LivePublication(
             id=id_,
@@ -139,13 +140,13 @@ class WebPageIndex:
             sha256=page.sha256 or "",
             rung=Rung.FULL,
             file=page.url,
-            title=text.title or URL(page.url).name or page.url,
+            title=text.title or URL(page.url).name or host,
             pages=1,
             chunks=len(text.chunks),
             space=self._space,
             metadata={"last_updated": day} if text.day else {},
             web=WebOrigin(
-                URL(page.url).host or "",
+                host,
                 page.fetched_at,
                 tuple(chunk.anchor for chunk in text.chunks),
                 is_pdf=any(chunk.page for chunk in text.chunks),

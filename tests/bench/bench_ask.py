@@ -24,6 +24,7 @@ from figures import Figure, table
 from rows.asked_home import AskedHome, open_home
 from rows.bare_search import bare_search
 from rows.many_channels import bench_growth
+from rows.web_pages import bench_web
 from timing import middle_and_slow, take_turns
 
 from bot.core.models import Answer, Question
@@ -47,7 +48,14 @@ def rows(scale: int) -> dict[str, Row]:
         "growth": partial(
             bench_growth, CACHE / "bench-ask-growth", CHANNELS // (5 * scale if scale > 1 else 1)
         ),
+        "web": bench_web_pages,
     }
+
+
+async def bench_web_pages() -> list[Figure]:
+    """Questions beside a list of approved web pages."""
+    with tempfile.TemporaryDirectory(prefix="footnote-bench-ask-", dir=CACHE) as work:
+        return await bench_web(Path(work))
 
 
 async def bench_channel(engine: str, weaviate_url: str | None, chunks: int) -> list[Figure]:

@@ -343,6 +343,19 @@ async def test_a_page_that_changed_answers_with_its_new_text(web: Web) -> None:
     assert (await web.beside()).passages[0].text == "A landlord protects a deposit in 14 days."
 
 
+@pytest.mark.parametrize(
+    ("url", "title"),
+    [("https://example.org/a/fees.pdf", "fees.pdf"), ("https://example.org/", "example.org")],
+)
+async def test_a_page_without_a_title_is_called_by_its_name(web: Web, url: str, title: str) -> None:
+    """Shows that no address stands where a model would read it."""
+    await web.store.approve([url])
+    chunk = WebTextChunk("A landlord keeps a deposit.", 6)
+    await web.store.keep_text(url, WebText("", "", (chunk,)), {})
+    found = await web.index.find(1, await web.store.pages([url]), ["landlord"], None, 8)
+    assert [one.title for one in found.publications.values()] == [title]
+
+
 async def test_evidence_of_a_page_needs_no_reading(web: Web) -> None:
     """Shows that a web passage is read as it was found: one page, no boxes, no neighbours."""
 
