@@ -27,6 +27,8 @@ from ingestion.web_pages.addresses import ForbiddenAddress, PublicResolver
 from ingestion.web_pages.robots import NAME, Robots
 from storage.web_pages.web_sources import PORTS, normal_url
 
+CONCURRENCY = 4
+"""Hosts that are asked at the same time."""
 MAX_REDIRECTS = 5
 MAX_ROBOTS_BYTES = 500 * 1024
 PIECE_BYTES = 64 * 1024
@@ -92,6 +94,7 @@ class PageFetcher:
         self._sleep = sleep
         self._session: ClientSession | None = None
         self._robots = Robots(self._read_robots)
+        self._slots = asyncio.Semaphore(CONCURRENCY)
         self._turns: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._free_at: dict[str, float] = {}
         """Host -> when it may be asked again."""
@@ -182,7 +185,7 @@ class PageFetcher:
     ) -> FetchedPage | None:
         """Follow redirects, each checked, until something else is answered."""
         try:
-            async with asyncio.timeout(self._limits.seconds):
+            async with self._slots, asyncio.timeout(self._limits.seconds):
                 for _ in range(MAX_REDIRECTS + 1):
                     self._check_port(url)
                     async with self._open().get(

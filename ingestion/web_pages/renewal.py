@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO
 
 import numpy as np
+from yarl import URL
 
 from ingestion.errors import WebPageError
 from ingestion.jobs.compute_pool import ComputePool
@@ -31,8 +32,8 @@ from storage.web_pages.html_process import HtmlProcess
 from storage.web_pages.page_store import WebPage, WebPageStore, WebText, approved_pages, chunks_of
 from storage.web_pages.web_sources import WebDomain, WebSources, WebSourcesFile, normal_url
 
-CONCURRENCY = 4
-"""Pages fetched at the same time, each from another host."""
+HOST_SECONDS = 30.0
+"""What a host that answers slowly, or asks for pauses, has left by then, comes with the next tick."""
 _PDF = "application/pdf"
 
 OnPage = Callable[[WebPage], None]
@@ -125,7 +126,6 @@ class WebPageRenewal:
         self._fetcher = fetcher
         self._reader = reader
         self._embedder = embedder
-        self._slots = asyncio.Semaphore(CONCURRENCY)
         self._asked: dict[str, asyncio.Task[None]] = {}
         """By domain: what questions wait for."""
 
@@ -215,19 +215,29 @@ class WebPageRenewal:
         *,
         is_forced: bool = False,
     ) -> None:
-        """``is_forced``: also what failed and is not due yet."""
-        sitemaps = {one.url for domain in sources.domains for one in domain.sitemaps}
+        """The hosts side by side, the pages of each one after the other.
 
-        async def renew(url: str) -> None:
-            async with self._slots:
+        ``is_forced``: also what failed and is not due yet, however long that takes.
+        """
+        sitemaps = {one.url for domain in sources.domains for one in domain.sitemaps}
+        clock = asyncio.get_running_loop().time
+
+        async def renew(own: Sequence[str]) -> None:
+            until = clock() + HOST_SECONDS
+            for url in own:
+                if not is_forced and clock() > until:
+                    return
                 if await self._store.claim(url, is_forced=is_forced):
                     await self._renew(url, is_sitemap=url in sitemaps)
                     (page,) = await self._store.pages([url])
                     on_page(page)
 
+        hosts: dict[str, list[str]] = {}
+        for url in dict.fromkeys(urls):
+            hosts.setdefault(URL(url).host or "", []).append(url)
         async with asyncio.TaskGroup() as group:
-            for url in dict.fromkeys(urls):
-                group.create_task(renew(url))
+            for own in hosts.values():
+                group.create_task(renew(own))
 
     async def _renew(self, url: str, *, is_sitemap: bool) -> None:
         """Fetch and keep one page; what is wrong with it is kept, too."""

@@ -322,6 +322,25 @@ async def test_admins_are_notified_once_of_a_page_that_fails_for_a_week(home: Ho
         await home.renewal.tick()
 
 
+async def test_a_slow_host_keeps_no_other_one_waiting(home: Home) -> None:
+    """Shows that pages of one host which wait for one another leave all others their turn."""
+    is_asked = asyncio.Event()
+
+    async def slow(_: web.Request) -> web.Response:
+        await is_asked.wait()
+        return web.Response(text=THIRTY, content_type="text/html")
+
+    async def quick(_: web.Request) -> web.Response:
+        is_asked.set()
+        return web.Response(text=THIRTY, content_type="text/html")
+
+    many = [f"/{number}" for number in range(8)]
+    home.approve(*map(home.site.url, many), home.site.url("/z", "localhost"))
+    home.site.pages |= {**dict.fromkeys(many, slow), "/z": quick}
+    await home.renewal.tick()
+    assert {(await home.page(path)).error for path in many} == {None}
+
+
 async def test_two_workers_fetch_a_page_once(home: Home) -> None:
     """Shows that replicas share the work."""
     home.approve(home.site.url("/a"))
