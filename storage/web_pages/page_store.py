@@ -131,11 +131,10 @@ class WebPageStore:
             return
         now = utc_now()
         async with self._database.transaction(exclusive=False) as session:
-            for url in sorted(wanted - known):
-                row = {"url": url, "due_at": now, "validators": {}}
-                await session.execute(insert(WebPageRow).values(row).on_conflict_do_nothing())
-            for url in known - wanted:
-                await session.execute(delete(WebPageRow).where(col(WebPageRow.url) == url))
+            if new := [{"url": url, "due_at": now, "validators": {}} for url in sorted(wanted - known)]:
+                await session.execute(insert(WebPageRow).on_conflict_do_nothing(), new)
+            if gone := known - wanted:
+                await session.execute(delete(WebPageRow).where(col(WebPageRow.url).in_(gone)))
 
     async def pages(self, urls: Collection[str]) -> list[WebPage]:
         """How these stand, in their order."""

@@ -28,6 +28,8 @@ MAX_KEYWORDS = 200
 MAX_URLS = 500
 """Of one domain; a sitemap counts as one."""
 MAX_SITEMAP_PAGES = 500
+MAX_PAGES = 10_000
+"""Of all domains, those that sitemaps may list included."""
 MAX_URL_CHARS = 2000
 PORTS = {"http": 80, "https": 443}
 
@@ -221,6 +223,18 @@ class _File(BaseModel):
             raise PydanticCustomError("name", "two domains are called {name}", {"name": repr(twins[0])})
         return self
 
+    @model_validator(mode="after")
+    def _has_few_pages(self) -> _File:
+        pages = sum(one.most if one.sitemap else 1 for domain in self.domain for one in domain.urls)
+        if pages > MAX_PAGES:
+            raise PydanticCustomError(
+                "pages",
+                "{count} pages would be approved, and {most} may be: list fewer, or lower what sitemaps may "
+                "list with `most`",
+                {"count": pages, "most": MAX_PAGES},
+            )
+        return self
+
 
 def read_web_sources(data: bytes) -> WebSources:
     """What a file says.
@@ -247,7 +261,7 @@ def _domain(said: _Domain) -> WebDomain:
 
 def _sentence(error: ErrorDetails) -> str:
     """What is wrong, with the number of the list's entry where the line alone does not say which one."""
-    own = {"url", "keyword", "channel", "source", "name"}
+    own = {"url", "keyword", "channel", "source", "name", "pages"}
     sentence = error["msg"] if error["type"] in own else default_sentence(error)
     places = [part + 1 for part in error["loc"][2:] if isinstance(part, int)]
     if not places:

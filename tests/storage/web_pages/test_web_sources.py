@@ -97,6 +97,13 @@ def test_two_domains_have_two_names() -> None:
     assert "two domains are called 'tenancy'" in found
 
 
+def test_no_more_pages_are_approved_than_can_be_kept_warm() -> None:
+    """Shows that sitemaps count with all that they may list."""
+    sitemaps = b", ".join(b'{ sitemap = "https://x.org/%d.xml", most = 500 }' % one for one in range(21))
+    (found,) = mistakes(b'[[domain]]\nname = "a"\nkeywords = ["k"]\nurls = [' + sitemaps + b"]\n")
+    assert "10500 pages would be approved, and 10000 may be" in found
+
+
 async def test_the_last_good_file_stays_in_force(tmp_path: Path) -> None:
     """Shows that a file being edited takes no approved page away, and that one that is gone takes all."""
     path = tmp_path / "web_sources.toml"
