@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -161,3 +162,23 @@ async def test_a_question_may_wait_for_a_page_that_was_just_listed(program: Prog
             )
     assert said["citations"][0]["web"].startswith(site.url("/boilers"))
     assert said["sources"][0]["label"].startswith("Web · 127.0.0.1, read on ")
+
+
+async def test_a_document_comes_first_of_equals_unless_the_channel_wants_the_web(
+    program: Program, tmp_path: Path
+) -> None:
+    """Shows the same sentence in a PDF and on a page, and what `web_first` turns round."""
+    file = tmp_path / "deposit.pdf"
+    file.write_bytes(pdf("A landlord must protect your deposit within 30 days of getting it."))
+    await asyncio.to_thread(program.run, "ingest", str(file), "--channel", "hr")
+    asked = "Within how many days must a landlord protect a deposit?"
+    async with serving() as site:
+        scripted(site)
+        write_sources(program, site)
+        await asyncio.to_thread(program.run, "sources", "seed", "--channel", "hr")
+    (first,) = await ask(program, asked)
+    sources = program.home / "web_sources.toml"
+    sources.write_text('web_first = ["hr"]\n' + sources.read_text())
+    (turned,) = await ask(program, asked)
+    assert [one["citations"][0]["kind"] for one in (first, turned)] == ["pdf", "web"]
+    assert turned["text"].startswith("Approved web pages say:")

@@ -8,7 +8,7 @@ their places among those by their scores, behind what is as near, or before it w
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bot.core.models import AnalyzedQuestion, OpenedWeb, Passage, Question, Retrieval
@@ -27,8 +27,8 @@ FetchPages = Callable[[WebDomain], asyncio.Task[None]]
 
 CANDIDATES = 24
 """Chunks of the opened domains that are ranked."""
-SAME_COSINE = 0.01
-"""What is no further from the question than this is as near."""
+SAME = 0.01
+"""What differs by less in its cosine, or in what it covers of the question, is as near to it."""
 MAX_PASSAGES = 3
 """Passages of web pages beside those of documents."""
 
@@ -122,25 +122,32 @@ class WebSearch:
         return ranked.passages[:MAX_PASSAGES]
 
     def _shown(self, passage: Passage, documents: Retrieval, *, is_web_first: bool) -> Passage:
-        """What a model or a quote gets of it, behind every document's passage that is as near in meaning.
+        """What a model or a quote gets of it, behind every document's passage that is as near to it.
 
-        With ``is_web_first``, before every one that is no nearer. Cosines of two collections can be compared,
-        which their other scores cannot.
+        With ``is_web_first``, before every one that is no nearer.
         """
-        near = passage.vector
-        gaps = [
-            (one.vector - near, one.score)
-            for one in documents.passages
-            if near is not None and one.vector is not None
-        ]
-        equals = [score for gap, score in gaps if abs(gap) < SAME_COSINE]
-        nearer = [score for gap, score in gaps if gap >= SAME_COSINE]
+        gaps = list(_gaps(passage, documents.passages))
+        equals = [score for gap, score in gaps if abs(gap) < SAME]
+        nearer = [score for gap, score in gaps if gap >= SAME]
         if is_web_first:
             score = max([min(passage.score, max(nearer, default=1.0)), *equals])
         else:
             score = self.policy.share * min(passage.score, max([*nearer, *equals], default=1.0))
         text = snippet(passage.text, documents.question.idf, self.policy.snippet_words)
         return replace(passage, text=text, score=score)
+
+
+def _gaps(page: Passage, documents: Sequence[Passage]) -> Iterator[tuple[float, float]]:
+    """(how much nearer to the question it is than the page, its score) of each passage of the documents.
+
+    Cosines of two collections can be compared, which their BM25 cannot; while there are none, the share of
+    the question's weight that a text covers.
+    """
+    if page.vector is not None and any(one.vector is not None for one in documents):
+        yield from ((one.vector - page.vector, one.score) for one in documents if one.vector is not None)
+        return
+    covered = dict(page.parts).get("coverage", 0.0)
+    yield from ((dict(one.parts).get("coverage", 0.0) - covered, one.score) for one in documents)
 
 
 def _place(passage: Passage, *, is_web_first: bool) -> tuple[float, bool, str, int]:

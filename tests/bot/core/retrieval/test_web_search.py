@@ -255,6 +255,17 @@ async def test_a_channel_may_want_its_web_pages_first(web: Web) -> None:
     assert files(await web.beside())[0] == "sop-it-04.pdf"
 
 
+async def test_before_there_are_vectors_what_covers_as_much_of_the_question_is_equal(web: Web) -> None:
+    """Shows that the order holds, too, for documents that were only read quickly."""
+    (page, *_) = [one for one in (await web.beside()).passages if one.publication.web]
+    web.documents = (make_passage("A copy of it.", score=0.3),)
+    assert files(await web.beside())[0] == DEPOSITS
+    web.documents = (replace(web.documents[0], parts=page.parts),)
+    assert files(await web.beside())[0] == "sop-it-04.pdf"
+    (web.path / "web_sources.toml").write_text('web_first = ["it"]\n' + FILE)
+    assert files(await web.beside())[0] == DEPOSITS
+
+
 async def test_words_of_a_page_are_not_told_as_unknown(web: Web) -> None:
     """Shows that a reply names only words that stand in no document and on no page found."""
     found = await web.beside("When must my landlord protect the deposit from flooding?")
