@@ -292,7 +292,7 @@ class NoticeRow(SQLModel, table=True):
     document_id: UUID | None = Field(default=None, foreign_key="document.id")
     version_id: int | None = Field(default=None, foreign_key="version.id")
     text: str | None = None
-    """What happened, when the tables do not say: a sentence for an admin, or the first quote that is gone."""
+    """What happened, when the tables do not say: a sentence for an admin, or a quote that is gone."""
     url: str | None = None
     """Of the web page."""
     questions: list[str] | None = Field(default=None, sa_type=JSON)

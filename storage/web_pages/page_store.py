@@ -210,9 +210,11 @@ class WebPageStore:
                 return False
             has_changed = row.sha256 != sha256
             if has_changed:
-                row.changed_at = now if row.sha256 else None
+                before = await session.get(WebTextRow, row.sha256) if row.sha256 else None
+                row.changed_at = now if before else None
                 row.sha256 = sha256
-                await _record_lost_quotes(session, row, text)
+                if before:
+                    await _record_lost_quotes(session, row, _text_of(before), text)
             self._renewed(row, now, validators)
             return has_changed
 
@@ -259,7 +261,7 @@ class WebPageStore:
             row = await session.get(WebTextRow, sha256)
         if row is None:
             return None
-        text = WebText(row.title, row.day, chunks_of(row.chunks))
+        text = _text_of(row)
         if row.space != space or row.vectors is None:
             return text, None
         return text, np.frombuffer(row.vectors, "<f4").reshape(len(text.chunks), -1)
@@ -307,14 +309,24 @@ class WebPageStore:
             return done.rowcount if isinstance(done, CursorResult) else 0
 
 
-async def _record_lost_quotes(session: AsyncSession, page: WebPageRow, text: WebText) -> None:
-    """Notify admins, once for each channel, of quotes that were shown and that a page's new text lacks."""
+def _text_of(row: WebTextRow) -> WebText:
+    return WebText(row.title, row.day, chunks_of(row.chunks))
+
+
+async def _record_lost_quotes(
+    session: AsyncSession, page: WebPageRow, before: WebText, after: WebText
+) -> None:
+    """Notify admins, once for each channel, of quotes that were shown and that a page has just lost."""
     shown = (
         select(col(WebCitationRow.channel_id), col(WebCitationRow.quote))
         .where(col(WebCitationRow.url) == page.url)
         .order_by(col(WebCitationRow.id))
     )
-    lost = {channel: quote for channel, quote in await session.execute(shown) if not _holds(text, quote)}
+    lost = {
+        channel: quote
+        for channel, quote in await session.execute(shown)
+        if _holds(before, quote) and not _holds(after, quote)
+    }
     for channel_id, quote in lost.items():
         await record_source_changed(session, page, channel_id, quote)
 

@@ -290,6 +290,10 @@ async def test_a_quote_that_left_its_page_is_named_and_its_text_kept(home: Home)
     assert await home.store.lost_quotes() == [(home.site.url("/a"), lost)]
     assert await home.store.text(sha256) is not None
     assert await notices(home) == [("source changed", home.site.url("/a"), lost, channel.id)]
+    home.site.pages["/a"] = THIRTY.replace("30 days", "7 days")
+    await home.wait_until_due("/a")
+    await home.renewal.tick()
+    assert len(await notices(home)) == 1
 
 
 async def notices(home: Home) -> list[tuple[str, str | None, str | None, int]]:
