@@ -74,9 +74,10 @@ def test_the_filter_alone_refuses_sockets(probe: Callable[..., dict[str, object]
     assert told["after"][0] == "PermissionError"
 
 
-async def test_the_running_program_has_no_network_and_no_rights() -> None:
-    """Shows that the very program that is given PDFs is what it says: shut off before its first job."""
-    program = await ForkServerClient.start("text")
+@pytest.mark.parametrize("kind", ["text", "html"])
+async def test_the_running_program_has_no_network_and_no_rights(kind: str) -> None:
+    """Shows that the very program that is given PDFs, or web pages, is shut off before its first job."""
+    program = await ForkServerClient.start(kind)
     try:
         told, own = program.isolation, Path(f"/proc/{program.pid}")
         ours, theirs = status("self"), status(program.pid)
