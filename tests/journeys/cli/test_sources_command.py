@@ -1,0 +1,116 @@
+"""``footnote sources``: mistakes of the list, and how its pages stand, before and after they were fetched."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from harness.empty_homes import make_sqlite
+from harness.program import Program
+
+from storage.sql.database import Database
+from storage.web_pages.page_store import WebPageStore, WebText, WebTextChunk
+
+READ, BROKEN, NEW = (f"https://example.org/{name}" for name in ("read", "broken", "new"))
+FILE = f"""
+[[domain]]
+name = "tenancy"
+keywords = ["deposit", "landlord"]
+urls = ["{READ}", "{BROKEN}", "{NEW}"]
+"""
+
+
+def fill(home: Path) -> None:
+    """One page was read, one failed, one is new."""
+
+    async def run() -> None:
+        database = await Database.open(make_sqlite(home))
+        store = WebPageStore(database)
+        await store.approve([READ, BROKEN, NEW])
+        text = WebText("Deposits", "", (WebTextChunk("A landlord protects a deposit.", 6),))
+        await store.keep_text(READ, text, {})
+        await store.keep_failure(BROKEN, "the server answers 404")
+        await database.aclose()
+
+    asyncio.run(run())
+
+
+def write(program: Program, text: str) -> None:
+    """The list of a home."""
+    program.home.mkdir()
+    (program.home / "web_sources.toml").write_text(text)
+
+
+def lines(program: Program, action: str, *options: str) -> list[dict[str, Any]]:
+    """What a command that ends well prints for other programs."""
+    done = program.run("sources", action, "--json", *options)
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_without_a_list_nothing_is_approved(program: Program) -> None:
+    """Shows that most homes have no list, and that nothing is made only to say so."""
+    program.home.mkdir()
+    for action in ("check", "list"):
+        done = program.run("sources", action)
+        assert (done.returncode, done.stdout) == (0, "")
+    assert list(program.home.iterdir()) == []
+
+
+def test_every_mistake_is_printed_with_its_line(program: Program) -> None:
+    """Shows the exit status of a list that is not in force."""
+    write(program, FILE.replace("urls", "pages"))
+    checked = program.run("sources", "check")
+    assert checked.returncode == 2
+    assert checked.stdout.splitlines() == [
+        "web_sources.toml:2: urls is missing",
+        "web_sources.toml:5: pages is not known here; check its spelling",
+    ]
+
+
+@pytest.mark.parametrize("action", ["list", "seed"])
+def test_nothing_is_listed_or_fetched_by_a_list_with_mistakes(program: Program, action: str) -> None:
+    """Shows that a script sees it, for nothing of the list is in force in a process that just began."""
+    write(program, FILE + "[[domain]]\n")
+    done = program.run("sources", action)
+    assert done.returncode == 2
+    assert done.stdout.splitlines()[0] == "web_sources.toml:6: keywords is missing"
+
+
+def test_a_library_counts_as_a_channel(program: Program) -> None:
+    """Shows that `check` knows the names of folders.toml, and `--channel` what a library opens."""
+    write(program, FILE + 'channels = ["homes", "hosing"]\n')
+    (program.home / "folders.toml").write_text('[library.homes]\nchannels = ["housing"]\n')
+    fill(program.home)
+    checked = program.run("sources", "check")
+    assert checked.returncode == 1
+    assert "web_sources.toml:6: there is no channel or library 'hosing' yet" in checked.stderr
+
+
+def test_pages_are_listed_with_their_states(program: Program) -> None:
+    """Shows a line a page in the list's order, and what of them does not stand well."""
+    write(program, FILE)
+    assert [one["state"] for one in lines(program, "list")] == 3 * ["never"]
+    fill(program.home)
+    read, broken, new = lines(program, "list")
+    assert (read["url"], read["domain"], read["state"], read["words"]) == (READ, "tenancy", "fresh", 5)
+    assert read["fetched"].endswith("+00:00")
+    assert (broken["state"], broken["error"]) == ("failed", "the server answers 404")
+    assert (new["state"], new["fetched"], new["error"]) == ("never", None, None)
+    checked = program.run("sources", "check", "--json")
+    assert checked.returncode == 1
+    assert [json.loads(line)["url"] for line in checked.stdout.splitlines()] == [BROKEN, NEW]
+    assert "3 pages: 1 fresh, 0 stale, 1 failed, 1 never; 1 failing, 0 changed" in checked.stderr
+
+
+def test_a_dry_run_says_what_would_be_fetched(program: Program) -> None:
+    """Shows that nothing is fetched, and that a channel nobody has is named."""
+    write(program, FILE)
+    fill(program.home)
+    assert [one["url"] for one in lines(program, "seed", "--dry-run")] == [BROKEN, NEW]
+    unknown = program.run("sources", "list", "--channel", "nobody")
+    assert unknown.returncode == 2
+    assert "no channel is called 'nobody'" in unknown.stderr
