@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import accumulate
 from urllib.parse import quote as percent_encoded
 
 from bot.core.models import Citation, LocatedQuote
@@ -18,6 +19,8 @@ from storage.text.sentences import LIST_MARKER
 _DIRECTIVE = ":~:"
 EDGE_WORDS = 6
 """Words of each end of a longer quote."""
+MAX_LINK_CHARS = 3000
+"""Slack refuses a message with a longer link; what goes beyond marks nothing."""
 
 _MARKER = re.compile(rf"^\s*(?:{LIST_MARKER})\s*")
 _PIECE = re.compile(r"\n|\s\|\s|^\s*\||\|\s*$", re.MULTILINE)
@@ -29,7 +32,7 @@ def web_citation(number: int, quote: LocatedQuote, text: str) -> Citation:
     publication = quote.passage.publication
     origin = publication.web or WebOrigin("", None)
     anchors = origin.anchors[quote.passage.ordinal : quote.passage.ordinal + 1]
-    place = f"{next(iter(anchors), '')}{text_directive(quote.quote)}"
+    place = percent_encoded(next(iter(anchors), ""), safe="!$'()*+,;=@/?")
     fetched = origin.fetched_at.isoformat(timespec="seconds") if origin.fetched_at else ""
     return Citation(
         number=number,
@@ -38,7 +41,9 @@ def web_citation(number: int, quote: LocatedQuote, text: str) -> Citation:
         page=quote.page if origin.is_pdf else 0,
         quote=text,
         boxes=(),
-        url=f"{publication.file}#{f'page={quote.page}' if origin.is_pdf else place}",
+        url=f"{publication.file}#page={quote.page}"
+        if origin.is_pdf
+        else _within(f"{publication.file}#{place}", [text_directive(quote.quote)]),
         host=origin.host,
         fetched=fetched,
     )
@@ -59,7 +64,16 @@ def marking_all(urls: Sequence[str]) -> str:
     """One link to the page of these, which are of one page, that marks what each of them marks."""
     page, _, _ = urls[0].partition(_DIRECTIVE)
     marks = dict.fromkeys(mark for url in urls if (mark := url.partition(_DIRECTIVE)[2]))
-    return page + (_DIRECTIVE + "&".join(marks) if marks else "")
+    return _within(page, [f"{'&' if number else _DIRECTIVE}{mark}" for number, mark in enumerate(marks)])
+
+
+def _within(page: str, marks: Sequence[str]) -> str:
+    """A link with as many of its marks, the first ones, as it may be long; without the anchor if it must."""
+    if len(page) > MAX_LINK_CHARS:
+        return page.partition("#")[0]
+    ends = accumulate(map(len, marks), initial=len(page))
+    fitting = sum(end <= MAX_LINK_CHARS for end in ends) - 1
+    return page + "".join(marks[:fitting])
 
 
 def _encoded(words: list[str]) -> str:

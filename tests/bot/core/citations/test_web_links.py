@@ -12,7 +12,7 @@ from fakes.core import make_passage
 from bot.cli.ask import render_text
 from bot.cli.json_output import answer_line
 from bot.core.citations.source_buttons import cited_pages
-from bot.core.citations.web_links import marking_all, text_directive, web_citation
+from bot.core.citations.web_links import MAX_LINK_CHARS, marking_all, text_directive, web_citation
 from bot.core.conversation.conversation import answer_from_json, answer_to_json
 from bot.core.models import Answer, AnswerState, Citation, LocatedQuote
 from bot.slack.blocks import render as render_slack
@@ -74,6 +74,25 @@ def test_a_button_marks_all_quotes_of_its_page() -> None:
     assert page.numbers == (1, 2, 3)
     assert page.url == f"{URL}#:~:text=It%20is%20paid%20back.&text=Ask%20first."
     assert marking_all([URL]) == URL
+
+
+def test_an_anchor_is_nothing_but_the_place_it_names() -> None:
+    """Shows that an id with a space or a mark of its own stays one fragment, as a browser would write it."""
+    one = cite(1, "Ask first.", anchor='a b|<"#:~:text=x')
+    assert " " not in one.url
+    assert (one.url.count("#"), one.url.count(":~:")) == (1, 1)
+    assert unquote(one.url.partition("#")[2]).endswith("x:~:text=Ask first.")
+    assert cite(1, "Ask first.", anchor="a(b)").url == f"{URL}#a(b):~:text=Ask%20first."
+
+
+def test_a_link_is_never_longer_than_slack_takes() -> None:
+    """Shows that marks beyond that are left out, and an anchor that is longer by itself."""
+    citations = tuple(cite(number, f"{number}{'租客押金' * 20}") for number in range(1, 6))
+    (page,) = cited_pages(Answer(AnswerState.GROUNDED, "", citations))
+    assert page.url.count("text=") == 4
+    assert len(page.url) <= MAX_LINK_CHARS
+    assert cite(1, "租" * 400).url == f"{URL}#"
+    assert cite(1, "Ask first.", anchor="a" * 3000).url == URL
 
 
 def test_every_surface_marks_a_web_source_and_opens_it() -> None:
