@@ -13,6 +13,7 @@ import re
 from collections import defaultdict, deque
 from collections.abc import Iterator
 from contextlib import suppress
+from datetime import date
 from encodings.aliases import aliases
 from html import escape, unescape
 from itertools import islice
@@ -133,9 +134,7 @@ def _read_html(text: str) -> Iterator[Any]:
     tree = html.document_fromstring(text or "<p></p>", parser=parser, ensure_head_body=True)
     title = _visible(" ".join(tree.xpath("//head/title/text()")))
     name = next(filter(None, (_visible(one.text_content()) for one in tree.iter("h1"))), "")
-    day = next(
-        (dated[0] for path in _DATES for value in tree.xpath(path) if (dated := _DAY.match(value))), ""
-    )
+    day = next((dated for path in _DATES for value in tree.xpath(path) if (dated := _day(value))), "")
     anchors = _anchors(tree)
     _remove_unseen(tree)
     _unfold_layout(tree)
@@ -146,6 +145,14 @@ def _read_html(text: str) -> Iterator[Any]:
     yield {"title": name or title, "day": day}
     if body is not None:
         yield from _blocks(body, anchors)
+
+
+def _day(value: str) -> str:
+    """The day that a date begins with; '' of one that no calendar has, as the 0000-00-00 of some servers."""
+    found = _DAY.match(value)
+    with suppress(ValueError):
+        return date.fromisoformat(found[0]).isoformat() if found else ""
+    return ""
 
 
 def _unfold_layout(tree: html.HtmlElement) -> None:

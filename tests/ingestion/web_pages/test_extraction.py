@@ -60,6 +60,8 @@ async def test_a_page_says_when_it_was_changed() -> None:
         "day"
     ] == "2024-12-31"
     assert (await read("<p>Published on the first of May.</p>"))["day"] == ""
+    nowhen = "<meta property='article:modified_time' content='0000-00-00'><p>No calendar has this day.</p>"
+    assert (await read(nowhen))["day"] == ""
 
 
 @pytest.mark.parametrize(
