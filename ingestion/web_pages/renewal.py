@@ -204,6 +204,8 @@ class WebPageRenewal:
                 await self._store.keep_vectors(sha256, embedder.space, np.concatenate(made))
 
     async def _approve(self, sources: WebSources) -> None:
+        if not self._sources.is_known:
+            return  # a list with a mistake says nothing: it must not forget what was fetched
         sitemaps = [one.url for domain in sources.domains for one in domain.sitemaps]
         await self._store.approve([*sitemaps, *(await approved_pages(sources.domains, self._store))])
 

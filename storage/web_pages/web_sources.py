@@ -125,6 +125,11 @@ class WebSourcesFile:
         """Why the files as they are now are not in force."""
         return [*self._file.mistakes, *self._libraries.mistakes]
 
+    @property
+    def is_known(self) -> bool:
+        """Whether the list was valid once since the start; until then nobody knows what is approved."""
+        return self._file.in_force is not None
+
     async def current(self) -> WebSources:
         """What is approved now; while the file has a mistake, what it said before."""
         await asyncio.to_thread(self._follow)

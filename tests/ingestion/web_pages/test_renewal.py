@@ -81,24 +81,29 @@ class Home:
             await session.execute(failing.values(failing_since=old))
 
 
+def _renewal(path: Path, database: Database, store: WebPageStore, sources: WebSourcesFile) -> WebPageRenewal:
+    """What a service has of it."""
+    settings = IngestionSettings(web_loopback=True, web_page_mb=0.1, web_page_seconds=1)
+    return make_renewal(
+        settings,
+        sources,
+        store,
+        embedder=TermEmbedder("terms"),
+        compute_pool=lasting_side(),
+        pdf=LastingPdf(StorageSettings(home=path)),
+        channels=Channels(database),
+        contact="me@example.org",
+        html=HtmlProcess(lasting_forks("html")),
+    )
+
+
 @pytest.fixture
 async def home(tmp_path: Path, site: WebSite) -> AsyncIterator[Home]:
     """An empty home beside a site."""
     database = await Database.open(make_sqlite(tmp_path))
     store = WebPageStore(database)
     sources = WebSourcesFile(tmp_path)
-    settings = IngestionSettings(web_loopback=True, web_page_mb=0.1, web_page_seconds=1)
-    renewal = make_renewal(
-        settings,
-        sources,
-        store,
-        embedder=TermEmbedder("terms"),
-        compute_pool=lasting_side(),
-        pdf=LastingPdf(StorageSettings(home=tmp_path)),
-        channels=Channels(database),
-        contact="me@example.org",
-        html=HtmlProcess(lasting_forks("html")),
-    )
+    renewal = _renewal(tmp_path, database, store, sources)
     yield Home(tmp_path, site, database, store, sources, renewal)
     await renewal.aclose()
     await database.aclose()
@@ -251,6 +256,21 @@ async def test_what_was_taken_off_the_list_is_forgotten_while_it_is_fetched(home
     home.site.pages["/a"] = page
     await home.renewal.tick()
     assert (await home.page("/a")).state is PageState.NEVER
+
+
+async def test_a_list_that_is_malformed_at_the_start_forgets_nothing(home: Home) -> None:
+    """Shows that a restart beside a mistake keeps what was fetched, and that it answers once it is mended."""
+    home.approve(home.site.url("/a"))
+    home.site.pages["/a"] = THIRTY
+    await home.renewal.tick()
+    (home.path / "web_sources.toml").write_text("[[domain]")
+    restarted = _renewal(home.path, home.database, home.store, WebSourcesFile(home.path))
+    await restarted.tick()
+    assert "30 days" in await home.text("/a")
+    home.approve(home.site.url("/b"))
+    await restarted.tick()
+    assert (await home.page("/a")).state is PageState.NEVER
+    await restarted.aclose()
 
 
 async def test_seeding_fetches_what_is_not_fresh_and_tells_of_each(home: Home) -> None:
