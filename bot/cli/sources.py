@@ -106,9 +106,9 @@ async def seed_sources(options: argparse.Namespace) -> int:
     approved = await _approved(settings, options.channel)
     for one in approved:
         print(dump(source_line(one.domain, one.page)) if options.json else _row(one))
-    failed = sum(one.page.error is not None for one in approved)
-    print(f"{len(approved) - failed} of {len(approved)} pages are there", file=sys.stderr)
-    return 1 if failed else 0
+    unwell = sum(bool(one.page.error) or one.page.state is PageState.NEVER for one in approved)
+    print(f"{len(approved) - unwell} of {len(approved)} pages are there", file=sys.stderr)
+    return 1 if unwell else 0
 
 
 async def _are_mistaken(settings: Settings) -> bool:

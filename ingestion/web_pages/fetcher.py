@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import zlib
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from email.message import Message
 
@@ -121,20 +122,18 @@ class PageFetcher:
         """
         if not allows(url):
             raise WebPageError("the address is not approved any more")
-        async with self._turn(url):
-            rules = await self._robots.of(url)
-            if rules.rules is None:
-                raise WebPageError(f"{rules.reason} (asked for its robots.txt)")
-            if not rules.allow(url):
-                raise WebPageError("the site's robots.txt does not allow this page to be fetched")
-            self._note_delay(url, rules.delay)
-            return await self._get(
-                url,
-                allows=lambda target: allows(target) or _is_same_page(url, target),
-                headers=validators or {},
-                media_types=media_types,
-                most=self._limits.bytes,
-            )
+
+        async def ask(hop: str, time: _TimeLimit) -> FetchedPage | _Redirect | None:
+            async with self._turn(hop):
+                rules = await self._robots.of(hop)
+                if rules.rules is None:
+                    raise WebPageError(f"{rules.reason} (asked for its robots.txt)")
+                if not rules.allow(hop):
+                    raise WebPageError("the site's robots.txt does not allow this page to be fetched")
+                self._note_delay(hop, rules.delay)
+                return await self._get(hop, time, validators or {}, media_types, self._limits.bytes)
+
+        return await self._follow(url, lambda target: allows(target) or _is_same_page(url, target), ask)
 
     async def aclose(self) -> None:
         """Close all connections; the next page opens new ones."""
@@ -162,43 +161,52 @@ class PageFetcher:
 
     async def _read_robots(self, url: str) -> str | None:
         host = URL(url).host
+
+        async def ask(hop: str, time: _TimeLimit) -> FetchedPage | _Redirect | None:
+            return await self._get(hop, time, {}, (), MAX_ROBOTS_BYTES)
+
         try:
-            page = await self._get(
-                url,
-                allows=lambda target: URL(target).host == host,
-                headers={},
-                media_types=(),
-                most=MAX_ROBOTS_BYTES,
-            )
+            page = await self._follow(url, lambda target: URL(target).host == host, ask)
         except _Missing:
             return None
         return page.data.decode("utf-8", "replace") if page else None
 
+    async def _follow(
+        self,
+        url: str,
+        allows: Allows,
+        ask: Callable[[str, _TimeLimit], Awaitable[FetchedPage | _Redirect | None]],
+    ) -> FetchedPage | None:
+        """Follow redirects, each checked and asked for as the first address, until something else comes."""
+        time = _TimeLimit(self._limits.seconds)
+        for _ in range(MAX_REDIRECTS + 1):
+            answer = await ask(url, time)
+            if not isinstance(answer, _Redirect):
+                return answer
+            url = _target(url, answer, allows)
+        raise WebPageError(f"the server redirects more than {MAX_REDIRECTS} times")
+
     async def _get(
         self,
         url: str,
-        *,
-        allows: Allows,
+        time: _TimeLimit,
         headers: Mapping[str, str],
         media_types: Collection[str],
         most: int,
-    ) -> FetchedPage | None:
-        """Follow redirects, each checked, until something else is answered."""
+    ) -> FetchedPage | _Redirect | None:
+        """What one address answers."""
+        self._check_port(url)
         try:
-            async with self._slots, asyncio.timeout(self._limits.seconds):
-                for _ in range(MAX_REDIRECTS + 1):
-                    self._check_port(url)
-                    async with self._open().get(
-                        URL(url, encoded=True), headers=headers, allow_redirects=False
-                    ) as response:
-                        if response.status not in _REDIRECTS:
-                            return await self._answer(response, media_types, most)
-                        url = _target(url, response, allows)
+            async with self._slots, time.running():
+                asked = self._open().get(URL(url, encoded=True), headers=headers, allow_redirects=False)
+                async with asked as response:
+                    if response.status in _REDIRECTS:
+                        return _Redirect(response.headers.get("Location", ""))
+                    return await self._answer(response, media_types, most)
         except TimeoutError:
             raise WebPageError(f"the server took longer than {self._limits.seconds:g} s") from None
         except (ClientError, ValueError) as error:
             raise WebPageError(_why(error)) from error
-        raise WebPageError(f"the server redirects more than {MAX_REDIRECTS} times")
 
     def _check_port(self, url: str) -> None:
         parts = URL(url)
@@ -228,6 +236,32 @@ class PageFetcher:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class _Redirect:
+    """Where a server sends us instead."""
+
+    location: str
+    """As it says it."""
+
+
+class _TimeLimit:
+    """What is left of the seconds of one page; waiting for one's turn costs none."""
+
+    def __init__(self, seconds: float) -> None:
+        self._left = seconds
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Take the time of what is inside; raises TimeoutError when nothing is left."""
+        now = asyncio.get_running_loop().time
+        start = now()
+        try:
+            async with asyncio.timeout(self._left):
+                yield
+        finally:
+            self._left -= now() - start
+
+
 class _Missing(WebPageError):
     """The server says that there is no such page, or not for us."""
 
@@ -255,14 +289,14 @@ class _Turn:
         self._lock.release()
 
 
-def _target(url: str, response: ClientResponse, allows: Allows) -> str:
+def _target(url: str, redirect: _Redirect, allows: Allows) -> str:
     """Where a redirect leads.
 
     Raises:
         WebPageError: to an address that is not approved, or from https to http.
     """
     try:
-        target = normal_url(str(URL(url).join(URL(response.headers.get("Location", "")))))
+        target = normal_url(str(URL(url).join(URL(redirect.location))))
     except ValueError:
         raise WebPageError("the server redirects to something that is no address") from None
     if not allows(target):

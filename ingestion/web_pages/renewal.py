@@ -12,6 +12,7 @@ import logging
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -30,7 +31,7 @@ from storage.pdf.pdf_process import PdfProcess
 from storage.task_group import cancel_and_wait
 from storage.web_pages.html_process import HtmlProcess
 from storage.web_pages.page_store import WebPage, WebPageStore, WebText, approved_pages, chunks_of
-from storage.web_pages.web_sources import WebDomain, WebSources, WebSourcesFile, normal_url
+from storage.web_pages.web_sources import MAX_URL_CHARS, WebDomain, WebSources, WebSourcesFile, normal_url
 
 HOST_SECONDS = 30.0
 """What a host that answers slowly, or asks for pauses, has left by then, comes with the next tick."""
@@ -250,7 +251,7 @@ class WebPageRenewal:
         try:
             page = await self._fetcher.fetch(
                 url,
-                allows=allowed.__contains__ if allowed is not None else sources.allows,
+                allows=allowed.__contains__ if allowed is not None else partial(sources.answers_for, url),
                 validators=known.validators,
                 media_types=SITEMAPS if is_sitemap else PAGES,
             )
@@ -316,7 +317,7 @@ def _addresses(data: bytes) -> list[str]:
     for text in json.loads(data)["urls"]:
         with suppress(ValueError):
             found.append(normal_url(text))
-    return found
+    return [url for url in found if len(url) <= MAX_URL_CHARS]
 
 
 def _validators(page: FetchedPage) -> dict[str, str]:

@@ -294,8 +294,10 @@ class WebPageStore:
         )
         async with self._database.snapshot() as session:
             rows = (await session.execute(changed)).all()
-        texts = {sha256: await self.text(sha256) for sha256 in {row[2] for row in rows if row[2]}}
-        return [(url, quote) for url, quote, sha256 in rows if not _holds(texts.get(sha256 or ""), quote)]
+        texts = {
+            sha256: _plain_chunks(await self.text(sha256)) for sha256 in {row[2] for row in rows if row[2]}
+        }
+        return [(url, quote) for url, quote, sha256 in rows if not _holds(texts.get(sha256 or "", ()), quote)]
 
     async def prune(self) -> int:
         """Erase the texts that no page answers with and no citation came from; how many those were."""
@@ -322,19 +324,21 @@ async def _record_lost_quotes(
         .where(col(WebCitationRow.url) == page.url)
         .order_by(col(WebCitationRow.id))
     )
-    lost = {
-        channel: quote
-        for channel, quote in await session.execute(shown)
-        if _holds(before, quote) and not _holds(after, quote)
-    }
+    said, says = _plain_chunks(before), _plain_chunks(after)
+    quotes = {(channel, quote): None for channel, quote in await session.execute(shown)}
+    lost = {channel: quote for channel, quote in quotes if _holds(said, quote) and not _holds(says, quote)}
     for channel_id, quote in lost.items():
         await record_source_changed(session, page, channel_id, quote)
 
 
-def _holds(text: WebText | None, quote: str) -> bool:
-    """Whether a text still says a quote, in which cells of a row stand without bars."""
-    chunks = text.chunks if text else ()
-    return any(quote in " ".join(chunk.text.replace("|", " ").split()) for chunk in chunks)
+def _plain_chunks(text: WebText | None) -> list[str]:
+    """The chunks of a text as quotes are written, in which cells of a row stand without bars."""
+    return [" ".join(chunk.text.replace("|", " ").split()) for chunk in text.chunks] if text else []
+
+
+def _holds(chunks: Sequence[str], quote: str) -> bool:
+    """Whether plain chunks say a quote."""
+    return any(quote in chunk for chunk in chunks)
 
 
 async def approved_pages(domains: Collection[WebDomain], store: WebPageStore) -> list[str]:

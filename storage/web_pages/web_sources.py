@@ -83,6 +83,13 @@ class WebSources:
         """Whether some domain allows a page."""
         return any(domain.allows(url) for domain in self.domains)
 
+    def answers_for(self, url: str, target: str) -> bool:
+        """Whether a page may be what another one's address leads to: every domain of that one allows both.
+
+        So no redirect brings a page to channels that it is not approved for.
+        """
+        return self.allows(url) and all(one.allows(target) for one in self.domains if one.allows(url))
+
     def of(self, channel: Channel) -> tuple[WebDomain, ...]:
         """The domains that a channel's questions may open."""
         return tuple(one for one in self.domains if not one.channels or self._names(one.channels, channel))

@@ -70,6 +70,15 @@ async def test_only_approved_addresses_are_asked(fetcher: PageFetcher, site: Web
     assert "not approved any more" in await refusal(fetcher, site.url("/a"), lambda _: False)
 
 
+async def test_robots_txt_holds_for_what_a_redirect_leads_to(fetcher: PageFetcher, site: WebSite) -> None:
+    """Shows that each address is asked for as the first one is."""
+    site.pages["/robots.txt"] = web.Response(text="User-agent: *\nDisallow: /private")
+    site.pages["/a"] = web.Response(status=302, headers={"Location": "/private"})
+    site.pages["/private"] = "<p>b</p>"
+    assert "robots.txt does not allow" in await refusal(fetcher, site.url("/a"))
+    assert site.paths == ["/a"]
+
+
 async def test_another_spelling_of_an_approved_address_is_followed(
     fetcher: PageFetcher, site: WebSite
 ) -> None:

@@ -53,6 +53,19 @@ def test_a_domain_without_channels_serves_all() -> None:
     assert sources.of(channel("payroll")) == sources.domains
 
 
+def test_a_redirect_brings_no_page_to_other_channels() -> None:
+    """Shows that what is approved for another domain alone does not answer for this one's address."""
+    other = (
+        b'[[domain]]\nname = "pay"\nkeywords = ["pay"]\nurls = ["https://x.org/pay"]\nchannels = ["pay"]\n'
+    )
+    sources = read_web_sources(TENANCY + other)
+    start = "https://www.example.org/renting/deposits"
+    assert sources.answers_for(start, start)
+    assert sources.answers_for(start, "https://www.example.org/renting/repairs")
+    assert not sources.answers_for(start, "https://x.org/pay")
+    assert not sources.answers_for("https://x.org/none", "https://x.org/pay")
+
+
 def test_every_mistake_is_named_by_its_line() -> None:
     """Shows that a person finds each mistake where it stands, all of them at once."""
     found = mistakes(
