@@ -16,7 +16,7 @@ from functools import lru_cache
 
 from bot.core.models import Claim, Draft, Evidence, LocatedQuote, Quote
 from bot.core.verification.page_markers import unescaped
-from bot.core.verification.table_rows import cells_of, readable_rows
+from bot.core.verification.table_rows import cells_of, is_caption, readable_rows
 from storage.text.sentences import LIST_MARKER
 from storage.text.word_boxes import main_page, rectangles
 
@@ -114,14 +114,18 @@ def verify(draft: Draft, evidence: Sequence[Evidence], check: ClaimCheck | None 
 def number_quotes(claims: Sequence[VerifiedClaim]) -> tuple[list[str], tuple[LocatedQuote, ...]]:
     """(the claims' texts with their [n], what each [n] stands for), numbered by first use.
 
-    A claim that is added behind others changes none of theirs.
+    A claim that is added behind others changes none of theirs. Rows of one table that follow each other have
+    its caption once.
     """
     cited = _distinct(quote for claim in claims for quote in claim.quotes)
     places = [_place(quote) for quote in cited]
-    lines = []
+    lines, caption = [], ""
     for claim in claims:
         numbers = sorted({places.index(_place(quote)) + 1 for quote in claim.quotes})
-        lines.append(claim.text + "".join(f" [{number}]" for number in numbers))
+        first, _, rows = claim.text.partition("\n")
+        text = f"“{rows}" if rows and first == caption else claim.text
+        caption = first if rows and is_caption(first.removeprefix("“")) else ""
+        lines.append(text + "".join(f" [{number}]" for number in numbers))
     return lines, tuple(cited)
 
 

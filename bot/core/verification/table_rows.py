@@ -40,7 +40,12 @@ def _find_caption(text: str, at: int) -> str:
     above = text[:at].split("\n")[:-1]
     outside = dropwhile(lambda line: line.startswith("|") or not line.strip(), reversed(above))
     line = " ".join(next(outside, "").split())
-    return line if _CAPTION.fullmatch(line) else ""
+    return line if is_caption(line) else ""
+
+
+def is_caption(line: str) -> bool:
+    """Whether a line is a table's numbered caption."""
+    return _CAPTION.fullmatch(line) is not None
 
 
 def _readable_row(text: str, start: int, end: int) -> str:

@@ -93,6 +93,17 @@ class Web:
         found = Retrieval(ask(text, *texts, vector=self.vector), self.documents)
         return await search.beside(asked, found, opened, is_web_first=sources.is_web_first(asked.channel))
 
+    async def nearest_by_vector(self) -> Passage:
+        """The best passage of a page, once its chunks and the question have vectors."""
+        embedder = TermEmbedder("terms")
+        (page,) = await self.store.pages([DEPOSITS])
+        text = await self.store.text(page.sha256 or "")
+        assert text is not None
+        made = await embedder.aembed([chunk.text for chunk in text.chunks])
+        await self.store.keep_vectors(page.sha256 or "", "terms", made)
+        self.vector = (await embedder.aembed([ASKED]))[0]
+        return next(one for one in (await self.beside()).passages if one.publication.web)
+
 
 def question(text: str, channel: str = "it") -> Question:
     """A question of a channel."""
@@ -220,14 +231,7 @@ async def test_documents_come_first_where_both_answer_equally(web: Web) -> None:
 
 async def test_a_document_that_is_as_near_in_meaning_comes_first(web: Web) -> None:
     """Shows that a copy of a document on the web stays behind it, whatever its score among its own kind."""
-    embedder = TermEmbedder("terms")
-    (page,) = await web.store.pages([DEPOSITS])
-    text = await web.store.text(page.sha256 or "")
-    assert text is not None
-    made = await embedder.aembed([chunk.text for chunk in text.chunks])
-    await web.store.keep_vectors(page.sha256 or "", "terms", made)
-    web.vector = (await embedder.aembed([ASKED]))[0]
-    (nearest, *_) = [one for one in (await web.beside()).passages if one.publication.web]
+    nearest = await web.nearest_by_vector()
     copy = make_passage("A copy of it.", score=0.1, vector=nearest.vector)
     web.documents = (copy,)
     assert files(await web.beside())[0] == "sop-it-04.pdf"
@@ -237,14 +241,7 @@ async def test_a_document_that_is_as_near_in_meaning_comes_first(web: Web) -> No
 
 async def test_a_channel_may_want_its_web_pages_first(web: Web) -> None:
     """Shows that there a page comes before documents as near in meaning, and behind nearer ones."""
-    embedder = TermEmbedder("terms")
-    (page,) = await web.store.pages([DEPOSITS])
-    text = await web.store.text(page.sha256 or "")
-    assert text is not None
-    made = await embedder.aembed([chunk.text for chunk in text.chunks])
-    await web.store.keep_vectors(page.sha256 or "", "terms", made)
-    web.vector = (await embedder.aembed([ASKED]))[0]
-    (nearest, *_) = [one for one in (await web.beside()).passages if one.publication.web]
+    nearest = await web.nearest_by_vector()
     copy = make_passage("A copy of it.", score=1.0, vector=nearest.vector)
     web.documents = (copy,)
     assert files(await web.beside())[0] == "sop-it-04.pdf"

@@ -130,6 +130,15 @@ def test_rows_and_lists_are_shown_as_a_person_reads_them(text: str, row: str, sh
     assert verified.text == shown
 
 
+def test_rows_of_one_table_have_its_caption_once() -> None:
+    """Also where they are quotes of their own."""
+    evidence = make_evidence(make_passage(f"Table 3: Terms\n\n{TABLE}"))
+    rows = (claim("x", "Mail | 90 days"), claim("x", "Files | | daily"))
+    assert verify(Draft(rows, verbatim=True), evidence).text == (
+        "“Table 3: Terms\nSystem: Mail · Kept for: 90 days” [1]\n“System: Files · daily” [2]"
+    )
+
+
 def test_overlapping_passages_cite_one_place_once() -> None:
     """The same words of the same page in two chunks are one source."""
     evidence = make_evidence(
