@@ -19,10 +19,10 @@ from uuid import UUID
 
 import numpy as np
 
-from bot.core.generation.step_lists import StepList, whole_steps
+from bot.core.generation.step_lists import asked_list
 from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, Quote
 from bot.core.retrieval.reranking import SentenceVectors
-from bot.core.understanding.answer_types import RequiredAnswer, spans_documents, wants_steps, wants_table
+from bot.core.understanding.answer_types import RequiredAnswer, spans_documents, wants_table
 from bot.core.understanding.question_terms import QuestionTerms
 from bot.core.verification.claims import page_at, reduce_text
 from bot.core.verification.table_rows import find_table
@@ -78,6 +78,8 @@ _HEADER_RULE = re.compile(r"[ |]*\n[ |]*-{3,}")
 """Behind the row that names a table's columns."""
 _CELL_END = re.compile(r"\||\s{2,}")
 _ITEM = re.compile(LIST_MARKER)
+_NUMBERED_LINE = re.compile(rf"{LIST_MARKER}\s+(?:(?! {{2}}| \| ).)+", re.DOTALL)
+"""A line whose number stands apart, as ``4.  Required Materials``: no row, though it looks like two cells."""
 _CAPTION_NUMBER = re.compile(r"(?:table|figure|fig|chart)\.?\s\d+\.", re.IGNORECASE)
 _LIST = re.compile(rf":\s+{LIST_MARKER}|:[ \t]*\n")
 """Behind what introduces a list."""
@@ -107,9 +109,10 @@ class QuoteCandidate:
             return True
         marker = _ITEM.match(words)
         is_item = marker is not None and len(words[marker.end() :].split()) >= FRAGMENT_WORDS
+        is_row = self.unit.is_row and not _NUMBERED_LINE.fullmatch(self.unit.text)
         is_closed = words.rstrip("\"'”’)]").endswith((".", "!", "?", ";", ":"))
         is_list = _LIST.search(self.unit.text) is not None
-        return not (self.unit.is_row or is_item or is_closed or is_list)
+        return not (is_row or is_item or is_closed or is_list)
 
     @property
     def document(self) -> UUID:
@@ -144,16 +147,13 @@ class RankedQuotes:
         return chosen
 
     def draft(self, question: AnalyzedQuestion) -> Draft:
-        """The same as a draft; for who asks how, the whole list of the best step among them."""
+        """The same as a draft; for who asks how, or what there is, the whole list of the best among them."""
         chosen = self.chosen(question)
-        steps = self._steps(chosen) if wants_steps(question.text) else None
-        return Draft(tuple(steps.claims(question.language)), verbatim=True) if steps else draft_of(chosen)
-
-    def _steps(self, chosen: Sequence[QuoteCandidate]) -> StepList | None:
         evidence = {one.item.number: one.item for one in self.candidates}.values()
         ranked = sorted(chosen, key=lambda one: -one.score)
-        lists = (whole_steps(one.item, one.unit.end - 1, evidence) for one in ranked)
-        return next(filter(None, lists), None)
+        lists = (asked_list(question.text, one.item, one.unit, evidence) for one in ranked)
+        whole = next(filter(None, lists), None)
+        return Draft(tuple(whole.claims(question.language)), verbatim=True) if whole else draft_of(chosen)
 
     def _table(self) -> QuoteCandidate | None:
         """The whole table that the likeliest parts of the evidence belong to, or stand beside."""

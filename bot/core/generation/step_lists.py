@@ -1,15 +1,17 @@
-"""The numbered list that a quoted step belongs to: who asks how it is done needs all of it, in order."""
+"""The whole list that a quote is of: who asks how it is done, or what there is, needs all of it, in order."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby, zip_longest
 
 from bot.core.models import Claim, Evidence, Language, Quote
+from bot.core.understanding.answer_types import wants_list, wants_steps
 from bot.core.verification.claims import page_at
 from bot.core.wording import reply_words
+from storage.text.sentences import Quotable, split_units
 
 MAX_STEPS = 12
 """Most steps that are quoted; of a longer list those from the one that was asked for."""
@@ -50,6 +52,12 @@ class StepList:
     """What is not, because it has more than ``MAX_STEPS`` steps."""
     rest_numbers: tuple[str, ...] = ()
     """Numbers of the steps of the rest, as printed."""
+
+    def introduced(self, item: Evidence, start: int) -> StepList:
+        """The same, from where the sentence before it begins that introduces it."""
+        first, begin, end = self.parts[0]
+        is_before = first is item and start < begin
+        return replace(self, parts=((item, start, end), *self.parts[1:])) if is_before else self
 
     def claims(self, language: Language) -> Iterator[Claim]:
         """A quote for each part; of the rest, on which page it stands."""
@@ -102,6 +110,45 @@ def whole_steps(item: Evidence, at: int, evidence: Iterable[Evidence]) -> StepLi
     return None
 
 
+def asked_list(
+    question: str, item: Evidence, quote: Quotable, evidence: Iterable[Evidence]
+) -> StepList | None:
+    """The list with its introduction that a quote introduces, or ends with an item of.
+
+    None where it does neither, or the question asks neither how something is done nor what there is.
+
+    Args:
+        question: its words.
+        item: the passage.
+        quote: a part of its text.
+        evidence: all that was read.
+    """
+    is_procedure = wants_steps(question)
+    if not is_procedure and (quote.is_row or not wants_list(question)):
+        return None
+    rest = item.passage.text[quote.end :]
+    following = quote.end + len(rest) - len(rest.lstrip())
+    steps = whole_steps(item, following if quote.text.endswith(":") else quote.end - 1, evidence)
+    if steps:
+        return steps.introduced(item, quote.lead[0] if quote.lead else quote.start)
+    return None if is_procedure else _whole_bullets(item, quote)
+
+
+def _whole_bullets(item: Evidence, quote: Quotable) -> StepList | None:
+    units = split_units(item.passage.text)
+    inside = [(one.start, one.end, one.lead) for one in units if quote.start <= one.start < quote.end]
+    leads = {one.lead for one in units}
+    lead = next((span if (span := one[:2]) in leads else one[2] for one in reversed(inside)), None)
+    if lead is None:
+        return None
+    members, stop = {lead}, lead[1]
+    for one in units:
+        if one.lead in members:
+            members.add((one.start, one.end))
+            stop = one.end
+    return StepList(tuple(_on_pages(item, lead[0], stop)))
+
+
 def _beside(item: Evidence, evidence: Iterable[Evidence]) -> list[Evidence]:
     """The passages that follow each other around one, in the order of the document."""
     places = {
@@ -149,9 +196,13 @@ def _parts(steps: Sequence[_Step]) -> Iterator[Span]:
     """One stretch of text for each passage and page."""
     for _, group in groupby(steps, key=lambda one: one.item.number):
         members = list(group)
-        item, start, end = members[0].item, members[0].start, max(one.end for one in members)
-        turns = [offset for offset, _ in item.page_starts if start < offset < end]
-        for begin, stop in zip([start, *turns], [*turns, end], strict=True):
-            if text := item.passage.text[begin:stop].strip():
-                begins = item.passage.text.index(text, begin)
-                yield item, begins, begins + len(text)
+        yield from _on_pages(members[0].item, members[0].start, max(one.end for one in members))
+
+
+def _on_pages(item: Evidence, start: int, end: int) -> Iterator[Span]:
+    """A stretch of a passage, page by page."""
+    turns = [offset for offset, _ in item.page_starts if start < offset < end]
+    for begin, stop in zip([start, *turns], [*turns, end], strict=True):
+        if text := item.passage.text[begin:stop].strip():
+            begins = item.passage.text.index(text, begin)
+            yield item, begins, begins + len(text)

@@ -98,6 +98,13 @@ _HOW_TO = re.compile(
 
 _TABLE = re.compile(r"\b(?:tables?|tabellen?|tableaux?|tablas?|tabell[ae]|tabelas?)\b", re.IGNORECASE)
 
+_LIST = re.compile(
+    r"""\bwhat\ are\b | \blist\b | \b(?:name|show|tell\ me)\ all\b | \ball\ (?:of\ )?the\b | \beverything\b
+      | \b(?:was|welche[rs]?)\ sind\b | \bquel(?:le)?s\ sont\b | \bcu[áa]les\ son\b | \bquali\ sono\b
+      | \bquais\ s[ãa]o\b | \b(?:wat|welke)\ zijn\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+
 _FLAGS = re.IGNORECASE | re.VERBOSE
 
 _NUMERAL = r"""(?:\d[\d.,]* | \b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen
@@ -277,6 +284,11 @@ def wants_steps(question: str) -> bool:
     So "How many days do I get (steps to request leave)?", with what it follows up, asks for none.
     """
     return _HOW_TO.search(question) is not None and not RequiredAnswer(question)
+
+
+def wants_list(question: str) -> bool:
+    """Whether the words ask for all there is of something: "what are the values?"."""
+    return _LIST.search(question) is not None and not RequiredAnswer(question)
 
 
 def wants_table(question: str) -> bool:

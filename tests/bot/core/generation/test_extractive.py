@@ -145,6 +145,12 @@ async def test_a_field_that_nobody_asked_for_is_no_answer() -> None:
     assert (await quoted("What is the accident number of Venice?", form, text))[0] == form
 
 
+async def test_a_heading_whose_number_stands_apart_is_no_answer() -> None:
+    """Shows that it is no row of a form, though it looks like two cells."""
+    heading, text = "4.  Required Materials", "Materials of every trip are a phone and a first aid kit."
+    assert await quoted("Which materials are required?", f"{heading}\n\n{text}") == [text]
+
+
 async def test_the_names_of_a_tables_columns_are_no_answer() -> None:
     """Shows that a row is quoted, and the header that says the question's very words is not."""
     table = "| System | Kept for |\n| --- | --- |\n| Mailboxes | 90 days |"

@@ -74,6 +74,37 @@ def test_where_the_rest_of_a_long_list_stands_is_said(most: int, said: str) -> N
     assert [one.quote for one in verified.cited][1:] == [second.passage.text]
 
 
+VALUES = (
+    "We strive for much.\n\nCompany values:\n1. Quality: our products last.\n2. Respect: we listen.\n\n"
+    "Covered are:\n• Skiing\n• Diving\n\nNothing else is."
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "begin", "end", "listed"),
+    [
+        ("What are the values?", "Company", "last.", ("Company", "listen.")),
+        ("What are the values?", "Company", "values:", ("Company", "listen.")),
+        ("How do I live our values?", "Company", "values:", ("Company", "listen.")),
+        ("What are the lessons?", "Covered", "Skiing", ("Covered", "Diving")),
+        ("List the lessons", "• Diving", "Diving", ("Covered", "Diving")),
+        ("Is skiing covered?", "Covered", "Skiing", ("Covered", "Skiing")),
+        ("What are the strivings?", "We", "much.", ("We", "much.")),
+    ],
+)
+def test_who_asks_what_there_is_gets_the_whole_list(
+    question: str, begin: str, end: str, listed: tuple[str, str]
+) -> None:
+    """Shows that it comes with what introduces it, for numbers as for bullets, and for nobody else."""
+    [item] = make_evidence(make_passage(VALUES))
+    start = VALUES.index(begin)
+    stop = VALUES.index(end, start) + len(end)
+    quote = QuoteCandidate(item, Quotable(start, stop, VALUES[start:stop], is_row=False), score=1.0)
+    [claim] = RankedQuotes([quote]).draft(ask(question)).claims
+    first, last = listed
+    assert claim.text == VALUES[VALUES.index(first) : VALUES.index(last) + len(last)]
+
+
 def test_a_heading_with_a_number_is_no_step() -> None:
     """Shows that the section behind a list does not end it."""
     list_, section = make_evidence(
