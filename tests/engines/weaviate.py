@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from engines import FetchError
-from engines.support.starting import wait_until_ready
+from engines.support.starting import halt, wait_until_ready
 from storage.index.weaviate.index import WeaviateIndex
 from storage.index.weaviate.process import HOST, default_binary, environment, new_identity
 
@@ -85,7 +85,7 @@ class RealWeaviate:
 
     def pause(self) -> None:
         """Stop it where it is: connections stay open, nothing answers."""
-        self._signal(signal.SIGSTOP)
+        halt(self._running.pid)
 
     def resume(self) -> None:
         """Let it go on."""

@@ -37,7 +37,7 @@ _UNKNOWN_KEY = (
     "The server's key is not in FOOTNOTE_SFTP_KNOWN_HOSTS: check it, then add it with "
     "ssh-keyscan SERVER >> ~/.ssh/known_hosts."
 )
-_BROKE_OFF = "The SFTP server broke off, or speaks another language: is it up, and the port right?"
+_BROKE_OFF = "The SFTP server did not answer as one, or broke off: is it up, and the port right?"
 _BY_TYPE: ErrorTable = (
     ((paramiko.BadHostKeyException,), partial(ShareError, _OTHER_KEY)),
     ((paramiko.AuthenticationException, paramiko.PasswordRequiredException), partial(wrong_account, ACCOUNT)),

@@ -16,7 +16,7 @@ from uuid import uuid4
 from harness.processes import descendants
 
 from engines.support.ports import free_port
-from engines.support.starting import wait_until_ready
+from engines.support.starting import halt, wait_until_ready
 from ingestion.sources.base import Source
 from ingestion.sources.shares.registry import open_share
 from ingestion.sources.shares.settings import ShareSettings
@@ -85,7 +85,8 @@ class ShareServer:
 
     def pause(self) -> None:
         """Stop it where it is, with every process that serves a connection."""
-        self._signal(signal.SIGSTOP)
+        for pid in self._pids():
+            halt(pid)
 
     def resume(self) -> None:
         """Let it go on."""
@@ -103,11 +104,14 @@ class ShareServer:
         return False
 
     def _signal(self, sent: signal.Signals) -> None:
-        if self._process is None or self._process.poll() is not None:
-            return
-        for pid in [*descendants(self._process.pid), self._process.pid]:
+        for pid in self._pids():
             with suppress(ProcessLookupError):
                 os.kill(pid, sent)
+
+    def _pids(self) -> list[int]:
+        if self._process is None or self._process.poll() is not None:
+            return []
+        return [*descendants(self._process.pid), self._process.pid]
 
 
 class ServedFolder:

@@ -1,10 +1,13 @@
-"""Waiting until a server process is ready, in a fixture that is not async."""
+"""Waiting until a server process is ready, or stands still, in a fixture that is not async."""
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 START_SECONDS = 120
@@ -21,3 +24,17 @@ def wait_until_ready(process: subprocess.Popen[bytes], is_ready: Callable[[], bo
         assert process.poll() is None, f"the server ended, see {log}"
         assert time.monotonic() < end, f"the server is not ready, see {log}"
         time.sleep(0.05)
+
+
+def halt(pid: int) -> None:
+    """Stop a process where it is, and wait until none of its threads runs any more."""
+    with suppress(ProcessLookupError, FileNotFoundError):  # it has ended
+        os.kill(pid, signal.SIGSTOP)
+        while any(_state(task) not in "TtXZ" for task in Path(f"/proc/{pid}/task").iterdir()):
+            time.sleep(0.01)
+
+
+def _state(task: Path) -> str:
+    with suppress(FileNotFoundError, ProcessLookupError):
+        return (task / "stat").read_text().rpartition(")")[2].split()[0]
+    return "X"
