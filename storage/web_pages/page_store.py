@@ -252,19 +252,28 @@ class WebPageStore:
 
     async def text(self, sha256: str) -> WebText | None:
         """A text that answers, or that was cited."""
-        found = await self.searched_text(sha256, "")
-        return found[0] if found else None
+        return (await self.texts([sha256])).get(sha256)
 
-    async def searched_text(self, sha256: str, space: str) -> tuple[WebText, Vectors | None] | None:
-        """The same with the vectors of its chunks; None for those while none were made in this space."""
+    async def texts(self, hashes: Collection[str]) -> dict[str, WebText]:
+        """The texts of these hashes, as far as they are kept."""
+        if not hashes:
+            return {}
+        columns = (WebTextRow.sha256, WebTextRow.title, WebTextRow.day, WebTextRow.chunks)
+        found = select(*map(col, columns)).where(col(WebTextRow.sha256).in_(hashes))
         async with self._database.snapshot() as session:
-            row = await session.get(WebTextRow, sha256)
-        if row is None:
-            return None
-        text = _text_of(row)
-        if row.space != space or row.vectors is None:
-            return text, None
-        return text, np.frombuffer(row.vectors, "<f4").reshape(len(text.chunks), -1)
+            rows = await session.execute(found)
+            return {sha256: WebText(title, day, chunks_of(chunks)) for sha256, title, day, chunks in rows}
+
+    async def vectors(self, hashes: Collection[str], space: str) -> dict[str, Vectors]:
+        """The vectors of these texts' chunks, one after the other, as far as they were made in this space."""
+        if not hashes:
+            return {}
+        found = select(col(WebTextRow.sha256), col(WebTextRow.vectors)).where(
+            col(WebTextRow.sha256).in_(hashes), col(WebTextRow.space) == space
+        )
+        async with self._database.snapshot() as session:
+            rows = await session.execute(found)
+            return {sha256: np.frombuffer(made, "<f4") for sha256, made in rows if made}
 
     async def without_vectors(self, space: str) -> list[str]:
         """The texts that pages answer with, and that have no vectors in this space."""
@@ -294,9 +303,8 @@ class WebPageStore:
         )
         async with self._database.snapshot() as session:
             rows = (await session.execute(changed)).all()
-        texts = {
-            sha256: _plain_chunks(await self.text(sha256)) for sha256 in {row[2] for row in rows if row[2]}
-        }
+        found = await self.texts({row[2] for row in rows if row[2]})
+        texts = {sha256: _plain_chunks(text) for sha256, text in found.items()}
         return [(url, quote) for url, quote, sha256 in rows if not _holds(texts.get(sha256 or "", ()), quote)]
 
     async def prune(self) -> int:
