@@ -311,11 +311,12 @@ class WebPageStore:
         """Erase the texts that no page answers with and no citation came from; how many those were."""
         used = select(col(WebPageRow.sha256)).where(col(WebPageRow.sha256).is_not(None))
         cited = select(col(WebCitationRow.sha256))
-        unused = delete(WebTextRow).where(
-            col(WebTextRow.sha256).not_in(used), col(WebTextRow.sha256).not_in(cited)
-        )
+        unused = col(WebTextRow.sha256).not_in(used) & col(WebTextRow.sha256).not_in(cited)
+        async with self._database.snapshot() as session:
+            if await session.scalar(select(col(WebTextRow.sha256)).where(unused).limit(1)) is None:
+                return 0  # as nearly always: no writer has to wait for that
         async with self._database.transaction() as session:
-            done = await session.execute(unused)
+            done = await session.execute(delete(WebTextRow).where(unused))
             return done.rowcount if isinstance(done, CursorResult) else 0
 
 

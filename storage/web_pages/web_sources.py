@@ -125,6 +125,7 @@ class WebSourcesFile:
         self._libraries = AdminFile(
             home / MAP_NAME, _read_libraries, what="the list of libraries", named_by=NAMED_BY
         )
+        self._has_looked = False
 
     @property
     def mistakes(self) -> list[Mistake]:
@@ -139,12 +140,23 @@ class WebSourcesFile:
     async def current(self) -> WebSources:
         """What is approved now; while the file has a mistake, what it said before."""
         await asyncio.to_thread(self._follow)
-        sources = self._file.in_force or WebSources()
-        return replace(sources, libraries=self._libraries.in_force or {})
+        return self._in_force
+
+    async def known(self) -> WebSources:
+        """What was approved when the file was last looked at; of its own it looks once.
+
+        A job of `serve` looks every few seconds, so that questions which open nothing need not.
+        """
+        return self._in_force if self._has_looked else await self.current()
+
+    @property
+    def _in_force(self) -> WebSources:
+        return replace(self._file.in_force or WebSources(), libraries=self._libraries.in_force or {})
 
     def _follow(self) -> None:
         self._file.follow()
         self._libraries.follow()
+        self._has_looked = True
 
 
 def normal_url(text: str) -> str:
