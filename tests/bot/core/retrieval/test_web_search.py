@@ -8,6 +8,7 @@ import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -28,12 +29,16 @@ from fakes.model_server import byte_server, completion, response
 from fakes.term_embedder import TermEmbedder
 from harness.empty_homes import make_sqlite
 
+from bot.cli.json_output import answer_line
+from bot.cli.records import render_record
 from bot.core.answering import Answering
 from bot.core.models import Correction, OpenedWeb, Passage, Question, Retrieval
 from bot.core.retrieval.reranking import Expansion, gather_evidence
 from bot.core.retrieval.web_search import FetchPages, WebPolicy, WebSearch, snippet
+from bot.core.trace_writer import writing_traces
 from bot.core.understanding.spelling_correction import SpellingCorrector
 from bot.llm.generator import ModelGenerator
+from storage.chat.traces import QuestionRecords
 from storage.index.live_index import SearchHits
 from storage.sql.database import Database
 from storage.web_pages.opened_domains import opened_domains
@@ -244,7 +249,7 @@ async def test_questions_that_open_nothing_do_not_look_at_the_file(web: Web, tex
 
 
 async def test_what_is_taken_off_the_list_while_a_model_writes_is_not_cited(web: Web) -> None:
-    """Shows an endpoint that takes its time, a list that changes meanwhile, and the answer without the page."""
+    """Shows a slow endpoint, a list that changes meanwhile, and an answer that is written anew."""
     is_asked, may_answer = asyncio.Event(), asyncio.Event()
     prompts: list[str] = []
     sentences = (
@@ -279,6 +284,34 @@ async def test_what_is_taken_off_the_list_while_a_model_writes_is_not_cited(web:
     assert answer.text == f"{sentences[1]} [1]"
     assert [one.file for one in answer.citations] == ["sop-it-04.pdf"]
     assert not any(one.publication.web for one in answer.passages)
+
+
+async def test_a_record_tells_a_web_citation_as_json_does(web: Web) -> None:
+    """Shows kind, address, host and time of a web citation in its record, and a page nowhere."""
+    kept: list[dict[str, Any]] = []
+
+    class Kept(QuestionRecords):
+        def __init__(self) -> None:
+            pass
+
+        async def keep(
+            self, key: str, channel_id: int, asked_at: datetime, state: str, record: dict[str, Any]
+        ) -> None:
+            kept.append(record)
+
+    web.documents = (make_passage("A landlord repairs the deposit box within 9 days.", score=0.4),)
+    world = World(Shelf(list(web.documents)), Register([make_status("sop-it-04.pdf")]))
+    async with writing_traces(Kept()) as records:
+        answer = await world.answering(web=web.search(), records=records).answer(question(ASKED))
+    (line,) = answer_line(answer, id=1, question=ASKED, channel="it")["citations"]
+    (record,) = kept
+    (citation,) = record["citations"]
+    assert (line["kind"], line["file"], line["page"], line["host"]) == ("web", DEPOSITS, None, "example.org")
+    assert citation == {name: line[name] for name in line if name not in {"title", "url"}} | {"boxes": 0}
+    assert {one["page"] for one in record["looks"][0]["candidates"] if "fetched" in one} == {None}
+    said = "\n".join(render_record(record))
+    assert f"{DEPOSITS}: A landlord" in said
+    assert f"{DEPOSITS} p." not in said
 
 
 async def test_no_keyword_is_a_misspelling_but_other_words_may_be(web: Web) -> None:
