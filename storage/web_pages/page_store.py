@@ -105,6 +105,11 @@ class WebPage:
         may_be_tried = self.due_at is None or self.due_at <= utc_now()
         return self.state is PageState.NEVER or (self.state is PageState.FAILED and may_be_tried)
 
+    @property
+    def has_failed_for_long(self) -> bool:
+        """Whether it has failed for so long that admins are notified."""
+        return self.failing_since is not None and self.failing_since < utc_now() - FAILING_FOR
+
 
 def chunks_of(values: Iterable[Sequence[Any]]) -> tuple[WebTextChunk, ...]:
     """The chunks that were written as [text, tokens, heading path, anchor, page] each."""
@@ -293,16 +298,21 @@ class WebPageStore:
             if row := await session.get(WebTextRow, sha256):
                 row.space, row.vectors = space, vectors.astype("<f4").tobytes()
 
-    async def lost_quotes(self) -> list[tuple[str, str]]:
-        """(address, quote) of each quote that was shown and that stands on its page no more."""
+    async def lost_quotes(self, channel_id: int | None = None) -> list[tuple[str, str]]:
+        """(address, quote) of each quote that was shown and that stands on its page no more.
+
+        ``channel_id``: of those that this channel was shown.
+        """
         changed = (
             select(col(WebCitationRow.url), col(WebCitationRow.quote), col(WebPageRow.sha256))
             .join(WebPageRow, col(WebPageRow.url) == WebCitationRow.url)
             .where(col(WebPageRow.sha256) != WebCitationRow.sha256)
             .order_by(col(WebCitationRow.id))
         )
+        if channel_id is not None:
+            changed = changed.where(col(WebCitationRow.channel_id) == channel_id)
         async with self._database.snapshot() as session:
-            rows = (await session.execute(changed)).all()
+            rows = list(dict.fromkeys((await session.execute(changed)).all()))
         found = await self.texts({row[2] for row in rows if row[2]})
         texts = {sha256: _plain_chunks(text) for sha256, text in found.items()}
         return [(url, quote) for url, quote, sha256 in rows if not _holds(texts.get(sha256 or "", ()), quote)]
@@ -367,11 +377,12 @@ async def listed_pages(domains: Collection[WebDomain], store: WebPageStore) -> l
 
 
 def count_pages(pages: Collection[WebPage], changed_since: datetime) -> dict[str, int]:
-    """How many of some pages are in each state, how many fail, and how many have changed since then."""
+    """How many of some pages are in each state, how many fail, also for long, and have changed since then."""
     states = [page.state for page in pages]
     return {
         "pages": len(pages),
         **{state.value: states.count(state) for state in PageState},
         "failing": sum(page.error is not None for page in pages),
+        "failing_for_a_week": sum(page.has_failed_for_long for page in pages),
         "changed": sum(page.changed_at is not None and page.changed_at >= changed_since for page in pages),
     }
