@@ -189,6 +189,7 @@ async def test_an_unchanged_page_is_not_sent_again(home: Home) -> None:
     [
         (b"<body><div id=app></div><script>a()</script>", {"Content-Type": "text/html"}, "no text"),
         (b"%PDF-1.7", {"Content-Type": "application/pdf"}, "damaged"),
+        (b"<p>a</p>", {"Content-Type": "application/pdf"}, "says that this is a PDF, and it is none"),
         (b"a" * 200_000, {"Content-Type": "text/plain"}, "larger than"),
         (b"", {"Content-Type": "text/html"}, "no text"),
     ],
