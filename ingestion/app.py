@@ -58,6 +58,7 @@ PLAN_SECONDS = 10.0
 PURGE_SECONDS = 60.0
 VERIFY_SECONDS = 10.0
 WEB_SECONDS = 60.0
+WEB_SOURCES_SECONDS = 2.0
 RECONCILE_SECONDS = 60.0
 """How often it is asked whether a comparison is due; ``reconciler.py`` says how often one is."""
 
@@ -146,6 +147,7 @@ class Ingestion:
         )
         publications = PublicationQueue(database, leases)
         self._compute_pool = compute_pool or ComputePool(settings.read_workers)
+        self._web_sources = web_sources
         self._web_pages = make_renewal(
             settings,
             web_sources,
@@ -230,6 +232,7 @@ class Ingestion:
         schedule.every(VERIFY_SECONDS, "renew", self._reconciler.renew_damaged)
         schedule.every(RECONCILE_SECONDS, "reconcile", reconcile)
         schedule.every(WEB_SECONDS, "web pages", self._web_pages.tick)
+        schedule.every(WEB_SOURCES_SECONDS, "web sources", self._web_sources.current)
 
     def fetch_web_pages(self, domain: WebDomain) -> asyncio.Task[None]:
         """Have what is due of a domain fetched now, for questions; see ``WebPageRenewal.fetch_soon``."""

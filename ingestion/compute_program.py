@@ -11,6 +11,7 @@ import json
 import os
 import resource
 import sys
+from datetime import date
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -104,7 +105,16 @@ def cut_page(job: dict[str, Any], data: bytes) -> dict[str, Any]:
     ]
     if not chunks:
         raise NoPages("the page holds no text that could be cited; it may need JavaScript")
-    return {"title": title, "day": str(page["day"]), "chunks": chunks}
+    return {"title": title, "day": _day(page["day"]), "chunks": chunks}
+
+
+def _day(value: Any) -> str:
+    """A day that a limited child wrote, as in 2024-03-01; '' for whatever is none."""
+    try:
+        day = date.fromisoformat(value).isoformat()
+    except (TypeError, ValueError):
+        return ""
+    return day if day == value else ""
 
 
 def cut_pdf(job: dict[str, Any], data: bytes) -> dict[str, Any]:

@@ -37,7 +37,7 @@ def answer_line(answer: Answer, *, id: str | int | None, question: str, channel:
 def _citation(citation: Citation) -> dict[str, Any]:
     return {
         "number": citation.number,
-        "kind": "web" if citation.host else "pdf",
+        "kind": citation.kind,
         "title": citation.title,
         "file": citation.file,
         "page": citation.page or None,

@@ -68,7 +68,7 @@ def render_record(record: Json) -> Iterator[str]:
     yield "milliseconds: " + ", ".join(f"{name} {count}" for name, count in spent.items())
 
 
-def _page(number: int) -> str:
+def _page(number: int | None) -> str:
     """A web page has none."""
     return f" p. {number}" if number else ""
 
@@ -86,7 +86,8 @@ def _search_lines(search: Json, asked: str) -> Iterator[str]:
     for one in search["candidates"]:
         parts = " ".join(f"{name}={value:.2f}" for name, value in one["parts"].items())
         scores = f"{one['score']:.3f}  bm25 {_known(one['bm25'])}  vector {_known(one['vector'])}"
-        yield f"  {one['rank'] or '-':>3}  {one['file']} p. {one['page']}  {scores}  {one['fate']}"
+        place = f"{one['file']}{_page(one['page'])}"
+        yield f"  {one['rank'] or '-':>3}  {place}  {scores}  {one['fate']}"
         yield f"       {parts}"
 
 

@@ -45,12 +45,15 @@ async def check_sources(options: argparse.Namespace) -> int:
             sources = await stores.web_sources.current()
             for mistake in sources.unknown(await stores.channels.all()):
                 print(mistake, file=sys.stderr)
-            for url, quote in await stores.web_pages.lost_quotes():
+            chosen = await chosen_channel(stores, options.channel) if options.channel else None
+            for url, quote in await stores.web_pages.lost_quotes(chosen.id if chosen else None):
                 print(f"stands no more on {url}, but was quoted: {quote}", file=sys.stderr)
     approved = await _approved(settings, options.channel)
     unwell = [one for one in approved if one.page.error or one.page.state is not PageState.FRESH]
     for one in unwell:
         print(dump(source_line(one.domain, one.page)) if options.json else _row(one))
+        if one.page.has_failed_for_long:
+            print(f"has failed since {one.page.failing_since:%Y-%m-%d}: {one.page.url}", file=sys.stderr)
     counts = _counts(approved, settings.storage.web_cache_days)
     print(f"{path}: no mistakes; {counts}", file=sys.stderr)
     return 1 if unwell else 0
@@ -144,7 +147,8 @@ def _named(domain: WebDomain) -> Iterable[str]:
 def _counts(approved: Sequence[_Approved], cache_days: float) -> str:
     counts = count_pages([one.page for one in approved], utc_now() - timedelta(days=cache_days))
     counted = ", ".join(f"{counts[state.value]} {state.value}" for state in PageState)
-    return f"{counts['pages']} pages: {counted}; {counts['failing']} failing, {counts['changed']} changed"
+    failing = f"{counts['failing']} failing, {counts['failing_for_a_week']} of them for a week"
+    return f"{counts['pages']} pages: {counted}; {failing}, {counts['changed']} changed"
 
 
 def _row(one: _Approved) -> str:

@@ -122,11 +122,14 @@ class Answering:
         readings = await self._understand(question, journey)
         if isinstance(readings, Answer):
             return readings
-        started = time.perf_counter()
-        searches = await gather_or_cancel(*(self._retrieve(one, journey) for one in readings))
-        retrieved = time.perf_counter()
-        judged = await self._weigh(searches, journey)
-        written = await self._write(judged, journey)
+        while True:
+            started = time.perf_counter()
+            searches = await gather_or_cancel(*(self._retrieve(one, journey) for one in readings))
+            retrieved = time.perf_counter()
+            judged = await self._weigh(searches, journey)
+            written = await self._write(judged, journey)
+            if await self._is_approved(question, written):
+                break  # else an admin took a page off the list meanwhile: the same without it
         answer = await self._cite(judged, written, journey)
         asked = judged.question.unfiltered or judged.question.text
         return replace(
@@ -185,16 +188,14 @@ class Answering:
         is_kept_to_documents = question.documents is not None and not question.is_exclusion
         if self._web is None or question.is_trial or is_kept_to_documents:
             return retrieval
-        sources, policy = await self._web.sources.current(), self._web.policy
-        opened = opened_domains(
-            question.text,
-            sources.of(question.channel),
-            [(one.asked, one.said) for one in retrieval.question.synonyms],
-            hits=policy.hits,
-            most=policy.domains,
-        )
-        if not opened:
-            return retrieval
+        said = [(one.asked, one.said) for one in retrieval.question.synonyms]
+        policy, list_ = self._web.policy, self._web.sources
+        for look in (list_.known, list_.current):  # only what opens something is worth a look at the file
+            sources = await look()
+            domains = sources.of(question.channel)
+            opened = opened_domains(question.text, domains, said, hits=policy.hits, most=policy.domains)
+            if not opened:
+                return retrieval
         is_web_first = sources.is_web_first(question.channel)
         return await self._web.beside(question, retrieval, opened, is_web_first=is_web_first)
 
@@ -263,6 +264,12 @@ class Answering:
         words, documents = reply_words(question.language), await journey.view.documents()
         missing = nothing_in(words, question.compared, documents, written.cited)
         return replace(written, text=f"{written.text}\n{missing}") if missing else written
+
+    async def _is_approved(self, question: Question, written: WrittenAnswer | None) -> bool:
+        """Whether every web page that is cited may still be."""
+        sources = [one.passage.publication for one in written.cited] if written else []
+        pages = {one.file for one in sources if one.web}
+        return not pages or self._web is None or await self._web.approves(question.channel, pages)
 
     async def _cite(self, search: SearchAttempt, written: WrittenAnswer | None, journey: _Journey) -> Answer:
         """The answer with its citations kept and signed; where nothing was written, that nothing answers."""

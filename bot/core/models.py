@@ -336,6 +336,11 @@ class Citation:
     fetched: str = ""
     """When a web page was fetched, in ISO 8601 and UTC."""
 
+    @property
+    def kind(self) -> str:
+        """``web`` or ``pdf``, as other programs are told."""
+        return "web" if self.host else "pdf"
+
 
 @dataclass(frozen=True, slots=True)
 class AnswerFigure:

@@ -41,6 +41,14 @@ def without_marks(text: str) -> str:
     return _MARK.sub("", text)
 
 
+def shorten_middle(text: str, limit: int) -> str:
+    """At most ``limit`` characters: the beginning, an ellipsis, and twice as much of the end."""
+    if len(text) <= limit:
+        return text
+    start = (limit - 1) // 3
+    return f"{text[:start]}…{text[start + 1 - limit :]}"
+
+
 def shorten(text: str, limit: int) -> str:
     """At most ``limit`` characters on one line, with an ellipsis where something is missing."""
     line = " ".join(text.split())

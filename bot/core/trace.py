@@ -21,6 +21,7 @@ from bot.core.models import (
     COLLECTED_CALLS,
     Answer,
     AuxiliaryCall,
+    Citation,
     Evidence,
     Passage,
     Prompt,
@@ -29,6 +30,7 @@ from bot.core.models import (
 )
 from bot.core.plaintext import mend
 from bot.core.verification.claims import JudgedClaim, find_spans
+from storage.models import LivePublication
 
 Json = dict[str, Any]
 
@@ -101,7 +103,7 @@ class Trace:
         ]
         for one in retrieval.rejected:
             copy = one.repeats
-            fate = f"repeats {copy.publication.file} p. {copy.first_page}" if copy else "cut by rank"
+            fate = f"repeats {_place(copy.publication, copy.first_page)}" if copy else "cut by rank"
             candidates.append(_candidate(one.passage, None, fate))
         return {
             "question": search.question.text[:MAX_QUESTION_CHARS],
@@ -172,16 +174,7 @@ class QuestionRecord:
                 "looks": [trace.search_as_json(search) for search in trace.searches],
                 "helps": helps,
                 "drafts": drafts,
-                "citations": [
-                    {
-                        "number": one.number,
-                        "file": one.file,
-                        "page": one.page,
-                        "quote": one.quote,
-                        "boxes": len(one.boxes),
-                    }
-                    for one in answer.citations
-                ],
+                "citations": [_citation(one) for one in answer.citations],
                 "tokens": trace.tokens_as_json(),
                 "milliseconds": asdict(answer.milliseconds),
                 "is_cut": is_cut,
@@ -194,15 +187,38 @@ _AUXILIARY_CALL = TypeAdapter(AuxiliaryCall)
 _PROMPTS = TypeAdapter(Sequence[Prompt])
 
 
+def _citation(citation: Citation) -> Json:
+    """As ``footnote ask --json`` prints it, but for its link and the places of its boxes."""
+    return {
+        "number": citation.number,
+        "kind": citation.kind,
+        "file": citation.file,
+        "page": citation.page or None,
+        "quote": citation.quote,
+        "boxes": len(citation.boxes),
+        **({"host": citation.host, "fetched": citation.fetched} if citation.host else {}),
+    }
+
+
+def _has_pages(publication: LivePublication) -> bool:
+    """A web page has none, unless it is a PDF."""
+    return publication.web is None or publication.web.is_pdf
+
+
+def _place(publication: LivePublication, page: int) -> str:
+    return f"{publication.file} p. {page}" if _has_pages(publication) else publication.file
+
+
 def _candidate(passage: Passage, rank: int | None, fate: str) -> Json:
     """A passage that was found; ``rank`` counts from 1 among the candidates, None: it is none of them.
 
     ``fate``: ``read``, or why not: ``cut by rank``, ``repeats FILE p. N``, ``over the token budget`` ...
     """
+    has_pages = _has_pages(passage.publication)
     return {
         "file": passage.publication.file,
-        "page": passage.first_page,
-        "last_page": passage.last_page,
+        "page": passage.first_page if has_pages else None,
+        "last_page": passage.last_page if has_pages else None,
         "ordinal": passage.ordinal,
         "score": passage.score,
         "bm25": passage.bm25,
@@ -231,7 +247,7 @@ def _claim(one: JudgedClaim, read: Sequence[Evidence]) -> Json:
     quotes = []
     for quote, place in zip(one.claim.quotes, one.places, strict=True):
         if place is not None:
-            reason = f"{place.passage.publication.file} p. {place.page}"
+            reason = _place(place.passage.publication, place.page)
         else:
             is_there = any(find_spans(quote.text, item.passage.text) for item in read)
             reason = AMBIGUOUS if is_there else NOWHERE

@@ -121,12 +121,17 @@ class Console:
         )
 
     async def _web_view(self, channel: Channel) -> dict[str, int] | None:
-        """How the web pages stand that the channel may cite; None where it may cite none."""
+        """How the web pages stand that the channel may cite; None where it may cite none.
+
+        With them the quotes that it was shown and that stand on their pages no more.
+        """
         domains = (await self._stores.web_sources.current()).of(channel)
         if not domains:
             return None
         since = utc_now() - timedelta(days=self._stores.settings.web_cache_days)
-        return count_pages(await listed_pages(domains, self._stores.web_pages), since)
+        lost = await self._stores.web_pages.lost_quotes(channel.id)
+        pages = await listed_pages(domains, self._stores.web_pages)
+        return {**count_pages(pages, since), "lost_quotes": len(lost)}
 
     async def ask(self, request: web.Request) -> web.StreamResponse:
         """Answer one question: in one piece, or in lines as it is written for who accepts those."""

@@ -16,6 +16,7 @@ from email.message import Message
 from aiohttp import (
     ClientConnectorDNSError,
     ClientError,
+    ClientPayloadError,
     ClientResponse,
     ClientSession,
     DummyCookieJar,
@@ -300,7 +301,9 @@ def _target(url: str, redirect: _Redirect, allows: Allows) -> str:
     except ValueError:
         raise WebPageError("the server redirects to something that is no address") from None
     if not allows(target):
-        raise WebPageError(f"the server redirects to {target}, which is not approved: approve that address")
+        raise WebPageError(
+            f"the server redirects to {target}, which is not approved: if the page moved, approve it there"
+        )
     if url.startswith("https:") and not target.startswith("https:"):
         raise WebPageError("the server redirects from https to http")
     return target
@@ -346,6 +349,8 @@ def _why(error: Exception) -> str:
     cause = error.__cause__ or getattr(error, "os_error", None)
     if isinstance(cause, ForbiddenAddress):
         return "the host's address is not a public one; such addresses are never asked"
+    if isinstance(error, ClientPayloadError):
+        return "the page broke off"
     if isinstance(error, ClientConnectorDNSError):
         return "the host's name has no address"
     return f"the server cannot be reached ({type(error).__name__})"

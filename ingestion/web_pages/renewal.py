@@ -25,7 +25,7 @@ from ingestion.settings import IngestionSettings
 from ingestion.web_pages.fetcher import PAGES, SITEMAPS, FetchedPage, FetchLimits, PageFetcher
 from storage.chat.channels import Channels
 from storage.embeddings.base import Embedder
-from storage.errors import DocumentError, InfrastructureError, NoPages, raised_at
+from storage.errors import DocumentError, InfrastructureError, NoPages, NotAPdf, raised_at
 from storage.models import Platform
 from storage.pdf.pdf_process import PdfProcess
 from storage.task_group import cancel_and_wait
@@ -77,7 +77,10 @@ class PageReader:
             "window": self._embedder.window,
         }
         read = self._read_pdf(page) if is_pdf else self._html.read(page.data, page.media_type, page.charset)
-        made = await self._compute_pool.run(job, await read)
+        try:
+            made = await self._compute_pool.run(job, await read)
+        except NotAPdf:  # whose own sentence is about a file that was dropped
+            raise NoPages("the server says that this is a PDF, and it is none or a damaged one") from None
         return WebText(made["title"], made["day"], chunks_of(made["chunks"]))
 
     async def _read_pdf(self, page: FetchedPage) -> bytes:

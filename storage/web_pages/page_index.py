@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import math
+import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from uuid import NAMESPACE_URL, uuid5
 
 import numpy as np
@@ -22,28 +22,45 @@ from storage.index.base import Hit
 from storage.index.embedded.bm25 import K1, B
 from storage.index.live_index import SearchHits
 from storage.models import LivePublication, MetadataField, Rung, WebOrigin
-from storage.recent_items import RecentItems
 from storage.text.analyzer import index_terms
 from storage.web_pages.page_store import WebPage, WebPageStore, WebText
 
-TEXTS_KEPT = 500
-"""Texts held in memory with their terms and vectors: some 20 kB each."""
+MEMORY_BYTES = 128 * 1024 * 1024
+"""Of the texts held in memory with their terms and vectors: some 2,000 pages of eight chunks of 200 words.
+
+What a question opens beyond that is read from SQL for it again.
+"""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Indexed:
     """A text as it is searched."""
 
     text: WebText
-    terms: list[str]
-    """Of each chunk, space-separated."""
+    terms: Sequence[str]
+    """Of each chunk, each term between two spaces of its own, so that it can be counted without a split."""
+    lengths: Sequence[int]
+    """Terms of each chunk."""
     vectors: Vectors | None
     """Of the chunks; None while none were made."""
+    bytes: int = field(init=False)
+    """Memory that it takes, nearly."""
+
+    def __post_init__(self) -> None:
+        strings = (*self.terms, *(chunk.text for chunk in self.text.chunks))
+        size = sum(map(sys.getsizeof, strings)) + (0 if self.vectors is None else self.vectors.nbytes)
+        object.__setattr__(self, "bytes", size)
 
     @classmethod
     def of(cls, text: WebText, vectors: Vectors | None) -> _Indexed:
-        terms = [index_terms(text.title, chunk.heading_path, chunk.text) for chunk in text.chunks]
-        return cls(text, terms, vectors)
+        terms = [index_terms(text.title, one.heading_path, one.text).split() for one in text.chunks]
+        spaced = ["".join(f" {term} " for term in own) for own in terms]
+        return cls(text, spaced, [len(own) for own in terms], None).with_vectors(vectors)
+
+    def with_vectors(self, vectors: Vectors | None) -> _Indexed:
+        """The same with the vectors of its chunks, as they lie in SQL: one after the other."""
+        shaped = None if vectors is None else vectors.reshape(len(self.terms), -1)
+        return replace(self, vectors=shaped)
 
 
 class _Chunk:
@@ -54,26 +71,35 @@ class _Chunk:
         self._chunk = indexed.text.chunks[ordinal]
         self._terms = indexed.terms[ordinal]
         self._ordinal = ordinal
+        self.length = indexed.lengths[ordinal]
 
-    @cached_property
-    def counts(self) -> Counter[str]:
-        return Counter(self._terms.split())
+    def count(self, term: str) -> int:
+        return self._terms.count(f" {term} ")
 
     def hit(self, score: float) -> Hit:
         chunk, page = self._chunk, self._chunk.page or 1
-        return Hit(
-            self.page.id, self._ordinal, chunk.text, page, page, chunk.heading_path, score, self._terms
-        )
+        terms = " ".join(self._terms.split())
+        return Hit(self.page.id, self._ordinal, chunk.text, page, page, chunk.heading_path, score, terms)
 
 
 class WebPageIndex:
     """The texts that answer, read when they are first searched."""
 
-    def __init__(self, store: WebPageStore, space: str) -> None:
-        """``space`` is where the vectors of all questions lie; the renewal made those of the texts."""
+    def __init__(self, store: WebPageStore, space: str, memory_bytes: int = MEMORY_BYTES) -> None:
+        """``space`` is where the vectors of all questions lie; the renewal made those of the texts.
+
+        ``memory_bytes``: what the texts that are held may take.
+        """
         self._store = store
+        self._memory_bytes = memory_bytes
         self._space = space
-        self._known: RecentItems[str, _Indexed] = RecentItems(TEXTS_KEPT)
+        self._known: dict[str, _Indexed] = {}
+        """By hash, the longest unused first."""
+
+    @property
+    def bytes(self) -> int:
+        """What the texts take that are held in memory, nearly."""
+        return sum(one.bytes for one in self._known.values())
 
     async def find(
         self,
@@ -91,8 +117,10 @@ class WebPageIndex:
         chunks: list[_Chunk] = []
         compared: list[_Chunk] = []
         matrices: list[Vectors] = []
-        for page in pages:
-            indexed = await self._indexed(page.sha256) if page.sha256 else None
+        answering = [page for page in pages if page.sha256]
+        texts = await self._texts([page.sha256 or "" for page in answering])
+        for page in answering:
+            indexed = texts.get(page.sha256 or "")
             if indexed is None:
                 continue
             shown = self._publication(channel_id, page, indexed.text)
@@ -115,16 +143,33 @@ class WebPageIndex:
             frozenset(found - {one.page.id for one in compared}),
         )
 
-    async def _indexed(self, sha256: str) -> _Indexed | None:
-        """A text with its terms and vectors; None where another text took its place just now."""
-        known = self._known.get(sha256)
-        if known is None or known.vectors is None:
-            found = await self._store.searched_text(sha256, self._space)
-            if found is None:
-                return None
-            known = await asyncio.to_thread(_Indexed.of, *found)
-        self._known[sha256] = known
-        return known
+    async def _texts(self, wanted: Iterable[str]) -> Mapping[str, _Indexed]:
+        """The texts of these hashes, but those that another text took the place of just now.
+
+        Only what is not in memory is read: of a text that had no vectors yet, these alone.
+        """
+        wanted = list(dict.fromkeys(wanted))
+        found = {sha256: self._known[sha256] for sha256 in wanted if sha256 in self._known}
+        bare = [sha256 for sha256, one in found.items() if one.vectors is None]
+        for sha256, vectors in (await self._store.vectors(bare, self._space)).items():
+            found[sha256] = found[sha256].with_vectors(vectors)
+        new = [sha256 for sha256 in wanted if sha256 not in found]
+        texts = await self._store.texts(new)
+        vectors_of = await self._store.vectors(texts, self._space)
+        found |= await asyncio.to_thread(_indexed, texts, vectors_of)
+        self._keep(found)
+        return found
+
+    def _keep(self, used: Mapping[str, _Indexed]) -> None:
+        """Hold these in memory, and of the others those that were used last, as far as there is room."""
+        for sha256, one in used.items():
+            self._known.pop(sha256, None)
+            self._known[sha256] = one
+        size = self.bytes
+        for sha256 in list(self._known):
+            if size <= self._memory_bytes:
+                break
+            size -= self._known.pop(sha256).bytes
 
     def _publication(self, channel_id: int, page: WebPage, text: WebText) -> LivePublication:
         """A page as the document it is to the search."""
@@ -154,23 +199,24 @@ class WebPageIndex:
         )
 
 
+def _indexed(texts: Mapping[str, WebText], vectors: Mapping[str, Vectors]) -> dict[str, _Indexed]:
+    return {sha256: _Indexed.of(text, vectors.get(sha256)) for sha256, text in texts.items()}
+
+
 def _by_words(chunks: Sequence[_Chunk], terms: Sequence[str], limit: int) -> list[Hit]:
     """BM25, as ``storage/index/embedded/bm25.py`` has it."""
-    asked = Counter(terms)
-    holding = {term: sum(term in chunk.counts for chunk in chunks) for term in asked}
-    weights = {
-        term: repeated * math.log(1 + (len(chunks) - holding[term] + 0.5) / (holding[term] + 0.5))
-        for term, repeated in asked.items()
-    }
-    average = sum(chunk.counts.total() for chunk in chunks) / len(chunks)
-    scored = []
-    for chunk in chunks:
-        slope = K1 * (1 - B + B * chunk.counts.total() / average)
-        counts = ((weight, chunk.counts[term]) for term, weight in weights.items())
-        score = sum(weight * count / (count + slope) for weight, count in counts)
-        if score > 0:
-            scored.append(chunk.hit(score))
-    return sorted(scored, key=lambda hit: -hit.score)[:limit]
+    average = sum(chunk.length for chunk in chunks) / len(chunks)
+    slopes = [K1 * (1 - B + B * chunk.length / average) for chunk in chunks]
+    scores = [0.0] * len(chunks)
+    for term, repeated in Counter(terms).items():
+        counts = [chunk.count(term) for chunk in chunks]
+        holding = sum(map(bool, counts))
+        weight = repeated * math.log(1 + (len(chunks) - holding + 0.5) / (holding + 0.5))
+        for at, count in enumerate(counts):
+            if count:
+                scores[at] += weight * count / (count + slopes[at])
+    best = sorted(filter(scores.__getitem__, range(len(chunks))), key=lambda at: -scores[at])
+    return [chunks[at].hit(scores[at]) for at in best[:limit]]
 
 
 def _by_vector(chunks: Sequence[_Chunk], matrix: Vectors, vector: Sequence[float], limit: int) -> list[Hit]:

@@ -105,6 +105,11 @@ class WebPage:
         may_be_tried = self.due_at is None or self.due_at <= utc_now()
         return self.state is PageState.NEVER or (self.state is PageState.FAILED and may_be_tried)
 
+    @property
+    def has_failed_for_long(self) -> bool:
+        """Whether it has failed for so long that admins are notified."""
+        return self.failing_since is not None and self.failing_since < utc_now() - FAILING_FOR
+
 
 def chunks_of(values: Iterable[Sequence[Any]]) -> tuple[WebTextChunk, ...]:
     """The chunks that were written as [text, tokens, heading path, anchor, page] each."""
@@ -252,19 +257,28 @@ class WebPageStore:
 
     async def text(self, sha256: str) -> WebText | None:
         """A text that answers, or that was cited."""
-        found = await self.searched_text(sha256, "")
-        return found[0] if found else None
+        return (await self.texts([sha256])).get(sha256)
 
-    async def searched_text(self, sha256: str, space: str) -> tuple[WebText, Vectors | None] | None:
-        """The same with the vectors of its chunks; None for those while none were made in this space."""
+    async def texts(self, hashes: Collection[str]) -> dict[str, WebText]:
+        """The texts of these hashes, as far as they are kept."""
+        if not hashes:
+            return {}
+        columns = (WebTextRow.sha256, WebTextRow.title, WebTextRow.day, WebTextRow.chunks)
+        found = select(*map(col, columns)).where(col(WebTextRow.sha256).in_(hashes))
         async with self._database.snapshot() as session:
-            row = await session.get(WebTextRow, sha256)
-        if row is None:
-            return None
-        text = _text_of(row)
-        if row.space != space or row.vectors is None:
-            return text, None
-        return text, np.frombuffer(row.vectors, "<f4").reshape(len(text.chunks), -1)
+            rows = await session.execute(found)
+            return {sha256: WebText(title, day, chunks_of(chunks)) for sha256, title, day, chunks in rows}
+
+    async def vectors(self, hashes: Collection[str], space: str) -> dict[str, Vectors]:
+        """The vectors of these texts' chunks, one after the other, as far as they were made in this space."""
+        if not hashes:
+            return {}
+        found = select(col(WebTextRow.sha256), col(WebTextRow.vectors)).where(
+            col(WebTextRow.sha256).in_(hashes), col(WebTextRow.space) == space
+        )
+        async with self._database.snapshot() as session:
+            rows = await session.execute(found)
+            return {sha256: np.frombuffer(made, "<f4") for sha256, made in rows if made}
 
     async def without_vectors(self, space: str) -> list[str]:
         """The texts that pages answer with, and that have no vectors in this space."""
@@ -284,30 +298,35 @@ class WebPageStore:
             if row := await session.get(WebTextRow, sha256):
                 row.space, row.vectors = space, vectors.astype("<f4").tobytes()
 
-    async def lost_quotes(self) -> list[tuple[str, str]]:
-        """(address, quote) of each quote that was shown and that stands on its page no more."""
+    async def lost_quotes(self, channel_id: int | None = None) -> list[tuple[str, str]]:
+        """(address, quote) of each quote that was shown and that stands on its page no more.
+
+        ``channel_id``: of those that this channel was shown.
+        """
         changed = (
             select(col(WebCitationRow.url), col(WebCitationRow.quote), col(WebPageRow.sha256))
             .join(WebPageRow, col(WebPageRow.url) == WebCitationRow.url)
             .where(col(WebPageRow.sha256) != WebCitationRow.sha256)
             .order_by(col(WebCitationRow.id))
         )
+        if channel_id is not None:
+            changed = changed.where(col(WebCitationRow.channel_id) == channel_id)
         async with self._database.snapshot() as session:
-            rows = (await session.execute(changed)).all()
-        texts = {
-            sha256: _plain_chunks(await self.text(sha256)) for sha256 in {row[2] for row in rows if row[2]}
-        }
+            rows = list(dict.fromkeys((await session.execute(changed)).all()))
+        found = await self.texts({row[2] for row in rows if row[2]})
+        texts = {sha256: _plain_chunks(text) for sha256, text in found.items()}
         return [(url, quote) for url, quote, sha256 in rows if not _holds(texts.get(sha256 or "", ()), quote)]
 
     async def prune(self) -> int:
         """Erase the texts that no page answers with and no citation came from; how many those were."""
         used = select(col(WebPageRow.sha256)).where(col(WebPageRow.sha256).is_not(None))
         cited = select(col(WebCitationRow.sha256))
-        unused = delete(WebTextRow).where(
-            col(WebTextRow.sha256).not_in(used), col(WebTextRow.sha256).not_in(cited)
-        )
+        unused = col(WebTextRow.sha256).not_in(used) & col(WebTextRow.sha256).not_in(cited)
+        async with self._database.snapshot() as session:
+            if await session.scalar(select(col(WebTextRow.sha256)).where(unused).limit(1)) is None:
+                return 0  # as nearly always: no writer has to wait for that
         async with self._database.transaction() as session:
-            done = await session.execute(unused)
+            done = await session.execute(delete(WebTextRow).where(unused))
             return done.rowcount if isinstance(done, CursorResult) else 0
 
 
@@ -358,11 +377,12 @@ async def listed_pages(domains: Collection[WebDomain], store: WebPageStore) -> l
 
 
 def count_pages(pages: Collection[WebPage], changed_since: datetime) -> dict[str, int]:
-    """How many of some pages are in each state, how many fail, and how many have changed since then."""
+    """How many of some pages are in each state, how many fail, also for long, and have changed since then."""
     states = [page.state for page in pages]
     return {
         "pages": len(pages),
         **{state.value: states.count(state) for state in PageState},
         "failing": sum(page.error is not None for page in pages),
+        "failing_for_a_week": sum(page.has_failed_for_long for page in pages),
         "changed": sum(page.changed_at is not None and page.changed_at >= changed_since for page in pages),
     }

@@ -25,9 +25,8 @@ SOURCES_NAME = "web_sources.toml"
 NAMED_BY = "footnote sources check"
 MAX_DOMAINS = 200
 MAX_KEYWORDS = 200
-MAX_URLS = 500
-"""Of one domain; a sitemap counts as one."""
-MAX_SITEMAP_PAGES = 500
+MAX_DOMAIN_PAGES = 500
+"""Of one domain, those that its sitemaps may list included: a question that opens it compares all of them."""
 MAX_PAGES = 10_000
 """Of all domains, those that sitemaps may list included."""
 MAX_URL_CHARS = 2000
@@ -126,6 +125,7 @@ class WebSourcesFile:
         self._libraries = AdminFile(
             home / MAP_NAME, _read_libraries, what="the list of libraries", named_by=NAMED_BY
         )
+        self._has_looked = False
 
     @property
     def mistakes(self) -> list[Mistake]:
@@ -140,12 +140,23 @@ class WebSourcesFile:
     async def current(self) -> WebSources:
         """What is approved now; while the file has a mistake, what it said before."""
         await asyncio.to_thread(self._follow)
-        sources = self._file.in_force or WebSources()
-        return replace(sources, libraries=self._libraries.in_force or {})
+        return self._in_force
+
+    async def known(self) -> WebSources:
+        """What was approved when the file was last looked at; of its own it looks once.
+
+        A job of `serve` looks every few seconds, so that questions which open nothing need not.
+        """
+        return self._in_force if self._has_looked else await self.current()
+
+    @property
+    def _in_force(self) -> WebSources:
+        return replace(self._file.in_force or WebSources(), libraries=self._libraries.in_force or {})
 
     def _follow(self) -> None:
         self._file.follow()
         self._libraries.follow()
+        self._has_looked = True
 
 
 def normal_url(text: str) -> str:
@@ -205,7 +216,7 @@ class _Source(BaseModel):
     url: Address | None = None
     sitemap: Address | None = None
     under: Annotated[str, AfterValidator(_under)] = "/"
-    most: int = Field(50, ge=1, le=MAX_SITEMAP_PAGES)
+    most: int = Field(50, ge=1, le=MAX_DOMAIN_PAGES)
 
     @model_validator(mode="after")
     def _is_one_thing(self) -> _Source:
@@ -219,8 +230,26 @@ class _Domain(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
     name: str = Field(min_length=1, max_length=100)
     keywords: list[Annotated[str, AfterValidator(_keyword)]] = Field(min_length=1, max_length=MAX_KEYWORDS)
-    urls: list[Annotated[_Source, BeforeValidator(_source)]] = Field(min_length=1, max_length=MAX_URLS)
+    urls: list[Annotated[_Source, BeforeValidator(_source)]] = Field(
+        min_length=1, max_length=MAX_DOMAIN_PAGES
+    )
     channels: list[ChannelWord] = []
+
+    @property
+    def pages(self) -> int:
+        """Those that it names, and the most that its sitemaps may list."""
+        return sum(one.most if one.sitemap else 1 for one in self.urls)
+
+    @model_validator(mode="after")
+    def _has_few_pages(self) -> _Domain:
+        if self.pages > MAX_DOMAIN_PAGES:
+            raise PydanticCustomError(
+                "pages",
+                "{count} pages would be approved for this domain, and {most} may be: list fewer, lower what "
+                "sitemaps may list with `most`, or make two domains of it",
+                {"count": self.pages, "most": MAX_DOMAIN_PAGES},
+            )
+        return self
 
 
 class _File(BaseModel):
@@ -237,7 +266,7 @@ class _File(BaseModel):
 
     @model_validator(mode="after")
     def _has_few_pages(self) -> _File:
-        pages = sum(one.most if one.sitemap else 1 for domain in self.domain for one in domain.urls)
+        pages = sum(domain.pages for domain in self.domain)
         if pages > MAX_PAGES:
             raise PydanticCustomError(
                 "pages",

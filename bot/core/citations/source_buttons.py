@@ -8,8 +8,11 @@ from typing import TypeVar
 
 from bot.core.citations.web_links import marking_all
 from bot.core.models import Answer, AnswerFigure, Citation, CitedPage
+from bot.core.plaintext import shorten_middle
 from bot.core.wording import ReplyWords, reply_words
 
+MAX_HOST_CHARS = 28
+"""Of a host in a label: of the 75 characters that Slack and Teams show, the day behind it needs its part."""
 Key = TypeVar("Key", bound=Hashable)
 _Document = tuple[str, int]
 """Path and version: two folders of one channel may each hold a file of the same path."""
@@ -39,7 +42,9 @@ def _label(words: ReplyWords, name: str, citation: Citation) -> str:
 
 
 def _on_the_web(words: ReplyWords, label: str, citation: Citation) -> str:
-    return words.web_source(title=label, host=citation.host, day=citation.fetched[:10])
+    """The end of a host says whose it is: a long one loses its middle, that the day stays on the button."""
+    host = shorten_middle(citation.host, MAX_HOST_CHARS)
+    return words.web_source(title=label, host=host, day=citation.fetched[:10])
 
 
 def _fallback(words: ReplyWords, citation: Citation) -> str:

@@ -8,12 +8,13 @@ their places among those by their scores, behind what is as near, or before it w
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bot.core.models import AnalyzedQuestion, OpenedWeb, Passage, Question, Retrieval
 from bot.core.retrieval.ranking import USUAL, Ranking, fuse, rank_order
 from bot.core.understanding.question_terms import searched_terms
+from storage.models import Channel
 from storage.task_group import gather_or_cancel
 from storage.text.analyzer import analyze
 from storage.text.sentences import split_units
@@ -93,6 +94,15 @@ class WebSearch:
             passages=tuple(ordered),
             web=tuple(map(_traced, opened, looked_into)),
         )
+
+    async def approves(self, channel: Channel, urls: Collection[str]) -> bool:
+        """Whether all of these pages may be cited in a channel, as the list is now.
+
+        Raises:
+            storage.errors.DatabaseUnavailable: the database does not answer.
+        """
+        domains = (await self.sources.current()).of(channel)
+        return set(urls) <= set(await approved_pages(domains, self._store))
 
     async def _pages(self, domain: WebDomain, *, may_wait: bool) -> Sequence[WebPage]:
         """The pages of a domain as they stand, at the latest when the time for waiting is over."""

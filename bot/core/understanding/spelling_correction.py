@@ -92,7 +92,7 @@ class SpellingCorrector:
         """What ``words`` are misspelt for, as far as that can be told; none of them stands in the channel."""
         typed = [word for word in words if not _is_abbreviation(word) and not self._is_word(word)]
         if typed and self._web_sources:
-            keywords = keyword_terms((await self._web_sources.current()).of(channel))
+            keywords = keyword_terms((await self._web_sources.known()).of(channel))
             typed = [word for word in typed if keywords.isdisjoint(analyze(word))]
         if not typed:
             return ()

@@ -75,8 +75,8 @@
   // Approved web pages that the channel may cite.
   const showWeb = () => {
     const { web } = known;
-    const unwell = web ? ["stale", "failing", "never", "changed"].filter((state) => web[state]) : [];
-    const words = { never: "not fetched yet" };
+    const unwell = web ? ["stale", "failing", "failing_for_a_week", "never", "changed", "lost_quotes"].filter((state) => web[state]) : [];
+    const words = { never: "not fetched yet", failing_for_a_week: "failing for a week", lost_quotes: "quoted but gone from the page" };
     const counts = unwell.map((state) => `${web[state]} ${words[state] ?? state}`);
     at("web").textContent = web ? [count(web.pages, "web page"), ...counts].join(" · ") : "";
     at("web").title = counts.length ? "footnote sources check" : "";

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -13,6 +14,8 @@ from bot.core.models import Answer, AnswerState, Citation
 from bot.core.ports import IncomingMessage
 from bot.settings import BotSettings
 from bot.teams.adapter import TeamsAdapter
+
+HOST = "www.landlords-and-tenants.housing.example.org"
 
 
 def name_of(conversation: str) -> str:
@@ -28,9 +31,20 @@ def answer_to(message: IncomingMessage) -> Answer:
         Citation(n, f"Rules {name}", f"{n}.pdf", n + 1, "daily", (), f"http://127.0.0.1:8765/v/{name}{n}")
         for n in numbers
     )
+    if "on the web" in message.text:
+        citations = tuple(map(on_the_web, citations))
     marks = " ".join(f"[{n}]" for n in numbers)
     text = f"For {name}: <b>all</b> *.bak & _old_ files; backups run daily at 2:00 AM {marks}."
     return Answer(AnswerState.GROUNDED, text, citations)
+
+
+def on_the_web(citation: Citation) -> Citation:
+    """The same on a page of a host with a long name."""
+    url = f"https://{HOST}/{citation.number}"
+    title = "How deposits of tenants are protected by landlords and their agents"
+    return replace(
+        citation, title=title, file=url, page=0, url=url, host=HOST, fetched="2026-03-01T12:00:00+00:00"
+    )
 
 
 def open_in_development(inbox: MemoryInbox) -> TeamsAdapter:

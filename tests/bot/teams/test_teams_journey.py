@@ -30,6 +30,17 @@ from storage.models import ChannelKey, Platform
 pytestmark = pytest.mark.engine("playground")
 
 
+WIDTHS = """(button) => {
+  let label = button;
+  while (label.firstElementChild) label = label.firstElementChild;
+  const range = document.createRange(), text = label.firstChild;
+  range.setStart(text, 0);
+  range.setEnd(text, text.data.indexOf("2026-03-01") + 10);
+  return [range.getBoundingClientRect().width, label.clientWidth];
+}"""
+"""Pixels that a button's label takes up to its day, and that there are."""
+
+
 @dataclass(frozen=True)
 class Tenant:
     """A Teams tenant with our bot in it."""
@@ -139,6 +150,24 @@ async def test_a_person_sees_the_answer_its_citations_and_buttons_in_the_browser
     await page.get_by_text(WORDS.more_sources(2)).click()
     await page.get_by_text("p. 8 · 7.pdf").wait_for()
     await page.screenshot(path=tmp_path / "teams.png")
+
+
+@pytest.mark.engine("chromium")
+async def test_a_web_source_shows_its_host_and_its_day_whole(tenant: Tenant, browser: Browser) -> None:
+    """Shows that the button of a page on a host of a long name is not clipped before its day."""
+    page = await browser.new_page(viewport={"width": 1280, "height": 900})
+    await page.route(lambda url: "127.0.0.1" not in url, lambda route: route.abort())
+    await page.goto(tenant.teams.url)
+    await page.get_by_text("Connected.").wait_for()
+    box = page.locator('[contenteditable="true"]').first
+    await box.fill("on the web?")
+    await box.press("Enter")
+    button = page.locator('button[title^="https://www.landlords"]')
+    await button.wait_for()
+    told = "Web · www.landl…ousing.example.org, read on 2026-03-01"
+    assert (await button.inner_text()).replace("\u2060", "").startswith(f"{told} · How deposits")
+    shown, width = await button.evaluate(WIDTHS)
+    assert shown <= width
 
 
 async def test_talk_without_a_mention_is_left_alone(tenant: Tenant) -> None:

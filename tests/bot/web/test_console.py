@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import io
 import json
+from datetime import timedelta
 from uuid import uuid4
 
 import pytest
 from aiohttp.test_utils import TestClient
 from fakes.core import WORDS
 from fakes.web_house import House, Visit, make_pdf
+from sqlalchemy import update
+from sqlmodel import col
 
 from bot.core.models import (
     Answer,
@@ -23,7 +26,10 @@ from bot.core.models import (
     UnreadFile,
 )
 from bot.core.wording import reply_words
+from storage.chat_models import ShownWeb
+from storage.clock import utc_now
 from storage.models import Box, Channel, ChannelKey, Platform
+from storage.sql.tables import WebPageRow
 from storage.web_pages.page_store import WebPageStore, WebText, WebTextChunk
 
 OWN = {"X-Footnote-Console": "1"}
@@ -282,11 +288,18 @@ async def test_a_channel_shows_how_its_web_pages_stand(client: TestClient, house
     )
     store = WebPageStore(house.database)
     await store.approve([read, broken])
-    for text in ("Old.", "New."):
-        await store.keep_text(read, WebText("Read", "", (WebTextChunk(text, 2),)), {})
+    old, new = (WebText("Read", "", (WebTextChunk(text, 2),)) for text in ("Old.", "New."))
+    await store.keep_text(read, old, {})
+    for one in (alpha, alpha, beta):
+        await house.citations.add_web(one.id, [ShownWeb(read, old.sha256, "Old.")])
+    await store.keep_text(read, new, {})
     await store.keep_failure(broken, "the server answers 404")
+    async with house.database.transaction() as session:
+        failing = update(WebPageRow).where(col(WebPageRow.url) == broken)
+        await session.execute(failing.values(failing_since=utc_now() - timedelta(days=8)))
     shown = [await (await client.get(f"/console/channels/{one.id}")).json() for one in (alpha, beta)]
     counts = {"pages": 2, "fresh": 1, "stale": 0, "failed": 1, "never": 0, "failing": 1, "changed": 1}
+    counts |= {"failing_for_a_week": 1, "lost_quotes": 1}
     assert [one["web"] for one in shown] == [counts, None]
 
 

@@ -62,7 +62,7 @@ async def test_only_approved_addresses_are_asked(fetcher: PageFetcher, site: Web
     """Shows that a redirect is checked as an address is, and that nothing off the list is asked."""
     site.pages["/a"] = web.Response(status=302, headers={"Location": "/b"})
     site.pages["/b"] = "<p>b</p>"
-    assert "not approved: approve that" in await refusal(
+    assert "not approved: if the page moved, approve" in await refusal(
         fetcher, site.url("/a"), lambda url: url.endswith("/a")
     )
     assert site.paths == ["/a"]
@@ -133,6 +133,21 @@ async def test_a_slow_server_is_not_waited_for(site: WebSite) -> None:
     fetcher = PageFetcher("me", FetchLimits(seconds=0.2), loopback=True)
     assert "longer than 0.2 s" in await refusal(fetcher, site.url("/"))
     await fetcher.aclose()
+
+
+async def test_a_page_that_breaks_off_is_no_dead_site(fetcher: PageFetcher, site: WebSite) -> None:
+    """Shows that less than was announced is nothing, and that the sentence says what happened."""
+
+    async def torn(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/html", "Content-Length": "1000"})
+        await response.prepare(request)
+        await response.write(b"<p>a</p>")
+        assert request.transport is not None
+        request.transport.close()
+        return response
+
+    site.pages["/"] = torn
+    assert "the page broke off" in await refusal(fetcher, site.url("/"))
 
 
 async def test_a_dead_site_is_named(fetcher: PageFetcher) -> None:

@@ -139,12 +139,9 @@ async def test_texts_get_vectors_and_get_them_anew_from_another_embedder(home: H
     home.site.pages["/a"] = THIRTY
     await home.renewal.tick()
     sha256 = (await home.page("/a")).sha256 or ""
-    made = await home.store.searched_text(sha256, "terms")
-    assert made is not None
-    assert made[1] is not None
-    assert made[1].shape == (2, 32)
-    other = await home.store.searched_text(sha256, "others")
-    assert other == (made[0], None)
+    made = await home.store.vectors([sha256], "terms")
+    assert made[sha256].shape == (2 * 32,)
+    assert await home.store.vectors([sha256], "others") == {}
     assert await home.store.without_vectors("others") == [sha256]
     assert await home.store.without_vectors("terms") == []
 
@@ -192,6 +189,7 @@ async def test_an_unchanged_page_is_not_sent_again(home: Home) -> None:
     [
         (b"<body><div id=app></div><script>a()</script>", {"Content-Type": "text/html"}, "no text"),
         (b"%PDF-1.7", {"Content-Type": "application/pdf"}, "damaged"),
+        (b"<p>a</p>", {"Content-Type": "application/pdf"}, "says that this is a PDF, and it is none"),
         (b"a" * 200_000, {"Content-Type": "text/plain"}, "larger than"),
         (b"", {"Content-Type": "text/html"}, "no text"),
     ],
@@ -393,9 +391,7 @@ async def test_what_a_question_misses_is_fetched_in_the_background(home: Home) -
     may_answer.set()
     await fetching
     assert [(await home.page(path)).state for path in ("/a", "/b")] == [PageState.FRESH, PageState.NEVER]
-    (vectors,) = [(await home.store.searched_text((await home.page("/a")).sha256 or "", "terms"))]
-    assert vectors is not None
-    assert vectors[1] is not None
+    assert await home.store.vectors([(await home.page("/a")).sha256 or ""], "terms") != {}
     may_answer.clear()
     await home.wait_until_due("/a")
     unfinished = home.renewal.fetch_soon(tenancy)

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from harness.empty_homes import make_sqlite
 from harness.program import Program
+from sqlalchemy import update
+from sqlmodel import col
 
+from storage.chat.channels import Channels
+from storage.chat.citations import Citations
+from storage.chat_models import ShownWeb
+from storage.models import ChannelKey, Platform
 from storage.sql.database import Database
+from storage.sql.tables import WebPageRow
 from storage.web_pages.page_store import WebPageStore, WebText, WebTextChunk
 
 READ, BROKEN, NEW = (f"https://example.org/{name}" for name in ("read", "broken", "new"))
@@ -103,7 +111,35 @@ def test_pages_are_listed_with_their_states(program: Program) -> None:
     checked = program.run("sources", "check", "--json")
     assert checked.returncode == 1
     assert [json.loads(line)["url"] for line in checked.stdout.splitlines()] == [BROKEN, NEW]
-    assert "3 pages: 1 fresh, 0 stale, 1 failed, 1 never; 1 failing, 0 changed" in checked.stderr
+    assert (
+        "3 pages: 1 fresh, 0 stale, 1 failed, 1 never; 1 failing, 0 of them for a week, 0 changed"
+        in checked.stderr
+    )
+
+
+def test_without_an_admins_channel_the_check_tells_what_admins_would_be_told(program: Program) -> None:
+    """Shows a page that has failed for a week with its day, and a quote that its page lost, once."""
+    write(program, FILE)
+    fill(program.home)
+
+    async def run() -> None:
+        database = await Database.open(f"sqlite:///{program.home}/footnote.db")
+        channel = await Channels(database).ensure(ChannelKey(Platform.LOCAL, "", "housing"))
+        store = WebPageStore(database)
+        (page,) = await store.pages([READ])
+        shown = ShownWeb(READ, page.sha256 or "", "A landlord protects a deposit.")
+        await Citations(database).add_web(channel.id, [shown, shown])
+        await store.keep_text(READ, WebText("Deposits", "", (WebTextChunk("It moved.", 3),)), {})
+        async with database.transaction() as session:
+            failing = update(WebPageRow).where(col(WebPageRow.url) == BROKEN)
+            await session.execute(failing.values(failing_since=datetime(2026, 1, 5, tzinfo=UTC)))
+        await database.aclose()
+
+    asyncio.run(run())
+    said = program.run("sources", "check").stderr
+    assert f"has failed since 2026-01-05: {BROKEN}" in said
+    assert "1 failing, 1 of them for a week, 1 changed" in said
+    assert said.count(f"stands no more on {READ}, but was quoted: A landlord protects a deposit.") == 1
 
 
 def test_a_dry_run_says_what_would_be_fetched(program: Program) -> None:

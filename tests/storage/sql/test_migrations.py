@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import aclosing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import numpy as np
 import pytest
 from alembic import command
 from alembic.config import Config
@@ -17,19 +19,24 @@ from sqlalchemy import (
     TableClause,
     column,
     create_engine,
+    delete,
     insert,
+    inspect,
     make_url,
     select,
     table,
     text,
 )
+from sqlalchemy.exc import IntegrityError
 from sqlmodel import SQLModel, col
 
 import storage.sql.migrations
 from storage.chat.citations import Citations
+from storage.chat_models import ShownWeb
 from storage.models import Shown
 from storage.sql.database import Database
-from storage.sql.tables import DocumentRow, FolderRow, ReadingRow
+from storage.sql.tables import DocumentRow, FolderRow, ReadingRow, WebTextRow
+from storage.web_pages.page_store import WebPageStore, WebText, WebTextChunk
 
 AT = datetime(2026, 1, 5, 9, tzinfo=UTC)
 LEASED = {"fence": 2, "attempts": 1}
@@ -109,11 +116,16 @@ def old_table(name: str) -> TableClause:
     return table(name, *(column(one, today[one].type) for one in HOME[name][0]))
 
 
-def fill_old_home(connection: Connection) -> None:
-    """Make the tables of the first release and write ``HOME`` into them."""
+def upgrade(connection: Connection, revision: str) -> None:
+    """Bring the tables to a revision, as a release of that time did."""
     config = Config(attributes={"connection": connection})
     config.set_main_option("script_location", str(Path(storage.sql.migrations.__file__).parent))
-    command.upgrade(config, "0001")
+    command.upgrade(config, revision)
+
+
+def fill_old_home(connection: Connection) -> None:
+    """Make the tables of the first release and write ``HOME`` into them."""
+    upgrade(connection, "0001")
     for name, rows in HOME.items():
         connection.execute(insert(old_table(name)), rows)
 
@@ -124,16 +136,21 @@ def read_home(connection: Connection) -> dict[str, list[dict[str, Any]]]:
     return {name: sorted(map(dict, rows), key=str) for name, rows in found.items()}
 
 
+def make_home(url: str, fill: Callable[[Connection], None]) -> None:
+    """Fill an empty database."""
+    parsed = make_url(url)
+    if parsed.get_backend_name() == "sqlite" and parsed.database:
+        Path(parsed.database).parent.mkdir()
+    engine = engine_of(url)
+    with engine.begin() as connection:
+        fill(connection)
+    engine.dispose()
+
+
 @pytest.fixture
 def old_home_url(database_url: str) -> str:
     """A filled home of the first release, on each engine in turn."""
-    url = make_url(database_url)
-    if url.get_backend_name() == "sqlite" and url.database:
-        Path(url.database).parent.mkdir()
-    engine = engine_of(database_url)
-    with engine.begin() as connection:
-        fill_old_home(connection)
-    engine.dispose()
+    make_home(database_url, fill_old_home)
     return database_url
 
 
@@ -168,3 +185,63 @@ async def test_an_upgraded_home_takes_what_the_old_one_could_not(old_home_url: s
         kept = await citations.add(1, 4 * [Shown(1, 1, "nightly")])
         assert max(one.id for one in kept) > 2**31
         assert [await citations.get(one.id) for one in kept] == kept
+
+
+NOTICE = {
+    "id": 7,
+    "kind": "failed",
+    "key": "failed:2",
+    "channel_id": 1,
+    "document_id": KEPT,
+    "version_id": 1,
+    "text": "it is damaged",
+    "state": "waiting",
+    "created_at": AT,
+}
+RECORD = {"id": 9, "key": "q1", "channel_id": 1, "asked_at": AT, "state": "grounded", "record": {"looks": []}}
+PAGE = "https://example.org/"
+
+
+def columns_of(name: str, row: dict[str, Any]) -> TableClause:
+    """A table with the columns of a row, and none of today's others."""
+    today = SQLModel.metadata.tables[name].c
+    return table(name, *(column(one, today[one].type) for one in row))
+
+
+def fill_home_without_web_pages(connection: Connection) -> None:
+    """A home of the revision before web pages, with a notice that waits and a question's record."""
+    fill_old_home(connection)
+    upgrade(connection, "0009")
+    assert "web_page" not in inspect(connection).get_table_names()
+    for name, row in (("notice", NOTICE), ("question_record", RECORD)):
+        connection.execute(insert(columns_of(name, row)), [row])
+
+
+async def test_a_home_without_web_pages_gets_them_and_keeps_its_rows(database_url: str) -> None:
+    """Shows the tables of web pages in use, their foreign keys, and notices and records as they were."""
+    make_home(database_url, fill_home_without_web_pages)
+    async with aclosing(await Database.open(database_url)) as database:
+        engine = engine_of(database_url)
+        with engine.connect() as connection:
+            for name, row in (("notice", NOTICE), ("question_record", RECORD)):
+                assert row in connection.execute(select(columns_of(name, row))).mappings().all()
+            assert read_home(connection) == {name: sorted(rows, key=str) for name, rows in HOME.items()}
+            assert set(connection.execute(text("SELECT url FROM notice")).scalars()) == {None}
+        pages = WebPageStore(database)
+        before, after = (WebText("T", "", (WebTextChunk(f"Within {days} days.", 4),)) for days in (30, 10))
+        await pages.approve([PAGE])
+        await pages.keep_text(PAGE, before, {"If-None-Match": "x"})
+        await pages.keep_vectors(before.sha256, "terms", np.ones((1, 4), np.float32))
+        await Citations(database).add_web(1, [ShownWeb(PAGE, before.sha256, "Within 30 days.")])
+        assert await pages.keep_text(PAGE, after, {})
+        assert await pages.prune() == 0
+        assert await pages.text(before.sha256) == before
+        assert (await pages.vectors([before.sha256], "terms"))[before.sha256].tolist() == [1.0] * 4
+        assert await pages.lost_quotes() == [(PAGE, "Within 30 days.")]
+        with engine.begin() as connection:
+            notice = text("SELECT kind, url FROM notice WHERE url IS NOT NULL")
+            assert connection.execute(notice).all() == [("source changed", PAGE)]
+        engine.dispose()
+        with pytest.raises(IntegrityError):
+            async with database.transaction() as session:
+                await session.execute(delete(WebTextRow))

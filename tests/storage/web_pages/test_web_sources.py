@@ -112,9 +112,22 @@ def test_two_domains_have_two_names() -> None:
 
 def test_no_more_pages_are_approved_than_can_be_kept_warm() -> None:
     """Shows that sitemaps count with all that they may list."""
-    sitemaps = b", ".join(b'{ sitemap = "https://x.org/%d.xml", most = 500 }' % one for one in range(21))
-    (found,) = mistakes(b'[[domain]]\nname = "a"\nkeywords = ["k"]\nurls = [' + sitemaps + b"]\n")
+    domains = b"".join(
+        b'[[domain]]\nname = "%d"\nkeywords = ["k"]\n' % one
+        + b'urls = [{ sitemap = "https://x.org/%d.xml", most = 500 }]\n' % one
+        for one in range(21)
+    )
+    (found,) = mistakes(domains)
     assert "10500 pages would be approved, and 10000 may be" in found
+
+
+def test_a_domain_has_no_more_pages_than_a_question_can_compare() -> None:
+    """Shows that what sitemaps may list counts with the pages, and that the domain is named by its line."""
+    sitemap = b'urls = ["https://x.org/a", { sitemap = "https://x.org/s.xml", most = %d }]\n'
+    domain = b'[[domain]]\nname = "b"\nkeywords = ["k"]\n' + sitemap
+    assert len(read_web_sources(TENANCY + domain % 499).domains) == 2
+    (found,) = mistakes(TENANCY + domain % 500)
+    assert found.startswith("web_sources.toml:10: 501 pages would be approved for this domain, and 500 may")
 
 
 async def test_the_last_good_file_stays_in_force(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from bot.cli.json_output import answer_line
 from bot.core.citations.source_buttons import cited_pages
 from bot.core.citations.web_links import MAX_LINK_CHARS, marking_all, text_directive, web_citation
 from bot.core.conversation.conversation import answer_from_json, answer_to_json
-from bot.core.models import Answer, AnswerState, Citation, LocatedQuote
+from bot.core.models import Answer, AnswerState, Citation, Language, LocatedQuote
 from bot.slack.blocks import render as render_slack
 from bot.teams.cards import render as render_teams
 from storage.models import WebOrigin
@@ -106,6 +106,20 @@ def test_every_surface_marks_a_web_source_and_opens_it() -> None:
     ):
         assert label in said.replace("\\u2060", "")
         assert cite(1, "It is paid back.").url in said
+
+
+@pytest.mark.parametrize("language", list(Language))
+def test_a_long_host_loses_its_middle_and_the_day_stays(language: Language) -> None:
+    """Shows a button of every language in Slack and Teams: whose page it is, and when it was read."""
+    cited = replace(cite(1, "It is paid back."), host="www.landlords-and-tenants.housing.example.org")
+    answer = Answer(AnswerState.GROUNDED, "It is paid back. [1]", (cited,), language=language)
+    (row,) = (render_teams(answer, 5).card or {})["body"]
+    button = row["actions"][0]["title"]
+    slack = str(render_slack(answer, 5))
+    for said in (button, slack):
+        shown = said.replace("\u2060", "").replace("\\u2060", "")
+        assert "Web · www.landl…ousing.example.org" in shown
+        assert "2026-03-01 · " in shown
 
 
 def test_json_says_what_kind_of_source_it_is() -> None:

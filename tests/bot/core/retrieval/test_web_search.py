@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -21,20 +25,26 @@ from fakes.core import (
     make_passage,
     make_status,
 )
+from fakes.model_server import byte_server, completion, response
 from fakes.term_embedder import TermEmbedder
 from harness.empty_homes import make_sqlite
 
+from bot.cli.json_output import answer_line
+from bot.cli.records import render_record
 from bot.core.answering import Answering
 from bot.core.models import Correction, OpenedWeb, Passage, Question, Retrieval
 from bot.core.retrieval.reranking import Expansion, gather_evidence
 from bot.core.retrieval.web_search import FetchPages, WebPolicy, WebSearch, snippet
+from bot.core.trace_writer import writing_traces
 from bot.core.understanding.spelling_correction import SpellingCorrector
+from bot.llm.generator import ModelGenerator
+from storage.chat.traces import QuestionRecords
 from storage.index.live_index import SearchHits
 from storage.sql.database import Database
 from storage.web_pages.opened_domains import opened_domains
 from storage.web_pages.page_index import WebPageIndex
 from storage.web_pages.page_store import WebPageStore, WebText, WebTextChunk
-from storage.web_pages.web_sources import WebDomain, WebSourcesFile
+from storage.web_pages.web_sources import WebDomain, WebSources, WebSourcesFile
 
 DEPOSITS, REPAIRS = "https://example.org/deposits", "https://example.org/repairs"
 FILE = f"""
@@ -73,10 +83,14 @@ class Web:
     """Of the question."""
 
     def search(
-        self, policy: WebPolicy = USUAL, store: WebPageStore | None = None, fetch: FetchPages | None = None
+        self,
+        policy: WebPolicy = USUAL,
+        store: WebPageStore | None = None,
+        fetch: FetchPages | None = None,
+        sources: WebSourcesFile | None = None,
     ) -> WebSearch:
         """What is tested."""
-        sources = WebSourcesFile(self.path)
+        sources = sources or WebSourcesFile(self.path)
         return WebSearch(sources, store or self.store, self.index, policy=policy, fetch=fetch)
 
     def answering(self, **options: Any) -> Answering:
@@ -199,8 +213,105 @@ async def test_what_is_taken_off_the_list_while_the_documents_are_searched_is_no
             return await super().find(*args, **options)
 
     world = World(SlowShelf(list(web.documents)), Register([make_status("sop-it-04.pdf")]))
-    answer = await world.answering(web=web.search()).answer(question(ASKED))
+    search = web.search()
+    await search.sources.current()
+    answer = await world.answering(web=search).answer(question(ASKED))
     assert not any(one.publication.web for one in answer.passages)
+
+
+class CountingSources(WebSourcesFile):
+    """Counts how often the file is looked at."""
+
+    looks = 0
+
+    async def current(self) -> WebSources:
+        """Look at it."""
+        self.looks += 1
+        return await super().current()
+
+
+@pytest.mark.parametrize("text", ["", FILE])
+async def test_questions_that_open_nothing_do_not_look_at_the_file(web: Web, text: str) -> None:
+    """Shows that a question costs no look, with a list or without one, and a new list is known by a job's."""
+    (web.path / "web_sources.toml").unlink()
+    sources = CountingSources(web.path)
+    answering = web.answering(sources=sources)
+    await answering.answer(question("When do backups run?"))
+    assert sources.looks == 1
+    (web.path / "web_sources.toml").write_text(text)
+    await sources.current()
+    for _ in range(3):
+        await answering.answer(question("When do backups run?"))
+    assert sources.looks == 2
+    assert any(one.publication.web for one in (await answering.answer(question(ASKED))).passages) is bool(
+        text
+    )
+
+
+async def test_what_is_taken_off_the_list_while_a_model_writes_is_not_cited(web: Web) -> None:
+    """Shows a slow endpoint, a list that changes meanwhile, and an answer that is written anew."""
+    is_asked, may_answer = asyncio.Event(), asyncio.Event()
+    prompts: list[str] = []
+    sentences = (
+        "A landlord must protect your deposit within 30 days.",
+        "A landlord repairs the deposit box within 9 days.",
+    )
+
+    async def slow(request: bytes, writer: asyncio.StreamWriter) -> None:
+        prompts.append(json.dumps(json.loads(request)["messages"]))
+        is_asked.set()
+        await may_answer.wait()
+        sentence = next(one for one in sentences if one in prompts[-1])
+        passage = int(re.findall(r"<passage (\d+)", prompts[-1].split(sentence)[0])[-1])
+        claim = {"text": sentence, "quotes": [{"passage": passage, "quote": sentence}]}
+        writer.write(response(completion(json.dumps({"sufficient": True, "claims": [claim]}))))
+        await writer.drain()
+
+    web.documents = (make_passage(sentences[1], score=0.4),)
+    world = World(Shelf(list(web.documents)), Register([make_status("sop-it-04.pdf")]))
+    async with byte_server(slow) as url:
+        model = ModelGenerator.connect("k", url, model="m", seconds=30, tokens=800)
+        async with aclosing(model):
+            answering = world.answering(model, web=web.search())
+            running = asyncio.create_task(answering.answer(question(ASKED)))
+            await is_asked.wait()
+            assert sentences[0] in prompts[0]
+            (web.path / "web_sources.toml").write_text("")
+            may_answer.set()
+            answer = await running
+    assert len(prompts) == 2
+    assert sentences[0] not in prompts[1]
+    assert answer.text == f"{sentences[1]} [1]"
+    assert [one.file for one in answer.citations] == ["sop-it-04.pdf"]
+    assert not any(one.publication.web for one in answer.passages)
+
+
+async def test_a_record_tells_a_web_citation_as_json_does(web: Web) -> None:
+    """Shows kind, address, host and time of a web citation in its record, and a page nowhere."""
+    kept: list[dict[str, Any]] = []
+
+    class Kept(QuestionRecords):
+        def __init__(self) -> None:
+            pass
+
+        async def keep(
+            self, key: str, channel_id: int, asked_at: datetime, state: str, record: dict[str, Any]
+        ) -> None:
+            kept.append(record)
+
+    web.documents = (make_passage("A landlord repairs the deposit box within 9 days.", score=0.4),)
+    world = World(Shelf(list(web.documents)), Register([make_status("sop-it-04.pdf")]))
+    async with writing_traces(Kept()) as records:
+        answer = await world.answering(web=web.search(), records=records).answer(question(ASKED))
+    (line,) = answer_line(answer, id=1, question=ASKED, channel="it")["citations"]
+    (record,) = kept
+    (citation,) = record["citations"]
+    assert (line["kind"], line["file"], line["page"], line["host"]) == ("web", DEPOSITS, None, "example.org")
+    assert citation == {name: line[name] for name in line if name not in {"title", "url"}} | {"boxes": 0}
+    assert {one["page"] for one in record["looks"][0]["candidates"] if "fetched" in one} == {None}
+    said = "\n".join(render_record(record))
+    assert f"{DEPOSITS}: A landlord" in said
+    assert f"{DEPOSITS} p." not in said
 
 
 async def test_no_keyword_is_a_misspelling_but_other_words_may_be(web: Web) -> None:

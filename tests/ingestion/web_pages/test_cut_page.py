@@ -1,0 +1,32 @@
+"""What a limited child wrote of a web page is not trusted: it read what a stranger made."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ingestion.compute_program import cut_page
+
+JOB = {"limit": 400, "tokenizer": None, "window": 256}
+
+
+@pytest.mark.parametrize(
+    ("written", "day"),
+    [
+        ("2024-03-01", "2024-03-01"),
+        ("2024-02-30", ""),
+        ("20240301", ""),
+        ("2024-03-01 or so", ""),
+        ("9999-99-99", ""),
+        ("", ""),
+        (None, ""),
+        (20240301, ""),
+        (["2024-03-01"], ""),
+    ],
+)
+def test_a_day_is_one_of_the_calendar_or_none(written: object, day: str) -> None:
+    """Shows that whatever a child says, a text's age can be reckoned from its day."""
+    blocks = [["text", 0, "", "A landlord must protect your deposit within 30 days."]]
+    page = {"title": "Deposits", "day": written, "blocks": blocks}
+    assert cut_page(JOB, json.dumps(page).encode())["day"] == day
