@@ -62,11 +62,12 @@ bench-read: $(VENV)/.developing ## measure reading against labels made by people
 	@$(if $(CORPUS),,echo "say where the labelled PDFs are: make bench-read CORPUS=folder" && exit 2)
 	@PYTHONPATH=.:tests $(BIN)/python tests/bench/bench_read.py "$(CORPUS)" $(if $(SHOW),--show "$(SHOW)")
 
-eval: $(VENV)/.developing ## measure answers against labelled questions: CORPUS=folder [HALF=] [ENGINE=] [CHANNELS=] [MODEL=URL] [EACH=] [WORST=10] [SHOW=30]
+eval: $(VENV)/.developing ## measure answers against labelled questions: CORPUS=folder [HALF=] [ENGINE=] [CHANNELS=] [MODEL=URL] [EACH=] [QUESTIONS=file] [WORST=10] [SHOW=30]
 	@$(if $(CORPUS),,echo "say where the collections are: make eval CORPUS=folder" && exit 2)
 	@PYTHONPATH=.:tests $(BIN)/python tests/evaluation/evaluate.py "$(CORPUS)" $(if $(HALF),--half "$(HALF)") \
 		$(if $(ENGINE),--engine "$(ENGINE)") $(if $(CHANNELS),--channels "$(CHANNELS)") \
-		$(if $(MODEL),--model "$(MODEL)") $(if $(EACH),--each "$(EACH)") --worst $(or $(WORST),0) --show $(or $(SHOW),0)
+		$(if $(MODEL),--model "$(MODEL)") $(if $(EACH),--each "$(EACH)") \
+		$(if $(QUESTIONS),--questions "$(QUESTIONS)") --worst $(or $(WORST),0) --show $(or $(SHOW),0)
 
 weaviate: ## build the Weaviate server that WEAVIATE_URL=embedded runs (3 minutes, once)
 	@deploy/weaviate.sh

@@ -19,6 +19,7 @@ from sqlmodel import col
 
 from storage.chat.channels import Channels
 from storage.chat.citations import Citations
+from storage.chat.feedback import FeedbackStore
 from storage.chat.glossary import GLOSSARY_NAME, GlossaryFile
 from storage.chat.notifications import Notices
 from storage.chat.retention import Retention
@@ -128,6 +129,7 @@ class Stores:
     citations: Citations
     memory: ThreadMemory
     records: QuestionRecords
+    feedback: FeedbackStore
     retention: Retention
     blobs: Blobs
     files: ReadingFiles
@@ -167,6 +169,7 @@ async def open_stores(settings: StorageSettings, last_rung: Rung = Rung.FULL) ->
             Citations(database),
             ThreadMemory(database, settings.memory_days),
             QuestionRecords(database, settings.record_days),
+            FeedbackStore(database),
             Retention(database, settings),
             Blobs(home / "blobs", home / "images"),
             files,

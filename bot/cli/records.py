@@ -1,9 +1,10 @@
-"""``footnote records``: how the questions of a channel were answered."""
+"""``footnote records`` and ``feedback export``: how questions were answered, and what people said of it."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -11,10 +12,13 @@ from bot.cli.home import chosen_channel, open_existing_home
 from bot.cli.json_output import dump
 from bot.core.plaintext import shorten
 from bot.settings import load_settings
+from storage.chat.feedback import Feedback, FeedbackVerdict
 from storage.chat.traces import StoredRecord
 from storage.errors import SettingsError
 
 Json = dict[str, Any]
+
+NOTHING_CLAIMED = ("closest", "not_found")
 
 
 async def show_records(options: argparse.Namespace) -> int:
@@ -113,3 +117,54 @@ def _failure(record: Json) -> str:
 
 def _known(count: float | None) -> str:
     return "-" if count is None else f"{count:.4g}" if isinstance(count, float) else str(count)
+
+
+async def export_feedback(options: argparse.Namespace) -> int:
+    """Print a case for each answer of which somebody said what is right; count the others.
+
+    Raises:
+        SettingsError: there is no such channel.
+    """
+    async with open_existing_home(load_settings()) as stores:
+        channel = await chosen_channel(stores, options.channel) if options.channel else None
+        names = {one.id: one.name for one in await stores.channels.all()}
+        said = await stores.feedback.all(channel.id if channel else None)
+    unlabelled = Counter[str]()
+    for one in said:
+        if (case := evaluation_case(one, names.get(one.channel_id, ""))) is None:
+            unlabelled[one.verdict.value] += 1
+        else:
+            print(dump(case))
+    for verdict, count in sorted(unlabelled.items()):
+        print(f"{count} said {verdict!r} and named no page: nothing to measure by", file=sys.stderr)
+    return 0
+
+
+def evaluation_case(said: Feedback, collection: str) -> Json | None:
+    """A question with the pages that answer it, as ``tests/evaluation/questions`` has them.
+
+    None where nobody said what would have been right.
+    """
+    record = said.record
+    cited = [one for one in record["citations"] if one["page"]]
+    case: Json = {
+        "id": f"feedback-{said.id}",
+        "half": "tuning",
+        "collection": collection,
+        "kind": "single",
+        "question": record["searched"],
+        "verdict": said.verdict.value,
+    }
+    if said.page:
+        return case | {"documents": [said.file], "pages": [[[said.file, said.page]]]}
+    if said.verdict is not FeedbackVerdict.GOOD:
+        return None
+    if record["state"] in NOTHING_CLAIMED:
+        return case | {"kind": "absent_here"}
+    if not cited:
+        return None
+    return case | {
+        "documents": sorted({one["file"] for one in cited}),
+        "pages": [[[one["file"], one["page"]] for one in cited]],
+        "evidence": [[one["file"], one["page"], one["quote"]] for one in cited],
+    }

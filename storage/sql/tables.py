@@ -4,7 +4,7 @@
 
     channel <- folder <- document <- version <- publication -> reading -> blob
     channel <- inbox <- outbox        channel, version <- citation        channel <- notice
-    channel <- turn   channel <- question_record
+    channel <- turn   channel <- question_record <- feedback
     web_page -> web_text <- web_citation -> channel
 
 Only this package sees these classes; callers get the dataclasses of ``models.py``.
@@ -40,6 +40,23 @@ class QuestionRecordRow(SQLModel, table=True):
     asked_at: datetime = moment(index=True)
     state: str
     record: dict[str, Any] = Field(sa_type=JSON)
+
+
+class FeedbackRow(SQLModel, table=True):
+    """What one person said of one answer; it goes with the record of its question."""
+
+    __tablename__ = "feedback"
+    __table_args__ = (UniqueConstraint("record_id", "person"),)
+    id: int = Field(default=None, primary_key=True)
+    record_id: int = Field(foreign_key="question_record.id", ondelete="CASCADE")
+    person: str
+    """A hash: two of them are told apart, and nobody is named."""
+    verdict: str
+    file: str = ""
+    """With ``page``: where the answer stands, as the person says; '' and 0 where none was named."""
+    page: int = 0
+    comment: str = ""
+    given_at: datetime = moment()
 
 
 class TurnRow(SQLModel, table=True):

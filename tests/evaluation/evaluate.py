@@ -18,7 +18,7 @@ from pathlib import Path
 from bench.figures import VERDICTS, markdown
 from evaluation.asking import Asked, Home, in_collections, in_documents
 from evaluation.baselines import Baselines
-from evaluation.golden import Golden, Kind, load_questions, some_of_each_kind, unproven
+from evaluation.golden import Golden, Kind, load_questions, read_questions, some_of_each_kind, unproven
 from evaluation.highlights import count_highlights
 from evaluation.measures import Result, of_kinds
 from evaluation.report import (
@@ -65,9 +65,14 @@ def main() -> None:
         "--model",
         help="URL of an OpenAI-compatible endpoint that answers, too; OPENAI_* and FOOTNOTE_* go with it",
     )
+    parser.add_argument(
+        "--questions",
+        type=Path,
+        help="a file of cases in place of ours, as `footnote feedback export` prints",
+    )
     asked = parser.parse_args()
     homes = [Home(name, ENGINES[name]) for name in asked.engine or ENGINES]
-    questions = load_questions()
+    questions = read_questions([asked.questions]) if asked.questions else load_questions()
     if asked.each:
         questions = some_of_each_kind(questions, asked.each)
     evaluation = Evaluation(asked.corpus, answerers(homes, asked.model), questions)

@@ -75,7 +75,12 @@ class Golden:
 
 def load_questions(folder: Path = QUESTIONS) -> list[Golden]:
     """Every question, in the files' order."""
-    lines = [line for file in sorted(folder.glob("*.jsonl")) for line in file.read_text().splitlines()]
+    return read_questions(sorted(folder.glob("*.jsonl")))
+
+
+def read_questions(files: Iterable[Path]) -> list[Golden]:
+    """The questions of some files, in their order; each names its collection, a folder of the corpus."""
+    lines = [line for file in files for line in file.read_text().splitlines()]
     return [_golden(json.loads(line)) for line in lines]
 
 

@@ -1,0 +1,52 @@
+"""What people said of answers becomes cases that the evaluation reads."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from evaluation.golden import Kind, read_questions
+
+from bot.cli.records import evaluation_case
+from storage.chat.feedback import Feedback, FeedbackVerdict
+from storage.clock import utc_now
+
+CITED = [
+    {"file": "a.pdf", "page": 3, "quote": "Backups run at 2."},
+    {"file": "x", "page": None, "quote": "W"},
+]
+
+
+def said(
+    verdict: FeedbackVerdict, state: str, *, page: int = 0, cited: list[dict[str, Any]] = CITED
+) -> Feedback:
+    record = {"searched": "When do backups run?", "state": state, "citations": cited}
+    return Feedback(7, 1, verdict, "b.pdf" if page else "", page, "", utc_now(), record)
+
+
+def test_cases_are_read_by_the_evaluation(tmp_path: Path) -> None:
+    """Shows a good answer with what it cited, a page that a person named, and a right "not found"."""
+    cases = [
+        evaluation_case(said(FeedbackVerdict.GOOD, "grounded"), "hr"),
+        evaluation_case(said(FeedbackVerdict.SHOULD_HAVE_FOUND, "not_found", page=2), "hr"),
+        evaluation_case(said(FeedbackVerdict.GOOD, "not_found", cited=[]), "hr"),
+    ]
+    file = tmp_path / "cases.jsonl"
+    file.write_text("".join(f"{json.dumps(one)}\n" for one in cases))
+    good, named, absent = read_questions([file])
+    assert (good.collection, good.text, good.needs) == (
+        "hr",
+        "When do backups run?",
+        (frozenset({("a.pdf", 3)}),),
+    )
+    assert good.evidence == ((("a.pdf", 3), "Backups run at 2."),)
+    assert (named.kind, named.needs) == (Kind.SINGLE, (frozenset({("b.pdf", 2)}),))
+    assert (absent.kind, absent.is_answerable) == (Kind.ABSENT_HERE, False)
+
+
+def test_who_names_no_right_page_gives_no_case() -> None:
+    """Shows that nothing is made up about what would have been right."""
+    assert evaluation_case(said(FeedbackVerdict.WRONG_ANSWER, "grounded"), "hr") is None
+    assert evaluation_case(said(FeedbackVerdict.BAD, "closest"), "hr") is None
+    assert evaluation_case(said(FeedbackVerdict.GOOD, "chat", cited=[]), "hr") is None
