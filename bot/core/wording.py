@@ -132,6 +132,27 @@ class ReplyWords:
     question_about: SentenceTemplate
     document_named: SentenceTemplate
     document_unnamed: str
+    helpful: str
+    not_helpful: str
+    why: str
+    what_was_wrong: str
+    wrong_page: str
+    wrong_answer: str
+    should_have_found: str
+    outdated: str
+    right_page: str
+    feedback_thanks: str
+    feedback_expired: str
+    why_asked: SentenceTemplate
+    why_likely: SentenceTemplate
+    why_passages: str
+    why_near: str
+    why_less_near: str
+    why_far: str
+    why_read: str
+    why_repeated: str
+    why_behind: str
+    why_unknown: SentenceTemplate
 
     def searched_otherwise(self, answer: Answer) -> list[str]:
         """What was searched for where it is not what was typed, a line each; most answers have none."""

@@ -1,0 +1,60 @@
+"""Why an answer came out as it did, in words: what was searched for, the nearest passages, what was left out.
+
+It is made of the question's record, and shown to the one person who asks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+from typing import Any
+
+from bot.core.wording import ReplyWords
+
+Json = dict[str, Any]
+
+MAX_EXPLAINED = 6
+"""Passages that are named."""
+NEAR, LESS_NEAR = 0.65, 0.45
+"""Final relevance (0-1) from which a passage is called so."""
+
+
+def explain(record: Json, words: ReplyWords) -> str:
+    """The explanation of a recorded answer, a line for each thing.
+
+    Args:
+        record: as ``bot.core.trace.QuestionRecord.as_json`` made it.
+        words: of the language that it is written in.
+    """
+    return "\n".join(_lines(record, words))
+
+
+def _lines(record: Json, words: ReplyWords) -> Iterator[str]:
+    yield words.why_asked(question=record["searched"])
+    searches = record["looks"]
+    if not searches:
+        return
+    search = searches[-1]
+    corrected = ", ".join(dict.fromkeys(word for _, word in search.get("corrections", ())))
+    if corrected:
+        yield words.searched_for(words=corrected)
+    if search.get("unknown"):
+        yield words.why_unknown(words=", ".join(search["unknown"]))
+    if search.get("verdict"):
+        yield words.why_likely(percent=round(100 * search["verdict"]["probability"]))
+    if dropped := sum(one["fault"] is not None for draft in record["drafts"] for one in draft["claims"]):
+        yield words.dropped(dropped)
+    candidates = sorted(search["candidates"], key=lambda one: (one["rank"] is None, one["rank"] or 0))
+    if candidates:
+        yield words.why_passages
+    yield from (_passage(one, words) for one in candidates[:MAX_EXPLAINED])
+
+
+def _passage(one: Json, words: ReplyWords) -> str:
+    name = PurePosixPath(one["file"]).name
+    label = words.source_label(one["page"], name) if one["page"] else one["file"]
+    near = words.why_near if one["score"] >= NEAR else words.why_less_near
+    near = near if one["score"] >= LESS_NEAR else words.why_far
+    repeats, read = one["fate"].startswith("repeats"), one["fate"] == "read"
+    fate = words.why_repeated if repeats else words.why_read if read else words.why_behind
+    return f"• {label}: {near}, {fate}"

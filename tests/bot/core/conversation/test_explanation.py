@@ -1,0 +1,59 @@
+"""Why an answer came out as it did: the record of its question in words, in every language."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bot.core.conversation.explanation import MAX_EXPLAINED, explain
+from bot.core.models import Language
+from bot.core.wording import reply_words
+
+
+def candidate(rank: int | None, fate: str, score: float) -> dict[str, object]:
+    return {"file": f"hr/p{rank}.pdf", "page": rank or 9, "rank": rank, "fate": fate, "score": score}
+
+
+SEARCH: dict[str, Any] = {
+    "corrections": [["restroe", "restore"]],
+    "unknown": ["overtime"],
+    "verdict": {"probability": 0.734},
+    "candidates": [
+        candidate(None, "cut by rank", 0.2),
+        candidate(None, "repeats hr/p1.pdf p. 1", 0.7),
+        candidate(2, "beyond the first 1", 0.5),
+        candidate(1, "read", 0.9),
+    ],
+}
+RECORD: dict[str, Any] = {
+    "searched": "Who approves a restore?",
+    "looks": [SEARCH],
+    "drafts": [{"claims": [{"fault": "not held"}, {"fault": None}]}],
+}
+
+
+def test_it_says_what_was_searched_found_and_left_out() -> None:
+    """Shows every line, the best passage first."""
+    assert explain(RECORD, reply_words(Language.ENGLISH)).splitlines() == [
+        "Searched for: Who approves a restore?",
+        "Searched for: restore",
+        "In no document: overtime",
+        "That the passages answer it is judged 73 % likely.",
+        "One sentence was left out because your documents do not confirm it.",
+        "The nearest passages:",
+        "• p. 1 · p1.pdf: near, read",
+        "• p. 2 · p2.pdf: less near, left out: others came nearer",
+        "• p. 9 · pNone.pdf: far, left out: others came nearer",
+        "• p. 9 · pNone.pdf: near, left out: another one says the same",
+    ]
+
+
+@pytest.mark.parametrize("language", Language)
+def test_what_needed_no_search_has_one_line(language: Language) -> None:
+    """Shows the sentence of each language, and that few passages are named of many."""
+    words = reply_words(language)
+    asked = explain(RECORD | {"looks": []}, words)
+    assert asked == words.why_asked(question="Who approves a restore?")
+    many = SEARCH | {"candidates": [candidate(n, "read", 0.9) for n in range(1, 20)]}
+    assert explain(RECORD | {"looks": [many]}, words).count("•") == MAX_EXPLAINED
