@@ -45,3 +45,12 @@ def shorten(text: str, limit: int) -> str:
     """At most ``limit`` characters on one line, with an ellipsis where something is missing."""
     line = " ".join(text.split())
     return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
+
+
+def shorten_middle(text: str, limit: int) -> str:
+    """The same, of what is told from others by its end as by its beginning: a name, a file."""
+    line = " ".join(text.split())
+    if len(line) <= limit:
+        return line
+    end = (limit - 1) // 3
+    return f"{line[: limit - 1 - end].rstrip()}…{line[len(line) - end :].lstrip()}"

@@ -463,7 +463,7 @@ async def test_the_way_of_a_question_enters_few_files(world: World, tmp_path: Pa
         judge=world.judge,
         readings=shelf,
         catalog=register,
-        citations=CitationService(register, register),
+        citations=CitationService(register, register, register),
         web=WebSearch(WebSourcesFile(tmp_path), object(), object()),  # type: ignore[arg-type]
     )
     reply_words.cache_clear()
