@@ -38,6 +38,7 @@ MAX_LISTED = 60
 """Documents of each kind; the others are counted."""
 MAX_RECEIPTS = 12
 MAX_SUGGESTIONS = 6
+LABEL_CHARS = 140
 LINES = "application/x-ndjson"
 LINES_INTERVAL_SECONDS = 0.1
 """Seconds between two beginnings of an answer."""
@@ -207,7 +208,7 @@ class Console:
                 }
                 for citation in answer.citations
             ],
-            "sources": [self._source_view(page, answer) for page in cited_pages(answer)],
+            "sources": [self._source_view(page, answer) for page in cited_pages(answer, LABEL_CHARS)],
             "figures": [
                 {
                     "label": words.figure_label("", figure.page),

@@ -1,4 +1,6 @@
-"""The page behind every source button: the cited page with its passage marked, and the PDF itself.
+"""The page behind every source button: the cited page with its passages marked, and the PDF itself.
+
+A link is of one quote. All quotes of its answer on a page are marked, and from each one leads to the next.
 
 Every request checks its link anew, the signature first, then SQL. A GET changes nothing, because link
 previews and mail scanners fetch links as well.
@@ -7,7 +9,7 @@ previews and mail scanners fetch links as well.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby
@@ -65,6 +67,56 @@ async def open_link(token: str, links: Links, stores: Stores) -> OpenLink:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerQuote:
+    """A quote of the link's answer, and the token that opens it."""
+
+    record: CitationRecord
+    source: VersionSource
+    token: str
+    is_current: bool
+    """It is the one that the link itself is of."""
+
+    @property
+    def place(self) -> str:
+        """Its page and document, in words."""
+        return f"page {self.record.page} of {self.source.title}"
+
+
+async def quotes_of(link: OpenLink, token: str, links: Links, stores: Stores) -> list[AnswerQuote]:
+    """All quotes of the link's answer by number, without those whose document is gone.
+
+    Their tokens end when the link's own ``token`` does. One of which the answer is not known is alone.
+    """
+    records = await stores.citations.of_answer(link.citation)
+    sources = {link.claims.version_id: link.source}
+    for version in {one.version_id for one in records} - sources.keys():
+        source = await stores.catalog.source(version)
+        if source and not source.is_deleted and source.channel_id == link.claims.channel_id:
+            sources[version] = source
+    return [
+        AnswerQuote(
+            one,
+            sources[one.version_id],
+            links.token_beside(token, one),
+            is_current=one.id == link.claims.citation_id,
+        )
+        for one in records
+        if one.version_id in sources
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedBox:
+    """A rectangle of a quote on the page."""
+
+    box: Box
+    is_current: bool
+    """Of the quote that was opened: it is the strongest, and scrolled to."""
+    label: str = ""
+    """Numbers of the quotes that begin here; '' where the page has no other quote, or none begins."""
+
+
+@dataclass(frozen=True, slots=True)
 class TextSpan:
     """A word of the invisible text layer, in points."""
 
@@ -92,7 +144,10 @@ class PageView:
     """The printed page number, or '' when it is the same or unknown."""
     is_cited: bool
     cited_page: int
-    marks: tuple[Box, ...]
+    marks: tuple[MarkedBox, ...]
+    """Those of the opened quote last, to lie over the others."""
+    quotes: tuple[AnswerQuote, ...]
+    """All quotes of the answer that stand on this page."""
     width: float
     height: float
     """Displayed size in points; those of A4 when the page was never read."""
@@ -100,8 +155,11 @@ class PageView:
     text: str
 
 
-def make_page_view(link: OpenLink, number: int, page: Page | None) -> PageView:
+def make_page_view(link: OpenLink, number: int, page: Page | None, quotes: Sequence[AnswerQuote]) -> PageView:
     """The page ``number`` of the link's version; ``page`` is None when it was never read."""
+    here = [
+        one for one in quotes if (one.record.version_id, one.record.page) == (link.claims.version_id, number)
+    ]
     is_cited = number == link.claims.page
     label = page.label if page and page.label != str(number) else ""
     return PageView(
@@ -110,12 +168,24 @@ def make_page_view(link: OpenLink, number: int, page: Page | None) -> PageView:
         label=label,
         is_cited=is_cited,
         cited_page=link.claims.page,
-        marks=tuple(link.citation.boxes) if is_cited else (),
+        marks=tuple(_marks(here)),
+        quotes=tuple(here),
         width=page.width if page else 595.0,
         height=page.height if page else 842.0,
         lines=tuple(_lines(page)) if page else (),
         text=page.text if page else "",
     )
+
+
+def _marks(quotes: Sequence[AnswerQuote]) -> Iterable[MarkedBox]:
+    labels: dict[Box, str] = {}
+    for one in quotes:
+        if one.record.boxes and one.record.number and len(quotes) > 1:
+            first = one.record.boxes[0]
+            labels[first] = f"{labels.get(first, '')} {one.record.number}".strip()
+    for one in sorted(quotes, key=lambda quote: quote.is_current):
+        for box in one.record.boxes:
+            yield MarkedBox(box, one.is_current, labels.pop(box, ""))
 
 
 def _lines(page: Page) -> Iterable[TextLine]:
@@ -185,6 +255,9 @@ class Viewer:
         return await open_link(request.match_info["token"], self._links, self._stores)
 
     async def _show(self, request: web.Request, link: OpenLink, number: int, root: str) -> web.Response:
+        token = request.match_info["token"]
+        quotes = await quotes_of(link, token, self._links, self._stores)
+        current = next((place for place, one in enumerate(quotes) if one.is_current), 0)
         page = None
         if link.source.reading_id is not None:
             with suppress(InfrastructureError, LookupError):  # picture and marks show what was quoted, too
@@ -193,8 +266,10 @@ class Viewer:
             "viewer.html",
             security.VIEWER,
             root=root,
-            base=f"{root}v/{request.match_info['token']}",
-            leaf=make_page_view(link, number, page),
+            base=f"{root}v/{token}",
+            leaf=make_page_view(link, number, page, quotes),
+            quotes=quotes,
+            current=current,
             source=link.source,
             says=self_description(link.source.metadata),
             is_ocr=number in link.source.ocr_pages,

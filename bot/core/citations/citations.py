@@ -72,8 +72,10 @@ class CitationService:
             await self._store.add(
                 channel.id,
                 [
-                    Shown(one.version_id, quote.page, text, quote.boxes)
-                    for one, quote, text in zip(sources, quotes, texts, strict=True)
+                    Shown(one.version_id, quote.page, text, quote.boxes, number)
+                    for number, (one, quote, text) in enumerate(
+                        zip(sources, quotes, texts, strict=True), start=1
+                    )
                     if not one.web
                 ],
             )
