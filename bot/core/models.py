@@ -400,6 +400,8 @@ class Answer:
     filter: AppliedFilter | None = None
     language: Language = Language.ENGLISH
     """What is said beside the documents' own words."""
+    is_generated: bool = False
+    """A model worded some of it; else all that answers is quoted word for word."""
 
 
 @dataclass(frozen=True, slots=True)

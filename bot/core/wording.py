@@ -80,6 +80,7 @@ class ReplyWords:
     model_unverified: str
     dropped: PluralSentence
     more_steps: PluralSentence
+    generated: str
     cut_short: str
     understood: SentenceTemplate
     searched_for: SentenceTemplate

@@ -63,6 +63,13 @@ def render(answer: Answer, sources_shown: int) -> SlackMessage:
     understood: list[Block] = []
     if lines := said.searched_otherwise(answer):
         understood.append({"type": "context", "elements": [_plain(line, UNDERSTOOD) for line in lines]})
+    if answer.is_generated:  # quotes are nobody's but the documents'
+        note: Block = {
+            "type": "context",
+            "block_id": "generated",
+            "elements": [_plain(said.generated, UNDERSTOOD)],
+        }
+        sources.insert(0, note)
     words = tame(answer.text).strip() or said.engine_failed
     taken = len(json.dumps([*understood, *sources], ensure_ascii=False))
     sections = [_section(part) for part in _parts(words, MESSAGE - taken, said, _links(answer.citations))]

@@ -50,6 +50,8 @@ class TeamsMessage:
     """An Adaptive Card with the sources; None when there is nothing to open."""
     card_summary: str
     """``Page N of file.pdf`` for each source, where the card is not shown."""
+    is_generated: bool = False
+    """Teams labels it so: a model worded some of it."""
 
 
 def render(answer: Answer, sources_shown: int) -> TeamsMessage:
@@ -65,6 +67,7 @@ def render(answer: Answer, sources_shown: int) -> TeamsMessage:
         citations=claims,
         card=_card(pages, figures, sources_shown, said) if pages or figures else None,
         card_summary=_summary([*pages, *figures]),
+        is_generated=answer.is_generated,
     )
 
 

@@ -79,6 +79,7 @@ def answer_from_json(stored: Json) -> Answer:
         unknown=tuple(stored.get("unknown", ())),
         filter=_filter_from_json(stored.get("filter")),
         language=Language(stored.get("language", Language.ENGLISH)),
+        is_generated=stored.get("is_generated", False),
     )
 
 

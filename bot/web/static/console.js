@@ -249,7 +249,8 @@
   };
   const writeAside = (turn, answer, key) => {
     const aside = turn.querySelector(".aside");
-    aside.textContent = answer.unread.map((line) => `Could not be read: ${line}`).join("\n");
+    const unread = answer.unread.map((line) => `Could not be read: ${line}`);
+    aside.textContent = [...(answer.generated ? [answer.generated] : []), ...unread].join("\n");
     if (answer.nearest) {
       const { file, label, note, view } = answer.nearest;
       const nearest = { numbers: ["≈"], label, page: { view, title: file, file }, quotes: [note] };
