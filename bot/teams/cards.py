@@ -154,7 +154,7 @@ def _card(pages: Sequence[CitedPage], figures: Sequence[CitedPage], shown: int, 
         more = {"type": "Action.ShowCard", "title": said.more_sources(len(further)), "card": rows}
         body.append(_row(more))
     body += [_row(_opening(figure)) for figure in figures]
-    return _adaptive(body) | {"fallbackText": _summary([*pages, *figures])}
+    return _adaptive(body) | {"msteams": {"width": "Full"}, "fallbackText": _summary([*pages, *figures])}
 
 
 def _summary(pages: Sequence[CitedPage]) -> str:

@@ -112,8 +112,17 @@ class MarkedBox:
     box: Box
     is_current: bool
     """Of the quote that was opened: it is the strongest, and scrolled to."""
-    label: str = ""
-    """Numbers of the quotes that begin here; '' where the page has no other quote, or none begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class MarginNumber:
+    """The numbers of the quotes that begin in one line, beside that line."""
+
+    text: str
+    x: float
+    """Where the line begins, as a share of the page's width."""
+    y: float
+    """The middle of the line, as a share of the page's height."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +155,8 @@ class PageView:
     cited_page: int
     marks: tuple[MarkedBox, ...]
     """Those of the opened quote last, to lie over the others."""
+    margin: tuple[MarginNumber, ...]
+    """Empty where the page has one quote only."""
     quotes: tuple[AnswerQuote, ...]
     """All quotes of the answer that stand on this page."""
     width: float
@@ -169,6 +180,7 @@ def make_page_view(link: OpenLink, number: int, page: Page | None, quotes: Seque
         is_cited=is_cited,
         cited_page=link.claims.page,
         marks=tuple(_marks(here)),
+        margin=tuple(_margin(here, page)) if len(here) > 1 else (),
         quotes=tuple(here),
         width=page.width if page else 595.0,
         height=page.height if page else 842.0,
@@ -178,14 +190,28 @@ def make_page_view(link: OpenLink, number: int, page: Page | None, quotes: Seque
 
 
 def _marks(quotes: Sequence[AnswerQuote]) -> Iterable[MarkedBox]:
-    labels: dict[Box, str] = {}
-    for one in quotes:
-        if one.record.boxes and one.record.number and len(quotes) > 1:
-            first = one.record.boxes[0]
-            labels[first] = f"{labels.get(first, '')} {one.record.number}".strip()
     for one in sorted(quotes, key=lambda quote: quote.is_current):
-        for box in one.record.boxes:
-            yield MarkedBox(box, one.is_current, labels.pop(box, ""))
+        yield from (MarkedBox(box, one.is_current) for box in one.record.boxes)
+
+
+def _margin(quotes: Sequence[AnswerQuote], page: Page | None) -> Iterable[MarginNumber]:
+    """Beside the lines, so that no number stands over a word."""
+    numbers: dict[tuple[float, float], list[str]] = {}
+    for one in quotes:
+        if one.record.boxes:
+            box = one.record.boxes[0]
+            place = _line_start(box, page), round((box.y0 + box.y1) / 2, 3)
+            numbers.setdefault(place, []).append(str(one.record.number))
+    return [MarginNumber(" ".join(texts), *place) for place, texts in numbers.items()]
+
+
+def _line_start(box: Box, page: Page | None) -> float:
+    """Where the line begins that a box begins in; the box's own edge where the page was never read."""
+    words = page.words if page else ()
+    middle = (box.y0 + box.y1) / 2
+    inside = [one for one in words if one.box.y0 <= middle <= one.box.y1 and one.box.x1 > box.x0]
+    first = min(inside, key=lambda one: one.box.x0, default=None)
+    return min((one.box.x0 for one in words if first and one.line == first.line), default=box.x0)
 
 
 def _lines(page: Page) -> Iterable[TextLine]:

@@ -193,7 +193,7 @@ async def test_the_opened_quote_is_strongest_and_the_next_one_is_a_key_away(
     strong, weak = [await colour_of(page, selector) for selector in ("#hit", ".mark.other")]
     assert strong != weak
     assert await page.locator(".mark").count() == 2
-    assert await page.locator(".mark-number").all_text_contents() == ["2", "1"]
+    assert await page.locator(".mark-number").all_text_contents() == ["1", "2"]
     await page.keyboard.press("n")
     await page.wait_for_url(urls[1])
     assert await page.inner_text(".quote") == "kept for a year"

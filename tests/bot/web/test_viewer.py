@@ -82,10 +82,7 @@ async def test_a_link_marks_every_quote_of_its_answer_on_the_page(
         html = await (await client.get(path)).text()
         marks = re.findall(r'<rect( id="hit")? class="(mark[^"]*)"', html)
         assert marks == [("", "mark other"), (' id="hit"', "mark")]
-        assert re.findall(r'class="mark-number"[^>]*>([\d ]+)<', html) == [
-            str(other.number),
-            str(opened.number),
-        ]
+        assert re.findall(r'class="mark-number"[^>]*>([\d ]+)<', html) == ["1", "3"]
         assert f'aria-label="Quoted passage">{opened.quote}</blockquote>' in html
         assert f">[{other.number}]</a> {other.quote}</li>" in html
     turned = await (await client.get(f"{path}/3")).text()
