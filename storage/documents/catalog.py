@@ -61,7 +61,7 @@ class Catalog:
     ) -> list[LivePublication]:
         """What answers under one of these titles, printed or of the file, or from a file of such a name."""
         details = cast(details_of(VersionRow), Text)
-        is_printed = (details.contains(json.dumps(title)[1:-1], autoescape=True) for title in titles)
+        is_printed = (details.contains(json.dumps(title), autoescape=True) for title in titles)
         is_file = (col(DocumentRow.file).endswith(f"/{name}", autoescape=True) for name in files)
         is_namesake = or_(
             col(ReadingRow.title).in_(titles), col(DocumentRow.file).in_(files), *is_printed, *is_file
