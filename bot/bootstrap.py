@@ -263,7 +263,7 @@ async def build_answering(
             judge=Judge(bot.answer_probability, bot.closest_probability, scale),
             readings=stores.readings,
             catalog=stores.catalog,
-            citations=CitationService(stores.citations, links),
+            citations=CitationService(stores.citations, links, stores.catalog),
             passages_read=bot.passages_read,
             evidence_tokens=bot.evidence_tokens,
             expansion_tokens=bot.expansion_tokens,
@@ -380,7 +380,7 @@ async def build_notifier(
     """What tells channels and admins of their files; nothing runs yet."""
     admin = settings.admin_channel
     suggested = SuggestedQuestions(answering, stores.readings)
-    citations = CitationService(stores.citations, links)
+    citations = CitationService(stores.citations, links, stores.catalog)
     receipts = ReceiptBuilder(stores.notices, stores.channels, suggested, citations)
     routes = Routes(
         settings.receipts, await stores.channels.ensure_tenant(TenantName(admin)) if admin else None

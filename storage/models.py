@@ -240,6 +240,8 @@ class Shown:
     quote: str = ""
     boxes: Collection[Sequence[float]] = ()
     """Rectangles of its words, as shares of the displayed page."""
+    number: int | None = None
+    """Its [n] in an answer; None: it is no quote of one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +256,10 @@ class CitationRecord:
     boxes: tuple[Box, ...]
     """The boxes of the quote on ``page``; empty when nothing could be located."""
     created_at: datetime
+    answer_id: int | None = None
+    """The same of all quotes of one answer; None: it is no quote of one, or older than such ids."""
+    number: int | None = None
+    """Its [n] in that answer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from bot.cli.documents import checked_where, documents_where, read_where
 from bot.cli.home import EmptyHome, channel_option, chosen_channel, require_home
 from bot.cli.json_output import answer_line, dump
 from bot.core.answering import Answering
-from bot.core.citations.source_buttons import cited_pages, figure_pages
+from bot.core.citations.source_buttons import cited_pages, figure_pages, numbered
 from bot.core.conversation.memory import answer_in_thread
 from bot.core.models import Answer, AnswerState, Language, Question
 from bot.core.ports import AnswerListener
@@ -223,10 +223,7 @@ def render_text(answer: Answer, printed: str = "") -> str:
         else [""] * bool(printed)
     )
     paragraphs = [*begun, *(textwrap.fill(part, width) for part in (*understood, *lines))]
-    pages = [
-        f"{''.join(f'[{number}]' for number in page.numbers)} {page.label}\n    {page.url}"
-        for page in cited_pages(answer)
-    ]
+    pages = [f"{numbered(page, page.label)}\n    {page.url}" for page in cited_pages(answer, width)]
     pages += [f"{figure.fallback}\n    {figure.url}" for figure in figure_pages(answer, width)]
     if answer.nearest:
         pages.append(f"{answer.nearest.file}, page {answer.nearest.page}\n    {answer.nearest.url}")

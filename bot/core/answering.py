@@ -292,6 +292,7 @@ class Answering:
             citations=citations,
             figures=tuple(figures),
             passages=retrieval.passages,
+            is_generated=written.is_generated,
         )
 
 

@@ -327,8 +327,12 @@ class Citation:
     url: str
     version_id: int = 0
     """The version that holds it; no two documents share one, though their paths may be equal."""
-    edition: str = ""
-    """What the document says it is, as in ``SOP-IT-04, version 2.1``."""
+    name: str = ""
+    """What the document is called in its channel, where no other one is called so; with its version."""
+    section: tuple[str, ...] = ()
+    """The headings that the quote stands under, from the top."""
+    details: tuple[str, ...] = ()
+    """What the document says of itself beside its name: SOP id, department, day."""
     is_ocr: bool = False
     """The page's text was read from its picture, and may be wrong in a letter or a digit."""
     host: str = ""
@@ -401,6 +405,8 @@ class Answer:
     filter: AppliedFilter | None = None
     language: Language = Language.ENGLISH
     """What is said beside the documents' own words."""
+    is_generated: bool = False
+    """A model worded some of it; else all that answers is quoted word for word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -422,7 +428,7 @@ class CitedPage:
 
     numbers: tuple[int, ...]
     label: str
-    """``p. N · title``."""
+    """``p. N · name · section``, without the numbers."""
     fallback: str
     """``Page N of file.pdf``, where a button cannot be shown."""
     url: str

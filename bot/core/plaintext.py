@@ -41,15 +41,19 @@ def without_marks(text: str) -> str:
     return _MARK.sub("", text)
 
 
-def shorten_middle(text: str, limit: int) -> str:
-    """At most ``limit`` characters: the beginning, an ellipsis, and twice as much of the end."""
-    if len(text) <= limit:
-        return text
-    start = (limit - 1) // 3
-    return f"{text[:start]}…{text[start + 1 - limit :]}"
-
-
 def shorten(text: str, limit: int) -> str:
     """At most ``limit`` characters on one line, with an ellipsis where something is missing."""
     line = " ".join(text.split())
     return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
+
+
+def shorten_middle(text: str, limit: int, end: int | None = None) -> str:
+    """The same, of what is told from others by its end as by its beginning: a name, a file.
+
+    ``end``: so many characters of it stay; None: a third.
+    """
+    line = " ".join(text.split())
+    if len(line) <= limit:
+        return line
+    end = (limit - 1) // 3 if end is None else end
+    return f"{line[: limit - 1 - end].rstrip()}…{line[len(line) - end :].lstrip()}"

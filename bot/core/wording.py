@@ -80,6 +80,7 @@ class ReplyWords:
     model_unverified: str
     dropped: PluralSentence
     more_steps: PluralSentence
+    generated: str
     cut_short: str
     understood: SentenceTemplate
     searched_for: SentenceTemplate
@@ -199,8 +200,12 @@ class ReplyWords:
         return self.figure_named(caption=caption, page=page) if caption else self.figure_unnamed(page=page)
 
     def source_label(self, page: int, title: str, *, is_ocr: bool = False) -> str:
-        """Text of a source button."""
-        return (self.source_by_ocr if is_ocr else self.source)(page=page, title=title)
+        """A page and what it is of: ``p. 4 · Handbook``."""
+        return f"{self.page_label(page, is_ocr=is_ocr)} · {title}"
+
+    def page_label(self, page: int, *, is_ocr: bool = False) -> str:
+        """A page, and whether OCR read it: ``p. 4 (OCR)``."""
+        return (self.source_by_ocr if is_ocr else self.source)(page=page)
 
     def question_on(self, topic: str, title: str) -> str:
         """How a person might ask about a heading; ``title`` is '' for a document without one to speak of."""

@@ -6,13 +6,20 @@ Sources take their place first; the words get what is left, and say so when they
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, takewhile
-from typing import Any
+from typing import Any, NamedTuple
 
-from bot.core.citations.source_buttons import figure_pages, opened_pages, split_sources
-from bot.core.models import Answer, CitedPage, Language
+from bot.core.citations.source_buttons import (
+    LABEL_CHARS,
+    figure_pages,
+    numbered,
+    opened_pages,
+    split_sources,
+)
+from bot.core.models import Answer, Citation, CitedPage, Language
 from bot.core.notifications.receipts import announcement_paragraphs
 from bot.core.plaintext import MORE_TO_COME, shorten, tame, without_marks
 from bot.core.ports import Announcement
@@ -23,10 +30,14 @@ Block = dict[str, Any]
 MESSAGE = 12_000
 """Characters of all blocks; Slack was seen to refuse a message at about 13,200."""
 SECTION = 3000
-LABEL = 75
 UNDERSTOOD = 300
 OPTIONS = 5
 NOTIFICATION = 3000
+MAX_LINK_CHARS = 600
+"""Of a link in the middle of the text; its button holds the whole of it."""
+
+_UNIT = re.compile(r"\[(\d{1,3})\]|.", re.DOTALL)
+_IN_LINKS = str.maketrans({"&": "&amp;", "<": "%3C", ">": "%3E", "|": "%7C", " ": "%20"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +50,12 @@ class SlackMessage:
 
 
 def render(answer: Answer, sources_shown: int) -> SlackMessage:
-    """The answer's words, a URL button per cited page and per figure, and a control for the pages beyond."""
+    """The answer's words, in which each [n] opens its quote, and a URL button per cited page and per figure.
+
+    Cited pages beyond ``sources_shown`` stand behind a control.
+    """
     said, pages = reply_words(answer.language), opened_pages(answer)
-    figures = figure_pages(answer, LABEL)
+    figures = figure_pages(answer)
     sources = _source_blocks(pages, sources_shown, said)
     if figures:
         buttons = [_button(f"source-figure-{number}", page) for number, page in enumerate(figures, start=1)]
@@ -49,9 +63,16 @@ def render(answer: Answer, sources_shown: int) -> SlackMessage:
     understood: list[Block] = []
     if lines := said.searched_otherwise(answer):
         understood.append({"type": "context", "elements": [_plain(line, UNDERSTOOD) for line in lines]})
+    if answer.is_generated:  # quotes are nobody's but the documents'
+        note: Block = {
+            "type": "context",
+            "block_id": "generated",
+            "elements": [_plain(said.generated, UNDERSTOOD)],
+        }
+        sources.insert(0, note)
     words = tame(answer.text).strip() or said.engine_failed
     taken = len(json.dumps([*understood, *sources], ensure_ascii=False))
-    sections = [_section(part) for part in _parts(words, MESSAGE - taken, said)]
+    sections = [_section(part) for part in _parts(words, MESSAGE - taken, said, _links(answer.citations))]
     return SlackMessage(_fallback(words, [*pages, *figures]), (*understood, *sections, *sources))
 
 
@@ -59,7 +80,7 @@ def render_beginning(text: str) -> SlackMessage:
     """The first sentences of an answer, and that more is to come."""
     words = tame(without_marks(text)).strip()
     more = {"type": "context", "elements": [_plain(MORE_TO_COME)]}
-    shown = _section(words[: _fitting(words, SECTION)])
+    shown = _section(_cut(words, SECTION))
     return SlackMessage(_fallback(words, []), (shown, more))
 
 
@@ -69,7 +90,7 @@ def render_announcement(announcement: Announcement) -> SlackMessage:
     sources = _source_blocks(announcement.sources, len(announcement.sources), said)
     words = tame("\n\n".join(announcement_paragraphs(announcement)))
     budget = MESSAGE - len(json.dumps(sources, ensure_ascii=False))
-    sections = map(_section, _parts(words, budget, said))
+    sections = map(_section, _parts(words, budget, said, {}))
     return SlackMessage(_fallback(words, announcement.sources), (*sections, *sources))
 
 
@@ -92,16 +113,17 @@ def _button(action: str, page: CitedPage) -> Block:
     return {
         "type": "button",
         "action_id": action,
-        "text": _plain(page.label),
+        "text": _plain(numbered(page, page.label)),
         "url": page.url,
-        "accessibility_label": _label(page.fallback),
+        "accessibility_label": _label(numbered(page, page.fallback)),
     }
 
 
 def _menu(number: int, pages: Sequence[CitedPage], said: ReplyWords) -> Block:
     """The control for pages beyond the buttons: Slack lets one hold five."""
     options = [
-        {"text": _plain(page.label), "value": str(place), "url": page.url} for place, page in enumerate(pages)
+        {"text": _plain(numbered(page, page.label)), "value": str(place), "url": page.url}
+        for place, page in enumerate(pages)
     ]
     return {
         "type": "section",
@@ -111,43 +133,91 @@ def _menu(number: int, pages: Sequence[CitedPage], said: ReplyWords) -> Block:
     }
 
 
-def _plain(text: str, limit: int = LABEL) -> Block:
+def _plain(text: str, limit: int = LABEL_CHARS) -> Block:
     return {"type": "plain_text", "text": _label(text, limit), "emoji": False}
 
 
-def _label(text: str, limit: int = LABEL) -> str:
+def _label(text: str, limit: int = LABEL_CHARS) -> str:
     """Plain text has no escapes, so angle brackets give way to ones that mean nothing to Slack."""
     return shorten(tame(text).replace("<", "‹").replace(">", "›"), limit)
 
 
 def _section(text: str) -> Block:
-    """``verbatim``: Slack itself makes no link or mention out of these words."""
-    return {"type": "section", "text": {"type": "mrkdwn", "text": escape(text), "verbatim": True}}
+    """``verbatim``: Slack itself makes no link or mention out of these words. ``text`` is escaped already."""
+    return {"type": "section", "text": {"type": "mrkdwn", "text": text, "verbatim": True}}
 
 
-def _parts(text: str, budget: int, said: ReplyWords) -> list[str]:
-    """The text in pieces that fit a section each; the last one says it when there was more."""
-    if len(escape(text)) > budget:
-        end = _fitting(text, budget - len(said.cut_short) - 2)
-        text = f"{text[:end].rstrip()}… {said.cut_short}"
+def _parts(text: str, budget: int, said: ReplyWords, links: Mapping[int, str]) -> list[str]:
+    """The text, escaped and with its links, in pieces that fit a section each; the last one says it when
+    there was more.
+
+    Words come before links: where both are too long, only the first [n] of each number is one.
+    """
+    units = _units(text, links)
+    if _length(units) > budget:
+        units = _units(text, links, is_first_only=True)
+    if _length(units) > budget:
+        units = units[: _fitting(units, budget - len(said.cut_short) - 2)]
+        while units and units[-1].text.isspace():
+            units.pop()
+        units += _units(f"… {said.cut_short}", {})
     parts = []
-    while text:
-        end = _fitting(text, SECTION)
-        parts.append(text[:end].strip())
-        text = text[end:].strip()
-    return parts
+    while units:
+        end = _fitting(units, SECTION)
+        parts.append("".join(unit.shown for unit in units[:end]).strip())
+        units = units[end:]
+    return list(filter(None, parts))
 
 
-def _fitting(text: str, limit: int) -> int:
-    """Where to end, between two words if there are any, so that what stands before fits once escaped."""
-    lengths = accumulate(len(escape(character)) for character in text)
+class _Unit(NamedTuple):
+    """What is never torn apart: a character, or the mark of a source."""
+
+    text: str
+    shown: str
+    """Escaped, or the link that only this renderer makes."""
+
+
+def _units(text: str, links: Mapping[int, str], *, is_first_only: bool = False) -> list[_Unit]:
+    left, units = dict(links), []
+    for match in _UNIT.finditer(text):
+        number = int(match[1] or 0)
+        url = (left.pop(number, "") if is_first_only else left.get(number, "")) if number else ""
+        units.append(_Unit(match[0], f"<{url}|{match[0]}>" if url else escape(match[0])))
+    return units
+
+
+def _links(citations: Sequence[Citation]) -> dict[int, str]:
+    """Number -> what its [n] opens: the page with this very quote marked."""
+    return {one.number: url for one in citations if (url := _url(one.url))}
+
+
+def _url(url: str) -> str:
+    """A URL within a text: without its mark on a web page where it is too long; '' where it still is."""
+    whole = url.translate(_IN_LINKS)
+    short = whole if len(whole) <= MAX_LINK_CHARS else whole.partition("#")[0]
+    return short if len(short) <= MAX_LINK_CHARS else ""
+
+
+def _length(units: Sequence[_Unit]) -> int:
+    return sum(len(unit.shown) for unit in units)
+
+
+def _fitting(units: Sequence[_Unit], limit: int) -> int:
+    """Where to end, between two words if there are any, so that what stands before fits as it is shown."""
+    lengths = accumulate(len(unit.shown) for unit in units)
     end = sum(1 for _ in takewhile(lambda length: length <= limit, lengths))
-    if end == len(text):
+    if end == len(units):
         return end
-    space = max(text.rfind(" ", 0, end), text.rfind("\n", 0, end))
-    return space if space > end // 2 else end
+    spaces = (place for place in range(end - 1, end // 2, -1) if units[place].text in (" ", "\n"))
+    return next(spaces, end)
+
+
+def _cut(text: str, limit: int) -> str:
+    """As much of a text as fits once it is escaped."""
+    units = _units(text, {})
+    return "".join(unit.shown for unit in units[: _fitting(units, limit)])
 
 
 def _fallback(words: str, pages: Sequence[CitedPage]) -> str:
-    sources = "\n".join(escape(tame(page.fallback)) for page in pages)
-    return f"{escape(words[: _fitting(words, NOTIFICATION)])}\n{sources}".strip()
+    sources = "\n".join(escape(tame(numbered(page, page.fallback))) for page in pages)
+    return f"{_cut(words, NOTIFICATION)}\n{sources}".strip()

@@ -6,11 +6,17 @@ Two messages, because Teams tears a text and a card of one activity apart and re
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bot.core.citations.source_buttons import figure_pages, opened_pages, split_sources
+from bot.core.citations.source_buttons import (
+    LABEL_CHARS,
+    figure_pages,
+    numbered,
+    opened_pages,
+    split_sources,
+)
 from bot.core.models import Answer, Citation, CitedPage, Language
 from bot.core.notifications.receipts import announcement_paragraphs
 from bot.core.plaintext import MORE_TO_COME, shorten, tame, without_marks
@@ -24,9 +30,9 @@ MESSAGE = 8_000
 CITATIONS = 10
 NAME = 80
 ABSTRACT = 160
-LABEL = 75
 UNDERSTOOD = 300
 
+_IN_LINKS = str.maketrans({"(": "%28", ")": "%29", " ": "%20", "<": "%3C", ">": "%3E", "\\": "%5C"})
 _MARK = re.compile(r"\[(\d{1,3})\]")
 _SYNTAX = re.compile(r"([\\`*_\[\]~|])|^([ \t]*)([#+=-])|^([ \t]*\d{1,9})([.)])(?=\s)", re.MULTILINE)
 """Marks anywhere; those that make a heading, a rule or a list at the start of a line."""
@@ -44,20 +50,24 @@ class TeamsMessage:
     """An Adaptive Card with the sources; None when there is nothing to open."""
     card_summary: str
     """``Page N of file.pdf`` for each source, where the card is not shown."""
+    is_generated: bool = False
+    """Teams labels it so: a model worded some of it."""
 
 
 def render(answer: Answer, sources_shown: int) -> TeamsMessage:
     """The answer's words with their citations, its sources and its figures."""
     said, pages = reply_words(answer.language), opened_pages(answer)
-    figures = figure_pages(answer, LABEL)
+    figures = figure_pages(answer)
     words = _cut(tame(answer.text).strip() or said.engine_failed, said)
     lines = [shorten(tame(line), UNDERSTOOD) for line in said.searched_otherwise(answer)]
+    claims = _claims(words, answer.citations, pages)
     understood = "".join(f"{_literal(line)}\n\n" for line in lines)
     return TeamsMessage(
-        text=understood + escape(words),
-        citations=_claims(words, answer.citations, pages),
+        text=understood + escape(words, _links(answer.citations, claims)),
+        citations=claims,
         card=_card(pages, figures, sources_shown, said) if pages or figures else None,
         card_summary=_summary([*pages, *figures]),
+        is_generated=answer.is_generated,
     )
 
 
@@ -86,12 +96,20 @@ def _lines(paragraph: str) -> list[Json]:
     ]
 
 
-def escape(text: str) -> str:
-    """Markdown that shows the text as it is; only [n] stays a mark, and never becomes a link."""
+def escape(text: str, links: Mapping[int, str] | None = None) -> str:
+    """Markdown that shows the text as it is; only [n] stays a mark, and is a link to ``links[n]`` at most."""
     parts = _MARK.split(text)
     shown = [_literal(part) if place % 2 == 0 else f"[{part}]" for place, part in enumerate(parts)]
-    marked = "".join(shown)
-    return re.sub(r"(?<=\d\])(?=[(:\[])", "\u2060", marked).replace("\n", "\n\n")
+    marked = re.sub(r"(?<=\d\])(?=[(:\[])", "\u2060", "".join(shown))
+    for number, url in (links or {}).items():
+        marked = marked.replace(f"[{number}]", f"[\\[{number}\\]]({url})")
+    return marked.replace("\n", "\n\n")
+
+
+def _links(citations: Sequence[Citation], claims: Sequence[Json]) -> dict[int, str]:
+    """Number -> what its [n] opens, where Teams takes no more citations of its own."""
+    native = {claim["position"] for claim in claims}
+    return {one.number: one.url.translate(_IN_LINKS) for one in citations if one.number not in native}
 
 
 def _literal(text: str) -> str:
@@ -136,11 +154,11 @@ def _card(pages: Sequence[CitedPage], figures: Sequence[CitedPage], shown: int, 
         more = {"type": "Action.ShowCard", "title": said.more_sources(len(further)), "card": rows}
         body.append(_row(more))
     body += [_row(_opening(figure)) for figure in figures]
-    return _adaptive(body) | {"fallbackText": _summary([*pages, *figures])}
+    return _adaptive(body) | {"msteams": {"width": "Full"}, "fallbackText": _summary([*pages, *figures])}
 
 
 def _summary(pages: Sequence[CitedPage]) -> str:
-    return "\n".join(tame(page.fallback) for page in pages)
+    return "\n".join(tame(numbered(page, page.fallback)) for page in pages)
 
 
 def _row(action: Json) -> Json:
@@ -149,7 +167,11 @@ def _row(action: Json) -> Json:
 
 
 def _opening(page: CitedPage) -> Json:
-    return {"type": "Action.OpenUrl", "title": shorten(tame(page.label), LABEL), "url": page.url}
+    return {
+        "type": "Action.OpenUrl",
+        "title": shorten(tame(numbered(page, page.label)), LABEL_CHARS),
+        "url": page.url,
+    }
 
 
 def _adaptive(body: Sequence[Json]) -> Json:

@@ -72,15 +72,15 @@ class MessageEntity(Entity):
 
 
 def text_activity(message: TeamsMessage) -> Json:
-    """A message of text alone, with its citations."""
+    """A message of text alone, with its citations; "AI generated" is said of a model's words only."""
     activity = _text(message.text, "markdown")
     activity.entities = []
-    if message.citations:
+    if message.citations or message.is_generated:
         fields = {
             "@type": "Message",
             "@context": "https://schema.org",
             "@id": "",
-            "additionalType": ["AIGeneratedContent"],
+            **({"additionalType": ["AIGeneratedContent"]} if message.is_generated else {}),
             "citation": list(message.citations),
         }
         entity = MessageEntity(type="https://schema.org/Message", additional_properties=fields)

@@ -38,6 +38,7 @@ MAX_LISTED = 60
 """Documents of each kind; the others are counted."""
 MAX_RECEIPTS = 12
 MAX_SUGGESTIONS = 6
+LABEL_CHARS = 140
 LINES = "application/x-ndjson"
 LINES_INTERVAL_SECONDS = 0.1
 """Seconds between two beginnings of an answer."""
@@ -200,6 +201,7 @@ class Console:
             "state": answer.state,
             "language": answer.language,
             "text": answer.text,
+            "generated": words.generated if answer.is_generated else "",
             "understood": "\n".join(words.searched_otherwise(answer)),
             "citations": [
                 {
@@ -212,7 +214,7 @@ class Console:
                 }
                 for citation in answer.citations
             ],
-            "sources": [self._source_view(page, answer) for page in cited_pages(answer)],
+            "sources": [self._source_view(page, answer) for page in cited_pages(answer, LABEL_CHARS)],
             "figures": [
                 {
                     "label": words.figure_label("", figure.page),

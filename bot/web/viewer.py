@@ -1,4 +1,6 @@
-"""The page behind every source button: the cited page with its passage marked, and the PDF itself.
+"""The page behind every source button: the cited page with its passages marked, and the PDF itself.
+
+A link is of one quote. All quotes of its answer on a page are marked, and from each one leads to the next.
 
 Every request checks its link anew, the signature first, then SQL. A GET changes nothing, because link
 previews and mail scanners fetch links as well.
@@ -7,7 +9,7 @@ previews and mail scanners fetch links as well.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby
@@ -65,6 +67,65 @@ async def open_link(token: str, links: Links, stores: Stores) -> OpenLink:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerQuote:
+    """A quote of the link's answer, and the token that opens it."""
+
+    record: CitationRecord
+    source: VersionSource
+    token: str
+    is_current: bool
+    """It is the one that the link itself is of."""
+
+    @property
+    def place(self) -> str:
+        """Its page and document, in words."""
+        return f"page {self.record.page} of {self.source.title}"
+
+
+async def quotes_of(link: OpenLink, token: str, links: Links, stores: Stores) -> list[AnswerQuote]:
+    """All quotes of the link's answer by number, without those whose document is gone.
+
+    Their tokens end when the link's own ``token`` does. One of which the answer is not known is alone.
+    """
+    records = await stores.citations.of_answer(link.citation)
+    sources = {link.claims.version_id: link.source}
+    for version in {one.version_id for one in records} - sources.keys():
+        source = await stores.catalog.source(version)
+        if source and not source.is_deleted and source.channel_id == link.claims.channel_id:
+            sources[version] = source
+    return [
+        AnswerQuote(
+            one,
+            sources[one.version_id],
+            links.token_beside(token, one),
+            is_current=one.id == link.claims.citation_id,
+        )
+        for one in records
+        if one.version_id in sources
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedBox:
+    """A rectangle of a quote on the page."""
+
+    box: Box
+    is_current: bool
+    """Of the quote that was opened: it is the strongest, and scrolled to."""
+
+
+@dataclass(frozen=True, slots=True)
+class MarginNumber:
+    """The numbers of the quotes that begin in one line, beside that line."""
+
+    text: str
+    x: float
+    """Where the line begins, as a share of the page's width."""
+    y: float
+    """The middle of the line, as a share of the page's height."""
+
+
+@dataclass(frozen=True, slots=True)
 class TextSpan:
     """A word of the invisible text layer, in points."""
 
@@ -92,7 +153,12 @@ class PageView:
     """The printed page number, or '' when it is the same or unknown."""
     is_cited: bool
     cited_page: int
-    marks: tuple[Box, ...]
+    marks: tuple[MarkedBox, ...]
+    """Those of the opened quote last, to lie over the others."""
+    margin: tuple[MarginNumber, ...]
+    """Empty where the page has one quote only."""
+    quotes: tuple[AnswerQuote, ...]
+    """All quotes of the answer that stand on this page."""
     width: float
     height: float
     """Displayed size in points; those of A4 when the page was never read."""
@@ -100,8 +166,11 @@ class PageView:
     text: str
 
 
-def make_page_view(link: OpenLink, number: int, page: Page | None) -> PageView:
+def make_page_view(link: OpenLink, number: int, page: Page | None, quotes: Sequence[AnswerQuote]) -> PageView:
     """The page ``number`` of the link's version; ``page`` is None when it was never read."""
+    here = [
+        one for one in quotes if (one.record.version_id, one.record.page) == (link.claims.version_id, number)
+    ]
     is_cited = number == link.claims.page
     label = page.label if page and page.label != str(number) else ""
     return PageView(
@@ -110,12 +179,39 @@ def make_page_view(link: OpenLink, number: int, page: Page | None) -> PageView:
         label=label,
         is_cited=is_cited,
         cited_page=link.claims.page,
-        marks=tuple(link.citation.boxes) if is_cited else (),
+        marks=tuple(_marks(here)),
+        margin=tuple(_margin(here, page)) if len(here) > 1 else (),
+        quotes=tuple(here),
         width=page.width if page else 595.0,
         height=page.height if page else 842.0,
         lines=tuple(_lines(page)) if page else (),
         text=page.text if page else "",
     )
+
+
+def _marks(quotes: Sequence[AnswerQuote]) -> Iterable[MarkedBox]:
+    for one in sorted(quotes, key=lambda quote: quote.is_current):
+        yield from (MarkedBox(box, one.is_current) for box in one.record.boxes)
+
+
+def _margin(quotes: Sequence[AnswerQuote], page: Page | None) -> Iterable[MarginNumber]:
+    """Beside the lines, so that no number stands over a word."""
+    numbers: dict[tuple[float, float], list[str]] = {}
+    for one in quotes:
+        if one.record.boxes:
+            box = one.record.boxes[0]
+            place = _line_start(box, page), round((box.y0 + box.y1) / 2, 3)
+            numbers.setdefault(place, []).append(str(one.record.number))
+    return [MarginNumber(" ".join(texts), *place) for place, texts in numbers.items()]
+
+
+def _line_start(box: Box, page: Page | None) -> float:
+    """Where the line begins that a box begins in; the box's own edge where the page was never read."""
+    words = page.words if page else ()
+    middle = (box.y0 + box.y1) / 2
+    inside = [one for one in words if one.box.y0 <= middle <= one.box.y1 and one.box.x1 > box.x0]
+    first = min(inside, key=lambda one: one.box.x0, default=None)
+    return min((one.box.x0 for one in words if first and one.line == first.line), default=box.x0)
 
 
 def _lines(page: Page) -> Iterable[TextLine]:
@@ -185,6 +281,9 @@ class Viewer:
         return await open_link(request.match_info["token"], self._links, self._stores)
 
     async def _show(self, request: web.Request, link: OpenLink, number: int, root: str) -> web.Response:
+        token = request.match_info["token"]
+        quotes = await quotes_of(link, token, self._links, self._stores)
+        current = next((place for place, one in enumerate(quotes) if one.is_current), 0)
         page = None
         if link.source.reading_id is not None:
             with suppress(InfrastructureError, LookupError):  # picture and marks show what was quoted, too
@@ -193,8 +292,10 @@ class Viewer:
             "viewer.html",
             security.VIEWER,
             root=root,
-            base=f"{root}v/{request.match_info['token']}",
-            leaf=make_page_view(link, number, page),
+            base=f"{root}v/{token}",
+            leaf=make_page_view(link, number, page, quotes),
+            quotes=quotes,
+            current=current,
             source=link.source,
             says=self_description(link.source.metadata),
             is_ocr=number in link.source.ocr_pages,

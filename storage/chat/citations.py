@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from sqlalchemy import insert
+from sqlalchemy import insert, select
+from sqlmodel import col
 
 from storage.chat_models import ShownWeb
 from storage.clock import utc_now
@@ -22,8 +23,8 @@ class Citations:
         self._database = database
 
     async def add(self, channel_id: int, shown: Sequence[Shown]) -> list[CitationRecord]:
-        """Keep what was shown together, in this order; no id is ever given to another one."""
-        now = utc_now()
+        """Keep what one answer shows, in this order; no id is ever given to another one."""
+        now, answer_id = utc_now(), random_id()
         kept = [
             CitationRecord(
                 id=random_id(),
@@ -33,6 +34,8 @@ class Citations:
                 quote=one.quote,
                 boxes=tuple(Box(*box) for box in one.boxes),
                 created_at=now,
+                answer_id=None if one.number is None else answer_id,
+                number=one.number,
             )
             for one in shown
         ]
@@ -57,6 +60,21 @@ class Citations:
         """One citation, or None."""
         async with self._database.snapshot() as session:
             row = await session.get(CitationRow, citation_id)
-        if row is None:
-            return None
-        return CitationRecord(**{**row.model_dump(), "boxes": tuple(Box(*box) for box in row.boxes)})
+        return None if row is None else _record(row)
+
+    async def of_answer(self, citation: CitationRecord) -> list[CitationRecord]:
+        """All quotes of PDFs that its answer showed and that are kept, by number; itself among them."""
+        if citation.answer_id is None:
+            return [citation]
+        query = (
+            select(CitationRow)
+            .where(col(CitationRow.answer_id) == citation.answer_id)
+            .where(col(CitationRow.channel_id) == citation.channel_id)
+            .order_by(col(CitationRow.number))
+        )
+        async with self._database.snapshot() as session:
+            return [_record(row) for row in await session.scalars(query)]
+
+
+def _record(row: CitationRow) -> CitationRecord:
+    return CitationRecord(**{**row.model_dump(), "boxes": tuple(Box(*box) for box in row.boxes)})

@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import CompoundSelect, Row, Select, Text, bindparam, cast, select, union
+from sqlalchemy import CompoundSelect, Row, Select, Text, bindparam, cast, or_, select, union
 from sqlmodel import col
 
 from storage.documents.document_status import folder_states, overview, recent_documents, status_of
@@ -50,6 +50,27 @@ class Catalog:
         async with self._database.snapshot() as session:
             row = (await session.execute(_live_document(), {"channel": channel_id, "of": document})).first()
         return _live_publication(row) if row else None
+
+    async def live_versions(self, channel_id: int, versions: Collection[int]) -> list[LivePublication]:
+        """What answers of these versions in this channel right now."""
+        query = _live_rows().where(col(VersionRow.id).in_(versions))
+        return await self._publications(query, channel_id)
+
+    async def namesakes(
+        self, channel_id: int, titles: Collection[str], files: Collection[str]
+    ) -> list[LivePublication]:
+        """What answers under one of these titles, printed or of the file, or from a file of such a name."""
+        details = cast(details_of(VersionRow), Text)
+        is_printed = (details.contains(json.dumps(title), autoescape=True) for title in titles)
+        is_file = (col(DocumentRow.file).endswith(f"/{name}", autoescape=True) for name in files)
+        is_namesake = or_(
+            col(ReadingRow.title).in_(titles), col(DocumentRow.file).in_(files), *is_printed, *is_file
+        )
+        return await self._publications(_live_rows().where(is_namesake), channel_id)
+
+    async def _publications(self, query: Any, channel_id: int) -> list[LivePublication]:
+        async with self._database.snapshot() as session:
+            return [_live_publication(row) for row in await session.execute(query, {"channel": channel_id})]
 
     async def has_live(self, channel_id: int) -> bool:
         """Whether anything of the channel answers."""

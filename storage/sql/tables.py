@@ -286,6 +286,12 @@ class CitationRow(SQLModel, table=True):
     quote: str
     boxes: list[list[float]] = Field(sa_type=JSON)
     created_at: datetime = moment(default_factory=utc_now)
+    answer_id: int | None = Field(
+        default=None, sa_type=BigInteger().with_variant(Integer, "sqlite"), index=True
+    )
+    """What the quotes of one answer have in common; none of a figure, nor of a page without a quote."""
+    number: int | None = None
+    """The [n] of the quote in its answer."""
 
 
 class NoticeRow(SQLModel, table=True):

@@ -276,6 +276,14 @@ class Register:
     async def live_document(self, channel_id: int, document: UUID) -> LivePublication | None:
         return next((one for one in self.publications if one.document_id == document), None)
 
+    async def namesakes(
+        self, channel_id: int, titles: Collection[str], files: Collection[str]
+    ) -> list[LivePublication]:
+        return [one for one in self.publications if one.title in titles or one.file in files]
+
+    async def live_versions(self, channel_id: int, versions: Collection[int]) -> list[LivePublication]:
+        return [one for one in self.publications if one.version_id in versions]
+
     async def undeleted(self, channel_id: int) -> list[DocumentStatus]:
         self.reads += 1
         return [one for one in self.statuses if one.state != "deleted"]
@@ -384,7 +392,7 @@ class World:
             judge=self.judge,
             readings=self.shelf,
             catalog=self.register,
-            citations=CitationService(self.register, self.register),
+            citations=CitationService(self.register, self.register, self.register),
             **more,
         )
 

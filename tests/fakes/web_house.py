@@ -21,6 +21,7 @@ from bot.core.models import Answer, AnswerState, Citation, Question
 from bot.core.ports import AnswerListener
 from storage.chat.channels import Channels
 from storage.chat.citations import Citations
+from storage.chat.feedback import FeedbackStore
 from storage.chat.glossary import GLOSSARY_NAME, GlossaryFile
 from storage.chat.notifications import Notices
 from storage.chat.retention import Retention
@@ -148,6 +149,7 @@ class House:
             citations=self.citations,
             memory=self.memory,
             records=QuestionRecords(self.database, 30),
+            feedback=FeedbackStore(self.database),
             retention=Retention(self.database, settings),
             blobs=self.blobs,
             files=self.readings,
@@ -188,12 +190,15 @@ class House:
         return Shelved(document, version, reading, sha256, read.pages)
 
     async def cite(self, channel: Channel, shelved: Shelved, page: int, quote: str) -> CitationRecord:
-        """Cite a quote of one page, with its boxes."""
-        text, words = shelved.pages[page - 1].text, shelved.pages[page - 1].words
-        start = text.index(quote)
-        boxes = rectangles(words, start, start + len(quote))
-        assert main_page(words, start, start + len(quote)) == page
-        return await self.keep(channel, Shown(shelved.version, page, quote, boxes[page]))
+        """Cite a quote of one page, with its boxes, as links did before they knew their answer."""
+        return await self.keep(channel, _shown(shelved, page, quote))
+
+    async def cite_answer(
+        self, channel: Channel, *quotes: tuple[Shelved, int, str]
+    ) -> Sequence[CitationRecord]:
+        """Cite the quotes (document, page, words) of one answer, numbered from 1."""
+        shown = [_shown(*quote, number) for number, quote in enumerate(quotes, 1)]
+        return await self.citations.add(channel.id, shown)
 
     async def keep(self, channel: Channel, shown: Shown) -> CitationRecord:
         """Cite what is shown, as it is."""
@@ -250,6 +255,14 @@ class House:
                 earlier = col(PublicationRow.version_id) == replaces.version
                 await session.execute(update(PublicationRow).where(earlier).values(state="retired"))
             session.add(PublicationRow(state="live", live_at=now, **ids))
+
+
+def _shown(shelved: Shelved, page: int, quote: str, number: int | None = None) -> Shown:
+    text, words = shelved.pages[page - 1].text, shelved.pages[page - 1].words
+    start = text.index(quote)
+    boxes = rectangles(words, start, start + len(quote))
+    assert main_page(words, start, start + len(quote)) == page
+    return Shown(shelved.version, page, quote, boxes[page], number)
 
 
 class Visit(Protocol):

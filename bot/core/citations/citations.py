@@ -1,27 +1,62 @@
-"""Makes citations public: each is kept in SQL first, so that its link outlives readings and chunks."""
+"""Makes citations public: each is kept in SQL first, so that its link outlives readings and chunks.
+
+Its document is called by a name that no other one of its channel has. A title that the document prints of
+itself, or that an admin gave it, comes before the file's own /Title or largest heading. A title that several
+documents share, or that is the organisation's name, says nothing: the file's name stands in its place, and
+its path where even that is not the only one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
 
 from bot.core.citations.signed_links import Links
 from bot.core.citations.web_links import web_citation
 from bot.core.models import AnswerFigure, Citation, LocatedQuote, NearestPage, Passage
-from bot.core.understanding import channel_documents
+from bot.core.understanding.channel_documents import DATE_FIELDS
 from bot.core.verification.claims import plain_quote
 from bot.core.wording import ReplyWords
 from storage.chat.citations import Citations
 from storage.chat_models import ShownWeb
+from storage.documents.catalog import Catalog
 from storage.models import Channel, CitationRecord, LivePublication, Shown
 from storage.models import Figure as KnownFigure
+
+
+class DocumentNames:
+    """Names documents among all that answer in their channel."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+
+    async def names(self, channel_id: int, publications: Collection[LivePublication]) -> dict[int, str]:
+        """Version -> its name in this channel.
+
+        Raises:
+            storage.errors.InfrastructureError: SQL cannot be reached.
+        """
+        titles = {title for one in publications for title in _titles(one)}
+        files = {PurePosixPath(one.file).name for one in publications}
+        namesakes = await self._catalog.namesakes(channel_id, titles, files) if publications else []
+        return names_among([*publications, *namesakes], publications)
+
+    async def names_of_versions(self, channel_id: int, versions: Collection[int]) -> dict[int, str]:
+        """The same for those of these versions that answer right now.
+
+        Raises:
+            storage.errors.InfrastructureError: SQL cannot be reached.
+        """
+        return await self.names(channel_id, await self._catalog.live_versions(channel_id, versions))
 
 
 class CitationService:
     """Stores what is shown and signs the links to it."""
 
-    def __init__(self, store: Citations, links: Links) -> None:
+    def __init__(self, store: Citations, links: Links, catalog: Catalog) -> None:
         self._store = store
         self._links = links
+        self.names = DocumentNames(catalog)
 
     async def cite(self, channel: Channel, quotes: Sequence[LocatedQuote]) -> tuple[Citation, ...]:
         """One citation per quote, numbered from 1 in this order.
@@ -29,7 +64,7 @@ class CitationService:
         A PDF's opens its page by a signed link, an approved web page's is that page's own address.
 
         Raises:
-            storage.errors.InfrastructureError: citations cannot be kept.
+            storage.errors.InfrastructureError: citations cannot be kept, or documents not be named.
         """
         texts = [plain_quote(quote) for quote in quotes]
         sources = [quote.passage.publication for quote in quotes]
@@ -37,12 +72,16 @@ class CitationService:
             await self._store.add(
                 channel.id,
                 [
-                    Shown(one.version_id, quote.page, text, quote.boxes)
-                    for one, quote, text in zip(sources, quotes, texts, strict=True)
+                    Shown(one.version_id, quote.page, text, quote.boxes, number)
+                    for number, (one, quote, text) in enumerate(
+                        zip(sources, quotes, texts, strict=True), start=1
+                    )
                     if not one.web
                 ],
             )
         )
+        files = {one.version_id: one for one in sources if not one.web}
+        names = await self.names.names(channel.id, files.values())
         web = [
             ShownWeb(one.file, one.sha256, text) for one, text in zip(sources, texts, strict=True) if one.web
         ]
@@ -51,7 +90,7 @@ class CitationService:
         return tuple(
             web_citation(number, quote, text)
             if quote.passage.publication.web
-            else self._citation(channel, number, quote, next(records))
+            else self._citation(channel, number, quote, next(records), names)
             for number, (quote, text) in enumerate(zip(quotes, texts, strict=True), start=1)
         )
 
@@ -92,7 +131,12 @@ class CitationService:
         return self._links.page_url(channel, record)
 
     def _citation(
-        self, channel: Channel, number: int, quote: LocatedQuote, record: CitationRecord
+        self,
+        channel: Channel,
+        number: int,
+        quote: LocatedQuote,
+        record: CitationRecord,
+        names: Mapping[int, str],
     ) -> Citation:
         publication = quote.passage.publication
         return Citation(
@@ -104,6 +148,60 @@ class CitationService:
             boxes=quote.boxes,
             url=self._links.page_url(channel, record),
             version_id=publication.version_id,
-            edition=channel_documents.edition(publication),
+            name=names[publication.version_id],
+            section=quote.passage.heading_path,
+            details=said_beside(publication),
             is_ocr=quote.page in publication.ocr_pages,
         )
+
+
+def names_among(known: Collection[LivePublication], named: Collection[LivePublication]) -> dict[int, str]:
+    """Version -> the first of its names that no other document of the known ones goes by."""
+    candidates = {one.version_id: (one.document_id, list(_candidates(one))) for one in known}
+    found = {}
+    for one in named:
+        taken = {
+            name.casefold()
+            for document, names in candidates.values()
+            if document != one.document_id
+            for name in names
+        }
+        own = candidates[one.version_id][1]
+        found[one.version_id] = next((name for name in own if name.casefold() not in taken), own[-1])
+    return found
+
+
+def said_beside(publication: LivePublication) -> tuple[str, ...]:
+    """What a document says of itself beside its name: SOP id, department, the day that it counts from."""
+    said = {name: one.day or one.value for name, one in publication.metadata.items()}
+    titles = " ".join(_titles(publication)).casefold()
+    sop_id = said.get("sop_id", "")
+    number = "" if sop_id.casefold() in titles else sop_id
+    days = [said[name] for name in DATE_FIELDS if name in said]
+    return tuple(filter(None, (number, said.get("department", ""), *days[:1])))
+
+
+def _candidates(publication: LivePublication) -> Iterator[str]:
+    """Its names, the one that says most first; the last one is its path."""
+    organisation = publication.metadata.get("organisation")
+    own = organisation.value.casefold() if organisation else ""
+    file = PurePosixPath(publication.file)
+    for title in _titles(publication):
+        if title.casefold() not in (own, file.name.casefold()):
+            yield _with_version(title, publication)
+    yield file.name
+    yield publication.file
+
+
+def _titles(publication: LivePublication) -> Sequence[str]:
+    printed = publication.metadata.get("title")
+    return list(dict.fromkeys(filter(None, (printed.value if printed else "", publication.title))))
+
+
+def _with_version(title: str, publication: LivePublication) -> str:
+    """``Handbook v3``; a title that ends in its version already stays as it is."""
+    version = publication.metadata.get("version")
+    if version is None or title.casefold().endswith(version.value.casefold()):
+        return title
+    value = version.value
+    return f"{title} {value if value[:1] in 'vV' else f'v{value}'}"

@@ -162,8 +162,20 @@ class Links:
 
     def page_url(self, channel: Channel, citation: CitationRecord) -> str:
         """A signed, expiring URL of the cited page: our viewer, or the PDF itself by setting."""
-        url = f"{self.public_url}/v/{self._token(channel, citation)}"
+        expires = int((self.clock() + self.lifetime).timestamp())
+        token = _token(self._keys.keys()[0], channel.id, channel.epoch, citation, expires)
+        url = f"{self.public_url}/v/{token}"
         return f"{url}/file.pdf#page={citation.page}" if self._opens == "pdf" else url
+
+    def token_beside(self, token: str, citation: CitationRecord) -> str:
+        """A token for another quote of the same answer: of the same key and end, so it outlives nothing.
+
+        Raises:
+            LinkForged: ``token`` is not one of ours.
+        """
+        key, body = self._verify(token)
+        claims = _parse(key, body)
+        return _token(key, claims.channel_id, claims.epoch, citation, claims.expires)
 
     def viewer_path(self, url: str) -> str:
         """The viewer's path, without host or prefix, of a URL that ``page_url`` made."""
@@ -182,14 +194,6 @@ class Links:
             raise LinkEnded("expired")
         return claims
 
-    def _token(self, channel: Channel, citation: CitationRecord) -> str:
-        key = self._keys.keys()[0]
-        expires = int((self.clock() + self.lifetime).timestamp())
-        head = (_FORMAT, key.id, Purpose.PAGE, Audience.BEARER)
-        place = (channel.id, citation.version_id, citation.page, citation.id)
-        body = _BODY.pack(*head, *place, expires, channel.epoch)
-        return base64.urlsafe_b64encode(body + _mac(key, body)).decode()
-
     def _verify(self, token: str) -> tuple[LinkKey, bytes]:
         """The key that signed a token, and the bytes it signed; every key is tried, whatever they say."""
         if not _TOKEN.fullmatch(token):
@@ -200,6 +204,13 @@ class Links:
         if not signers:
             raise LinkForged("not our signature")
         return signers[0], body
+
+
+def _token(key: LinkKey, channel_id: int, epoch: int, citation: CitationRecord, expires: int) -> str:
+    head = (_FORMAT, key.id, Purpose.PAGE, Audience.BEARER)
+    place = (channel_id, citation.version_id, citation.page, citation.id)
+    body = _BODY.pack(*head, *place, expires, epoch)
+    return base64.urlsafe_b64encode(body + _mac(key, body)).decode()
 
 
 def _mac(key: LinkKey, body: bytes) -> bytes:

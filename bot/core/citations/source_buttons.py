@@ -1,59 +1,132 @@
-"""One source per cited page: what the buttons under an answer are, on every platform."""
+"""One source per cited page: what the buttons under an answer are, on every platform.
+
+A label begins with the numbers of the page's quotes and the page itself, which nothing ever cuts off. Behind
+them stand the document's name, the section, and as much of what the document says of itself as has room.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from itertools import takewhile
 from pathlib import PurePosixPath
 from typing import TypeVar
 
 from bot.core.citations.web_links import marking_all
 from bot.core.models import Answer, AnswerFigure, Citation, CitedPage
-from bot.core.plaintext import shorten_middle
+from bot.core.plaintext import shorten, shorten_middle, tame
 from bot.core.wording import ReplyWords, reply_words
 
-MAX_HOST_CHARS = 28
-"""Of a host in a label: of the 75 characters that Slack and Teams show, the day behind it needs its part."""
+LABEL_CHARS = 75
+"""What a button of Slack holds; those of Teams say the same."""
+MARKS_LISTED = 6
+"""Numbers of a page that are marked one by one; of more, those that follow each other are a range."""
+NAME_CHARS = 30
+"""So much of a label a name has at least; names that look alike in it are told apart."""
+SECTION_CHARS = 24
+"""So much of a label a section may claim beside a long name."""
+FALLBACK_CHARS = 500
+"""Beside the name of a web page, where nothing else limits them."""
+MAX_HOST_CHARS, HOST_END_CHARS = 28, 18
+"""Of a host, and of its end, which says whose it is: the day behind it needs its part of a label."""
+MIN_CHARS = 8
+"""A name or a section of which less has room is left out."""
+
 Key = TypeVar("Key", bound=Hashable)
 _Document = tuple[str, int]
 """Path and version: two folders of one channel may each hold a file of the same path."""
 
 
-def cited_pages(answer: Answer) -> list[CitedPage]:
-    """One source per cited page of one document, in the order of first use."""
+def cited_pages(answer: Answer, longest: int = LABEL_CHARS) -> list[CitedPage]:
+    """One source per cited page of one document, in the order of first use.
+
+    A label and its numbers have ``longest`` characters at most.
+    """
     groups: dict[tuple[_Document, int], list[Citation]] = {}
     for citation in answer.citations:
         groups.setdefault((_document(citation), citation.page), []).append(citation)
     words, names = reply_words(answer.language), _names(answer.citations)
     return [
         CitedPage(
-            numbers=tuple(citation.number for citation in citations),
-            label=_label(words, names[document], citations[0]),
-            fallback=_fallback(words, citations[0]),
+            numbers=(numbers := tuple(citation.number for citation in citations)),
+            label=_label(words, names[document], citations, longest - len(marks_of(numbers)) - 1),
+            fallback=_fallback(words, names[document], citations),
             url=marking_all([one.url for one in citations]) if citations[0].host else citations[0].url,
         )
         for (document, _), citations in groups.items()
     ]
 
 
-def _label(words: ReplyWords, name: str, citation: Citation) -> str:
-    """A web page is marked as such, with its host and the day on which it was read."""
-    label = words.source_label(citation.page, name, is_ocr=citation.is_ocr) if citation.page else name
-    return _on_the_web(words, label, citation) if citation.host else label
+def numbered(page: CitedPage, text: str) -> str:
+    """A page's label or fallback behind its numbers: ``[1][3] p. 4 · Handbook``."""
+    return f"{marks_of(page.numbers)} {text}" if page.numbers else text
 
 
-def _on_the_web(words: ReplyWords, label: str, citation: Citation) -> str:
-    """The end of a host says whose it is: a long one loses its middle, that the day stays on the button."""
-    host = shorten_middle(citation.host, MAX_HOST_CHARS)
-    return words.web_source(title=label, host=host, day=citation.fetched[:10])
+def marks_of(numbers: Sequence[int]) -> str:
+    """Numbers as the text marks them: ``[1][3]``; of many ``[1-4,7]``."""
+    if len(numbers) <= MARKS_LISTED:
+        return "".join(f"[{number}]" for number in numbers)
+    ranges: list[list[int]] = []
+    for number in sorted(numbers):
+        if ranges and number == ranges[-1][1] + 1:
+            ranges[-1][1] = number
+        else:
+            ranges.append([number, number])
+    return f"[{','.join(str(first) if first == last else f'{first}-{last}' for first, last in ranges)}]"
 
 
-def _fallback(words: ReplyWords, citation: Citation) -> str:
-    if citation.host:
-        return _label(words, citation.title, citation)
-    return words.page_of(page=citation.page, file=PurePosixPath(citation.file).name)
+def _label(words: ReplyWords, name: str, citations: Sequence[Citation], longest: int) -> str:
+    """The page, and behind it what has room; a web page is marked as such, with host and day."""
+    first = citations[0]
+    page = words.page_label(first.page, is_ocr=first.is_ocr) if first.page else ""
+    room = longest - len(page) - len(" · ") if page else longest
+    parts = [page, *_parts(words, tame(name), citations, room)]
+    return " · ".join(filter(None, parts))
 
 
-def figure_pages(answer: Answer, longest: int) -> list[CitedPage]:
+def _parts(words: ReplyWords, name: str, citations: Sequence[Citation], room: int) -> list[str]:
+    """Name, section and details within ``room`` characters; a detail is shown whole or not at all."""
+    if citations[0].host:
+        return [shorten(_on_the_web(words, name, citations[0]), room)] if room >= MIN_CHARS else []
+    if room < MIN_CHARS:
+        return []
+    path = [tame(" ".join(heading.split())) for heading in _common_path(citations)]
+    section = path[-1] if path and path[-1].casefold() != name.casefold() else ""
+    claimed = len(" · ") + min(len(section), SECTION_CHARS) if section else 0
+    parts = [shorten_middle(name, max(room - claimed, MIN_CHARS))]
+    left = room - len(parts[0]) - len(" · ")
+    is_shown = bool(section) and left >= min(len(section), MIN_CHARS)
+    if is_shown:
+        parts.append(shorten(section, left))
+        left -= len(parts[1]) + len(" · ")
+    for detail in map(tame, citations[0].details):
+        if len(detail) <= left:
+            parts.append(detail)
+            left -= len(detail) + len(" · ")
+    whole = " › ".join(path)
+    if is_shown and len(whole) <= left + len(" · ") + len(parts[1]):
+        parts[1] = whole
+    return parts
+
+
+def _common_path(citations: Sequence[Citation]) -> Sequence[str]:
+    """The headings that all quotes of a page stand under."""
+    levels = zip(*(one.section for one in citations), strict=False)
+    return [level[0] for level in takewhile(lambda level: len(set(level)) == 1, levels)]
+
+
+def _on_the_web(words: ReplyWords, name: str, citation: Citation) -> str:
+    host = shorten_middle(citation.host, MAX_HOST_CHARS, HOST_END_CHARS)
+    return words.web_source(title=name, host=host, day=citation.fetched[:10])
+
+
+def _fallback(words: ReplyWords, name: str, citations: Sequence[Citation]) -> str:
+    first = citations[0]
+    if first.host:
+        return _label(words, name, citations, len(name) + FALLBACK_CHARS)
+    return words.page_of(page=first.page, file=PurePosixPath(first.file).name)
+
+
+def figure_pages(answer: Answer, longest: int = LABEL_CHARS) -> list[CitedPage]:
     """One source per figure of an answer; in a label of ``longest`` characters the page is never cut off."""
     words = reply_words(answer.language)
     return [
@@ -94,8 +167,20 @@ def _document(citation: Citation) -> _Document:
 
 
 def _names(citations: Sequence[Citation]) -> dict[_Document, str]:
-    called = {_document(one): (one.title, one.edition, one.file) for one in citations}
-    return distinct_names(called)
+    """Each is called as in its channel, by title or file where an older answer does not say how."""
+    names = distinct_names({_document(one): (one.name or one.title, "", one.file) for one in citations})
+    short = {key: shorten_middle(name, NAME_CHARS) for key, name in names.items()}
+    return {
+        key: _from_difference(name, [names[one] for one in names if short[one] == short[key]])
+        for key, name in names.items()
+    }
+
+
+def _from_difference(name: str, alike: Sequence[str]) -> str:
+    """A name without the beginning that it shares with those that look like it once they are shortened."""
+    columns = zip(*alike, strict=False) if len(alike) > 1 else ()
+    shared = sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, columns))
+    return f"…{name[shared - MIN_CHARS :]}" if shared > MIN_CHARS else name
 
 
 def distinct_names(documents: Mapping[Key, tuple[str, str, str]]) -> dict[Key, str]:

@@ -14,7 +14,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
@@ -69,10 +69,7 @@ def answer_from_json(stored: Json) -> Answer:
     return Answer(
         state=AnswerState(stored["state"]),
         text=stored["text"],
-        citations=tuple(
-            Citation(**{**one, "boxes": tuple(Box(*box) for box in one["boxes"])})
-            for one in stored["citations"]
-        ),
+        citations=tuple(_citation_from_json(one) for one in stored["citations"]),
         figures=tuple(AnswerFigure(**{**one, "box": Box(*one["box"])}) for one in stored["figures"]),
         nearest=NearestPage(**nearest) if nearest else None,
         unread=tuple(UnreadFile(**one) for one in stored["unread"]),
@@ -82,7 +79,16 @@ def answer_from_json(stored: Json) -> Answer:
         unknown=tuple(stored.get("unknown", ())),
         filter=_filter_from_json(stored.get("filter")),
         language=Language(stored.get("language", Language.ENGLISH)),
+        is_generated=stored.get("is_generated", False),
     )
+
+
+def _citation_from_json(stored: Json) -> Citation:
+    known = {field.name for field in fields(Citation)}  # an older release kept others
+    values = {name: value for name, value in stored.items() if name in known}
+    for name in ("section", "details"):
+        values[name] = tuple(values.get(name, ()))
+    return Citation(**(values | {"boxes": tuple(Box(*box) for box in stored["boxes"])}))
 
 
 def _filter_from_json(stored: Json | None) -> AppliedFilter | None:

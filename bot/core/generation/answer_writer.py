@@ -53,6 +53,8 @@ class WrittenAnswer:
     """Shown with it."""
     attempts: tuple[Attempt, ...] = ()
     """All that was written on the way, in order."""
+    is_generated: bool = False
+    """Some of it is a model's sentences."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +270,9 @@ class _Draft:
             lead = self.words.web_lead
         text = "\n".join(filter(None, (" ".join(begun), lead, *quoted)))
         state = AnswerState.PARTIAL if begun else AnswerState.GROUNDED
-        return WrittenAnswer(text, cited, state, attempts=tuple(self.attempts))
+        return WrittenAnswer(
+            text, cited, state, attempts=tuple(self.attempts), is_generated=bool(self.claims)
+        )
 
 
 async def _draft_with_model(model: Generator, question: AnalyzedQuestion, answer_draft: _Draft) -> int:

@@ -22,7 +22,7 @@ import numpy as np
 from bot.core.generation.step_lists import asked_list
 from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, Quote
 from bot.core.retrieval.reranking import SentenceVectors
-from bot.core.understanding.answer_types import RequiredAnswer, spans_documents, wants_table
+from bot.core.understanding.answer_types import RequiredAnswer, spans_documents, wants_table, wants_whole_list
 from bot.core.understanding.question_terms import QuestionTerms
 from bot.core.verification.claims import page_at, reduce_text
 from bot.core.verification.table_rows import find_table
@@ -151,7 +151,8 @@ class RankedQuotes:
         chosen = self.chosen(question)
         evidence = {one.item.number: one.item for one in self.candidates}.values()
         ranked = sorted(chosen, key=lambda one: -one.score)
-        lists = (asked_list(question.text, one.item, one.unit, evidence) for one in ranked)
+        asking = ranked if wants_whole_list(question.text) else ()
+        lists = (asked_list(question.text, one.item, one.unit, evidence) for one in asking)
         whole = next(filter(None, lists), None)
         return Draft(tuple(whole.claims(question.language)), verbatim=True) if whole else draft_of(chosen)
 

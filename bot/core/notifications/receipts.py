@@ -74,7 +74,7 @@ def write_receipt(
     id: str,
     contents: Contents,
     questions: Mapping[int, Sequence[str]],
-    first_pages: Mapping[int, str],
+    first_pages: Mapping[int, CitedPage],
     *,
     is_elsewhere: bool,
 ) -> Announcement | None:
@@ -84,7 +84,7 @@ def write_receipt(
         id: names the message.
         contents: the batch.
         questions: tried ones, by notice.
-        first_pages: links to first pages, by notice.
+        first_pages: buttons that open first pages, by notice.
         is_elsewhere: it is not posted in the documents' own channel, which is named then.
     """
     failed, live, folders, web = named = named_notices(contents)
@@ -96,7 +96,7 @@ def write_receipt(
         *(_folder(notice) for notice in folders),
         *(_web_page(notice) for notice in web),
     ]
-    sources = [_source(notice, first_pages[notice.id]) for notice in live if notice.id in first_pages]
+    sources = [first_pages[notice.id] for notice in live if notice.id in first_pages]
     lead = [notification_wording.receipt_lead(contents["live"][0], contents["failed"][0])]
     lead += [notification_wording.FOLDERS_LEAD] if folders else []
     lead += [notification_wording.SOURCES_LEAD] if web else []
@@ -168,11 +168,6 @@ def _sentence(reason: str) -> str:
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?", "!", "…")) or not text else ".")
 
 
-def _source(notice: Notice, url: str) -> CitedPage:
-    name, words = PurePosixPath(notice.file).name, reply_words(Language.ENGLISH)
-    return CitedPage((), words.source_label(1, notice.title), words.page_of(page=1, file=name), url)
-
-
 def _place(notice: Notice, is_elsewhere: bool) -> str:
     return shorten(notice.channel, NAME_CHARS) if is_elsewhere else ""
 
@@ -207,8 +202,8 @@ class ReceiptBuilder:
         live = named.live
         questions = await self._questions(live)
         is_elsewhere = any(notice.channel_id != target.id for notices in named for notice in notices)
-        links = {} if is_elsewhere else {notice.id: await self._first_page(target, notice) for notice in live}
-        return write_receipt(batch, contents, questions, links, is_elsewhere=is_elsewhere)
+        pages = {} if is_elsewhere else await self._first_pages(target, live)
+        return write_receipt(batch, contents, questions, pages, is_elsewhere=is_elsewhere)
 
     async def prepare_for_console(self, batch: str) -> None:
         """Have questions tried for the files that a message would name; nothing is posted."""
@@ -235,7 +230,19 @@ class ReceiptBuilder:
         await self._notices.keep_questions(notice.id, tried)
         return tried
 
-    async def _first_page(self, channel: Channel, notice: Notice) -> str:
-        if notice.version_id is None:
-            raise ValueError("a live notice names its version")
-        return await self._citations.open_page(channel, notice.version_id, 1)
+    async def _first_pages(self, channel: Channel, live: Sequence[Notice]) -> dict[int, CitedPage]:
+        """A button by notice, each called as no other document of the channel is."""
+        names = await self._citations.names.names_of_versions(channel.id, [_version(one) for one in live])
+        return {one.id: await self._first_page(channel, one, names) for one in live}
+
+    async def _first_page(self, channel: Channel, notice: Notice, names: Mapping[int, str]) -> CitedPage:
+        words, version = reply_words(Language.ENGLISH), _version(notice)
+        url = await self._citations.open_page(channel, version, 1)
+        label = words.source_label(1, names.get(version, notice.title))
+        return CitedPage((), label, words.page_of(page=1, file=PurePosixPath(notice.file).name), url)
+
+
+def _version(notice: Notice) -> int:
+    if notice.version_id is None:
+        raise ValueError("a live notice names its version")
+    return notice.version_id

@@ -291,6 +291,11 @@ def wants_list(question: str) -> bool:
     return _LIST.search(question) is not None and not RequiredAnswer(question)
 
 
+def wants_whole_list(question: str) -> bool:
+    """Whether all of a list is asked for: of its steps, or of what there is."""
+    return wants_steps(question) or wants_list(question)
+
+
 def wants_table(question: str) -> bool:
     """Whether the words ask for a table, and for no number, date or the like that one of its rows holds."""
     return _TABLE.search(question) is not None and not RequiredAnswer(question)

@@ -217,21 +217,27 @@
       const cited = citations.get(part);
       if (!cited) { target.append(part); continue; }
       if (target.lastChild?.nodeType === Node.TEXT_NODE) target.lastChild.data = target.lastChild.data.trimEnd();
-      const mark = control("cite", turn, [cited.number], cited);
-      mark.textContent = cited.number;
-      const place = cited.web ? cited.title : `page ${cited.page} of ${cited.title}`;
-      mark.setAttribute("aria-label", `Source ${cited.number}: ${place}`);
-      target.append(mark);
+      target.append(markOf(cited, turn));
     }
   };
+  // A number opens its page with its own quote marked strongest.
+  const markOf = (cited, turn) => {
+    const mark = control("cite", turn, [cited.number], cited);
+    mark.textContent = cited.number;
+    const place = cited.web ? cited.title : `page ${cited.page} of ${cited.title}`;
+    mark.setAttribute("aria-label", `Source ${cited.number}: ${place}`);
+    return mark;
+  };
   const writeSources = (target, sources, turn) => {
-    for (const { numbers, label, quotes, page } of sources) {
+    for (const { numbers, label, quotes, page, cited } of sources) {
+      const column = make("span", "n");
+      column.append(...(cited ? cited.map((one) => markOf(one, turn)) : numbers));
       const button = control("source", turn, numbers, page);
-      button.append(make("span", "n", numbers.join(" ")), make("span", "at", label));
+      button.append(make("span", "at", label));
       button.append(...quotes.map((quote) => make("span", "said", quote)));
       button.title = page.file;
       const row = make("li");
-      row.append(button);
+      row.append(column, button);
       target.append(row);
     }
   };
@@ -243,7 +249,8 @@
   };
   const writeAside = (turn, answer, key) => {
     const aside = turn.querySelector(".aside");
-    aside.textContent = answer.unread.map((line) => `Could not be read: ${line}`).join("\n");
+    const unread = answer.unread.map((line) => `Could not be read: ${line}`);
+    aside.textContent = [...(answer.generated ? [answer.generated] : []), ...unread].join("\n");
     if (answer.nearest) {
       const { file, label, note, view } = answer.nearest;
       const nearest = { numbers: ["≈"], label, page: { view, title: file, file }, quotes: [note] };
@@ -259,8 +266,9 @@
     turn.lang = answer.language;
     const citations = new Map(answer.citations.map((cited) => [`[${cited.number}]`, cited]));
     const sources = answer.sources.map((source) => {
-      const { title, file } = citations.get(`[${source.numbers[0]}]`);
-      return { ...source, page: { title, file, view: source.view, web: source.web } };
+      const cited = source.numbers.map((number) => citations.get(`[${number}]`));
+      const { title, file } = cited[0];
+      return { ...source, cited, page: { title, file, view: source.view, web: source.web } };
     });
     turn.querySelector(".understood").textContent = answer.understood;
     writeText(turn.querySelector(".answer"), answer.text, citations, key);

@@ -75,6 +75,7 @@ async def test_without_a_model_the_documents_are_quoted(world: World) -> None:
     assert answer.state is AnswerState.GROUNDED
     assert answer.text.startswith(WORDS.quotes_lead)
     assert "“Backups run daily at 2:00 AM.” [1]" in answer.text
+    assert not answer.is_generated
     check_marks(answer)
     first = answer.citations[0]
     assert (first.file, first.page, first.quote) == ("sop-it-04.pdf", 1, "Backups run daily at 2:00 AM.")
@@ -88,6 +89,7 @@ async def test_a_forged_quote_is_sent_back_once_with_its_fault(world: World) -> 
     model = Scripted(Draft((DAILY, FORGED)), Draft((DAILY,)))
     answer = await world.answering(model).answer(world.question(QUESTION))
     assert answer.state is AnswerState.GROUNDED
+    assert answer.is_generated
     assert model.faults[0] == ()
     assert "Sentence 2" in model.faults[1][0]
     assert model.stood == [(), (DAILY.text,)]
@@ -463,7 +465,7 @@ async def test_the_way_of_a_question_enters_few_files(world: World, tmp_path: Pa
         judge=world.judge,
         readings=shelf,
         catalog=register,
-        citations=CitationService(register, register),
+        citations=CitationService(register, register, register),
         web=WebSearch(WebSourcesFile(tmp_path), object(), object()),  # type: ignore[arg-type]
     )
     reply_words.cache_clear()

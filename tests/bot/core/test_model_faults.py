@@ -91,6 +91,7 @@ async def test_every_fault_ends_in_a_sentence_and_in_quotes(world: World, name: 
     assert "“Backups run daily at 2:00 AM.”" in answer.text
     assert answer.state is (AnswerState.PARTIAL if looker.seen else AnswerState.GROUNDED)
     assert WORDS.model_broke_off in answer.text or not looker.seen
+    assert answer.is_generated == bool(looker.seen)
 
 
 @pytest.mark.parametrize("name", ["nobody listens", "chatter", "a stream that stalls behind a sentence"])

@@ -64,6 +64,11 @@ def cited(number: int, title: str = "Backups", file: str = "sop.pdf", page: int 
     return Citation(number, title, file, page or number, "quote", (), f"{LINK}{number}")
 
 
+def mark(number: int) -> str:
+    """The [n] of a text: a link to its own quote."""
+    return f"<{LINK}{number}|[{number}]>"
+
+
 def shown_figure(page: int, caption: str) -> AnswerFigure:
     """One figure with its link."""
     return AnswerFigure("sop.pdf", page, caption, Box(0, 0, 1, 1), f"{LINK}figure-{page}")
@@ -98,8 +103,8 @@ def test_nothing_but_our_own_links_leaves_whatever_was_written(text: str, titles
     citations = tuple(cited(n, title, f"{title}.pdf") for n, title in enumerate(titles, start=1))
     figures = tuple(shown_figure(n, title) for n, title in enumerate(titles[:3]))
     message = render(answer(text, citations, figures=figures), 5)
-    shown = "\n".join([message.text, *strings(message.blocks)])
-    assert not re.search(r"[<>]|://|www\.\w|evil\.\w|[\u200b\u202e\ud800]", shown)
+    shown = re.sub(rf"<{LINK}\d+\|(\[\d+\])>", r"\1", "\n".join([message.text, *strings(message.blocks)]))
+    assert not re.search(r"[<>]|://|www\.\w|evil\.\w\w|[\u200b\u202e\ud800]", shown)
     assert set(links(message.blocks)) == {source.url for source in (*citations, *figures)}
 
 
@@ -121,10 +126,46 @@ def test_each_cited_page_has_one_button_with_its_own_action() -> None:
     """Two citations on one page share a button; the label names page and title."""
     message = render(answer("a [1] b [2] c [3]", (cited(1, page=4), cited(2, page=4), cited(3, page=9))), 5)
     section, actions = message.blocks
-    assert section["text"] == {"type": "mrkdwn", "text": "a [1] b [2] c [3]", "verbatim": True}
-    assert [button["text"]["text"] for button in actions["elements"]] == ["p. 4 · Backups", "p. 9 · Backups"]
+    assert section["text"] == {
+        "type": "mrkdwn",
+        "text": f"a {mark(1)} b {mark(2)} c {mark(3)}",
+        "verbatim": True,
+    }
+    assert [button["text"]["text"] for button in actions["elements"]] == [
+        "[1][2] p. 4 · Backups",
+        "[3] p. 9 · Backups",
+    ]
     assert [button["action_id"] for button in actions["elements"]] == ["source-1", "source-2"]
     assert [button["url"] for button in actions["elements"]] == [f"{LINK}1", f"{LINK}3"]
+
+
+def test_only_the_numbers_of_citations_are_links() -> None:
+    """Shows that a number that cites nothing, and one that a quote brought along, stay text."""
+    (section, *_) = render(answer("[1] [2] [1234] [01] <https://evil.example|[1]>", (cited(1),)), 5).blocks
+    assert section["text"]["text"] == (
+        f"{mark(1)} [2] [1234] <{LINK}1|[01]> &lt;https:\u2060//evil.\u2060example|{mark(1)}&gt;"
+    )
+
+
+def test_a_link_in_the_text_is_never_too_long() -> None:
+    """Shows that a web page is opened without the mark on it, and that what is longer still is text."""
+    page = "https://example.org/a b|c"
+    near, far = (
+        replace(cited(n), url=f"{page}{'x' * length}#:~:text={'word ' * 200}")
+        for n, length in ((1, 0), (2, 999))
+    )
+    (section, *_) = render(answer("[1] [2]", (near, far)), 5).blocks
+    assert section["text"]["text"] == "<https://example.org/a%20b%7Cc|[1]> [2]"
+
+
+def test_words_come_before_links() -> None:
+    """Shows that a text with too many marks keeps its words, and the first link of each number."""
+    words = "So it is. [1] [2] " * 100
+    longer = tuple(replace(cited(n), url=f"{LINK}{'x' * 120}{n}") for n in (1, 2))
+    parts = [block["text"]["text"] for block in render(answer(words, longer), 5).blocks[:-1]]
+    assert " ".join(parts).count("So it is.") == 100
+    assert "".join(parts).count("<") == 2
+    assert all(len(part) <= 3000 for part in parts)
 
 
 def test_pages_beyond_the_buttons_lie_behind_one_control() -> None:
@@ -139,14 +180,14 @@ def test_a_label_is_cut_to_what_a_button_holds() -> None:
     """Slack refuses a button over 75 characters; the page number stays."""
     message = render(answer("x [1]", (cited(1, "A very long title " * 20),)), 5)
     label = message.blocks[-1]["elements"][0]["text"]["text"]
-    assert label.startswith("p. 1 · A very long")
+    assert label.startswith("[1] p. 1 · A very long")
     assert len(label) <= 75
 
 
 def test_the_notification_names_pages_where_buttons_are_not_shown() -> None:
     """Words and ``Page N of file.pdf`` stand in the message's own text."""
     message = render(answer("Daily [1].", (cited(1, file="it/sop.pdf", page=2),)), 5)
-    assert message.text == f"Daily [1].\n{WORDS.page_of(page=2, file='sop.pdf')}"
+    assert message.text == f"Daily [1].\n[1] {WORDS.page_of(page=2, file='sop.pdf')}"
 
 
 def test_a_long_answer_is_cut_and_says_so_while_its_sources_stay() -> None:

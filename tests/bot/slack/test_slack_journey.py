@@ -48,9 +48,10 @@ async def test_a_mention_is_answered_in_its_thread_with_a_button(workspace: Work
     (reply,) = await workspace.slack.replies(IT)
     assert reply["thread_ts"] == asked
     section, actions = reply["blocks"]
-    assert section["text"]["text"] == f"For {IT}: backups &lt;b&gt;run&lt;/b&gt; *daily* at 2:00 AM [1]."
     (button,) = actions["elements"]
-    assert button["text"]["text"] == f"p. 2 · Rules of {IT}"
+    link = f"<{button['url']}|[1]>"
+    assert section["text"]["text"] == f"For {IT}: backups &lt;b&gt;run&lt;/b&gt; *daily* at 2:00 AM {link}."
+    assert button["text"]["text"] == f"[1] p. 2 · Rules of {IT}"
     assert button["url"].startswith("http://127.0.0.1:8765/v/")
 
 
@@ -96,7 +97,7 @@ async def test_two_channels_never_see_each_others_answers(workspace: Workspace) 
 async def test_a_person_sees_the_answer_and_its_buttons_in_the_browser(
     workspace: Workspace, browser: Browser, tmp_path: Path
 ) -> None:
-    """Asked in the browser: five buttons and one control for the two others; a click is acknowledged."""
+    """Asked in the browser: each [n] a link, five buttons and one control; a click is acknowledged."""
     page = await browser.new_page(viewport={"width": 1280, "height": 800})
     await page.goto(workspace.slack.url)
     await page.fill("textarea", f"<@{BOT}> show me all the rules")
@@ -105,7 +106,9 @@ async def test_a_person_sees_the_answer_and_its_buttons_in_the_browser(
     await page.get_by_text(WORDS.more_sources(2)).wait_for()
     await page.screenshot(path=tmp_path / "slack.png")
     buttons = page.locator(".bk-actions button")
-    assert await buttons.all_inner_texts() == [f"p. {n + 1} · {n}.pdf" for n in range(1, 6)]
+    assert await buttons.all_inner_texts() == [f"[{n}] p. {n + 1} · {n}.pdf" for n in range(1, 6)]
+    marks = page.locator('a[href^="http://127.0.0.1:8765/v/"]')
+    assert (await marks.all_inner_texts())[:7] == [f"[{n}]" for n in range(1, 8)]
     await buttons.first.click()
     await asyncio.sleep(0.5)
     log = await workspace.slack.log()

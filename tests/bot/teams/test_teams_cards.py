@@ -121,12 +121,19 @@ def test_citations_keep_the_platforms_limits() -> None:
     assert all(0 < len(claim["appearance"]["abstract"]) <= 160 for claim in claims)
 
 
+def test_numbers_beyond_the_native_citations_are_links() -> None:
+    """Shows that Teams' ten leave no [n] without a source: the eleventh and twelfth open theirs."""
+    citations = [cited(n, url=f"{LINK}{n}_(a)") for n in range(1, 13)]
+    message = render(answer(" ".join(f"[{n}]" for n in range(1, 13)), *citations), 5)
+    assert message.text.endswith(rf"[10] [\[11\]]({LINK}11_%28a%29) [\[12\]]({LINK}12_%28a%29)")
+
+
 def test_each_cited_page_has_one_button_and_the_rest_one_control() -> None:
     """Five buttons stand open; three more pages lie behind one."""
     message = render(answer("x", *(cited(n) for n in range(1, 9))), 5)
     assert message.card
     actions = [row["actions"][0] for row in message.card["body"]]
-    assert [action["title"] for action in actions[:2]] == ["p. 1 · Backups", "p. 2 · Backups"]
+    assert [action["title"] for action in actions[:2]] == ["[1] p. 1 · Backups", "[2] p. 2 · Backups"]
     assert [action["type"] for action in actions] == ["Action.OpenUrl"] * 5 + ["Action.ShowCard"]
     hidden = [row["actions"][0]["url"] for row in actions[5]["card"]["body"]]
     assert (actions[5]["title"], hidden) == (WORDS.more_sources(3), [f"{LINK}{n}" for n in (6, 7, 8)])
@@ -149,7 +156,7 @@ def test_text_and_card_never_share_an_activity() -> None:
     assert message.card
     assert "attachments" not in text_activity(message)
     assert "text" not in card_activity(message.card, message.card_summary)
-    assert message.card_summary == WORDS.page_of(page=1, file="sop.pdf")
+    assert message.card_summary == f"[1] {WORDS.page_of(page=1, file='sop.pdf')}"
 
 
 def test_a_long_answer_is_cut_and_says_so_while_its_sources_stay() -> None:

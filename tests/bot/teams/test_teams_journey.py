@@ -146,7 +146,7 @@ async def test_a_person_sees_the_answer_its_citations_and_buttons_in_the_browser
     assert "<b>all</b> *.bak & _old_ files" in await page.inner_text("body")
     assert await page.locator("a.fai-Citation").count() == 7
     opening = page.locator('button[title^="http://127.0.0.1:8765/v/"]')
-    assert await opening.all_inner_texts() == [f"p. {n + 1} · {n}.pdf" for n in range(1, 6)]
+    assert await opening.all_inner_texts() == [f"[{n}] p. {n + 1} · {n}.pdf" for n in range(1, 6)]
     await page.get_by_text(WORDS.more_sources(2)).click()
     await page.get_by_text("p. 8 · 7.pdf").wait_for()
     await page.screenshot(path=tmp_path / "teams.png")
@@ -165,7 +165,7 @@ async def test_a_web_source_shows_its_host_and_its_day_whole(tenant: Tenant, bro
     button = page.locator('button[title^="https://www.landlords"]')
     await button.wait_for()
     told = "Web · www.landl…ousing.example.org, read on 2026-03-01"
-    assert (await button.inner_text()).replace("\u2060", "").startswith(f"{told} · How deposits")
+    assert (await button.inner_text()).replace("\u2060", "").startswith(f"[1] {told} · How dep")
     shown, width = await button.evaluate(WIDTHS)
     assert shown <= width
 

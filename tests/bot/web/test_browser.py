@@ -173,6 +173,47 @@ async def test_the_mark_is_in_view_when_the_page_opens(page: Page, client: TestC
     )
 
 
+async def test_the_opened_quote_is_strongest_and_the_next_one_is_a_key_away(
+    page: Page, client: TestClient, house: House
+) -> None:
+    """Two marks on a page, each over its own words, the opened one over the other; "n" goes on to the foot of
+    another document, which is scrolled to, and "p" comes back."""
+    channel = await house.channel("alpha")
+    shelved = await house.shelve(channel, "SOP-IT-04.pdf", make_pdf([LINES]), "Backup policy")
+    other = await house.shelve(channel, "b.pdf", make_pdf([["x"] * 30 + ["the last line"]]), "Tapes")
+    quotes = ((shelved, 1, QUOTE), (shelved, 1, "kept for a year"), (other, 1, "the last line"))
+    first, second, _ = await house.cite_answer(channel, *quotes)
+    urls = [
+        str(client.make_url(house.links.viewer_path(house.links.page_url(channel, one))))
+        for one in (first, second)
+    ]
+    await page.set_viewport_size({"width": 900, "height": 500})
+    await page.goto(urls[0], wait_until="load")
+    assert (await marked(page)).holds(QUOTED)
+    strong, weak = [await colour_of(page, selector) for selector in ("#hit", ".mark.other")]
+    assert strong != weak
+    assert await page.locator(".mark").count() == 2
+    assert await page.locator(".mark-number").all_text_contents() == ["1", "2"]
+    await page.keyboard.press("n")
+    await page.wait_for_url(urls[1])
+    assert await page.inner_text(".quote") == "kept for a year"
+    assert await colour_of(page, "#hit") == strong
+    lower = await marked(page)
+    assert lower.y0 > QUOTED.y1
+    await page.click("text=Next quote")
+    await page.wait_for_selector("h1 >> text=Tapes")
+    await page.wait_for_load_state("load")
+    assert (await box_of(page, "#hit"))["y"] < 480
+    assert "[3], 3 of 3" in await page.inner_text(".quotes")
+    await page.keyboard.press("p")
+    await page.wait_for_url(urls[1])
+
+
+async def colour_of(page: Page, selector: str) -> str:
+    """What a mark is filled with."""
+    return str(await page.locator(selector).first.evaluate("mark => getComputedStyle(mark).fill"))
+
+
 async def test_refused_links_show_what_to_do(
     browser: Browser, client: TestClient, link: str, house: House
 ) -> None:
@@ -207,9 +248,16 @@ async def test_one_button_opens_a_page_and_each_mark_its_own_quote(
     await page.keyboard.press("Enter")
     button = page.locator(".source")
     shown = (await button.inner_text()).split("\n")
-    assert [line.strip() for line in shown if line.strip()] == ["1 2", "p. 1 · Backup policy", *quotes]
+    assert [line.strip() for line in shown if line.strip()] == ["p. 1 · Backup policy", *quotes]
     said = page.frame_locator("#reader-frame").locator(".quote")
-    for control, quote in ((page.locator(".cite").nth(1), quotes[1]), (button, quotes[0])):
+    marks, numbers = page.locator(".answer .cite"), page.locator(".sources .cite")
+    assert await numbers.all_inner_texts() == ["1", "2"]
+    for control, quote in (
+        (marks.nth(1), quotes[1]),
+        (button, quotes[0]),
+        (numbers.nth(1), quotes[1]),
+        (numbers.nth(0), quotes[0]),
+    ):
         await control.click()
         await said.get_by_text(quote).wait_for(state="attached")
         assert await button.get_attribute("aria-current") == "true"

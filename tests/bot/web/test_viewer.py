@@ -70,6 +70,61 @@ async def test_other_pages_show_no_mark_and_lead_back(client: TestClient, cited:
     assert "Back to the quoted page 2" in elsewhere
 
 
+async def test_a_link_marks_every_quote_of_its_answer_on_the_page(
+    client: TestClient, house: House, cited: Cited
+) -> None:
+    """Shows the opened quote strongest and last, the others beside it with their numbers, also where a reader
+    turns to a page that another quote stands on; quotes of other answers are never marked."""
+    quotes = ((cited.shelved, 2, QUOTE), (cited.shelved, 3, "Restore"), (cited.shelved, 2, "kept a year"))
+    first, _, third = await house.cite_answer(cited.channel, *quotes)
+    for opened, other in ((first, third), (third, first)):
+        path = path_of(house, cited.channel, opened)
+        html = await (await client.get(path)).text()
+        marks = re.findall(r'<rect( id="hit")? class="(mark[^"]*)"', html)
+        assert marks == [("", "mark other"), (' id="hit"', "mark")]
+        assert re.findall(r'class="mark-number"[^>]*>([\d ]+)<', html) == ["1", "3"]
+        assert f'aria-label="Quoted passage">{opened.quote}</blockquote>' in html
+        assert f">[{other.number}]</a> {other.quote}</li>" in html
+    turned = await (await client.get(f"{path}/3")).text()
+    assert re.findall(r'<rect( id="hit")? class="(mark[^"]*)"', turned) == [("", "mark other")]
+    assert ">[2]</a> Restore</li>" in turned
+    alone = await (await client.get(cited.path)).text()
+    assert (alone.count('class="mark"'), alone.count("mark other")) == (1, 0)
+    assert "Quotes of this answer" not in alone
+
+
+async def test_the_next_quote_of_an_answer_leads_over_pages_and_documents(
+    client: TestClient, house: House, cited: Cited
+) -> None:
+    """Shows all quotes of an answer by number, each by its own link, and that of a deleted file left out."""
+    other = await house.shelve(
+        cited.channel, "b.pdf", make_pdf([["Cover"], ["Tapes are kept in a safe"]]), "Tapes"
+    )
+    gone = await house.shelve(cited.channel, "c.pdf", make_pdf([["Gone soon"]]))
+    records = await house.cite_answer(
+        cited.channel,
+        (cited.shelved, 2, QUOTE),
+        (cited.shelved, 3, "Restore"),
+        (gone, 1, "Gone soon"),
+        (other, 2, "in a safe"),
+    )
+    async with house.database.transaction() as session:
+        deleted = update(DocumentRow).where(col(DocumentRow.id) == gone.document)
+        await session.execute(deleted.values(state="deleted"))
+    path, seen = path_of(house, cited.channel, records[0]), []
+    while path:
+        html = await (await client.get(path)).text()
+        place = re.search(r'<h1 id="title">([^<]*)<.*?<b>\[(\d)]</b>.*?, (\d) of (\d)<', html, re.DOTALL)
+        assert place
+        seen.append(place.groups())
+        following = re.search(r'class="next" href="\.\./(v/[\w-]+)"', html)
+        path = f"/{following[1]}" if following else ""
+    name = "Backup &amp; restore"
+    assert seen == [(name, "1", "1", "3"), (name, "2", "2", "3"), ("Tapes", "4", "3", "3")]
+    assert 'data-key="p"' in html
+    assert "Gone" not in html
+
+
 async def test_a_quote_that_was_not_located_marks_nothing_and_says_so(
     client: TestClient, house: House, cited: Cited
 ) -> None:

@@ -63,7 +63,7 @@ async def test_a_question_in_slack_gets_an_answer_whose_button_opens_the_page(
             if block["type"] == "actions"
             for element in block["elements"]
         ]
-        assert button["text"]["text"].startswith("p. 1 · ")
+        assert button["text"]["text"].startswith("[1] p. 1 · ")
         assert "Page 1 of" in reply["text"]
         status, page = await read(button["url"])
         assert (status, "2:00 AM" in page) == (200, True)

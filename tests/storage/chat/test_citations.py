@@ -1,5 +1,7 @@
 """Citations outlive what they were made from, and their ids are never given again."""
 
+from dataclasses import replace
+
 import pytest
 from sqlalchemy import delete
 from sqlalchemy.exc import IntegrityError
@@ -49,6 +51,19 @@ async def test_what_is_shown_together_comes_back_in_its_order(citations: Citatio
     kept = await citations.add(1, [Shown(version_id, page, f"word {page}") for page in (7, 2, 9, 4)])
     assert [(one.page, one.quote) for one in kept] == [(page, f"word {page}") for page in (7, 2, 9, 4)]
     assert [await citations.get(one.id) for one in kept] == kept
+
+
+async def test_quotes_of_one_answer_know_each_other(citations: Citations, version_id: int) -> None:
+    """Shows that they come back by number, whichever was opened; a figure and another answer are apart."""
+    places = [Shown(version_id, page, f"word {page}", number=n) for n, page in ((1, 7), (2, 2), (3, 9))]
+    kept = await citations.add(1, [places[1], places[2], places[0]])
+    (figure,) = await citations.add(1, [Shown(version_id, 7, "Figure 1")])
+    (other,) = await citations.add(1, [places[0]])
+    for one in kept:
+        assert await citations.of_answer(one) == [kept[2], kept[0], kept[1]]
+    assert await citations.of_answer(figure) == [figure]
+    assert await citations.of_answer(other) == [other]
+    assert await citations.of_answer(replace(kept[0], channel_id=2)) == []
 
 
 async def test_an_id_is_never_given_again(citations: Citations, version_id: int, database: Database) -> None:

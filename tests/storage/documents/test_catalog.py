@@ -289,3 +289,27 @@ async def test_a_source_knows_its_newest_reading_and_newer_versions(catalog: Cat
     assert source is not None
     assert (source.number, source.newest_number, source.is_deleted) == (1, 2, True)
     assert (source.channel_id, source.file, source.pages) == (shelf.channel_id, "a.pdf", 7)
+
+
+async def test_what_a_name_is_taken_by_is_found_by_title_by_print_and_by_file(
+    catalog: Catalog, shelf: Shelf
+) -> None:
+    """Shows live documents of a title, of a printed one, of a file's name anywhere; nothing that merely is
+    like them, nothing of no name."""
+
+    async def put(file: str, title: str, printed: str = "") -> int:
+        version = await shelf.version(await shelf.document(file))
+        details = {"metadata": {"title": [printed, 1, [], None]}} if printed else {}
+        return (
+            await shelf.publication(version, await shelf.reading(version, title=title, details=details))
+        ).version_id
+
+    titled = await put("a.pdf", "Übersicht 100%")
+    printed = await put("b.pdf", "Template", "Übersicht 100%")
+    filed = await put("x/y_z.pdf", "")
+    await put("yaz.pdf", "Übersicht 1000", "Template")
+    found = await catalog.namesakes(shelf.channel_id, {"Übersicht 100%"}, {"y_z.pdf"})
+    assert {one.version_id for one in found} == {titled, printed, filed}
+    assert await catalog.namesakes(shelf.channel_id + 1, {"Übersicht 100%"}, set()) == []
+    (one,) = await catalog.live_versions(shelf.channel_id, [printed, 9_999])
+    assert one.metadata["title"].value == "Übersicht 100%"

@@ -130,6 +130,23 @@ def test_the_standard_alphabet_is_no_second_spelling(ring: KeyRing) -> None:
         links.read(token.replace("-", "+").replace("_", "/"))
 
 
+def test_a_link_beside_another_ends_with_it(tmp_path: Path) -> None:
+    """Shows that nobody prolongs a link by walking on: neither its time, nor the life of its key."""
+    ring, now = KeyRing(tmp_path / "link_keys.json"), [NOW]
+    links = Links(ring, "https://docs.example.org", WEEK, lambda: now[0])
+    first = links.page_url(CHANNEL, CITATION).rpartition("/")[2]
+    ring.rotate()
+    now[0] += timedelta(days=6)
+    beside = links.token_beside(first, CitationRecord(12, 3, 6, 7, "", (), NOW))
+    assert links.read(beside) == LinkClaims(3, 6, 7, 12, links.read(first).expires, epoch=2)
+    ring.rotate()
+    for token in (first, beside):
+        with pytest.raises(LinkForged):
+            links.read(token)
+    with pytest.raises(LinkForged):
+        links.token_beside(first, CITATION)
+
+
 def test_another_home_cannot_read_the_link(token: str, tmp_path: Path) -> None:
     """Keys are made per home: a link of one is forged in another."""
     other = Links(KeyRing(tmp_path / "link_keys.json"), "https://docs.example.org", WEEK, lambda: NOW)

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
-from bot.core.citations.source_buttons import cited_pages, split_sources
-from bot.core.models import Answer, AnswerState, Citation
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.core.citations.source_buttons import LABEL_CHARS, cited_pages, marks_of, numbered, split_sources
+from bot.core.models import Answer, AnswerState, Citation, CitedPage, Language
+from bot.core.wording import reply_words
 
 
 def cite(number: int, file: str, page: int, title: str = "") -> Citation:
@@ -46,3 +52,105 @@ def test_further_sources_stay_reachable() -> None:
     shown, rest = split_sources(pages, 5)
     assert [page.numbers for page in (*shown, *rest)] == [(number,) for number in range(1, 8)]
     assert len(shown) == 5
+
+
+PATH = ("2 Absence", "2.1 Leave")
+
+
+def label(number: int = 1, page: int = 4, **others: Any) -> str:
+    """The button of one citation, as it is shown."""
+    citation = replace(cite(number, "hr/handbook.pdf", page, "Junk"), **{"name": "Handbook v3"} | others)
+    (cited,) = cited_pages(Answer(AnswerState.GROUNDED, "", (citation,)))
+    return numbered(cited, cited.label)
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ({}, "[1] p. 4 · Handbook v3"),
+        ({"section": ("2.1 Leave",)}, "[1] p. 4 · Handbook v3 · 2.1 Leave"),
+        (
+            {"section": PATH, "details": ("SOP-HR-02", "HR", "2024-03-01")},
+            "[1] p. 4 · Handbook v3 · 2.1 Leave · SOP-HR-02 · HR · 2024-03-01",
+        ),
+        ({"section": PATH}, "[1] p. 4 · Handbook v3 · 2 Absence › 2.1 Leave"),
+        ({"section": ("Handbook v3",), "is_ocr": True}, "[1] p. 4 (OCR) · Handbook v3"),
+        (
+            {"name": "Remote work requests for all employees abroad v12.4", "section": PATH},
+            "[1] p. 4 · Remote work requests for all employees abroad v12.4 · 2.1 Leave",
+        ),
+        (
+            {
+                "name": "A procedure of a hundred words " * 4 + "v7",
+                "section": ("Responsibilities of all staff",),
+            },
+            "[1] p. 4 · A procedure of a hundred…red words v7 · Responsibilities of all…",
+        ),
+    ],
+)
+def test_a_label_says_as_much_as_has_room(said: dict[str, Any], shown: str) -> None:
+    """Numbers and page, then name, section, SOP id, department and day; names are cut in their middle."""
+    assert label(**said) == shown
+    assert len(shown) <= LABEL_CHARS
+
+
+def test_quotes_of_two_sections_stand_under_what_both_have_in_common() -> None:
+    """Shows that no button says a section that only one of its quotes is from."""
+    quotes = [
+        replace(cite(n, "a.pdf", 4), section=("2 Absence", leaf)) for n, leaf in ((1, "2.1"), (3, "2.2"))
+    ]
+    (page,) = cited_pages(Answer(AnswerState.GROUNDED, "", tuple(quotes)))
+    assert numbered(page, page.label) == "[1][3] p. 4 · a.pdf · 2 Absence"
+
+
+def test_names_that_are_told_apart_in_their_middle_only_stay_apart() -> None:
+    """Shows it of two file names of 80 characters that a button must cut."""
+    names = [
+        f"SOP-IT-04-Backup-and-Restore-of-Servers-in-{n}-of-the-Southern-Campus-Rev-02.pdf" for n in "AB"
+    ]
+    answer = Answer(AnswerState.GROUNDED, "", tuple(cite(n, name, 1) for n, name in enumerate(names, 1)))
+    first, second = (page.label for page in cited_pages(answer))
+    assert first != second
+    assert "-A-" in first
+    assert "-B-" in second
+
+
+TEXTS = st.text(max_size=200)
+
+
+@given(
+    st.lists(st.tuples(TEXTS, st.lists(TEXTS, max_size=4), st.integers(1, 2)), min_size=1, max_size=40),
+    st.sampled_from(Language),
+    st.sampled_from(["", "housing.example.org"]),
+)
+def test_numbers_and_page_are_never_cut(
+    said: list[tuple[str, list[str], int]], language: Language, host: str
+) -> None:
+    """Whatever names and headings are, in each language, a label fits with all its numbers and its page."""
+    citations = tuple(
+        replace(
+            cite(number, f"{name}.pdf", 10_000 * page),
+            name=name,
+            section=tuple(others),
+            details=tuple(others),
+            is_ocr=True,
+            host=host,
+            fetched="2026-03-01",
+        )
+        for number, (name, others, page) in enumerate(said, start=1)
+    )
+    pages = cited_pages(Answer(AnswerState.GROUNDED, "", citations, language=language))
+    for page in pages:
+        shown = numbered(page, page.label)
+        number = next(one.page for one in citations if one.number == page.numbers[0])
+        head = f"{marks_of(page.numbers)} {reply_words(language).page_label(number, is_ocr=True)}"
+        assert shown.startswith(head)
+        assert len(shown) <= LABEL_CHARS
+    assert sorted(number for page in pages for number in page.numbers) == [*range(1, len(said) + 1)]
+
+
+def test_many_numbers_of_a_page_are_ranges() -> None:
+    """Shows that six are marked one by one, and that a receipt's page has none."""
+    assert marks_of(range(1, 7)) == "[1][2][3][4][5][6]"
+    assert marks_of([1, 2, 3, 4, 7, 9, 10]) == "[1-4,7,9-10]"
+    assert numbered(CitedPage((), "p. 1 · A", "", ""), "p. 1 · A") == "p. 1 · A"

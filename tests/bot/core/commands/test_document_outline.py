@@ -125,10 +125,13 @@ async def test_every_door_shows_the_outline_with_its_pages(world: World) -> None
     assert answer.language is Language.GERMAN
     assert reply_words(Language.GERMAN).outline_sections in answer.text
     slack = blocks.render(answer, 5)
-    assert "• S. 3 · 1. General [2]" in str(slack.blocks)
+    assert "• S. 3 · 1. General <https://example.test/v/1-2|[2]>" in str(slack.blocks)
     assert [one["text"]["text"] for block in slack.blocks for one in block.get("elements", ())] == [
-        "S. 4 · Travel Policy", "S. 3 · Travel Policy", "S. 5 · Travel Policy", "S. 6 · Travel Policy",
-    ]  # fmt: skip
+        "[1][3] S. 4 · Travel Policy · 2. Purpose",
+        "[2] S. 3 · Travel Policy · 1. General › 1.1 Words",
+        "[4] S. 5 · Travel Policy · 3. Booking",
+        "[5] S. 6 · Travel Policy · 4. Refunds",
+    ]
     teams = cards.render(answer, 5)
     assert "S. 3 · 1. General [2]" in teams.text
     assert len(teams.citations) == 5

@@ -27,7 +27,18 @@ FULL = Answer(
     text="Backups run daily at 2:00 AM — “full” on Sundays [1].",
     citations=(
         Citation(1, "Backup", "it/SOP.pdf", 2, "Backups run daily", (BOX, BOX), "http://127.0.0.1/v/a"),
-        Citation(2, "Backup", "it/SOP.pdf", 1, "full on Sundays", (), "http://127.0.0.1/v/b"),
+        Citation(
+            2,
+            "Backup",
+            "it/SOP.pdf",
+            1,
+            "full on Sundays",
+            (),
+            "http://127.0.0.1/v/b",
+            name="Backup v2",
+            section=("2 Runs", "2.1 Times"),
+            details=("SOP-IT-04",),
+        ),
     ),
     figures=(AnswerFigure("it/SOP.pdf", 2, "Rotation", BOX, "http://127.0.0.1/v/c"),),
     nearest=NearestPage("it/SOP.pdf", 1, "http://127.0.0.1/v/d"),
@@ -37,6 +48,7 @@ FULL = Answer(
     corrections=(Correction("bakcups", "backups"),),
     unknown=("overtime",),
     filter=AppliedFilter(("SOPs, from 2023-01-01 on",), 2, by_arrival=1),
+    is_generated=True,
 )
 
 
@@ -54,6 +66,18 @@ def test_an_answer_from_before_there_were_threads_comes_back() -> None:
     stored = answer_to_json(FULL)
     del stored["standalone"], stored["corrections"], stored["unknown"], stored["filter"]
     assert answer_from_json(stored) == replace(FULL, standalone="", corrections=(), unknown=(), filter=None)
+
+
+def test_a_citation_of_an_older_release_comes_back() -> None:
+    """Shows that what it kept and this one does not is left out, and what it lacks is empty."""
+    stored = answer_to_json(FULL)
+    del stored["is_generated"]
+    for one in stored["citations"]:
+        del one["name"], one["section"], one["details"]
+        one["edition"] = "version 2"
+    back = answer_from_json(stored)
+    assert [(one.number, one.section, one.details) for one in back.citations] == [(1, (), ()), (2, (), ())]
+    assert not back.is_generated
 
 
 def test_passages_stay_out_of_the_outbox() -> None:

@@ -162,7 +162,7 @@ async def ask(path: str, boxes: str) -> tuple[Answer, list[bytes]]:
                 judge=Judge(answer_probability=0, closest_probability=0),
                 readings=shelf,
                 catalog=register,
-                citations=CitationService(register, register),
+                citations=CitationService(register, register, register),
                 passages_read=1 if passages is PAIR else 8,
                 expansion_tokens=100 if passages is PAIR else 0,
             )

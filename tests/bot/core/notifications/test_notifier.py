@@ -111,7 +111,7 @@ class Office:
             shelf.notices,
             channels,
             SuggestedQuestions(self.oracle, OneText()),
-            CitationService(register, register),
+            CitationService(register, register, register),
         )
         routes = Routes(receipts, await channels.ensure(admin) if admin else None)
         announcers = {Platform.SLACK: self.slack}

@@ -8,8 +8,6 @@ from datetime import date
 import pytest
 from fakes.core import make_publication
 
-from bot.core.citations.source_buttons import cited_pages
-from bot.core.models import Answer, AnswerState, Citation
 from bot.core.retrieval.ranking import outdated
 from bot.core.understanding import channel_documents
 from storage.models import LivePublication, MetadataField
@@ -73,12 +71,3 @@ def test_what_cannot_be_compared_is_left_alone(one: dict[str, str], other: dict[
 def test_a_source_says_which_edition_it_is(title: str, said: dict[str, str], name: str) -> None:
     """Shows number and version beside the title, each said once."""
     assert channel_documents.edition(replace(edition("a", **said), title=title)) == name
-
-
-def test_a_button_names_the_edition() -> None:
-    """Shows that two editions of one title are told apart before anyone clicks."""
-    cited = Citation(
-        1, "Using Balances", "a.pdf", 2, "", (), "https://f.example/v/1", edition="07A, version 02"
-    )
-    (page,) = cited_pages(Answer(AnswerState.GROUNDED, "", (cited,)))
-    assert page.label == "p. 2 · Using Balances (07A, version 02)"

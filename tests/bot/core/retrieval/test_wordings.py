@@ -157,7 +157,7 @@ def answering(world: World, retriever: QueryExpansionRetriever) -> Answering:
         judge=world.judge,
         readings=world.shelf,
         catalog=world.register,
-        citations=CitationService(world.register, world.register),
+        citations=CitationService(world.register, world.register, world.register),
     )
 
 

@@ -1,0 +1,225 @@
+"""One answer, three renderers: Slack, Teams and the console say the same and lead to the same places."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+from aiohttp.test_utils import TestClient
+from fakes.web_house import House
+from slack_sdk.models.blocks import Block
+
+from bot.cli.ask import render_text
+from bot.core.citations.source_buttons import numbered, opened_pages
+from bot.core.models import Answer, AnswerFigure, AnswerState, AppliedFilter, Citation, Language, NearestPage
+from bot.core.wording import reply_words
+from bot.slack.blocks import render as render_slack
+from bot.teams.cards import render as render_teams
+from bot.teams.connector import card_activity, text_activity
+from storage.models import Box
+
+SIGNED = f"https://footnote.example.org/v/{'x' * 108}"
+LONG = "Standard operating procedure for the handling of everything that nobody else wants to handle, part "
+SECTION = ("2 Absence from work and what to do about it", "2.1 Leave that is neither paid nor unpaid")
+
+
+def cited(number: int, *, page: int = 0, name: str = "Handbook v3", web: bool = False) -> Citation:
+    """A citation with its link."""
+    citation = Citation(
+        number, name, f"hr/{name}.pdf", page or number, f"Quote {number} & more.", (), f"{SIGNED}{number:04}"
+    )
+    if not web:
+        said = {"section": SECTION, "details": ("SOP-HR-02", "HR", "2024-03-01")}
+        return replace(citation, name=name, version_id=1, **said)
+    url = f"https://example.org/renting#:~:text=Quote%20{number}"
+    return replace(
+        citation,
+        file="https://example.org/renting",
+        page=0,
+        url=url,
+        host="example.org",
+        fetched="2026-03-01T12:00:00+00:00",
+    )
+
+
+def sentences(citations: tuple[Citation, ...]) -> str:
+    """Words with everything that a renderer must escape, each with its mark."""
+    return "\n".join(f"1. Say *this* & <that> of _{one.number}_. [{one.number}]" for one in citations)
+
+
+def answers() -> Iterator[tuple[str, Answer]]:
+    """Every state in every language; 1 to 12 citations; long names, pages with several quotes, web pages."""
+    for language in Language:
+        words = reply_words(language)
+        for state, count, is_generated in (
+            (AnswerState.GROUNDED, 1, False),
+            (AnswerState.GROUNDED, 4, True),
+            (AnswerState.PARTIAL, 3, True),
+            (AnswerState.CLOSEST, 3, False),
+        ):
+            quotes = tuple(cited(n, page=1 + n // 2) for n in range(1, count + 1))
+            text = f"{words.quotes_lead}\n{sentences(quotes)}"
+            yield (
+                f"{language}-{state}-{count}",
+                Answer(state, text, quotes, language=language, is_generated=is_generated),
+            )
+        near = NearestPage("it/sop_04.pdf", 3, f"{SIGNED}near")
+        yield (
+            f"{language}-not_found",
+            Answer(
+                AnswerState.NOT_FOUND,
+                words.not_found,
+                nearest=near,
+                language=language,
+                standalone="Why *so*?",
+            ),
+        )
+        yield f"{language}-failed", Answer(AnswerState.FAILED, words.engine_failed, language=language)
+        yield f"{language}-chat", Answer(AnswerState.CHAT, f"{words.help}\n• a_b.pdf", language=language)
+    for count in range(1, 13):
+        pages = tuple(cited(n, name=f"{LONG}{n}") for n in range(1, count + 1))
+        yield (
+            f"{count}-pages",
+            Answer(AnswerState.GROUNDED, sentences(pages), pages, is_generated=count % 2 == 0),
+        )
+        one_page = tuple(cited(n, page=4) for n in range(1, count + 1))
+        yield f"{count}-quotes-of-a-page", Answer(AnswerState.GROUNDED, sentences(one_page), one_page)
+    mixed = (cited(1), cited(2, web=True), cited(3, page=1), cited(4, web=True))
+    figure = AnswerFigure("hr/Handbook.pdf", 7, "Days of leave", Box(0, 0, 1, 1), f"{SIGNED}figure")
+    applied = AppliedFilter(("SOPs, from 2023-01-01 on",), 2, by_arrival=1)
+    yield "web", Answer(AnswerState.GROUNDED, sentences(mixed), mixed, filter=applied)
+    yield "figure", Answer(AnswerState.GROUNDED, sentences(mixed[:1]), mixed[:1], figures=(figure,))
+
+
+ANSWERS = dict(answers())
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a person sees of an answer, and where it leads."""
+
+    words: list[str]
+    """Line by line, what was understood first."""
+    marks: dict[int, str]
+    """Number in the text -> what it opens."""
+    sources: list[tuple[str, str]]
+    """(label, URL), in order."""
+    is_generated: bool
+
+
+def seen_in_slack(answer: Answer) -> Seen:
+    """Read back from Block Kit, as Slack would."""
+    words, marks, sources, is_generated = [], {}, [], False
+    for block in render_slack(answer, 5).blocks:
+        if block["type"] == "context" and block.get("block_id") == "generated":
+            is_generated = True
+        elif block["type"] == "context":
+            words += [element["text"] for element in block["elements"]]
+        elif block["type"] == "actions":
+            sources += [(one["text"]["text"], one["url"]) for one in block["elements"]]
+        elif "accessory" in block:
+            sources += [(one["text"]["text"], one["url"]) for one in block["accessory"]["options"]]
+        else:
+            text = block["text"]["text"]
+            marks |= {
+                int(number): html.unescape(url) for url, number in re.findall(r"<([^|>]+)\|\[(\d+)\]>", text)
+            }
+            words += html.unescape(re.sub(r"<[^|>]+\|(\[\d+\])>", r"\1", text)).splitlines()
+    return Seen(words, marks, sources, is_generated)
+
+
+def seen_in_teams(answer: Answer) -> Seen:
+    """Read back from the activities, as Teams would."""
+    message = render_teams(answer, 5)
+    activity = text_activity(message)
+    text = activity["text"]
+    marks = {int(number): url for number, url in re.findall(r"\[\\\[(\d+)\\\]\]\(([^)]+)\)", text)}
+    text = re.sub(r"\[\\\[(\d+)\\\]\]\([^)]+\)", r"[\1]", text)
+    words = html.unescape(re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", text)).split("\n\n")
+    (entity,) = activity["entities"] or [{}]
+    for claim in entity.get("citation", ()):
+        marks[claim["position"]] = claim["appearance"]["url"]
+    return Seen(
+        words,
+        marks,
+        list(_opened(message.card or {})),
+        "AIGeneratedContent" in entity.get("additionalType", ()),
+    )
+
+
+def _opened(card: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    for row in card.get("body", ()):
+        for action in row["actions"]:
+            if action["type"] == "Action.OpenUrl":
+                yield action["title"], action["url"]
+            else:
+                yield from _opened(action["card"])
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_slack_and_teams_say_the_same(name: str) -> None:
+    """Words, numbers, what each number opens, sources and their order, and whether a model wrote it."""
+    slack, teams = seen_in_slack(ANSWERS[name]), seen_in_teams(ANSWERS[name])
+    assert [line for line in slack.words if line] == [line for line in teams.words if line]
+    assert slack.marks == teams.marks == {one.number: one.url for one in ANSWERS[name].citations}
+    assert slack.sources == teams.sources
+    assert slack.is_generated == teams.is_generated == ANSWERS[name].is_generated
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_the_terminal_names_the_same_sources(name: str) -> None:
+    """Every number and every link stands in what ``footnote ask`` prints."""
+    said = render_text(ANSWERS[name])
+    for page in opened_pages(ANSWERS[name]):
+        assert page.url in said
+        assert numbered(page, "").strip() in said
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_every_message_is_within_its_platforms_limits(name: str) -> None:
+    """Block Kit's blocks, sections, buttons, elements and URLs; Teams' card of 28 KB and message of 80 KB."""
+    blocks = list(render_slack(ANSWERS[name], 5).blocks)
+    for parsed in Block.parse_all(blocks):
+        parsed.validate_json()
+    assert len(blocks) <= 50
+    assert len(json.dumps(blocks, ensure_ascii=False)) <= 13_000
+    for block in blocks:
+        elements = block.get("elements", ())
+        assert len(elements) <= 25
+        assert len(block.get("text", {}).get("text", "")) <= 3000
+        assert all(len(one["url"]) <= 3000 for one in elements if "url" in one)
+        assert all(len(one["text"]["text"]) <= 75 for one in elements if one["type"] == "button")
+    message = render_teams(ANSWERS[name], 5)
+    assert len(json.dumps(text_activity(message)).encode("utf-16")) <= 80_000
+    if message.card:
+        assert len(json.dumps(card_activity(message.card, message.card_summary)).encode()) <= 28_000
+
+
+async def test_the_console_says_the_same(client: TestClient, house: House) -> None:
+    """Words and numbers as in Slack; each number and each source leads to the same page or web page."""
+    channel = await house.channel("alpha")
+    headers = {"X-Footnote-Console": "1", "Origin": str(client.make_url("/")).rstrip("/")}
+    for name, answer in ANSWERS.items():
+        house.answering.answers["Why?"] = answer
+        asked = {"channel": channel.id, "question": "Why?"}
+        shown = await (await client.post("/console/ask", json=asked, headers=headers)).json()
+        slack = seen_in_slack(answer)
+        words = [*shown["understood"].splitlines(), *shown["text"].splitlines()]
+        assert words == [line.replace("\u2060", "") for line in slack.words if line], name
+        leads = {one["number"]: one.get("web") or one["view"] for one in shown["citations"]}
+        assert leads == {number: _place(url) for number, url in slack.marks.items()}, name
+        opened = [(one["numbers"], one.get("web") or one["view"]) for one in shown["sources"]]
+        assert opened == [
+            (list(page.numbers), _place(page.url)) for page in opened_pages(answer) if page.numbers
+        ]
+        assert bool(shown["generated"]) == slack.is_generated, name
+
+
+def _place(url: str) -> str:
+    """A path of our viewer, or the address of a web page."""
+    return url if "example.org/renting" in url else f"/v/{url.rpartition('/v/')[2]}"

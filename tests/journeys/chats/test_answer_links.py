@@ -1,0 +1,69 @@
+"""From an answer in Slack to its quotes: every number opens its own, and the next one follows."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from engines.slack import APP_TOKEN, BOT, BOT_TOKEN, IT, TEAM, StartSlack
+from harness.program import SAMPLES, Program
+from playwright.async_api import Page
+
+CHANNEL = f"sl_{TEAM}_{IT}"
+
+
+@pytest.mark.engine("slack")
+@pytest.mark.engine("chromium")
+async def test_each_number_of_an_answer_opens_its_quote_and_leads_to_the_next(
+    program: Program, start_slack: StartSlack, page: Page
+) -> None:
+    """Ten quotes on two pages: two buttons that say so, ten links in the text; and two documents compared,
+    where the quote after the first document's stands in the other one."""
+    slack = await start_slack("socket", f"{program.url}/slack/events")
+    program.environment = {
+        "SLACK_BOT_TOKEN": BOT_TOKEN,
+        "SLACK_API_URL": slack.api_url,
+        "SLACK_APP_TOKEN": APP_TOKEN,
+        "FOOTNOTE_RECEIPTS": "off",
+    }
+    async with program.serving():
+        for sample in SAMPLES.glob("*.pdf"):
+            program.drop(CHANNEL, sample)
+        await program.until_live(CHANNEL, 2)
+
+        await slack.say(IT, f"<@{BOT}> What is SOP-IT-04 about?")
+        (outline,) = await slack.replies(IT)
+        links = dict(re.findall(r"<(http[^|>]+)\|\[(\d+)\]>", str(outline["blocks"])))
+        numbers = {int(number): url for url, number in links.items()}
+        labels = [one["text"]["text"] for block in outline["blocks"] for one in block.get("elements", ())]
+        assert sorted(numbers) == list(range(1, 11))
+        assert all(re.match(r"[\[\]\d]+ p\. [12] · SOP-IT-04 Backup and Restore", label) for label in labels)
+        on_page = [[int(n) for n in re.findall(r"\[(\d+)\]", label)] for label in labels]
+        assert [number for one in on_page for number in one] == list(range(1, 11))
+
+        await page.goto(numbers[3], wait_until="load")
+        assert "[3], 3 of 10" in " ".join((await page.inner_text(".quotes")).split())
+        marked = await page.locator(".mark-number").all_text_contents()
+        assert sorted(int(number) for text in marked for number in text.split()) == on_page[0]
+        strong = await page.locator("#hit").bounding_box()
+        assert await page.locator(".mark:not(.other)").count() == 1
+        await page.keyboard.press("n")
+        await page.wait_for_selector(".quote >> text=3. Backup schedule")
+        lower = await page.locator("#hit").bounding_box()
+        assert strong
+        assert lower
+        assert lower["y"] > strong["y"]
+
+        await slack.say(IT, f"<@{BOT}> Compare SOP-IT-04 and SOP-HR-02 on who approves")
+        compared = (await slack.replies(IT, 2))[-1]
+        first, second = [one for block in compared["blocks"] for one in block.get("elements", ())]
+        assert [one["text"]["text"][:18] for one in (first, second)] == [
+            "[1] p. 1 · SOP-IT-",
+            "[2] p. 1 · SOP-HR-",
+        ]
+        await page.goto(first["url"], wait_until="load")
+        await page.click("text=Next quote")
+        await page.wait_for_selector("h1 >> text=SOP-HR-02 Remote Work Requests")
+        assert await page.locator("#hit").count() == 1
+        await page.keyboard.press("p")
+        await page.wait_for_selector("h1 >> text=SOP-IT-04 Backup and Restore")
