@@ -12,6 +12,7 @@ from bot.core.citations.signed_links import Links
 from bot.core.ports import QuestionAnswering
 from bot.settings import BotSettings, is_loopback_host
 from bot.web.console import Console
+from bot.web.console_feedback import FeedbackPanel
 from bot.web.console_folders import FolderPanel
 from bot.web.middleware import add_headers, answer_failures, log_access
 from bot.web.page_images import PageImages, PageRenderer
@@ -67,6 +68,7 @@ def build_web(
         )
         app.add_routes(console.routes())
         app.add_routes(FolderPanel(stores).routes())
+        app.add_routes(FeedbackPanel(stores).routes())
     app.add_routes(extra_routes)
     return app
 

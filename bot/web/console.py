@@ -154,9 +154,8 @@ class Console:
     ) -> dict[str, Any]:
         """What the page shows; no text when that failed."""
         try:
-            return self._answer_view(
-                await answer_in_thread(self._answering, self._stores.memory, question, thread, listener)
-            )
+            answer = await answer_in_thread(self._answering, self._stores.memory, question, thread, listener)
+            return self._answer_view(question, answer)
         except Exception as error:  # the platform boundary: a person gets a sentence, the log the rest
             log_failure(request, error)
             return {"state": AnswerState.FAILED}
@@ -195,9 +194,12 @@ class Console:
             raise web.HTTPNotFound
         return channel
 
-    def _answer_view(self, answer: Answer) -> dict[str, Any]:
+    def _answer_view(self, question: Question, answer: Answer) -> dict[str, Any]:
         near, words = answer.nearest, reply_words(answer.language)
+        is_searched = answer.state not in {AnswerState.CHAT, AnswerState.FAILED}
         return {
+            "question": question.id,
+            "feedback": [words.helpful, words.not_helpful, words.why] if is_searched else [],
             "state": answer.state,
             "language": answer.language,
             "text": answer.text,

@@ -257,6 +257,37 @@
       writeSources(turn.querySelector(".sources"), [nearest], key);
     }
   };
+
+  // What a person says of an answer, and why it came out as it did.
+  const writeFeedback = (turn, { question: id, language, feedback }) => {
+    const box = turn.querySelector(".feedback");
+    const about = { channel: Number(channel.value), question: id, language };
+    const plain = (text, act) => {
+      const button = make("button", "plain", text);
+      button.type = "button";
+      button.addEventListener("click", act);
+      return button;
+    };
+    const say = (text) => make("p", "small", text);
+    const tell = async (verdict, file, page) => {
+      const answer = await send("console/feedback", { ...about, verdict, file, page });
+      if (!answer.ask) { box.replaceChildren(say(answer.said)); return; }
+      const pages = make("select");
+      pages.setAttribute("aria-label", answer.right_page);
+      pages.append(new Option(answer.right_page, ""), ...answer.pages.map(([,, label], at) => new Option(label, at)));
+      const chosen = () => answer.pages[pages.value] ?? [];
+      const reasons = answer.reasons.map(([name, label]) => plain(label, () => tell(name, ...chosen())));
+      box.replaceChildren(say(answer.ask), pages, ...reasons);
+    };
+    const explain = async () => {
+      const { why } = await send("console/why", about);
+      box.querySelector(".why")?.remove();
+      box.append(make("p", "small why", why));
+    };
+    if (!feedback.length) return;
+    const [helpful, notHelpful, why] = feedback;
+    box.append(plain(helpful, () => tell("good")), plain(notHelpful, () => tell("bad")), plain(why, explain));
+  };
   let turns = 0;
   const showBeginning = (turn, text) => { turn.querySelector(".answer").textContent = text; };
   const showAnswer = (turn, answer) => {
@@ -275,6 +306,7 @@
     writeSources(turn.querySelector(".sources"), sources, key);
     writeFigures(turn.querySelector(".sources"), answer.figures, key);
     writeAside(turn, answer, key);
+    writeFeedback(turn, answer);
     // What may not answer is marked, and opened by the person only.
     if (!answer.citations.length || answer.state === "closest") closePage();
     else if (matchMedia("(min-width: 70rem)").matches && sources[0].view) turn.querySelector(".source").click();
