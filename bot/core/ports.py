@@ -42,6 +42,8 @@ class IncomingMessage:
     """Without the bot's mention."""
     address: dict[str, Any]
     """Where to reply, as the platform's own messenger wants it; stored as JSON."""
+    is_unaddressed: bool = False
+    """Nobody mentioned us: it asks us only in a thread in which we answer already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,7 @@ class Announcement:
 
 
 Receive = Callable[[IncomingMessage], Awaitable[bool]]
-"""Commits a message of a chat platform for good; False when it was known already."""
+"""Commits a message of a chat platform for good; False when it was known already, or asks others."""
 
 
 class Announcer(Protocol):

@@ -64,7 +64,7 @@ class SlackAdapter:
         self.messenger = SlackMessenger(client, settings.sources_shown)
         self._settings = settings
         self._secret = revealed(settings.slack_signing_secret) or ""
-        self._app = _bolt_app(client, self._secret, receive)
+        self._app = _bolt_app(client, self._secret, receive, follow_ups=settings.thread_follow_ups)
         self._socket: _Socket | None = None
         self._connecting: asyncio.Task[None] | None = None
 
@@ -116,7 +116,7 @@ class SlackAdapter:
         return await to_aiohttp_response(response)
 
 
-def _bolt_app(client: AsyncWebClient, secret: str, receive: Receive) -> AsyncApp:
+def _bolt_app(client: AsyncWebClient, secret: str, receive: Receive, *, follow_ups: bool) -> AsyncApp:
     logger = logging.getLogger("slack_bolt.footnote")
     logger.setLevel(logging.ERROR)  # below, Bolt logs bodies of requests, and remarks on settings we chose
     app = AsyncApp(
@@ -130,7 +130,7 @@ def _bolt_app(client: AsyncWebClient, secret: str, receive: Receive) -> AsyncApp
     )
 
     async def commit(body: dict[str, Any]) -> None:
-        if message := read_event(body):
+        if message := read_event(body, follow_ups=follow_ups):
             await receive(message)
 
     async def acknowledge(ack: Callable[[], Awaitable[BoltResponse]]) -> None:

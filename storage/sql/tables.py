@@ -225,6 +225,7 @@ class InboxRow(LeaseColumns, table=True):
     __table_args__ = (
         UniqueConstraint("platform", "event_key"),
         UniqueConstraint("platform", "message_key"),
+        Index(None, "channel_id", "thread"),
     )
     id: int = Field(default=None, primary_key=True)
     platform: str

@@ -42,10 +42,16 @@ class MemoryInbox:
             raise self.failure
         if message.message_key in self.kept:
             return False
+        if message.is_unaddressed and not self._takes_part(message):
+            return False
         self.kept[message.message_key] = message
         if self.door:
             self.answering.append(asyncio.create_task(self._answer(self.door, message)))
         return True
+
+    def _takes_part(self, message: IncomingMessage) -> bool:
+        place = (message.key, message.thread)
+        return any((one.key, one.thread) == place for one in self.kept.values())
 
     async def _answer(self, door: Door, message: IncomingMessage) -> None:
         placed = await door.messenger.place(message.address, Language.ENGLISH)
