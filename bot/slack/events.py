@@ -12,7 +12,8 @@ from storage.models import ChannelKey, Platform
 
 Json = Mapping[str, Any]
 
-_SLACK_ID = re.compile(r"[A-Z0-9]{2,24}")
+SLACK_ID = re.compile(r"[A-Z0-9]{2,24}")
+"""Of a workspace, a channel or a person."""
 _OTHERS = re.compile(r"<(?:@|!(?:subteam|here|channel|everyone)\b)")
 """Mentions of people, groups, or everybody."""
 _CONTROL = re.compile(r"<([@#!]?)([^<>|]*)(?:\|([^<>]*))?>")
@@ -35,7 +36,7 @@ def read_event(envelope: Json, *, follow_ups: bool = True) -> IncomingMessage | 
     if is_unaddressed and not (follow_ups and _may_follow_up(event)):
         return None
     channel, ts = str(event.get("channel") or ""), str(event.get("ts") or "")
-    if not (_SLACK_ID.fullmatch(installation) and _SLACK_ID.fullmatch(channel) and ts):
+    if not (SLACK_ID.fullmatch(installation) and SLACK_ID.fullmatch(channel) and ts):
         return None
     message_key = f"{installation}:{channel}:{ts}"
     # A question in a channel opens a thread, where we answer; what is said in a direct message goes on and
@@ -51,6 +52,19 @@ def read_event(envelope: Json, *, follow_ups: bool = True) -> IncomingMessage | 
         address={"channel": channel, "ts": ts, "thread": thread, "key": message_key},
         is_unaddressed=is_unaddressed,
     )
+
+
+def read_join(envelope: Json) -> ChannelKey | None:
+    """The channel that we ourselves were added to; None for anything else that happens."""
+    event: Json = envelope.get("event") or {}
+    authorization: Json = (envelope.get("authorizations") or [{}])[0]
+    installation, channel = installation_of(authorization), str(event.get("channel") or "")
+    is_ours = bool(event.get("user")) and event["user"] == authorization.get("user_id")
+    if event.get("type") != "member_joined_channel" or not is_ours:
+        return None
+    if not (SLACK_ID.fullmatch(installation) and SLACK_ID.fullmatch(channel)):
+        return None
+    return ChannelKey(Platform.SLACK, installation, channel)
 
 
 def installation_of(authorization: Json) -> str:

@@ -30,6 +30,7 @@ def test_slack_sends_what_asks_us_over_a_socket(slack: Any) -> None:
     assert settings["interactivity"]["is_enabled"] is True
     assert settings["event_subscriptions"]["bot_events"] == [
         "app_mention",
+        "member_joined_channel",
         "message.channels",
         "message.groups",
         "message.im",
@@ -43,6 +44,8 @@ def test_slack_sends_what_asks_us_over_a_socket(slack: Any) -> None:
         ("im:history", "the event message.im, and finding a placeholder in a direct conversation"),
         ("chat:write", "posting the placeholder and writing the answer over it"),
         ("channels:history", "the event message.channels, and finding a placeholder in a channel"),
+        ("channels:read", "the event member_joined_channel, and conversations.info of a channel"),
+        ("groups:read", "the same of a private channel"),
         ("groups:history", "the event message.groups, and finding a placeholder in a private channel"),
     ],
 )

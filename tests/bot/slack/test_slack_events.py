@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bot.slack.events import plain_text, read_event
+from bot.slack.events import plain_text, read_event, read_join
 from storage.models import ChannelKey, Platform
 
 BOT = "U0FOOT001"
@@ -154,6 +154,21 @@ def test_a_name_that_begins_like_ours_is_not_ours() -> None:
 def test_what_is_not_a_persons_question_is_left_alone(event: dict[str, Any]) -> None:
     """Bots, edits, broadcasts, joins and talk among people ask nothing."""
     assert read_event(envelope(**event)) is None
+
+
+def join(**event: Any) -> dict[str, Any]:
+    """We were added to a channel, with fields changed."""
+    return envelope(type="member_joined_channel", user=BOT, channel_type="C", ts=None, text=None, **event)
+
+
+def test_only_our_own_joining_is_one_to_welcome() -> None:
+    """Others join, too, and what else we do is no joining; none of it asks anything."""
+    key = ChannelKey(Platform.SLACK, "T0ACME001", "C0ITOPS01")
+    assert read_join(join()) == key
+    assert read_event(join()) is None
+    assert read_join(envelope(type="member_joined_channel")) is None
+    assert read_join(envelope(type="message", user=BOT)) is None
+    assert read_join(join(channel="not a channel")) is None
 
 
 @pytest.mark.parametrize(("team", "asks"), [("T0ACME001", True), ("T0OTHER01", False), (None, False)])
