@@ -19,6 +19,7 @@ from bot.core.citations.citations import CitationService
 from bot.core.citations.signed_links import KeyRing, Links
 from bot.core.commands.chat_commands import ChatCommands
 from bot.core.conversation.conversation import Conversation
+from bot.core.conversation.feedback import AnswerFeedback
 from bot.core.generation.answer_writer import AnswerWriter
 from bot.core.generation.extractive import ExtractiveAnswerer
 from bot.core.generation.judge import Judge
@@ -358,7 +359,10 @@ def open_slack(settings: BotSettings, stores: Stores, receive: Receive) -> Slack
     from bot.slack.adapter import SlackAdapter
 
     onboarding = Onboarding(stores.channels, stores.notices)
-    return SlackAdapter(settings, receive, join=onboarding.join, name_channel=onboarding.name)
+    feedback = AnswerFeedback(Inbox(stores.database), stores.records, stores.feedback)
+    return SlackAdapter(
+        settings, receive, join=onboarding.join, name_channel=onboarding.name, feedback=feedback
+    )
 
 
 def open_teams(settings: BotSettings, receive: Receive) -> TeamsAdapter | None:

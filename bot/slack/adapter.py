@@ -19,8 +19,10 @@ from slack_bolt.response import BoltResponse
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.core.conversation.feedback import AnswerFeedback, FeedbackReply
 from bot.core.ports import IncomingMessage, Join, NameChannel, Receive
 from bot.settings import BotSettings, revealed
+from bot.slack import feedback_buttons
 from bot.slack.channel_names import ChannelNames
 from bot.slack.events import read_event, read_join
 from bot.slack.messenger import SlackMessenger, web_client
@@ -54,7 +56,13 @@ class SlackAdapter:
     """
 
     def __init__(
-        self, settings: BotSettings, receive: Receive, *, join: Join, name_channel: NameChannel
+        self,
+        settings: BotSettings,
+        receive: Receive,
+        *,
+        join: Join,
+        name_channel: NameChannel,
+        feedback: AnswerFeedback,
     ) -> None:
         """Nothing is sent yet.
 
@@ -63,6 +71,7 @@ class SlackAdapter:
             receive: keeps a question.
             join: keeps that we joined a channel.
             name_channel: keeps what people call a channel.
+            feedback: takes what people say of answers.
 
         Raises:
             SettingsError: there is no way for events to come in.
@@ -79,6 +88,7 @@ class SlackAdapter:
         self._names = ChannelNames(client, name_channel)
         self._receive = receive
         self._join = join
+        self._feedback = feedback
         self._app = self._bolt_app(client)
         self._socket: _Socket | None = None
         self._connecting: asyncio.Task[None] | None = None
@@ -147,6 +157,7 @@ class SlackAdapter:
         )
         app.event(re.compile(".*"))(self._take_event)
         app.action(ACTION)(self._take_click)
+        app.action(feedback_buttons.ACTION)(self._take_feedback)
         app.action(re.compile("^source-"))(_acknowledge)
         app.error(_ask_again)
         return app
@@ -162,6 +173,23 @@ class SlackAdapter:
         if message := read_question_click(body):
             await self._keep(message)
         await ack()
+
+    async def _take_feedback(self, body: dict[str, Any], ack: Acknowledge) -> None:
+        """Keep it before it is acknowledged; what is said to the person is worth no second try."""
+        click = feedback_buttons.read_feedback_click(body)
+        reply = await self._reply_to(click) if click else None
+        await ack()
+        if click and reply:
+            await self.messenger.whisper(click.place, reply.text, feedback_buttons.reply_blocks(reply, click))
+
+    async def _reply_to(self, click: feedback_buttons.FeedbackClick) -> FeedbackReply:
+        asked = await self._feedback.question_of(click.key, click.message_key, click.language)
+        if click.verdict is None:
+            return FeedbackReply(await self._feedback.why(asked, click.language))
+        person = (click.key.installation, click.user)
+        return await self._feedback.take(
+            asked, person, click.verdict, page=click.page, language=click.language
+        )
 
     async def _keep(self, message: IncomingMessage) -> None:
         if await self._receive(message):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -15,9 +17,12 @@ from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
 from bot.core.models import Answer, Language
 from bot.core.ports import Announcement
 from bot.core.wording import reply_words
-from bot.slack.blocks import SlackMessage, render, render_announcement, render_beginning
+from bot.slack.blocks import Block, SlackMessage, render, render_announcement, render_beginning
+from bot.slack.feedback_buttons import feedback_blocks
 from bot.slack.question_buttons import asked_blocks, asked_line, question_blocks
-from storage.models import Channel
+from storage.models import Channel, ChannelKey, Platform, TenantName
+
+log = logging.getLogger(__name__)
 
 Json = dict[str, Any]
 
@@ -74,8 +79,18 @@ class SlackMessenger:
         await self._write_over(address, message, render_beginning(text), tries=1)
 
     async def deliver(self, address: Json, message: Json, answer: Answer) -> None:
-        """Write the answer over the placeholder."""
-        await self._write_over(address, message, render(answer, self._sources_shown), tries=MAX_TRIES)
+        """Write the answer over the placeholder, with what people may say of it."""
+        rendered = render(answer, self._sources_shown)
+        blocks = feedback_blocks(answer, _tenant(address), address["key"])
+        rendered = replace(rendered, blocks=(*rendered.blocks, *blocks))
+        await self._write_over(address, message, rendered, tries=MAX_TRIES)
+
+    async def whisper(self, place: Json, text: str, blocks: Sequence[Block]) -> None:
+        """Say something to one person alone; a refusal is logged and nothing else."""
+        try:
+            await _call(self.client.chat_postEphemeral, 1, text=text, blocks=blocks, **place)
+        except DeliveryError as error:
+            log.warning("nothing could be said to one person: %s", type(error).__name__)
 
     async def _write_over(self, address: Json, message: Json, rendered: SlackMessage, *, tries: int) -> None:
         await _call(
@@ -115,6 +130,11 @@ class SlackMessenger:
             oldest=f"{oldest:.6f}",
         )
         return found is not None
+
+
+def _tenant(address: Json) -> TenantName:
+    """Of the channel that an address is in; its key begins with the installation."""
+    return ChannelKey(Platform.SLACK, address["key"].partition(":")[0], address["channel"]).tenant
 
 
 def _metadata(address: Json) -> Json:

@@ -7,31 +7,23 @@ from uuid import UUID
 
 from aiohttp import web
 
-from bot.core.conversation.explanation import explain
+from bot.core.conversation.feedback import AnsweredQuestion, AnswerFeedback
 from bot.core.models import Language
-from bot.core.wording import ReplyWords, reply_words
 from bot.web import security
 from bot.web.security import require_own_page
-from storage.chat.feedback import FeedbackVerdict, person_of
+from storage.chat.feedback import FeedbackVerdict
+from storage.chat.inbox import Inbox
 from storage.errors import UnknownChannel
 from storage.models import Channel, Platform
 from storage.stores import Stores
-
-MAX_PAGES = 12
-"""Pages that a person may choose the right one of."""
-WRONG = (
-    FeedbackVerdict.WRONG_PAGE,
-    FeedbackVerdict.WRONG_ANSWER,
-    FeedbackVerdict.SHOULD_HAVE_FOUND,
-    FeedbackVerdict.OUTDATED,
-)
 
 
 class FeedbackPanel:
     """Takes feedback of answers that the console showed. Whoever sits at this machine is one person."""
 
     def __init__(self, stores: Stores) -> None:
-        self._stores = stores
+        self._channels = stores.channels
+        self._feedback = AnswerFeedback(Inbox(stores.database), stores.records, stores.feedback)
 
     def routes(self) -> list[web.RouteDef]:
         """The routes of the panel."""
@@ -44,35 +36,34 @@ class FeedbackPanel:
         """Keep what is said of an answer; what may be said next of a bad one comes back."""
         require_own_page(request)
         said = await _read(request)
-        channel, question, words = await self._channel(said), _question(said), _words(said)
+        asked = await self._asked(said)
         try:
             verdict = FeedbackVerdict(str(said.get("verdict")))
-            file, page = str(said.get("file") or ""), int(said.get("page") or 0)
+            page = None if said.get("page") is None else int(said["page"])
         except (ValueError, TypeError, OverflowError):
             raise web.HTTPBadRequest from None
-        person = person_of(Platform.LOCAL, "console")
-        is_kept = await self._stores.feedback.keep(
-            channel.id, question, person, verdict, file=file, page=page
-        )
-        answer: dict[str, Any] = {"said": words.feedback_thanks if is_kept else words.feedback_expired}
-        if is_kept and verdict is FeedbackVerdict.BAD:
-            pages = await self._stores.feedback.candidates(channel.id, question)
-            answer |= {
-                "ask": words.what_was_wrong,
-                "reasons": [[one.value, getattr(words, one.value)] for one in WRONG],
-                "right_page": words.right_page,
-                "pages": [[*one, words.page_of(page=one[1], file=one[0])] for one in pages[:MAX_PAGES]],
-            }
+        reply = await self._feedback.take(asked, (Platform.LOCAL, "console"), verdict, page=page)
+        answer = {
+            "text": reply.text,
+            "reasons": [(one.value, label) for one, label in reply.reasons],
+            "right_page": reply.right_page,
+            "pages": reply.pages,
+        }
         return web.json_response(answer, headers=security.NO_STORE)
 
     async def explain(self, request: web.Request) -> web.Response:
         """Why an answer came out as it did."""
         require_own_page(request)
-        said = await _read(request)
-        channel, words = await self._channel(said), _words(said)
-        kept = await self._stores.records.get(channel.id, _question(said))
-        why = explain(kept.record, words) if kept else words.feedback_expired
+        why = await self._feedback.why(await self._asked(await _read(request)))
         return web.json_response({"why": why}, headers=security.NO_STORE)
+
+    async def _asked(self, said: dict[str, Any]) -> AnsweredQuestion:
+        language = said.get("language")
+        return AnsweredQuestion(
+            (await self._channel(said)).id,
+            _question(said),
+            Language(language) if language in set(Language) else Language.ENGLISH,
+        )
 
     async def _channel(self, said: dict[str, Any]) -> Channel:
         """The local channel that is spoken of.
@@ -81,7 +72,7 @@ class FeedbackPanel:
             web.HTTPNotFound: there is none.
         """
         try:
-            channel = await self._stores.channels.get(int(said["channel"]))
+            channel = await self._channels.get(int(said["channel"]))
         except (UnknownChannel, KeyError, ValueError, TypeError, OverflowError):
             raise web.HTTPNotFound from None
         if channel.platform is not Platform.LOCAL:
@@ -104,8 +95,3 @@ def _question(said: dict[str, Any]) -> str:
         return UUID(str(said["question"])).hex
     except (KeyError, ValueError):
         raise web.HTTPBadRequest from None
-
-
-def _words(said: dict[str, Any]) -> ReplyWords:
-    language = said.get("language")
-    return reply_words(Language(language) if language in set(Language) else Language.ENGLISH)

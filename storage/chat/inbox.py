@@ -74,6 +74,21 @@ class Inbox:
         async with self._database.snapshot() as session:
             return await session.scalar(asked.limit(1)) is not None
 
+    async def question_of(self, tenant: TenantName, message_key: str) -> tuple[int, str] | None:
+        """(channel, question) of a message in the channel of this tenant; None: it asked nothing there.
+
+        Raises:
+            DatabaseUnavailable: nobody knows just now.
+        """
+        asked = (
+            select(col(InboxRow.channel_id), col(InboxRow.id))
+            .join(ChannelRow, col(ChannelRow.id) == InboxRow.channel_id)
+            .where(col(ChannelRow.tenant) == tenant, col(InboxRow.message_key) == message_key)
+        )
+        async with self._database.snapshot() as session:
+            row = (await session.execute(asked)).first()
+        return (row[0], str(row[1])) if row else None
+
     async def claim(
         self, owner: str, lease_seconds: float, platforms: Collection[Platform]
     ) -> InboxItem | None:

@@ -7,8 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from bot.core.conversation.feedback import REASONS, AnsweredQuestion, FeedbackReply
 from bot.core.models import Answer, Language
 from bot.core.ports import IncomingMessage, Messenger
+from storage.chat.feedback import FeedbackVerdict
 from storage.models import ChannelKey
 
 
@@ -18,6 +20,43 @@ class Door(Protocol):
     @property
     def messenger(self) -> Messenger:
         """What posts on this platform."""
+
+
+@dataclass
+class MemoryFeedback:
+    """Takes what people say of answers, and keeps it in memory."""
+
+    said: list[tuple[str, tuple[str, str], FeedbackVerdict, int | None]] = field(default_factory=list)
+    failure: Exception | None = None
+    """Raised instead of keeping anything."""
+
+    async def question_of(
+        self, key: ChannelKey, message_key: str, language: Language
+    ) -> AnsweredQuestion | None:
+        """Every message asked something."""
+        return AnsweredQuestion(1, message_key, language)
+
+    async def take(
+        self,
+        asked: AnsweredQuestion,
+        person: tuple[str, str],
+        verdict: FeedbackVerdict,
+        *,
+        page: int | None = None,
+        language: Language = Language.ENGLISH,
+    ) -> FeedbackReply:
+        """Offer two pages for a bad answer."""
+        if self.failure:
+            raise self.failure
+        self.said.append((asked.id, person, verdict, page))
+        if verdict is not FeedbackVerdict.BAD:
+            return FeedbackReply("Thank you.")
+        reasons = [(one, one.value) for one in REASONS]
+        return FeedbackReply("What was wrong?", reasons, ["Page 1", "Page 2"], "The right page is …")
+
+    async def why(self, asked: AnsweredQuestion, language: Language = Language.ENGLISH) -> str:
+        """For no reason."""
+        return f"Because of {asked.id}."
 
 
 @dataclass
@@ -35,6 +74,7 @@ class MemoryInbox:
     joined: list[ChannelKey] = field(default_factory=list)
     names: dict[str, str] = field(default_factory=dict)
     """What channels are called, by conversation."""
+    feedback: MemoryFeedback = field(default_factory=MemoryFeedback)
     answering: list[asyncio.Task[None]] = field(default_factory=list)
 
     async def receive(self, message: IncomingMessage) -> bool:

@@ -269,15 +269,15 @@
       return button;
     };
     const say = (text) => make("p", "small", text);
-    const tell = async (verdict, file, page) => {
-      const answer = await send("console/feedback", { ...about, verdict, file, page });
-      if (!answer.ask) { box.replaceChildren(say(answer.said)); return; }
+    const tell = async (verdict, page) => {
+      const answer = await send("console/feedback", { ...about, verdict, page });
+      if (!answer.reasons.length) { box.replaceChildren(say(answer.text)); return; }
       const pages = make("select");
       pages.setAttribute("aria-label", answer.right_page);
-      pages.append(new Option(answer.right_page, ""), ...answer.pages.map(([,, label], at) => new Option(label, at)));
-      const chosen = () => answer.pages[pages.value] ?? [];
-      const reasons = answer.reasons.map(([name, label]) => plain(label, () => tell(name, ...chosen())));
-      box.replaceChildren(say(answer.ask), pages, ...reasons);
+      pages.append(new Option(answer.right_page, ""), ...answer.pages.map((label, number) => new Option(label, number)));
+      const chosen = () => (pages.value === "" ? undefined : Number(pages.value));
+      const reasons = answer.reasons.map(([name, label]) => plain(label, () => tell(name, chosen())));
+      box.replaceChildren(say(answer.text), pages, ...reasons);
     };
     const explain = async () => {
       const { why } = await send("console/why", about);

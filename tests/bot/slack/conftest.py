@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import aiohttp
 import pytest
@@ -19,6 +19,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from fakes.memory_inbox import MemoryInbox
 
+from bot.core.conversation.feedback import AnswerFeedback
 from bot.core.models import Answer, AnswerState, Citation
 from bot.core.ports import IncomingMessage
 from bot.settings import BotSettings
@@ -76,7 +77,13 @@ def slack_settings(api_url: str = "http://127.0.0.1:9/api/", **others: Any) -> B
 
 def open_door(settings: BotSettings, inbox: MemoryInbox) -> SlackAdapter:
     """The door of these settings, in front of this inbox."""
-    return SlackAdapter(settings, inbox.receive, join=inbox.join, name_channel=inbox.name_channel)
+    return SlackAdapter(
+        settings,
+        inbox.receive,
+        join=inbox.join,
+        name_channel=inbox.name_channel,
+        feedback=cast("AnswerFeedback", inbox.feedback),
+    )
 
 
 @pytest.fixture

@@ -1,0 +1,140 @@
+"""Feedback under an answer: the blocks, and what a click on one says.
+
+Blocks name the tenant they were posted in; a click that comes from anywhere else says nothing. Slack signs
+clicks, and only it can say who clicked. What follows a click is seen by that person alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bot.core.conversation.feedback import FeedbackReply
+from bot.core.models import Answer, AnswerState, Language
+from bot.core.plaintext import shorten, tame
+from bot.core.wording import reply_words
+from bot.slack.blocks import Block, escape
+from bot.slack.events import SLACK_ID, installation_of
+from storage.chat.feedback import FeedbackVerdict
+from storage.models import ChannelKey, Platform, TenantName
+
+Json = Mapping[str, Any]
+
+ACTION = re.compile(r"feedback(?:-\w+)?")
+WHY = "why"
+MAX_LABEL_CHARS = 75
+_BLOCK = "feedback:{tenant}"
+
+
+@dataclass(frozen=True, slots=True)
+class FeedbackClick:
+    """A person's click under an answer."""
+
+    key: ChannelKey
+    user: str
+    place: dict[str, Any]
+    """Where the person alone is answered: ``channel``, ``user`` and, in a thread, ``thread_ts``."""
+    message_key: str
+    """Of the question."""
+    language: Language
+    verdict: FeedbackVerdict | None
+    """None: they ask why."""
+    page: int | None
+    """Which of the pages offered they call the right one, counted from 0."""
+
+
+def feedback_blocks(answer: Answer, tenant: TenantName, message_key: str) -> list[Block]:
+    """Slack's own feedback buttons and "Why?"; nothing where nothing was searched."""
+    if answer.state in {AnswerState.CHAT, AnswerState.FAILED}:
+        return []
+    words = reply_words(answer.language)
+
+    def value(said: str) -> str:
+        return f"{said} {answer.language.value} {message_key}"
+
+    def choice(label: str, verdict: FeedbackVerdict) -> Block:
+        return {"text": _plain(label), "value": value(verdict.value)}
+
+    thumbs = {
+        "type": "feedback_buttons",
+        "action_id": "feedback",
+        "positive_button": choice(words.helpful, FeedbackVerdict.GOOD),
+        "negative_button": choice(words.not_helpful, FeedbackVerdict.BAD),
+    }
+    why = {"type": "button", "action_id": "feedback-why", "text": _plain(words.why), "value": value(WHY)}
+    block = _BLOCK.format(tenant=tenant)
+    return [
+        {"type": "context_actions", "block_id": block, "elements": [thumbs]},
+        {"type": "actions", "block_id": f"{block}:why", "elements": [why]},
+    ]
+
+
+def reply_blocks(reply: FeedbackReply, click: FeedbackClick) -> list[Block]:
+    """What the person who clicked sees next: words, and for a bad answer the reasons and the pages."""
+    block = _BLOCK.format(tenant=click.key.tenant)
+    blocks: list[Block] = [_section(reply.text)]
+    if reply.pages:
+        options = [{"text": _plain(label), "value": str(n)} for n, label in enumerate(reply.pages)]
+        menu = {
+            "type": "static_select",
+            "action_id": "feedback-page",
+            "placeholder": _plain(reply.right_page),
+            "options": options,
+        }
+        blocks.append({"type": "actions", "block_id": f"{block}:page", "elements": [menu]})
+    if reply.reasons:
+        buttons = [
+            {
+                "type": "button",
+                "action_id": f"feedback-{verdict.value}",
+                "text": _plain(label),
+                "value": f"{verdict.value} {click.language.value} {click.message_key}",
+            }
+            for verdict, label in reply.reasons
+        ]
+        blocks.append({"type": "actions", "block_id": f"{block}:reason", "elements": buttons})
+    return blocks
+
+
+def read_feedback_click(payload: Json) -> FeedbackClick | None:
+    """A click in ``block_actions``; None when it comes from where its button is not, or says nothing yet."""
+    action: Json = (payload.get("actions") or [{}])[0]
+    channel = str((payload.get("channel") or {}).get("id") or "")
+    user = str((payload.get("user") or {}).get("id") or "")
+    ids = {f"{name}_id": (payload.get(name) or {}).get("id") for name in ("team", "enterprise")}
+    installation = installation_of({**ids, "is_enterprise_install": payload.get("is_enterprise_install")})
+    if not all(map(SLACK_ID.fullmatch, (installation, channel, user))):
+        return None
+    key = ChannelKey(Platform.SLACK, installation, channel)
+    said, language, message_key = (*str(action.get("value") or "").split(" ", 2), "", "", "")[:3]
+    block = _BLOCK.format(tenant=key.tenant)
+    is_ours = str(action.get("block_id") or "") in {block, f"{block}:why", f"{block}:reason"}
+    if not is_ours or said not in {*FeedbackVerdict, WHY} or language not in set(Language):
+        return None
+    container: Json = payload.get("container") or {}
+    thread = (payload.get("message") or {}).get("thread_ts") or container.get("thread_ts")
+    return FeedbackClick(
+        key,
+        user,
+        {"channel": channel, "user": user, **({"thread_ts": thread} if thread else {})},
+        message_key,
+        Language(language),
+        None if said == WHY else FeedbackVerdict(said),
+        _chosen_page(payload, f"{block}:page"),
+    )
+
+
+def _chosen_page(payload: Json, block: str) -> int | None:
+    chosen = ((payload.get("state") or {}).get("values") or {}).get(block, {}).get("feedback-page", {})
+    value = str((chosen.get("selected_option") or {}).get("value") or "")
+    return int(value) if value.isdecimal() else None
+
+
+def _plain(text: str) -> Block:
+    return {"type": "plain_text", "text": shorten(tame(text), MAX_LABEL_CHARS), "emoji": False}
+
+
+def _section(text: str) -> Block:
+    return {"type": "section", "text": {"type": "mrkdwn", "text": escape(tame(text)), "verbatim": True}}

@@ -1,0 +1,101 @@
+"""Feedback in Slack: what stands under an answer, and which clicks say what."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from slack_sdk.models.blocks import Block
+
+from bot.core.conversation.feedback import REASONS, FeedbackReply
+from bot.core.models import Answer, AnswerState, Language
+from bot.slack.feedback_buttons import feedback_blocks, read_feedback_click, reply_blocks
+from storage.chat.feedback import FeedbackVerdict
+from storage.models import ChannelKey, Platform
+
+KEY = ChannelKey(Platform.SLACK, "T0ACME001", "C0ITOPS01")
+ASKED = "T0ACME001:C0ITOPS01:17.0001"
+ANSWER = Answer(AnswerState.GROUNDED, "At night. [1]", language=Language.GERMAN)
+REPLY = FeedbackReply(
+    "What was wrong?", [(one, "x" * 90) for one in REASONS], ["p. 1 of " + "y" * 99], "Right"
+)
+
+
+def click(element: dict[str, Any], block: dict[str, Any], **changed: Any) -> dict[str, Any]:
+    """Alice's click on a button of a block, as Slack sends it, with fields changed."""
+    action = {"action_id": element["action_id"], "block_id": block["block_id"], "value": element["value"]}
+    payload = {
+        "type": "block_actions",
+        "team": {"id": "T0ACME001"},
+        "enterprise": None,
+        "is_enterprise_install": False,
+        "user": {"id": "U0ALICE01"},
+        "channel": {"id": "C0ITOPS01"},
+        "container": {"thread_ts": "17.0001", "is_ephemeral": True},
+        "actions": [action],
+    }
+    return payload | changed
+
+
+def test_each_block_is_one_that_slack_takes() -> None:
+    """As Slack's own models have it; nothing under what needed no search."""
+    said = read_feedback_click(click(*_why()))
+    assert said
+    for block in (*feedback_blocks(ANSWER, KEY.tenant, ASKED), *reply_blocks(REPLY, said)):
+        parsed = Block.parse(block)
+        assert parsed is not None
+        parsed.validate_json()
+    for state in (AnswerState.CHAT, AnswerState.FAILED):
+        assert feedback_blocks(Answer(state, "Hello"), KEY.tenant, ASKED) == []
+
+
+def _why() -> tuple[dict[str, Any], dict[str, Any]]:
+    _, block = feedback_blocks(ANSWER, KEY.tenant, ASKED)
+    return block["elements"][0], block
+
+
+def test_a_thumb_says_good_or_bad_of_this_answer() -> None:
+    """Shows person, question and language, and that "Why?" gives no verdict."""
+    block, _ = feedback_blocks(ANSWER, KEY.tenant, ASKED)
+    (thumbs,) = block["elements"]
+    for button, verdict in (("positive_button", "good"), ("negative_button", "bad")):
+        said = read_feedback_click(click({"action_id": "feedback", **thumbs[button]}, block))
+        assert said
+        assert (said.key, said.user, said.message_key) == (KEY, "U0ALICE01", ASKED)
+        assert (said.verdict, said.language) == (FeedbackVerdict(verdict), Language.GERMAN)
+    why = read_feedback_click(click(*_why()))
+    assert why
+    assert why.verdict is None
+    assert why.place == {"channel": "C0ITOPS01", "user": "U0ALICE01", "thread_ts": "17.0001"}
+
+
+def test_a_reason_brings_the_page_that_was_chosen() -> None:
+    """Shows that the menu's state is read, and one that is forged is not."""
+    why = read_feedback_click(click(*_why()))
+    assert why
+    _, menu, buttons = reply_blocks(REPLY, why)
+    for value, page in (("0", 0), ("x", None)):
+        chosen = {menu["block_id"]: {"feedback-page": {"selected_option": {"value": value}}}}
+        said = read_feedback_click(click(buttons["elements"][2], buttons, state={"values": chosen}))
+        assert said
+        assert (said.verdict, said.page) == (FeedbackVerdict.SHOULD_HAVE_FOUND, page)
+    pick = {"action_id": "feedback-page", "value": ""}
+    assert read_feedback_click(click(pick, menu)) is None
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"channel": {"id": "C0HRTEAM1"}},
+        {"team": {"id": "T0OTHER01"}},
+        {"user": {}},
+        {"actions": []},
+        {"actions": [{"action_id": "feedback", "value": f"good de {ASKED}"}]},
+        {"actions": [{"action_id": "feedback", "block_id": f"feedback:{KEY.tenant}", "value": "best de x"}]},
+        {"actions": [{"action_id": "feedback", "block_id": f"feedback:{KEY.tenant}", "value": "good xx x"}]},
+    ],
+    ids=str,
+)
+def test_a_click_from_where_the_button_is_not_says_nothing(changed: dict[str, Any]) -> None:
+    """Another channel or workspace, nobody, a block or a word that we did not make."""
+    assert read_feedback_click(click(*_why(), **changed)) is None
