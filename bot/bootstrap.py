@@ -26,7 +26,7 @@ from bot.core.notifications.notifier import Notifier, Routes
 from bot.core.notifications.receipts import ReceiptBuilder
 from bot.core.notifications.suggested_questions import SuggestedQuestions
 from bot.core.notifications.welcome import Onboarding
-from bot.core.ports import Announcer, Messenger, Receive, Retriever
+from bot.core.ports import Announcer, ChatIntake, Messenger, Receive, Retriever
 from bot.core.retrieval.hybrid_retriever import (
     HybridRetriever,
     MultiQuery,
@@ -347,7 +347,7 @@ def build_conversation(
     )
 
 
-def open_slack(settings: BotSettings, stores: Stores, receive: Receive) -> SlackAdapter | None:
+def open_slack(settings: BotSettings, stores: Stores, conversation: Conversation) -> SlackAdapter | None:
     """Slack's adapter when it is configured.
 
     Raises:
@@ -358,7 +358,15 @@ def open_slack(settings: BotSettings, stores: Stores, receive: Receive) -> Slack
     from bot.slack.adapter import SlackAdapter
 
     onboarding = Onboarding(stores.channels, stores.notices)
-    return SlackAdapter(settings, receive, join=onboarding.join, name_channel=onboarding.name)
+    intake = ChatIntake(
+        conversation.receive,
+        edit=conversation.edit,
+        withdraw=Inbox(stores.database).withdraw,
+        given=conversation.given,
+        join=onboarding.join,
+        name_channel=onboarding.name,
+    )
+    return SlackAdapter(settings, intake)
 
 
 def open_teams(settings: BotSettings, receive: Receive) -> TeamsAdapter | None:
