@@ -104,7 +104,7 @@ class ChatPlatforms:
     def __init__(self, settings: BotSettings, stores: Stores, answering: Answering) -> None:
         messengers: dict[Platform, Messenger] = {}
         self._conversation = build_conversation(settings, stores, answering, messengers)
-        self.slack = open_slack(settings, stores, self._conversation.receive)
+        self.slack = open_slack(settings, stores, self._conversation)
         self.teams = open_teams(settings, self._conversation.receive)
         self.announcers: dict[Platform, Announcer] = {}
         if self.slack:

@@ -27,7 +27,7 @@ from bot.core.notifications.notifier import Notifier, Routes
 from bot.core.notifications.receipts import ReceiptBuilder
 from bot.core.notifications.suggested_questions import SuggestedQuestions
 from bot.core.notifications.welcome import Onboarding
-from bot.core.ports import Announcer, Messenger, Receive, Retriever
+from bot.core.ports import Announcer, ChatIntake, Messenger, Receive, Retriever
 from bot.core.retrieval.hybrid_retriever import (
     HybridRetriever,
     MultiQuery,
@@ -348,7 +348,7 @@ def build_conversation(
     )
 
 
-def open_slack(settings: BotSettings, stores: Stores, receive: Receive) -> SlackAdapter | None:
+def open_slack(settings: BotSettings, stores: Stores, conversation: Conversation) -> SlackAdapter | None:
     """Slack's adapter when it is configured.
 
     Raises:
@@ -359,10 +359,16 @@ def open_slack(settings: BotSettings, stores: Stores, receive: Receive) -> Slack
     from bot.slack.adapter import SlackAdapter
 
     onboarding = Onboarding(stores.channels, stores.notices)
-    feedback = AnswerFeedback(Inbox(stores.database), stores.records, stores.feedback)
-    return SlackAdapter(
-        settings, receive, join=onboarding.join, name_channel=onboarding.name, feedback=feedback
+    intake = ChatIntake(
+        conversation.receive,
+        edit=conversation.edit,
+        withdraw=Inbox(stores.database).withdraw,
+        given=conversation.given,
+        join=onboarding.join,
+        name_channel=onboarding.name,
     )
+    feedback = AnswerFeedback(Inbox(stores.database), stores.records, stores.feedback)
+    return SlackAdapter(settings, intake, feedback)
 
 
 def open_teams(settings: BotSettings, receive: Receive) -> TeamsAdapter | None:

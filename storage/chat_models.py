@@ -51,6 +51,17 @@ class InboxItem:
 
 
 @dataclass(frozen=True, slots=True)
+class WithdrawnItem:
+    """A question whose author deleted it."""
+
+    address: dict[str, Any]
+    message: dict[str, Any] | None
+    """What names its answer, or its placeholder; None while that is not known."""
+    is_posting: bool
+    """The placeholder may have been posted all the same."""
+
+
+@dataclass(frozen=True, slots=True)
 class ShownWeb:
     """A quote of an approved web page that an answer shows."""
 

@@ -19,7 +19,8 @@ from bot.core.models import (
     Reply,
     Retrieval,
 )
-from storage.models import Channel, ChannelKey
+from storage.chat_models import WithdrawnItem
+from storage.models import Channel, ChannelKey, Platform
 
 OnClaim = Callable[[Claim], None]
 """Called with each sentence of a draft as soon as it and its quotes are complete."""
@@ -76,10 +77,32 @@ class Announcement:
 Receive = Callable[[IncomingMessage], Awaitable[bool]]
 """Commits a message of a chat platform for good; False when it was known already, or asks others."""
 
-Join = Callable[[ChannelKey], Awaitable[None]]
-"""Keeps for good that we joined a channel."""
 NameChannel = Callable[[ChannelKey, str], Awaitable[None]]
 """Keeps what people call a channel."""
+
+
+@dataclass(frozen=True, slots=True)
+class GivenAnswer:
+    """An answer that is kept, and where its question was asked."""
+
+    address: dict[str, Any]
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class ChatIntake:
+    """What Slack hands to us: what it is given is kept for good before a call returns."""
+
+    receive: Receive
+    edit: Receive
+    """A known question was asked in other words: it is answered anew. False: it is unknown, or the same."""
+    withdraw: Callable[[Platform, str], Awaitable[WithdrawnItem | None]]
+    """A message was deleted: if it asked us, its words and its answer are erased."""
+    given: Callable[[Platform, str], Awaitable[GivenAnswer | None]]
+    """The answer to the question of a message key, as long as it is kept."""
+    join: Callable[[ChannelKey], Awaitable[None]]
+    """We joined a channel."""
+    name_channel: NameChannel
 
 
 class Announcer(Protocol):

@@ -20,22 +20,26 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.core.conversation.feedback import AnswerFeedback, FeedbackReply
-from bot.core.ports import IncomingMessage, Join, NameChannel, Receive
+from bot.core.models import Language
+from bot.core.ports import ChatIntake, IncomingMessage
+from bot.core.understanding.question_terms import language_of
 from bot.settings import BotSettings, revealed
 from bot.slack import feedback_buttons
 from bot.slack.channel_names import ChannelNames
-from bot.slack.events import read_event, read_join
+from bot.slack.events import read_edit, read_event, read_join, read_withdrawal
 from bot.slack.messenger import SlackMessenger, web_client
+from bot.slack.private_questions import SHARE, acknowledgement, may_share, read_command, read_share
 from bot.slack.question_buttons import ACTION, read_question_click
 from bot.slack.signature import read_signed_body
 from storage.errors import SettingsError, raised_at
+from storage.models import Platform
 from storage.task_group import cancel_and_wait
 
 PATH = "/slack/events"
 
 log = logging.getLogger(__name__)
 
-Acknowledge = Callable[[], Awaitable[BoltResponse]]
+Acknowledge = Callable[..., Awaitable[BoltResponse]]
 
 
 class _Socket(Protocol):
@@ -55,23 +59,8 @@ class SlackAdapter:
     only after ``receive`` has committed, and repeats the event when it did not.
     """
 
-    def __init__(
-        self,
-        settings: BotSettings,
-        receive: Receive,
-        *,
-        join: Join,
-        name_channel: NameChannel,
-        feedback: AnswerFeedback,
-    ) -> None:
-        """Nothing is sent yet.
-
-        Args:
-            settings: tokens, and how we are reached.
-            receive: keeps a question.
-            join: keeps that we joined a channel.
-            name_channel: keeps what people call a channel.
-            feedback: takes what people say of answers.
+    def __init__(self, settings: BotSettings, intake: ChatIntake, feedback: AnswerFeedback) -> None:
+        """Nothing is sent yet; ``intake`` keeps what comes in, ``feedback`` what people say of answers.
 
         Raises:
             SettingsError: there is no way for events to come in.
@@ -85,9 +74,8 @@ class SlackAdapter:
         self.messenger = SlackMessenger(client, settings.sources_shown)
         self._settings = settings
         self._secret = revealed(settings.slack_signing_secret) or ""
-        self._names = ChannelNames(client, name_channel)
-        self._receive = receive
-        self._join = join
+        self._names = ChannelNames(client, intake.name_channel)
+        self._intake = intake
         self._feedback = feedback
         self._app = self._bolt_app(client)
         self._socket: _Socket | None = None
@@ -158,15 +146,23 @@ class SlackAdapter:
         app.event(re.compile(".*"))(self._take_event)
         app.action(ACTION)(self._take_click)
         app.action(feedback_buttons.ACTION)(self._take_feedback)
+        app.action(SHARE)(self._share)
+        app.command(re.compile(".*"))(self._take_command)
         app.action(re.compile("^source-"))(_acknowledge)
         app.error(_ask_again)
         return app
 
     async def _take_event(self, body: dict[str, Any]) -> None:
+        follow_ups = self._settings.thread_follow_ups
         if joined := read_join(body):
-            await self._join(joined)
+            await self._intake.join(joined)
             self._names.learn(joined)
-        elif message := read_event(body, follow_ups=self._settings.thread_follow_ups):
+        elif key := read_withdrawal(body):
+            if withdrawn := await self._intake.withdraw(Platform.SLACK, key):
+                await self.messenger.delete(withdrawn)
+        elif edited := read_edit(body, follow_ups=follow_ups):
+            await self._intake.edit(edited)
+        elif message := read_event(body, follow_ups=follow_ups):
             await self._keep(message)
 
     async def _take_click(self, body: dict[str, Any], ack: Acknowledge) -> None:
@@ -191,8 +187,24 @@ class SlackAdapter:
             asked, person, click.verdict, page=click.page, language=click.language
         )
 
+    async def _take_command(self, body: dict[str, Any], ack: Acknowledge) -> None:
+        if (message := read_command(body, self._settings.slack_api_url)) is None:
+            await ack()
+            return
+        await self._keep(message)
+        language = language_of(message.text) or Language.ENGLISH
+        await ack(text=acknowledgement(message.address, language), response_type="ephemeral")
+
+    async def _share(self, body: dict[str, Any], ack: Acknowledge) -> None:
+        if shared := read_share(body, self._settings.slack_api_url):
+            key, url = shared
+            given = await self._intake.given(Platform.SLACK, key)
+            if given is not None and may_share(body, given.address):
+                await self.messenger.share(url, given)
+        await ack()
+
     async def _keep(self, message: IncomingMessage) -> None:
-        if await self._receive(message):
+        if await self._intake.receive(message):
             self._names.learn(message.key)
 
 

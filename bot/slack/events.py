@@ -54,6 +54,34 @@ def read_event(envelope: Json, *, follow_ups: bool = True) -> IncomingMessage | 
     )
 
 
+def read_edit(envelope: Json, *, follow_ups: bool = True) -> IncomingMessage | None:
+    """The question that a message asks since it was edited; None when it asks nothing, or says the same."""
+    event: Json = envelope.get("event") or {}
+    message, before = event.get("message") or {}, event.get("previous_message") or {}
+    if event.get("subtype") != "message_changed" or message.get("text") == before.get("text"):
+        return None
+    said = {name: value for name, value in message.items() if name != "edited"}
+    place = {"type": "message", "channel": event.get("channel"), "channel_type": event.get("channel_type")}
+    return read_event({**envelope, "event": {**said, **place}}, follow_ups=follow_ups)
+
+
+def read_withdrawal(envelope: Json) -> str | None:
+    """The key of a message that was deleted; None for anything else that happens.
+
+    Of one that others had replied to, Slack says that it was changed into its own tombstone.
+    """
+    event: Json = envelope.get("event") or {}
+    authorization: Json = (envelope.get("authorizations") or [{}])[0]
+    message: Json = event.get("message") or {}
+    if event.get("subtype") == "message_deleted":
+        ts = event.get("deleted_ts")
+    elif event.get("subtype") == "message_changed" and message.get("subtype") == "tombstone":
+        ts = message.get("ts")
+    else:
+        return None
+    return f"{installation_of(authorization)}:{event.get('channel')}:{ts}"
+
+
 def read_join(envelope: Json) -> ChannelKey | None:
     """The channel that we ourselves were added to; None for anything else that happens."""
     event: Json = envelope.get("event") or {}

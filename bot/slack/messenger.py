@@ -15,11 +15,13 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
 from bot.core.models import Answer, Language
-from bot.core.ports import Announcement
+from bot.core.ports import Announcement, GivenAnswer
 from bot.core.wording import reply_words
 from bot.slack.blocks import Block, SlackMessage, render, render_announcement, render_beginning
 from bot.slack.feedback_buttons import feedback_blocks
+from bot.slack.private_questions import deliver_privately, is_private, share_privately_given
 from bot.slack.question_buttons import asked_blocks, asked_line, question_blocks
+from storage.chat_models import WithdrawnItem
 from storage.models import Channel, ChannelKey, Platform, TenantName
 
 log = logging.getLogger(__name__)
@@ -31,6 +33,8 @@ MAX_WAIT_SECONDS = 20.0
 """Longest wait that a rate limit may impose on us; beyond it the outbox comes back later."""
 PLACEHOLDER = "footnote_reply"
 ANNOUNCEMENT = "footnote_announcement"
+PRIVATE: Json = {"is_private": True}
+"""Stands for the placeholder of a private question, which nobody posts."""
 PAGE_SIZE = 200
 """Messages that Slack gives at once; it advises against more."""
 MAX_CLOCK_SKEW = timedelta(minutes=5)
@@ -53,7 +57,12 @@ class SlackMessenger:
         self._sources_shown = sources_shown
 
     async def place(self, address: Json, language: Language) -> Json:
-        """Post the placeholder; its metadata names the question, for ``find_placeholder``."""
+        """Post the placeholder; its metadata names the question, for ``find_placeholder``.
+
+        Who asks by a slash command saw one already.
+        """
+        if is_private(address):
+            return dict(PRIVATE)
         reply = await _call(
             self.client.chat_postMessage,
             channel=address["channel"],
@@ -66,6 +75,8 @@ class SlackMessenger:
 
     async def find_placeholder(self, address: Json) -> Json | None:
         """Search all that was posted since the question for a message that names it."""
+        if is_private(address):
+            return dict(PRIVATE)
         where = {"channel": address["channel"], "oldest": address["ts"]}
         if address["thread"]:
             read, where["ts"] = self.client.conversations_replies, address["thread"]
@@ -76,10 +87,15 @@ class SlackMessenger:
 
     async def show(self, address: Json, message: Json, text: str) -> None:
         """Write the beginning of an answer over the placeholder."""
+        if is_private(address):
+            return
         await self._write_over(address, message, render_beginning(text), tries=1)
 
     async def deliver(self, address: Json, message: Json, answer: Answer) -> None:
         """Write the answer over the placeholder, with what people may say of it."""
+        if is_private(address):
+            await deliver_privately(address, answer, self._sources_shown)
+            return
         rendered = render(answer, self._sources_shown)
         blocks = feedback_blocks(answer, _tenant(address), address["key"])
         rendered = replace(rendered, blocks=(*rendered.blocks, *blocks))
@@ -103,6 +119,30 @@ class SlackMessenger:
             metadata=_metadata(address),
             **PLAIN,
         )
+
+    async def share(self, url: str, given: GivenAnswer) -> None:
+        """Show a private answer to its channel, in reply to the click at ``url``; raises as ``deliver``."""
+        await share_privately_given(url, given, self._sources_shown)
+
+    async def delete(self, withdrawn: WithdrawnItem) -> None:
+        """Delete the answer to a question that is no more, as far as Slack lets us.
+
+        Raises:
+            DeliveryError: Slack did not say whether it did, or asked us to wait.
+        """
+        message = withdrawn.message
+        if message is None and withdrawn.is_posting:
+            message = await self.find_placeholder(withdrawn.address)
+        if not message:
+            return
+        try:
+            await _call(self.client.chat_delete, 1, channel=message["channel"], ts=message["ts"])
+        except DeliveryUnclear:
+            raise
+        except DeliveryError as error:
+            if error.retry_after is not None:
+                raise
+            log.info("an answer to a deleted question stays: %s", error)
 
     def announcing_place(self, channel: Channel, address: Json | None) -> Json:
         """The conversation that the tenant is named after."""

@@ -10,20 +10,21 @@ from collections.abc import Collection
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import select, update
+from sqlalchemy import delete, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
 from storage.chat.thread_memory import keep_turn
-from storage.chat_models import InboxItem, NewTurn
+from storage.chat_models import InboxItem, NewTurn, WithdrawnItem
 from storage.clock import utc_now
 from storage.errors import LeaseLost
 from storage.models import Channel, Platform, TenantName
 from storage.sql.database import Database
 from storage.sql.leases import MAX_WAIT, Leases, pause
-from storage.sql.tables import ChannelRow, InboxRow, OutboxRow
+from storage.sql.tables import ChannelRow, InboxRow, OutboxRow, QuestionRecordRow, TurnRow
 
+WITHDRAWN = "its author deleted it"
 _FREE: dict[str, Any] = {"lease_owner": None, "lease_until": None}
 
 
@@ -88,6 +89,56 @@ class Inbox:
         async with self._database.snapshot() as session:
             row = (await session.execute(asked)).first()
         return (row[0], str(row[1])) if row else None
+
+    async def ask_again(self, platform: Platform, message_key: str, text: str) -> bool:
+        """Have a question answered anew, in other words; False when it is unknown, withdrawn or the same.
+
+        Its answer stands until the new one is there. Whoever is answering the old words loses the question.
+
+        Raises:
+            DatabaseUnavailable: nothing was changed.
+        """
+        async with self._database.transaction(exclusive=False) as session:
+            row = await _by_message(session, platform, message_key)
+            if row is None or row.text in ("", text):
+                return False
+            reply = await session.get(OutboxRow, row.id)
+            if row.state == "failed" and reply is None:
+                return False
+            _take_away(row, state="waiting", text=text)
+            row.attempts, row.next_attempt_at, row.reason = 0, None, None
+            await _forget_answer(session, row, reply)
+            return True
+
+    async def withdraw(self, platform: Platform, message_key: str) -> WithdrawnItem | None:
+        """Erase a question that its author deleted, with its answer; None when it is unknown.
+
+        Asked again, it says the same again: the message of the answer may still have to be deleted.
+
+        Raises:
+            DatabaseUnavailable: nothing was changed.
+        """
+        async with self._database.transaction(exclusive=False) as session:
+            row = await _by_message(session, platform, message_key)
+            if row is None:
+                return None
+            reply = await session.get(OutboxRow, row.id)
+            _take_away(row, state="failed", text="")
+            row.reason = WITHDRAWN
+            await _forget_answer(session, row, reply)
+            record = delete(QuestionRecordRow).where(col(QuestionRecordRow.channel_id) == row.channel_id)
+            await session.execute(record.where(col(QuestionRecordRow.key) == str(row.id)))
+            message = reply.message if reply else None
+            return WithdrawnItem(row.address, message, is_posting=reply is not None and message is None)
+
+    async def given(
+        self, platform: Platform, message_key: str
+    ) -> tuple[dict[str, Any], dict[str, Any]] | None:
+        """(address, answer) of the question of a message; None while there is no answer, or no more."""
+        async with self._database.snapshot() as session:
+            row = await _by_message(session, platform, message_key)
+            reply = await session.get(OutboxRow, row.id) if row else None
+            return (row.address, reply.answer) if row and reply and reply.answer else None
 
     async def claim(
         self, owner: str, lease_seconds: float, platforms: Collection[Platform]
@@ -211,6 +262,26 @@ async def _check(session: AsyncSession, item: InboxItem, **values: Any) -> None:
 async def _set_reply(session: AsyncSession, item: InboxItem, **values: Any) -> None:
     await _check(session, item)
     await session.execute(update(OutboxRow).where(col(OutboxRow.inbox_id) == item.id).values(**values))
+
+
+async def _by_message(session: AsyncSession, platform: Platform, message_key: str) -> InboxRow | None:
+    query = select(InboxRow).where(
+        col(InboxRow.platform) == platform, col(InboxRow.message_key) == message_key
+    )
+    return await session.scalar(query)
+
+
+def _take_away(row: InboxRow, *, state: str, text: str) -> None:
+    """Change a question whoever holds it: their fence is not the highest any more."""
+    row.state, row.text = state, text
+    row.fence += 1
+    row.lease_owner = row.lease_until = None
+
+
+async def _forget_answer(session: AsyncSession, row: InboxRow, reply: OutboxRow | None) -> None:
+    if reply is not None:
+        reply.answer = None
+    await session.execute(delete(TurnRow).where(col(TurnRow.key) == str(row.id)))
 
 
 def _item(row: InboxRow, reply: OutboxRow | None) -> InboxItem:

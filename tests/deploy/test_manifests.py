@@ -43,6 +43,7 @@ def test_slack_sends_what_asks_us_over_a_socket(slack: Any) -> None:
         ("app_mentions:read", "the event app_mention"),
         ("im:history", "the event message.im, and finding a placeholder in a direct conversation"),
         ("chat:write", "posting the placeholder and writing the answer over it"),
+        ("commands", "the slash command"),
         ("channels:history", "the event message.channels, and finding a placeholder in a channel"),
         ("channels:read", "the event member_joined_channel, and conversations.info of a channel"),
         ("groups:read", "the same of a private channel"),
@@ -52,6 +53,13 @@ def test_slack_sends_what_asks_us_over_a_socket(slack: Any) -> None:
 def test_slack_grants_what_the_code_calls(slack: Any, scope: str, use: str) -> None:
     """Shows that no event and no call of ours is refused for want of a scope."""
     assert scope in slack["oauth_config"]["scopes"]["bot"], f"needed for {use}"
+
+
+def test_slack_has_the_slash_command_that_the_pages_name(slack: Any) -> None:
+    """Shows it without a URL: over a socket none is needed, and over HTTP it is the installation's own."""
+    (command,) = slack["features"]["slash_commands"]
+    assert command["command"] == "/footnote"
+    assert "url" not in command
 
 
 def test_people_can_write_to_the_bot_in_slack(slack: Any) -> None:

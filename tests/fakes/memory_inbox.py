@@ -9,9 +9,10 @@ from typing import Protocol
 
 from bot.core.conversation.feedback import REASONS, AnsweredQuestion, FeedbackReply
 from bot.core.models import Answer, Language
-from bot.core.ports import IncomingMessage, Messenger
+from bot.core.ports import ChatIntake, GivenAnswer, IncomingMessage, Messenger
 from storage.chat.feedback import FeedbackVerdict
-from storage.models import ChannelKey
+from storage.chat_models import WithdrawnItem
+from storage.models import ChannelKey, Platform
 
 
 class Door(Protocol):
@@ -92,6 +93,29 @@ class MemoryInbox:
         if self.door:
             self.answering.append(asyncio.create_task(self._answer(self.door, message)))
         return True
+
+    @property
+    def intake(self) -> ChatIntake:
+        """All that a door may be handed."""
+        return ChatIntake(self.receive, self.edit, self.withdraw, self.given, self.join, self.name_channel)
+
+    async def edit(self, message: IncomingMessage) -> bool:
+        """Keep the new words of a question that is known."""
+        known = self.kept.get(message.message_key)
+        if known is None or known.text == message.text:
+            return False
+        self.kept[message.message_key] = message
+        return True
+
+    async def withdraw(self, platform: Platform, message_key: str) -> WithdrawnItem | None:
+        """Forget a question."""
+        known = self.kept.pop(message_key, None)
+        return WithdrawnItem(known.address, None, is_posting=False) if known else None
+
+    async def given(self, platform: Platform, message_key: str) -> GivenAnswer | None:
+        """The answer to a question that is known."""
+        known = self.kept.get(message_key)
+        return GivenAnswer(known.address, self.answer_to(known)) if known else None
 
     async def join(self, key: ChannelKey) -> None:
         """Keep that we joined a channel."""

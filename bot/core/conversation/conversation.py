@@ -36,7 +36,7 @@ from bot.core.models import (
     Question,
     UnreadFile,
 )
-from bot.core.ports import IncomingMessage, Messenger, QuestionAnswering
+from bot.core.ports import GivenAnswer, IncomingMessage, Messenger, QuestionAnswering
 from bot.core.understanding.question_terms import language_of
 from bot.core.wording import reply_words
 from storage.chat.channels import Channels
@@ -158,6 +158,25 @@ class Conversation:
         )
         self._wakeup.set()
         return is_new
+
+    async def edit(self, message: IncomingMessage) -> bool:
+        """Answer a question anew that its author asks in other words; False when none such is known.
+
+        Raises:
+            DatabaseUnavailable: nothing was changed, so it must not be acknowledged.
+        """
+        is_new = await self._inbox.ask_again(message.key.platform, message.message_key, message.text)
+        self._wakeup.set()
+        return is_new
+
+    async def given(self, platform: Platform, message_key: str) -> GivenAnswer | None:
+        """The answer to the question of a message; None while there is none, or none any more.
+
+        Raises:
+            DatabaseUnavailable: nobody knows just now.
+        """
+        kept = await self._inbox.given(platform, message_key)
+        return GivenAnswer(kept[0], answer_from_json(kept[1])) if kept else None
 
     async def run(self) -> None:
         """Answer questions until ``drain`` is called."""

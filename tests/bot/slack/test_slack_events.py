@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bot.slack.events import plain_text, read_event, read_join
+from bot.slack.events import plain_text, read_edit, read_event, read_join, read_withdrawal
 from storage.models import ChannelKey, Platform
 
 BOT = "U0FOOT001"
@@ -154,6 +154,53 @@ def test_a_name_that_begins_like_ours_is_not_ours() -> None:
 def test_what_is_not_a_persons_question_is_left_alone(event: dict[str, Any]) -> None:
     """Bots, edits, broadcasts, joins and talk among people ask nothing."""
     assert read_event(envelope(**event)) is None
+
+
+def change(new: str | None = None, old: str = f"<@{BOT}> when?", **message: Any) -> dict[str, Any]:
+    """A message of Alice's was changed from ``old`` to ``new``."""
+    text = f"<@{BOT}> when do backups run?" if new is None else new
+    edited = {"user": "U0ALICE01", "ts": "18.0001"}
+    said = {"type": "message", "user": "U0ALICE01", "ts": "17.0001", "text": text, "edited": edited}
+    before = {"type": "message", "user": "U0ALICE01", "ts": "17.0001", "text": old}
+    event = {"type": "message", "subtype": "message_changed", "channel_type": "channel", "ts": "18.0002"}
+    return envelope(**event, user=None, text=None, message={**said, **message}, previous_message=before)
+
+
+def test_an_edit_asks_what_its_message_says_now() -> None:
+    """It has the key of the message, whose question it replaces; as an event of its own it asks nothing."""
+    message = read_edit(change())
+    asked = read_event(envelope())
+    assert message
+    assert asked
+    assert (message.message_key, message.text) == (asked.message_key, "when do backups run?")
+    assert read_event(change()) is None
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        change(old=f"<@{BOT}> when do backups run?"),
+        change("<@U0OTHER01> when do backups run?"),
+        change(user=BOT, bot_id="B1"),
+        change(subtype="tombstone", user="USLACKBOT"),
+        envelope(),
+    ],
+    ids=["same words", "to somebody else", "our own", "tombstone", "no edit"],
+)
+def test_what_was_not_edited_into_another_question_asks_nothing(event: dict[str, Any]) -> None:
+    """Previews and reactions of Slack's own change a message, too; so do our updates."""
+    assert read_edit(event) is None
+
+
+def test_a_deleted_message_is_known_by_its_key() -> None:
+    """Also one with replies, which Slack turns into a tombstone."""
+    asked = read_event(envelope())
+    assert asked
+    gone = envelope(type="message", subtype="message_deleted", deleted_ts="17.0001", ts="18.1", text=None)
+    assert read_withdrawal(gone) == asked.message_key
+    assert read_withdrawal(change(subtype="tombstone", user="USLACKBOT")) == asked.message_key
+    assert read_withdrawal(change()) is None
+    assert read_withdrawal(envelope()) is None
 
 
 def join(**event: Any) -> dict[str, Any]:

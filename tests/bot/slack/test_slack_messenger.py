@@ -18,6 +18,7 @@ from bot.core.plaintext import MORE_TO_COME
 from bot.core.ports import Announcement, AnnouncementEntry
 from bot.slack.blocks import MESSAGE, render_announcement
 from bot.slack.messenger import SlackMessenger, web_client
+from storage.chat_models import WithdrawnItem
 from storage.models import Channel, ChannelKey, Platform
 
 ADDRESS = {"channel": "C1", "ts": "17.1", "thread": "17.1", "key": "T1:C1:17.1"}
@@ -60,7 +61,7 @@ class WebApi:
         if method == "chat.postMessage":
             self.posted.append(arguments | {"ts": str(self.now + len(self.posted) / 10)})
             return {"channel": arguments["channel"], "ts": self.posted[-1]["ts"]}
-        if method == "chat.update":
+        if method in ("chat.update", "chat.delete"):
             return {}
         return self._page(arguments, newest_first=method == "conversations.history")
 
@@ -226,6 +227,36 @@ async def test_delivering_twice_writes_the_same_message(api: WebApi, messenger: 
     assert [method for method, _ in api.calls] == ["chat.postMessage", "chat.update", "chat.update"]
     assert api.calls[1] == api.calls[2]
     assert "T1:C1:17.1" in str(api.calls[1][1]["metadata"])
+
+
+GONE = WithdrawnItem(ADDRESS, {"channel": "C1", "ts": "18.0"}, is_posting=False)
+
+
+async def test_the_answer_to_a_deleted_question_is_deleted(api: WebApi, messenger: SlackMessenger) -> None:
+    """Also a placeholder that nobody knew to be there; one that was never posted is nothing to delete."""
+    await messenger.delete(GONE)
+    assert api.calls == [("chat.delete", {"channel": "C1", "ts": "18.0"})]
+    await messenger.delete(WithdrawnItem(ADDRESS, None, is_posting=False))
+    await messenger.place(ADDRESS, Language.ENGLISH)
+    await messenger.delete(WithdrawnItem(ADDRESS, None, is_posting=True))
+    assert [method for method, _ in api.calls[1:]] == [
+        "chat.postMessage",
+        "conversations.replies",
+        "chat.delete",
+    ]
+
+
+async def test_an_answer_that_slack_keeps_stays_and_what_is_unclear_is_tried_again(
+    api: WebApi, messenger: SlackMessenger
+) -> None:
+    """Deleted already, or not ours to delete: that is no error. Else Slack sends the event again."""
+    refusal = web.json_response({"ok": False, "error": "message_not_found"})
+    api.faults = [refusal]
+    await messenger.delete(GONE)
+    for fault in (slow_down("1"), None, web.json_response({}, status=500)):
+        api.faults = [fault]
+        with pytest.raises(DeliveryError):
+            await messenger.delete(GONE)
 
 
 def test_an_announcement_goes_to_the_conversation_that_the_tenant_is_named_after(

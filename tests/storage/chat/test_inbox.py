@@ -10,12 +10,13 @@ from sqlalchemy import select, update
 
 from storage.chat.channels import Channels
 from storage.chat.inbox import Inbox
-from storage.chat_models import InboxItem
+from storage.chat.traces import QuestionRecords
+from storage.chat_models import InboxItem, NewTurn
 from storage.clock import clock_ahead, utc_now
 from storage.errors import DatabaseUnavailable, LeaseLost
 from storage.models import Channel, ChannelKey, Platform
 from storage.sql.database import Database
-from storage.sql.tables import InboxRow, OutboxRow
+from storage.sql.tables import InboxRow, OutboxRow, QuestionRecordRow, TurnRow
 
 SLACK = (Platform.SLACK,)
 MESSAGE = {"thread": "17.1", "text": "How many days?", "address": {"channel": "C1", "thread_ts": "17.1"}}
@@ -69,6 +70,65 @@ async def test_a_thread_is_ours_once_something_was_asked_in_it(
     assert not await inbox.takes_part(other.tenant, "17.1")
     await inbox.give_up(await claim(inbox), "nobody takes it")
     assert not await inbox.takes_part(channel.tenant, "17.1")
+
+
+async def test_other_words_are_answered_anew_and_whoever_answers_the_old_ones_is_stopped(
+    inbox: Inbox, channel: Channel, database: Database
+) -> None:
+    """The message stays and the answer goes; the same words and other messages change nothing."""
+    await receive(inbox, channel)
+    first = await claim(inbox)
+    await inbox.mark_posting(first)
+    await inbox.mark_placed(first, {"ts": "18.1"})
+    await inbox.save_answer(first, {"text": "30"})
+    assert not await inbox.ask_again(Platform.SLACK, "m1", MESSAGE["text"])
+    assert not await inbox.ask_again(Platform.SLACK, "m2", "How many hours?")
+    assert not await inbox.ask_again(Platform.TEAMS, "m1", "How many hours?")
+    assert await inbox.ask_again(Platform.SLACK, "m1", "How many hours?")
+    with pytest.raises(LeaseLost):
+        await inbox.mark_delivered(first)
+    second = await claim(inbox, "b")
+    assert (second.id, second.text, second.message, second.answer) == (
+        first.id,
+        "How many hours?",
+        {"ts": "18.1"},
+        None,
+    )
+
+
+async def test_a_withdrawn_question_is_erased_and_asked_no_more(
+    inbox: Inbox, channel: Channel, database: Database
+) -> None:
+    """Shows that its words, answer, turn and record go; its message is named, as often as it is asked."""
+    await receive(inbox, channel)
+    item = await claim(inbox)
+    assert await inbox.given(Platform.SLACK, "m1") is None
+    await inbox.mark_posting(item)
+    posting = await inbox.withdraw(Platform.SLACK, "m1")
+    assert posting
+    assert (posting.message, posting.is_posting) == (None, True)
+    await receive(inbox, channel, "e2", "m2")
+    item = await claim(inbox)
+    await inbox.mark_posting(item)
+    await inbox.mark_placed(item, {"ts": "18.1"})
+    turn = NewTurn(str(item.id), channel.id, "17.1", "q", "q", "a", (), utc_now())
+    await inbox.save_answer(item, {"text": "30"}, turn)
+    await QuestionRecords(database, 30).keep(str(item.id), channel.id, utc_now(), "grounded", {"text": "q"})
+    assert await inbox.given(Platform.SLACK, "m2") == (MESSAGE["address"], {"text": "30"})
+    for _ in range(2):
+        withdrawn = await inbox.withdraw(Platform.SLACK, "m2")
+        assert withdrawn
+        assert withdrawn.message == {"ts": "18.1"}
+    with pytest.raises(LeaseLost):
+        await inbox.mark_delivered(item)
+    assert await inbox.claim("a", 60, SLACK) is None
+    assert await inbox.given(Platform.SLACK, "m2") is None
+    assert not await inbox.ask_again(Platform.SLACK, "m2", "How many hours?")
+    assert await inbox.withdraw(Platform.SLACK, "m3") is None
+    async with database.snapshot() as session:
+        assert list(await session.scalars(select(InboxRow.text))) == ["", ""]
+        assert list(await session.scalars(select(TurnRow.id))) == []
+        assert list(await session.scalars(select(QuestionRecordRow.id))) == []
 
 
 async def test_twenty_deliveries_at_once_are_kept_once(inbox: Inbox, channel: Channel) -> None:

@@ -292,6 +292,28 @@ async def test_the_beginning_of_an_answer_is_shown_in_its_place_and_replaced(wor
     assert world.chat.replies() == ["Question e1? Yes [1]."]
 
 
+async def test_an_edited_question_is_answered_anew_in_the_same_place(world: World) -> None:
+    """Also while the old words are being answered; the thread remembers the new ones alone."""
+    world.answers.gate.clear()
+    async with world.running(lease_seconds=0.6) as worker:
+        await worker.receive(message())
+        await reach(lambda: bool(world.answers.asked))
+        assert await worker.edit(message(text="Another?"))
+        await reach(lambda: len(world.answers.asked) > 1)
+        world.answers.gate.set()
+        await world.until("done")
+        assert world.chat.replies() == ["Another? Yes [1]."]
+        assert not await worker.edit(message(text="Another?"))
+        assert await worker.edit(message(text="A third?"))
+        await reach(lambda: world.chat.replies() == ["A third? Yes [1]."])
+        await world.until("done")
+    assert [turn.question for turn in await world.turns()] == ["A third?"]
+    given = await worker.given(Platform.SLACK, "message of e1")
+    assert given
+    assert given.answer.text == "A third? Yes [1]."
+    assert await worker.given(Platform.SLACK, "another message") is None
+
+
 async def test_a_worker_that_lost_a_question_shows_no_more_of_it(world: World) -> None:
     """It may wake up after another one has answered: the lease is asked for before every update."""
     world.answers.beginning = "Yes."

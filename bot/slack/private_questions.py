@@ -1,0 +1,157 @@
+"""Questions asked by ``/footnote``: answered to whoever asks, who may then share the answer.
+
+A slash command works in every channel, also where we are no member. What it asks is kept like any question;
+its answer goes to the ``response_url`` that Slack gave along, which lives for half an hour. An answer whose
+delivery was unclear is sent again: nobody but the asker sees that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+import aiohttp
+from slack_sdk.webhook.async_client import AsyncWebhookClient
+
+from bot.core.errors import DeliveryError, DeliveryUnclear
+from bot.core.models import Answer, AnswerState, Language
+from bot.core.plaintext import mend
+from bot.core.ports import GivenAnswer, IncomingMessage
+from bot.core.wording import reply_words
+from bot.slack.blocks import Block, SlackMessage, render
+from bot.slack.events import SLACK_ID, installation_of, plain_text
+from bot.slack.question_buttons import asked_blocks, asked_line
+from storage.models import ChannelKey, Platform
+
+Json = Mapping[str, Any]
+
+SHARE = "share-answer"
+SECONDS = 5
+"""Longest wait for Slack to take one reply."""
+_HELP = "help"
+_LIST = {"documents": "list documents", "docs": "list documents", "list": "list documents", "": _HELP}
+"""What the command's own words stand for; everything else is asked as it is typed."""
+
+
+def read_command(form: Json, api_url: str) -> IncomingMessage | None:
+    """What a slash command asks; None when its reply would go to a host that is not Slack's.
+
+    ``api_url``: where Slack's Web API is; replies go to that host or one below it.
+    """
+    installation = installation_of(
+        {**form, "is_enterprise_install": form.get("is_enterprise_install") == "true"}
+    )
+    channel, user = str(form.get("channel_id") or ""), str(form.get("user_id") or "")
+    trigger, url = str(form.get("trigger_id") or ""), str(form.get("response_url") or "")
+    if not all(map(SLACK_ID.fullmatch, (installation, channel, user))) or not trigger:
+        return None
+    if not _is_of_slack(url, api_url):
+        return None
+    typed = mend(plain_text(str(form.get("text") or ""), ""))
+    key = f"{installation}:{channel}:{trigger}"
+    return IncomingMessage(
+        key=ChannelKey(Platform.SLACK, installation, channel),
+        channel_name=None,
+        event_key=key,
+        message_key=key,
+        thread=f"private {trigger}",  # of its own: what one asks privately leans on nothing
+        text=_LIST.get(typed.casefold(), typed),
+        address={
+            "channel": channel,
+            "key": key,
+            "response_url": url,
+            "asked": {"user": user, "text": typed or _HELP},
+        },
+    )
+
+
+def _is_of_slack(url: str, api_url: str) -> bool:
+    reply, api = urlsplit(url), urlsplit(api_url)
+    host, home = reply.hostname or "", api.hostname or ""
+    return reply.scheme == api.scheme and (host == home or host.endswith(f".{home}"))
+
+
+def is_private(address: Json) -> bool:
+    """Whether a question was asked by a slash command."""
+    return "response_url" in address
+
+
+def acknowledgement(address: Json, language: Language) -> str:
+    """What the asker sees at once: the question, which Slack does not show, and that it is searched for."""
+    return f"{asked_line(address)}\n{reply_words(language).searching}"
+
+
+async def deliver_privately(address: Json, answer: Answer, sources_shown: int) -> None:
+    """Show the answer to the asker alone, with a button that shares it.
+
+    Raises:
+        DeliveryError: Slack refused, as it does after half an hour, or could not be reached.
+        DeliveryUnclear: nobody knows whether the answer was shown.
+    """
+    rendered = render(answer, sources_shown)
+    is_shareable = answer.state is not AnswerState.FAILED
+    share = [_share_button(address["key"], answer.language)] if is_shareable else []
+    await _send(
+        address["response_url"],
+        **_message(address, rendered, share),
+        response_type="ephemeral",
+        replace_original=False,
+    )
+
+
+def read_share(payload: Json, api_url: str) -> tuple[str, str] | None:
+    """(key of the question, response URL) of a click on the button that shares; None when it is none."""
+    action: Json = (payload.get("actions") or [{}])[0]
+    key, url = str(action.get("value") or ""), str(payload.get("response_url") or "")
+    return (key, url) if key and _is_of_slack(url, api_url) else None
+
+
+def may_share(payload: Json, address: Json) -> bool:
+    """Whether the click is the asker's, in the channel in which the question was asked."""
+    clicker, channel = ((payload.get(name) or {}).get("id") for name in ("user", "channel"))
+    return is_private(address) and (clicker, channel) == (address["asked"]["user"], address["channel"])
+
+
+async def share_privately_given(url: str, given: GivenAnswer, sources_shown: int) -> None:
+    """Show an answer to the whole channel, with who asked what, and take the private one away.
+
+    Raises:
+        DeliveryError: as above.
+    """
+    rendered = render(given.answer, sources_shown)
+    message = _message(given.address, rendered, [])
+    await _send(url, **message, response_type="in_channel", replace_original=False)
+    await _send(url, delete_original=True)
+
+
+def _message(address: Json, rendered: SlackMessage, more: list[Block]) -> dict[str, Any]:
+    return {
+        "text": f"{asked_line(address)}\n{rendered.text}",
+        "blocks": [*asked_blocks(address), *rendered.blocks, *more],
+        "unfurl_links": False,
+        "unfurl_media": False,
+    }
+
+
+def _share_button(key: str, language: Language) -> Block:
+    label = {"type": "plain_text", "text": reply_words(language).share, "emoji": False}
+    button = {"type": "button", "action_id": SHARE, "text": label, "value": key}
+    return {"type": "actions", "block_id": "share", "elements": [button]}
+
+
+async def _send(url: str, **body: Any) -> None:
+    try:
+        reply = await AsyncWebhookClient(url, timeout=SECONDS, retry_handlers=[]).send(**body)
+    except aiohttp.ClientConnectorError as error:
+        raise DeliveryError("Slack could not be reached") from error
+    except (aiohttp.ClientError, TimeoutError) as error:
+        raise DeliveryUnclear(f"Slack did not say what it did: {type(error).__name__}") from error
+    if reply.status_code >= 500:
+        raise DeliveryUnclear(f"Slack answered {reply.status_code}")
+    if reply.status_code != 200:
+        waits = reply.headers.get("Retry-After", "")
+        raise DeliveryError(
+            f"Slack refused a reply: {reply.status_code}",
+            retry_after=float(waits) if waits.isdigit() else None,
+        )

@@ -1,0 +1,222 @@
+"""Slash commands: what they ask, who may share the answer, and how it reaches the asker."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from fakes.slack_events import Signed
+from slack_sdk.models.blocks import Block
+
+from bot.core.errors import DeliveryError, DeliveryUnclear
+from bot.core.models import Answer, AnswerState, Citation, Language
+from bot.core.ports import GivenAnswer
+from bot.slack.blocks import MESSAGE
+from bot.slack.private_questions import (
+    SHARE,
+    acknowledgement,
+    deliver_privately,
+    may_share,
+    read_command,
+    read_share,
+    share_privately_given,
+)
+from storage.models import ChannelKey, Platform
+
+API = "https://slack.com/api/"
+ANSWER = Answer(
+    AnswerState.GROUNDED,
+    "Daily [1].",
+    (Citation(1, "Rules", "a.pdf", 2, "daily", (), "http://127.0.0.1:8765/v/x"),),
+)
+
+
+def form(**changed: str) -> dict[str, str]:
+    """``/footnote when do backups run?`` as Slack sends it, with fields changed."""
+    return {
+        "team_id": "T0ACME001",
+        "channel_id": "C0ITOPS01",
+        "user_id": "U0ALICE01",
+        "command": "/footnote",
+        "text": "when do backups run?",
+        "is_enterprise_install": "false",
+        "response_url": "https://hooks.slack.com/commands/1/2/3",
+        "trigger_id": "13.17.abc",
+        **changed,
+    }
+
+
+def test_a_command_asks_in_the_channel_that_it_was_typed_in() -> None:
+    """Channel, person and words come from the signed form; the thread is nobody else's."""
+    message = read_command(form(), API)
+    assert message
+    assert message.key == ChannelKey(Platform.SLACK, "T0ACME001", "C0ITOPS01")
+    assert message.text == "when do backups run?"
+    assert message.thread == "private 13.17.abc"
+    assert message.address["asked"] == {"user": "U0ALICE01", "text": "when do backups run?"}
+    other = read_command(form(trigger_id="13.18.abc"), API)
+    assert other
+    assert other.message_key != message.message_key
+    org_wide = read_command(form(is_enterprise_install="true", enterprise_id="E0ACME001"), API)
+    assert org_wide
+    assert org_wide.key.installation == "E0ACME001"
+
+
+@pytest.mark.parametrize(
+    ("typed", "asked"),
+    [("", "help"), ("Documents", "list documents"), ("help", "help"), (" docs ", "list documents")],
+)
+def test_the_commands_own_words_are_those_of_the_chat(typed: str, asked: str) -> None:
+    """Nothing typed is a request for help."""
+    message = read_command(form(text=typed), API)
+    assert message
+    assert message.text == asked
+
+
+@pytest.mark.parametrize(
+    ("url", "is_slacks"),
+    [
+        ("https://hooks.slack.com/commands/1", True),
+        ("https://slack.com/x", True),
+        ("http://hooks.slack.com/commands/1", False),
+        ("https://slack.com.evil.example/x", False),
+        ("https://evilslack.com/x", False),
+        ("https://user@evil.example/slack.com", False),
+        ("", False),
+    ],
+)
+def test_replies_go_to_slack_only(url: str, is_slacks: bool) -> None:
+    """Whatever a form says, we post nowhere else."""
+    assert (read_command(form(response_url=url), API) is not None) is is_slacks
+    assert (read_share({"actions": [{"value": "k"}], "response_url": url}, API) is not None) is is_slacks
+
+
+@pytest.mark.parametrize("field", ["team_id", "channel_id", "user_id", "trigger_id"])
+def test_a_command_without_an_origin_asks_nothing(field: str) -> None:
+    """What is missing is not guessed."""
+    assert read_command(form(**{field: ""}), API) is None
+
+
+def test_only_the_asker_may_share_and_only_where_it_was_asked() -> None:
+    """A click by anybody else, or elsewhere, shows nothing; a public question is nothing to share."""
+    message = read_command(form(), API)
+    assert message
+    address = message.address
+    click = {"user": {"id": "U0ALICE01"}, "channel": {"id": "C0ITOPS01"}}
+    assert may_share(click, address)
+    assert not may_share(click | {"user": {"id": "U0BOB0001"}}, address)
+    assert not may_share(click | {"channel": {"id": "C0HRTEAM1"}}, address)
+    assert not may_share({}, address)
+    assert not may_share(click, {"channel": "C0ITOPS01", "ts": "1.1"})
+
+
+def test_the_asker_sees_the_question_at_once() -> None:
+    """Slack does not show what was typed behind a command; markup in it stays text."""
+    message = read_command(form(text="who is <!channel>?"), API)
+    assert message
+    said = acknowledgement(message.address, Language.GERMAN)
+    assert said == "<@U0ALICE01>: who is @channel?\nIch suche …"
+
+
+@dataclass
+class Hooks:
+    """Where replies are posted; answers as it is told to."""
+
+    url: str = ""
+    status: int = 200
+    sent: list[dict[str, Any]] = field(default_factory=list)
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        """Keep a reply."""
+        self.sent.append(await request.json())
+        if self.status == 0 and request.transport:
+            request.transport.close()
+        return web.Response(status=self.status or 200, text="ok", headers={"Retry-After": "7"})
+
+
+@pytest.fixture
+async def hooks() -> AsyncIterator[Hooks]:
+    """Slack's end of response URLs."""
+    hooks = Hooks()
+    app = web.Application()
+    app.router.add_post("/response", hooks.handle)
+    async with TestServer(app) as server:
+        hooks.url = str(server.make_url("/response"))
+        yield hooks
+
+
+def address_at(url: str) -> dict[str, Any]:
+    """Where a private question is answered."""
+    return {"channel": "C1", "key": "T1:C1:13", "response_url": url, "asked": {"user": "U1", "text": "when?"}}
+
+
+async def test_an_answer_is_shown_to_its_asker_alone_with_a_button_that_shares_it(hooks: Hooks) -> None:
+    """Within Slack's limits, however long the answer; a failure is not worth sharing."""
+    long = Answer(AnswerState.GROUNDED, "Daily & nightly. " * 2000, ANSWER.citations)
+    await deliver_privately(address_at(hooks.url), long, 5)
+    (sent,) = hooks.sent
+    assert sent["response_type"] == "ephemeral"
+    *_, share = sent["blocks"]
+    assert [(one["action_id"], one["value"]) for one in share["elements"]] == [(SHARE, "T1:C1:13")]
+    assert len(json.dumps(sent["blocks"], ensure_ascii=False)) <= MESSAGE + 1000
+    assert len(sent["blocks"]) <= 50
+    for block in sent["blocks"]:
+        parsed = Block.parse(block)
+        assert parsed is not None
+        parsed.validate_json()
+    await deliver_privately(address_at(hooks.url), Answer(AnswerState.FAILED, "Something failed."), 5)
+    assert SHARE not in json.dumps(hooks.sent[1])
+
+
+async def test_a_shared_answer_says_who_asked_what_and_replaces_the_private_one(hooks: Hooks) -> None:
+    """Two replies: to the channel, without the button, and away with what only the asker saw."""
+    await share_privately_given(hooks.url, GivenAnswer(address_at("https://gone.example"), ANSWER), 5)
+    shown, gone = hooks.sent
+    assert shown["response_type"] == "in_channel"
+    assert shown["text"].startswith("<@U1>: when?\n")
+    assert SHARE not in json.dumps(shown)
+    assert gone == {"delete_original": True}
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "wait"),
+    [
+        (404, DeliveryError, 7),
+        (429, DeliveryError, 7),
+        (500, DeliveryUnclear, None),
+        (0, DeliveryUnclear, None),
+    ],
+)
+async def test_a_reply_that_slack_does_not_take_is_an_error_of_its_kind(
+    hooks: Hooks, status: int, error: type[DeliveryError], wait: float | None
+) -> None:
+    """Refused, asked to wait, broken, and cut off."""
+    hooks.status = status
+    with pytest.raises(DeliveryError) as raised:
+        await deliver_privately(address_at(hooks.url), ANSWER, 5)
+    assert type(raised.value) is error
+    assert raised.value.retry_after == wait
+
+
+async def test_a_signed_command_is_kept_before_it_is_acknowledged(street: Any) -> None:
+    """The acknowledgement is for the asker alone; what could not be kept, or is unsigned, is refused."""
+    async with aiohttp.ClientSession() as session:
+        signed = Signed(session, street.url.removesuffix("/slack/events"), "signing-secret-of-the-test")
+        home = form(response_url="http://127.0.0.1:9/commands/1")
+        status, body = await signed.command(**home)
+        assert status == 200
+        assert json.loads(body)["response_type"] == "ephemeral"
+        (kept,) = street.inbox.kept.values()
+        assert kept.text == "when do backups run?"
+        assert await signed.command(**form()) == (200, "")
+        street.inbox.failure = RuntimeError("no database")
+        assert (await signed.command(**home | {"trigger_id": "2"}))[0] == 503
+        forged = Signed(session, street.url.removesuffix("/slack/events"), "another-secret")
+        assert (await forged.command(**home | {"trigger_id": "3"}))[0] == 401
+    assert len(street.inbox.kept) == 1

@@ -1,0 +1,119 @@
+"""``/footnote``, shared answers, edited and deleted questions: the whole program behind a Slack server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from engines.slack import ALICE, APP_TOKEN, BOT, BOT_TOKEN, HR, IT, SECRET, TEAM, SlackDouble, StartSlack
+from fakes.core import WORDS
+from harness.program import Program
+from harness.waiting import until
+from playwright.async_api import Browser
+from samples.paper import pdf
+
+CHANNEL = f"sl_{TEAM}_{IT}"
+CANARY = "Zanzibarium"
+
+
+async def posted(slack: SlackDouble, channel: str, words: str) -> list[dict[str, Any]] | None:
+    """The bot's messages in a channel that hold these words."""
+    own = [message for message in await slack.messages(channel) if message.get("user") == BOT]
+    return [message for message in own if words in json.dumps(message, ensure_ascii=False)] or None
+
+
+async def serve_slack(program: Program, start_slack: StartSlack, mode: str) -> SlackDouble:
+    """A Slack server, and the settings by which the program finds it."""
+    slack = await start_slack(mode, f"{program.url}/slack/events")
+    transport = {"SLACK_SIGNING_SECRET": SECRET} if mode == "events" else {"SLACK_APP_TOKEN": APP_TOKEN}
+    program.environment = {
+        "SLACK_BOT_TOKEN": BOT_TOKEN,
+        "SLACK_API_URL": slack.api_url,
+        "FOOTNOTE_RECEIPTS": "off",
+        **transport,
+    }
+    return slack
+
+
+async def command(slack: SlackDouble, text: str, channel: str = IT) -> None:
+    """Alice types ``/footnote`` with this behind it."""
+    await slack.post("/_control/command", channel=channel, user=ALICE, command="/footnote", text=text)
+
+
+@pytest.mark.engine("slack")
+@pytest.mark.engine("chromium")
+@pytest.mark.parametrize("mode", ["events", "socket"])
+async def test_a_private_question_is_answered_to_its_asker_who_may_share_it(
+    program: Program, start_slack: StartSlack, sop: Path, mode: str, browser: Browser
+) -> None:
+    """Shows list, help and an answer, each for one person alone; a click shows the answer to all."""
+    slack = await serve_slack(program, start_slack, mode)
+    async with program.serving():
+        program.drop(CHANNEL, sop)
+        program.drop(f"sl_{TEAM}_{HR}", pdf(f"The secret project is called {CANARY}."))
+        await program.until_live(CHANNEL, 1)
+        await program.until_live(f"sl_{TEAM}_{HR}", 1)
+        await command(slack, "documents")
+        await until(lambda: posted(slack, IT, WORDS.documents_known(1)), log=lambda: program.log)
+        await command(slack, "")
+        await until(lambda: posted(slack, IT, WORDS.help), log=lambda: program.log)
+        await command(slack, "what is the secret project called?")
+        await until(lambda: answers(slack, 3), log=lambda: program.log)
+        await command(slack, "when do backups run?")
+        (answer,) = await until(lambda: posted(slack, IT, "2:00 AM"), log=lambda: program.log)
+        mine = [message for message in await slack.messages(IT) if message.get("user") == BOT]
+        assert {message["ephemeral_to"] for message in mine} == {ALICE}
+        assert CANARY not in json.dumps(mine)
+        assert "<@U0ALICE01>: when do backups run?" in answer["text"]
+        page = await browser.new_page(viewport={"width": 1280, "height": 1000})
+        await page.goto(slack.url)
+        await page.get_by_role("button", name=WORDS.share).last.click()
+        (shared,) = await until(lambda: shared_answers(slack), log=lambda: program.log)
+        assert "2:00 AM" in json.dumps(shared)
+        assert WORDS.share not in json.dumps(shared)
+        await page.screenshot(path=program.home / "shared.png")
+        await asyncio.sleep(0.5)
+        assert answer["ts"] not in [message["ts"] for message in await slack.messages(IT)]
+
+
+async def answers(slack: SlackDouble, count: int) -> bool:
+    """Whether so many private answers are there, each with its button."""
+    return len(await posted(slack, IT, "share-answer") or ()) == count
+
+
+async def shared_answers(slack: SlackDouble) -> list[dict[str, Any]] | None:
+    """What the bot said to the whole channel."""
+    said = await posted(slack, IT, "") or []
+    return [message for message in said if message.get("subtype") != "ephemeral"] or None
+
+
+@pytest.mark.engine("slack")
+@pytest.mark.parametrize("mode", ["events", "socket"])
+async def test_an_edited_question_is_answered_anew_and_a_deleted_one_takes_its_answer_along(
+    program: Program, start_slack: StartSlack, sop: Path, mode: str
+) -> None:
+    """In the same message; an edit that changes no word, and one of another message, do nothing."""
+    slack = await serve_slack(program, start_slack, mode)
+    async with program.serving():
+        program.drop(CHANNEL, sop)
+        await program.until_live(CHANNEL, 1)
+        asked = await slack.say(IT, f"<@{BOT}> when do backups run?")
+        other = await slack.say(IT, "has anybody seen my cup?")
+        (first,) = await until(lambda: posted(slack, IT, "2:00 AM"), log=lambda: program.log)
+        edited = {"channel": IT, "user": ALICE, "ts": asked}
+        await slack.post("/_control/edit-message", **edited, text=f"<@{BOT}> how often are restores tested?")
+        await slack.post("/_control/edit-message", **edited | {"ts": other}, text="how about my cup?")
+        (second,) = await until(lambda: posted(slack, IT, "Once in every quarter"), log=lambda: program.log)
+        assert second["ts"] == first["ts"]
+        assert "2:00 AM" not in json.dumps(second)
+        await slack.post("/_control/delete-message", **edited)
+        await until(lambda: is_gone(slack, first["ts"]), log=lambda: program.log)
+        assert await posted(slack, IT, "") is None
+
+
+async def is_gone(slack: SlackDouble, ts: str) -> bool:
+    """Whether a message of the channel was deleted."""
+    return ts not in [message["ts"] for message in await slack.messages(IT)]
