@@ -100,6 +100,8 @@ class ReplyWords:
     unread_files: SentenceTemplate
     and_more: SentenceTemplate
     empty_channel: SentenceTemplate
+    empty_library: str
+    no_direct_library: str
     documents_known: PluralSentence
     pages: PluralSentence
     version: SentenceTemplate
@@ -169,7 +171,11 @@ class ReplyWords:
         return self.and_more(files=named, count=rest) if rest > 0 else named
 
     def no_documents(self, channel: Channel) -> str:
-        """How documents come into a channel that has none."""
+        """How documents come into a channel that has none; in a direct chat, where it may ask."""
+        if channel.is_direct:
+            return self.no_direct_library
+        if channel.is_library:
+            return self.empty_library
         is_local = channel.platform is Platform.LOCAL  # its folder has its name, any other the tenant's
         return self.empty_channel(folder=channel.name if is_local else channel.tenant)
 

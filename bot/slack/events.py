@@ -43,6 +43,7 @@ def read_event(envelope: Json) -> IncomingMessage | None:
         thread=str(thread or ""),
         text=mend(plain_text(str(event.get("text") or ""), bot)),
         address={"channel": channel, "ts": ts, "thread": thread, "key": message_key},
+        is_direct=event.get("channel_type") == "im",
     )
 
 

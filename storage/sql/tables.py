@@ -73,6 +73,8 @@ class ChannelRow(SQLModel, table=True):
     conversation: str | None = None
     name: str
     epoch: int = 1
+    is_direct: bool = Field(default=False, sa_column_kwargs={"server_default": false()})
+    """Its newest message came from a chat between one person and the bot."""
     created_at: datetime = moment(default_factory=utc_now)
 
 
