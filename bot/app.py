@@ -91,7 +91,7 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
             )
         )
         await platforms.start()
-        notifier = await build_notifier(settings.bot, stores, answering, links, platforms.announcers)
+        notifier = await build_notifier(settings, stores, answering, links, platforms.announcers)
         await stack.enter_async_context(_notifying(notifier))
         if warning := unreachable_links(settings.bot, links.public_url, platforms.names):
             _log.warning(warning)
@@ -104,7 +104,7 @@ class ChatPlatforms:
     def __init__(self, settings: BotSettings, stores: Stores, answering: Answering) -> None:
         messengers: dict[Platform, Messenger] = {}
         self._conversation = build_conversation(settings, stores, answering, messengers)
-        self.slack = open_slack(settings, self._conversation.receive)
+        self.slack = open_slack(settings, stores, self._conversation.receive)
         self.teams = open_teams(settings, self._conversation.receive)
         self.announcers: dict[Platform, Announcer] = {}
         if self.slack:

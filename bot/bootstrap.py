@@ -25,6 +25,7 @@ from bot.core.generation.judge import Judge
 from bot.core.notifications.notifier import Notifier, Routes
 from bot.core.notifications.receipts import ReceiptBuilder
 from bot.core.notifications.suggested_questions import SuggestedQuestions
+from bot.core.notifications.welcome import Onboarding
 from bot.core.ports import Announcer, Messenger, Receive, Retriever
 from bot.core.retrieval.hybrid_retriever import (
     HybridRetriever,
@@ -37,6 +38,7 @@ from bot.core.retrieval.reranking import Reranker, RerankingRetriever, SentenceR
 from bot.core.retrieval.web_search import FetchPages, WebPolicy, WebSearch
 from bot.core.rewriting.query_rewriting import FollowUps, ModelRewriter
 from bot.core.trace_writer import writing_traces
+from bot.core.understanding.channel_folders import ChannelFolders
 from bot.core.understanding.spelling_correction import SpellingCorrector
 from bot.server_socket import base_url, read_server_url
 from bot.settings import BotSettings, Settings, revealed
@@ -263,6 +265,7 @@ async def build_answering(
             judge=Judge(bot.answer_probability, bot.closest_probability, scale),
             readings=stores.readings,
             catalog=stores.catalog,
+            folders=ChannelFolders(stores.folders, settings.inbox),
             citations=CitationService(stores.citations, links),
             passages_read=bot.passages_read,
             evidence_tokens=bot.evidence_tokens,
@@ -344,7 +347,7 @@ def build_conversation(
     )
 
 
-def open_slack(settings: BotSettings, receive: Receive) -> SlackAdapter | None:
+def open_slack(settings: BotSettings, stores: Stores, receive: Receive) -> SlackAdapter | None:
     """Slack's adapter when it is configured.
 
     Raises:
@@ -354,7 +357,8 @@ def open_slack(settings: BotSettings, receive: Receive) -> SlackAdapter | None:
         return None
     from bot.slack.adapter import SlackAdapter
 
-    return SlackAdapter(settings, receive)
+    onboarding = Onboarding(stores.channels, stores.notices)
+    return SlackAdapter(settings, receive, join=onboarding.join, name_channel=onboarding.name)
 
 
 def open_teams(settings: BotSettings, receive: Receive) -> TeamsAdapter | None:
@@ -371,20 +375,26 @@ def open_teams(settings: BotSettings, receive: Receive) -> TeamsAdapter | None:
 
 
 async def build_notifier(
-    settings: BotSettings,
+    settings: Settings,
     stores: Stores,
     answering: Answering,
     links: Links,
     announcers: Mapping[Platform, Announcer],
 ) -> Notifier:
     """What tells channels and admins of their files; nothing runs yet."""
-    admin = settings.admin_channel
+    bot = settings.bot
+    admin = bot.admin_channel
     suggested = SuggestedQuestions(answering, stores.readings)
     citations = CitationService(stores.citations, links)
-    receipts = ReceiptBuilder(stores.notices, stores.channels, suggested, citations)
-    routes = Routes(
-        settings.receipts, await stores.channels.ensure_tenant(TenantName(admin)) if admin else None
+    receipts = ReceiptBuilder(
+        stores.notices,
+        stores.channels,
+        suggested,
+        citations,
+        catalog=stores.catalog,
+        folders=ChannelFolders(stores.folders, settings.inbox),
     )
+    routes = Routes(bot.receipts, await stores.channels.ensure_tenant(TenantName(admin)) if admin else None)
     return Notifier(stores.notices, stores.channels, receipts, routes=routes, announcers=announcers)
 
 

@@ -177,6 +177,11 @@ class BotSettings(FootnoteSettings):
         pattern="^(channel|admin|off)$",
         description="Who hears of new and unreadable PDFs: their channel, the admin channel, nobody.",
     )
+    thread_follow_ups: bool = Field(
+        True,
+        description="In Slack, answer replies in a thread that Footnote answers in, also without a mention; "
+        "those that mention somebody else stay unanswered.",
+    )
     admin_channel: str | None = Field(
         None,
         pattern="^(sl_[A-Z0-9]{2,24}_[A-Z0-9]{2,24}|ms_[a-z2-7]{52})$",

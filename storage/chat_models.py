@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
@@ -94,7 +95,7 @@ class Notice:
 
     id: int
     kind: str
-    """live, failed, folder, source failed or source changed."""
+    """live, failed, folder, source failed, source changed or welcome."""
     created_at: datetime
     channel_id: int
     channel: str
@@ -127,13 +128,23 @@ class Notice:
     """Questions that were tried and that the version answers; None when none were tried yet."""
 
 
+class NoticeAudience(StrEnum):
+    """Who is told of an event."""
+
+    CHANNEL = "channel"
+    """Of documents: the channel that has them."""
+    ADMINS = "admins"
+    """Of folders and web pages."""
+    NEWCOMERS = "newcomers"
+    """The channel that we joined."""
+
+
 @dataclass(frozen=True, slots=True)
 class NoticeGroup:
-    """What waits to be announced of one channel: of its documents, or what is for admins."""
+    """What waits to be announced of one channel, for one audience."""
 
     channel_id: int
-    is_for_admins: bool
-    """Of folders and web pages."""
+    audience: NoticeAudience
     count: int
     oldest: datetime
     newest: datetime

@@ -29,6 +29,7 @@ from bot.core.trace import QuestionRecord, SearchAttempt, Trace
 from bot.core.trace_writer import TraceWriter
 from bot.core.understanding.answer_types import wants_figure
 from bot.core.understanding.channel_documents import ChannelView
+from bot.core.understanding.channel_folders import ChannelFolders
 from bot.core.understanding.question_terms import spoken_language
 from bot.core.wording import reply_words
 from storage.documents.catalog import Catalog
@@ -74,6 +75,7 @@ class Answering:
         records: TraceWriter | None = None,
         web: WebSearch | None = None,
         commands: ChatCommands | None = None,
+        folders: ChannelFolders | None = None,
     ) -> None:
         self._retriever = retriever
         self._writer = writing
@@ -93,6 +95,7 @@ class Answering:
         self._records = records
         self._web = web
         self._commands = commands or ChatCommands()
+        self._folders = folders
 
     async def answer(self, question: Question, listener: AnswerListener | None = None) -> Answer:
         """The answer to one question of one channel; never raises for a failing engine or model.
@@ -100,7 +103,7 @@ class Answering:
         ``listener`` is shown what a model writes, as far as it is proven.
         """
         started = time.perf_counter()
-        view = ChannelView(self._catalog, question.channel)
+        view = ChannelView(self._catalog, question.channel, self._folders)
         language = spoken_language(question) or await view.language() or Language.ENGLISH
         question = replace(question, language=language)
         trace = Trace(self._passages_read)

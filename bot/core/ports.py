@@ -44,6 +44,8 @@ class IncomingMessage:
     """Where to reply, as the platform's own messenger wants it; stored as JSON."""
     is_direct: bool = False
     """The envelope says that it is a chat between one person of the installation and the bot."""
+    is_unaddressed: bool = False
+    """Nobody mentioned us: it asks us only in a thread in which we answer already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +71,17 @@ class Announcement:
     """How many files there are beside the named ones."""
     sources: tuple[CitedPage, ...] = ()
     """Buttons that open the files' first pages."""
+    questions: tuple[str, ...] = ()
+    """Tried questions of the channel that a button each asks, where the platform can."""
 
 
 Receive = Callable[[IncomingMessage], Awaitable[bool]]
-"""Commits a message of a chat platform for good; False when it was known already."""
+"""Commits a message of a chat platform for good; False when it was known already, or asks others."""
+
+Join = Callable[[ChannelKey], Awaitable[None]]
+"""Keeps for good that we joined a channel."""
+NameChannel = Callable[[ChannelKey, str], Awaitable[None]]
+"""Keeps what people call a channel."""
 
 
 class Announcer(Protocol):

@@ -1,6 +1,7 @@
 """Every sentence of a reply, in each language that replies are written in: ``replies/<language>.toml``.
 
-Nothing there quotes an exception, a path or an id. A sentence with {places} is called with their values;
+Nothing there quotes an exception or an id, and no path but that of the folder that a channel's documents go
+to. A sentence with {places} is called with their values;
 one with a number has a form for one and a form for the others.
 """
 
@@ -100,6 +101,7 @@ class ReplyWords:
     unread_files: SentenceTemplate
     and_more: SentenceTemplate
     empty_channel: SentenceTemplate
+    empty_named_channel: SentenceTemplate
     empty_library: str
     no_direct_library: str
     documents_known: PluralSentence
@@ -170,14 +172,16 @@ class ReplyWords:
         named, rest = ", ".join(names[:FILES_NAMED]), len(names) - FILES_NAMED
         return self.and_more(files=named, count=rest) if rest > 0 else named
 
-    def no_documents(self, channel: Channel) -> str:
-        """How documents come into a channel that has none; in a direct chat, where it may ask."""
+    def no_documents(self, channel: Channel, folder: str) -> str:
+        """How documents come into a channel that has none, by this folder; where a direct chat may ask."""
         if channel.is_direct:
             return self.no_direct_library
         if channel.is_library:
             return self.empty_library
-        is_local = channel.platform is Platform.LOCAL  # its folder has its name, any other the tenant's
-        return self.empty_channel(folder=channel.name if is_local else channel.tenant)
+        is_named = channel.platform is not Platform.LOCAL and channel.name != channel.tenant
+        if is_named:
+            return self.empty_named_channel(channel=channel.name, folder=folder)
+        return self.empty_channel(folder=folder)
 
     def figure_label(self, caption: str, page: int) -> str:
         """The line, or the button, that shows a figure."""

@@ -19,10 +19,12 @@ from slack_bolt.response import BoltResponse
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.core.ports import Receive
+from bot.core.ports import IncomingMessage, Join, NameChannel, Receive
 from bot.settings import BotSettings, revealed
-from bot.slack.events import read_event
+from bot.slack.channel_names import ChannelNames
+from bot.slack.events import read_event, read_join
 from bot.slack.messenger import SlackMessenger, web_client
+from bot.slack.question_buttons import ACTION, read_question_click
 from bot.slack.signature import read_signed_body
 from storage.errors import SettingsError, raised_at
 from storage.task_group import cancel_and_wait
@@ -30,6 +32,8 @@ from storage.task_group import cancel_and_wait
 PATH = "/slack/events"
 
 log = logging.getLogger(__name__)
+
+Acknowledge = Callable[[], Awaitable[BoltResponse]]
 
 
 class _Socket(Protocol):
@@ -49,8 +53,16 @@ class SlackAdapter:
     only after ``receive`` has committed, and repeats the event when it did not.
     """
 
-    def __init__(self, settings: BotSettings, receive: Receive) -> None:
+    def __init__(
+        self, settings: BotSettings, receive: Receive, *, join: Join, name_channel: NameChannel
+    ) -> None:
         """Nothing is sent yet.
+
+        Args:
+            settings: tokens, and how we are reached.
+            receive: keeps a question.
+            join: keeps that we joined a channel.
+            name_channel: keeps what people call a channel.
 
         Raises:
             SettingsError: there is no way for events to come in.
@@ -64,7 +76,10 @@ class SlackAdapter:
         self.messenger = SlackMessenger(client, settings.sources_shown)
         self._settings = settings
         self._secret = revealed(settings.slack_signing_secret) or ""
-        self._app = _bolt_app(client, self._secret, receive)
+        self._names = ChannelNames(client, name_channel)
+        self._receive = receive
+        self._join = join
+        self._app = self._bolt_app(client)
         self._socket: _Socket | None = None
         self._connecting: asyncio.Task[None] | None = None
 
@@ -93,6 +108,7 @@ class SlackAdapter:
             await cancel_and_wait(self._connecting)
         if self._socket:
             await self._socket.close()
+        await self._names.aclose()
 
     async def is_ready(self) -> bool:
         """Whether events can come in: over HTTP always, over a socket while it is connected."""
@@ -115,31 +131,45 @@ class SlackAdapter:
         response = await self._app.async_dispatch(AsyncBoltRequest(body=body, headers=headers))
         return await to_aiohttp_response(response)
 
+    def _bolt_app(self, client: AsyncWebClient) -> AsyncApp:
+        logger = logging.getLogger("slack_bolt.footnote")
+        logger.setLevel(
+            logging.ERROR
+        )  # below, Bolt logs bodies of requests, and remarks on settings we chose
+        app = AsyncApp(
+            name="footnote",
+            logger=logger,
+            client=client,
+            signing_secret=self._secret,
+            process_before_response=True,
+            authorize=_authorize_by_envelope,
+            attaching_conversation_kwargs_enabled=False,
+        )
+        app.event(re.compile(".*"))(self._take_event)
+        app.action(ACTION)(self._take_click)
+        app.action(re.compile("^source-"))(_acknowledge)
+        app.error(_ask_again)
+        return app
 
-def _bolt_app(client: AsyncWebClient, secret: str, receive: Receive) -> AsyncApp:
-    logger = logging.getLogger("slack_bolt.footnote")
-    logger.setLevel(logging.ERROR)  # below, Bolt logs bodies of requests, and remarks on settings we chose
-    app = AsyncApp(
-        name="footnote",
-        logger=logger,
-        client=client,
-        signing_secret=secret,
-        process_before_response=True,
-        authorize=_authorize_by_envelope,
-        attaching_conversation_kwargs_enabled=False,
-    )
+    async def _take_event(self, body: dict[str, Any]) -> None:
+        if joined := read_join(body):
+            await self._join(joined)
+            self._names.learn(joined)
+        elif message := read_event(body, follow_ups=self._settings.thread_follow_ups):
+            await self._keep(message)
 
-    async def commit(body: dict[str, Any]) -> None:
-        if message := read_event(body):
-            await receive(message)
-
-    async def acknowledge(ack: Callable[[], Awaitable[BoltResponse]]) -> None:
+    async def _take_click(self, body: dict[str, Any], ack: Acknowledge) -> None:
+        if message := read_question_click(body):
+            await self._keep(message)
         await ack()
 
-    app.event(re.compile(".*"))(commit)
-    app.action(re.compile("^source-"))(acknowledge)
-    app.error(_ask_again)
-    return app
+    async def _keep(self, message: IncomingMessage) -> None:
+        if await self._receive(message):
+            self._names.learn(message.key)
+
+
+async def _acknowledge(ack: Acknowledge) -> None:
+    await ack()
 
 
 async def _authorize_by_envelope(enterprise_id: str | None, team_id: str | None) -> AuthorizeResult:

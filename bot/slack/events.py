@@ -12,24 +12,31 @@ from storage.models import ChannelKey, Platform
 
 Json = Mapping[str, Any]
 
-_SLACK_ID = re.compile(r"[A-Z0-9]{2,24}")
+SLACK_ID = re.compile(r"[A-Z0-9]{2,24}")
+"""Of a workspace, a channel or a person."""
+_OTHERS = re.compile(r"<(?:@|!(?:subteam|here|channel|everyone)\b)")
+"""Mentions of people, groups, or everybody."""
 _CONTROL = re.compile(r"<([@#!]?)([^<>|]*)(?:\|([^<>]*))?>")
 
 
-def read_event(envelope: Json) -> IncomingMessage | None:
+def read_event(envelope: Json, *, follow_ups: bool = True) -> IncomingMessage | None:
     """The question in an ``event_callback``, or None when nobody asks us anything.
 
     Edits, broadcasts, other subtypes, bots (ourselves included) and people of other organisations
-    in a shared channel ask nothing; in a channel only a mention does.
+    in a shared channel ask nothing; in a channel only a mention does, and with ``follow_ups`` a reply that
+    mentions nobody, in a thread in which we answer already.
     """
     event: Json = envelope.get("event") or {}
     authorization: Json = (envelope.get("authorizations") or [{}])[0]
     installation = installation_of(authorization)
     bot = str(authorization.get("user_id") or "")
-    if not _asks(event, bot) or _is_stranger(envelope, event, authorization):
+    is_unaddressed = not _is_addressed(event, bot)
+    if not _is_said_by_a_person(event, bot) or _is_stranger(envelope, event, authorization):
+        return None
+    if is_unaddressed and not (follow_ups and _may_follow_up(event)):
         return None
     channel, ts = str(event.get("channel") or ""), str(event.get("ts") or "")
-    if not (_SLACK_ID.fullmatch(installation) and _SLACK_ID.fullmatch(channel) and ts):
+    if not (SLACK_ID.fullmatch(installation) and SLACK_ID.fullmatch(channel) and ts):
         return None
     message_key = f"{installation}:{channel}:{ts}"
     # A question in a channel opens a thread, where we answer; what is said in a direct message goes on and
@@ -44,7 +51,21 @@ def read_event(envelope: Json) -> IncomingMessage | None:
         text=mend(plain_text(str(event.get("text") or ""), bot)),
         address={"channel": channel, "ts": ts, "thread": thread, "key": message_key},
         is_direct=event.get("channel_type") == "im",
+        is_unaddressed=is_unaddressed,
     )
+
+
+def read_join(envelope: Json) -> ChannelKey | None:
+    """The channel that we ourselves were added to; None for anything else that happens."""
+    event: Json = envelope.get("event") or {}
+    authorization: Json = (envelope.get("authorizations") or [{}])[0]
+    installation, channel = installation_of(authorization), str(event.get("channel") or "")
+    is_ours = bool(event.get("user")) and event["user"] == authorization.get("user_id")
+    if event.get("type") != "member_joined_channel" or not is_ours:
+        return None
+    if not (SLACK_ID.fullmatch(installation) and SLACK_ID.fullmatch(channel)):
+        return None
+    return ChannelKey(Platform.SLACK, installation, channel)
 
 
 def installation_of(authorization: Json) -> str:
@@ -69,16 +90,25 @@ def _spelled(match: re.Match[str], bot: str) -> str:
     return label or target
 
 
-def _asks(event: Json, bot: str) -> bool:
+def _is_said_by_a_person(event: Json, bot: str) -> bool:
     if not event.get("user") or event["user"] == bot:
         return False
     if any(event.get(sign) for sign in ("bot_id", "bot_profile", "edited")):
         return False
-    if event.get("subtype") not in (None, "file_share"):
-        return False
+    return event.get("type") in ("app_mention", "message") and event.get("subtype") in (None, "file_share")
+
+
+def _is_addressed(event: Json, bot: str) -> bool:
     if event.get("type") == "app_mention" or event.get("channel_type") == "im":
         return True
-    return bool(bot) and f"<@{bot}" in str(event.get("text") or "")
+    text = str(event.get("text") or "")
+    return bool(bot) and (f"<@{bot}>" in text or f"<@{bot}|" in text)
+
+
+def _may_follow_up(event: Json) -> bool:
+    """Whether it replies in a thread and calls nobody by a mention: what is said to others stays theirs."""
+    is_reply = event.get("thread_ts") not in (None, event.get("ts"))
+    return is_reply and not _OTHERS.search(str(event.get("text") or ""))
 
 
 def _is_stranger(envelope: Json, event: Json, authorization: Json) -> bool:

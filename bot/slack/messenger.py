@@ -16,6 +16,7 @@ from bot.core.models import Answer, Language
 from bot.core.ports import Announcement
 from bot.core.wording import reply_words
 from bot.slack.blocks import SlackMessage, render, render_announcement, render_beginning
+from bot.slack.question_buttons import asked_blocks, asked_line, question_blocks
 from storage.models import Channel
 
 Json = dict[str, Any]
@@ -52,7 +53,7 @@ class SlackMessenger:
             self.client.chat_postMessage,
             channel=address["channel"],
             thread_ts=address["thread"],
-            text=reply_words(language).searching,
+            text="\n".join(filter(None, [asked_line(address), reply_words(language).searching])),
             metadata=_metadata(address),
             **PLAIN,
         )
@@ -82,15 +83,15 @@ class SlackMessenger:
             tries,
             channel=message["channel"],
             ts=message["ts"],
-            text=rendered.text,
-            blocks=list(rendered.blocks),
+            text="\n".join(filter(None, [asked_line(address), rendered.text])),
+            blocks=[*asked_blocks(address), *rendered.blocks],
             metadata=_metadata(address),
             **PLAIN,
         )
 
     def announcing_place(self, channel: Channel, address: Json | None) -> Json:
         """The conversation that the tenant is named after."""
-        return {"channel": channel.tenant.rsplit("_", 1)[1]}
+        return {"channel": channel.tenant.rsplit("_", 1)[1], "tenant": channel.tenant}
 
     async def announce(self, place: Json, announcement: Announcement) -> None:
         """Post it; its metadata names it, for ``has_announced``."""
@@ -99,7 +100,7 @@ class SlackMessenger:
             self.client.chat_postMessage,
             channel=place["channel"],
             text=rendered.text,
-            blocks=list(rendered.blocks),
+            blocks=[*rendered.blocks, *question_blocks(announcement.questions, place["tenant"])],
             metadata=_announcement_metadata(announcement.id),
             **PLAIN,
         )

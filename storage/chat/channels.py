@@ -16,6 +16,8 @@ MAX_NAME_CHARS = 255
 _CHAT = ("sl_", "ms_", "#")
 """What a tenant name or a chat channel begins with: no local channel of an admin's file is called so."""
 _DIRECT_LIBRARY = "library of direct chats"
+_ADMIN, _PLATFORM = "admin", "platform"
+"""Who named a channel."""
 _PLATFORMS = {"sl": Platform.SLACK, "ms": Platform.TEAMS, "lo": Platform.LOCAL}
 
 
@@ -26,33 +28,39 @@ class Channels:
         self._database = database
 
     async def ensure(self, key: ChannelKey, name: str | None = None, *, is_direct: bool = False) -> Channel:
-        """The channel of a verified key, made when it is new; a changed name or kind is taken over.
+        """The channel of a verified key, made when it is new; a changed kind is taken over.
+
+        ``name`` is what its platform calls it; a changed one is taken over unless an admin chose another.
 
         Raises:
             InvalidTenant: the key holds a character that its platform never uses.
         """
         name = name or (key.conversation if key.platform is Platform.LOCAL else None)
         known = await self._find(col(ChannelRow.tenant) == key.tenant)
-        if known and known.conversation and name in (None, known.name) and known.is_direct == is_direct:
+        is_named = known and (name in (None, known.name) or known.named_by == _ADMIN)
+        if known and known.conversation and is_named and known.is_direct == is_direct:
             return _channel(known)
         async with self._database.transaction() as session:
             row = await _ensure_row(session, key.tenant)
             row.installation, row.conversation = key.installation, key.conversation
-            row.name, row.is_direct = name or row.name, is_direct
+            row.is_direct = is_direct
+            if name and row.named_by != _ADMIN:
+                row.name, row.named_by = name, _PLATFORM
             await session.flush()
             return _channel(row)
 
     async def ensure_tenant(self, tenant: TenantName, name: str | None = None) -> Channel:
         """The channel of a tenant name, for a chat channel's folder that is there before it ever spoke.
 
-        A changed name is taken over.
+        ``name`` is what an admin calls it; a changed one is taken over.
         """
         known = await self._find(col(ChannelRow.tenant) == tenant)
-        if known and name in (None, known.name):
+        if known and (name is None or (name, _ADMIN) == (known.name, known.named_by)):
             return _channel(known)
         async with self._database.transaction() as session:
             row = await _ensure_row(session, tenant)
-            row.name = name or row.name
+            if name:
+                row.name, row.named_by = name, _ADMIN
             await session.flush()
             return _channel(row)
 

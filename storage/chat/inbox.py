@@ -19,10 +19,10 @@ from storage.chat.thread_memory import keep_turn
 from storage.chat_models import InboxItem, NewTurn
 from storage.clock import utc_now
 from storage.errors import LeaseLost
-from storage.models import Channel, Platform
+from storage.models import Channel, Platform, TenantName
 from storage.sql.database import Database
 from storage.sql.leases import MAX_WAIT, Leases, pause
-from storage.sql.tables import InboxRow, OutboxRow
+from storage.sql.tables import ChannelRow, InboxRow, OutboxRow
 
 _FREE: dict[str, Any] = {"lease_owner": None, "lease_until": None}
 
@@ -58,6 +58,21 @@ class Inbox:
         kept = new.on_conflict_do_nothing().returning(col(InboxRow.id))
         async with self._database.transaction(exclusive=False) as session:
             return await session.scalar(kept) is not None
+
+    async def takes_part(self, tenant: TenantName, thread: str) -> bool:
+        """Whether a question of this thread was answered, or is being answered.
+
+        Raises:
+            DatabaseUnavailable: nobody knows just now.
+        """
+        asked = (
+            select(col(InboxRow.id))
+            .join(ChannelRow, col(ChannelRow.id) == InboxRow.channel_id)
+            .where(col(ChannelRow.tenant) == tenant, col(InboxRow.thread) == thread)
+            .where(col(InboxRow.state) != "failed")
+        )
+        async with self._database.snapshot() as session:
+            return await session.scalar(asked.limit(1)) is not None
 
     async def claim(
         self, owner: str, lease_seconds: float, platforms: Collection[Platform]

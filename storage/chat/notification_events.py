@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from hashlib import blake2b
 from typing import Any
 
-from sqlalchemy import exists, func, select
+from sqlalchemy import exists, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import aliased
@@ -136,6 +136,14 @@ async def record_source_changed(session: AsyncSession, page: WebPageRow, channel
         url=page.url,
         text=quote,
     )
+
+
+async def record_welcome(session: AsyncSession, channel_id: int) -> None:
+    """We joined a channel; announced once, and again only where the first announcement was refused."""
+    key = f"welcome:{channel_id}"
+    await _record_notice(session, kind="welcome", key=key, channel_id=channel_id)
+    refused = update(NoticeRow).where(col(NoticeRow.key) == key, col(NoticeRow.state) == "dropped")
+    await session.execute(refused.values(state="waiting", batch=None, told_in=None, created_at=utc_now()))
 
 
 async def _record_notice(session: AsyncSession, **values: Any) -> None:

@@ -15,13 +15,13 @@ from pathlib import PurePosixPath
 from typing import Any
 from uuid import uuid4
 
-from sqlalchemy import ColumnElement, ScalarSelect, Update, exists, func, select, update
+from sqlalchemy import ColumnElement, ScalarSelect, Update, case, exists, func, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import aliased
 from sqlmodel import col
 
-from storage.chat.notification_events import STRANGER_KEY
-from storage.chat_models import Notice, NoticeBatch, NoticeGroup
+from storage.chat.notification_events import STRANGER_KEY, record_welcome
+from storage.chat_models import Notice, NoticeAudience, NoticeBatch, NoticeGroup
 from storage.clock import utc_now
 from storage.errors import LeaseLost
 from storage.sql.database import Database
@@ -38,10 +38,15 @@ from storage.sql.tables import (
     WebPageRow,
 )
 
-FAILED, LIVE, FOLDER, SOURCE = "failed", "live", "folder", "source"
+FAILED, LIVE, FOLDER, SOURCE, WELCOME = "failed", "live", "folder", "source", "welcome"
 SOURCE_FAILED, SOURCE_CHANGED = "source failed", "source changed"
 _STRANGER = "stranger"
 _FOR_ADMINS = (FOLDER, SOURCE_FAILED, SOURCE_CHANGED)
+_AUDIENCE: ColumnElement[str] = case(
+    (col(NoticeRow.kind).in_(_FOR_ADMINS), NoticeAudience.ADMINS.value),
+    (col(NoticeRow.kind) == WELCOME, NoticeAudience.NEWCOMERS.value),
+    else_=NoticeAudience.CHANNEL.value,
+)
 _MAX_LISTED_PAGES = 50
 
 
@@ -124,6 +129,10 @@ def _sources() -> Any:
     )
 
 
+def _welcomes() -> Any:
+    return select(NoticeRow, ChannelRow).join(ChannelRow, col(ChannelRow.id) == NoticeRow.channel_id)
+
+
 def _failing_sources() -> Any:
     return _sources().where(col(WebPageRow.failing_since).is_not(None))
 
@@ -182,9 +191,9 @@ def _folder_notice(row: Any) -> Notice:
     return Notice(*_common(notice, channel), location=folder.location)
 
 
-def _source_notice(row: Any) -> Notice:
+def _channel_notice(row: Any) -> Notice:
     notice, channel = row
-    return Notice(*_common(notice, channel), url=notice.url)
+    return Notice(*_common(notice, channel), url=notice.url or "")
 
 
 def _stranger_notice(row: Any) -> Notice:
@@ -209,14 +218,16 @@ _QUERIES: dict[str, Callable[[], Any]] = {
     "folder": _folders,
     SOURCE_FAILED: _failing_sources,
     SOURCE_CHANGED: _sources,
+    WELCOME: _welcomes,
 }
 _NOTICES: dict[str, Callable[[Any], Notice]] = {
     "live": _live_notice,
     "failed": _failed_notice,
     "stranger": _stranger_notice,
     "folder": _folder_notice,
-    SOURCE_FAILED: _source_notice,
-    SOURCE_CHANGED: _source_notice,
+    SOURCE_FAILED: _channel_notice,
+    SOURCE_CHANGED: _channel_notice,
+    WELCOME: _channel_notice,
 }
 
 
@@ -228,28 +239,27 @@ class Notices:
 
     async def waiting(self) -> list[NoticeGroup]:
         """What waits and nobody is at, by channel."""
-        is_for_admins = col(NoticeRow.kind).in_(_FOR_ADMINS)
         query = (
             select(
                 col(NoticeRow.channel_id),
-                is_for_admins,
+                _AUDIENCE,
                 func.count(),
                 func.min(NoticeRow.created_at),
                 func.max(NoticeRow.created_at),
             )
             .where(_is_free("waiting"))
-            .group_by(col(NoticeRow.channel_id), is_for_admins)
+            .group_by(col(NoticeRow.channel_id), _AUDIENCE)
         )
         async with self._database.snapshot() as session:
-            return [NoticeGroup(*row) for row in (await session.execute(query)).all()]
+            rows: Sequence[Any] = (await session.execute(query)).all()
+        return [NoticeGroup(channel, NoticeAudience(audience), *rest) for channel, audience, *rest in rows]
 
     async def claim(self, groups: Collection[NoticeGroup], lease_seconds: float) -> str:
         """Make a batch of all that waits in these groups, for ``lease_seconds``; returns its id."""
         batch = uuid4().hex
-        for is_for_admins in (False, True):
-            channels = [group.channel_id for group in groups if group.is_for_admins == is_for_admins]
-            chosen = col(NoticeRow.kind).in_(_FOR_ADMINS) == is_for_admins
-            taken = update(NoticeRow).where(_is_free("waiting"), chosen)
+        for audience in {group.audience for group in groups}:
+            channels = [group.channel_id for group in groups if group.audience is audience]
+            taken = update(NoticeRow).where(_is_free("waiting"), _AUDIENCE == audience.value)
             await self._run(
                 taken.where(col(NoticeRow.channel_id).in_(channels)),
                 batch=batch,
@@ -276,7 +286,13 @@ class Notices:
             LIVE: found[LIVE],
             FOLDER: found[FOLDER],
             SOURCE: together(SOURCE_FAILED, SOURCE_CHANGED),
+            WELCOME: found[WELCOME],
         }
+
+    async def welcome(self, channel_id: int) -> None:
+        """Have a channel that we joined told what we are, unless it was told already."""
+        async with self._database.transaction(exclusive=False) as session:
+            await record_welcome(session, channel_id)
 
     async def keep_questions(self, notice_id: int, questions: Sequence[str]) -> None:
         """Keep what was tried for one notice, so that it is never tried again."""
@@ -334,6 +350,7 @@ class Notices:
             found = [
                 notice
                 for kind in _QUERIES
+                if kind != WELCOME
                 for notice in (await relevant(session, kind, own, limit, newest_first=True))[1]
             ]
         return sorted(found, key=lambda notice: notice.created_at, reverse=True)[:limit]

@@ -16,6 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import aliased
 from sqlmodel import SQLModel, col
 
+from storage.chat.notifications import WELCOME
 from storage.clock import utc_now
 from storage.settings import StorageSettings
 from storage.sql.database import Database
@@ -63,7 +64,10 @@ class Retention:
             + await self._delete(CitationRow, is_older(CitationRow.created_at, days.citation_days))
             + await self._delete(WebCitationRow, is_older(WebCitationRow.created_at, days.citation_days))
             + await self._delete(
-                NoticeRow, is_older(NoticeRow.created_at, days.message_days) & ~_is_last_told_of_its_folder()
+                NoticeRow,
+                is_older(NoticeRow.created_at, days.message_days)
+                & ~_is_last_told_of_its_folder()
+                & (col(NoticeRow.kind) != WELCOME),  # no channel is welcomed twice; it holds no text
             )
             + await self._delete(InboxRow, is_old_message & _has_newer_question())
             + await self._blank(is_old_message & (col(InboxRow.text) != ""))

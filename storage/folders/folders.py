@@ -125,6 +125,14 @@ class Folders:
         async with self._database.snapshot() as session:
             return [_folder(row) for row in await session.scalars(query)]
 
+    async def of_channel(self, channel_id: int) -> list[str]:
+        """Where the watched folders of a channel lie, the oldest first."""
+        query = select(col(FolderRow.location)).where(
+            col(FolderRow.channel_id) == channel_id, col(FolderRow.watched)
+        )
+        async with self._database.snapshot() as session:
+            return list(await session.scalars(query.order_by(col(FolderRow.id))))
+
     async def unmap(self, folders: Collection[int]) -> int:
         """Watch these folders no longer, because an admin said so: their documents are deleted.
 

@@ -72,6 +72,8 @@ class ChannelRow(SQLModel, table=True):
     installation: str | None = None
     conversation: str | None = None
     name: str
+    named_by: str | None = None
+    """``admin`` (the folder map) or ``platform``; an admin's name stays. None: nobody that we know of."""
     epoch: int = 1
     is_direct: bool = Field(default=False, sa_column_kwargs={"server_default": false()})
     """Its newest message came from a chat between one person and the bot."""
@@ -227,6 +229,7 @@ class InboxRow(LeaseColumns, table=True):
     __table_args__ = (
         UniqueConstraint("platform", "event_key"),
         UniqueConstraint("platform", "message_key"),
+        Index(None, "channel_id", "thread"),
     )
     id: int = Field(default=None, primary_key=True)
     platform: str
@@ -285,7 +288,7 @@ class NoticeRow(SQLModel, table=True):
     kind: str
     """``live`` (a version answers for the first time), ``failed`` (a file cannot be read), ``stranger`` (a
     file is no document), ``folder``; ``source failed`` (a web page has failed for a week), ``source changed``
-    (what was quoted of a web page stands there no more)."""
+    (what was quoted of a web page stands there no more); ``welcome`` (we joined the channel)."""
     key: str | None = Field(default=None, unique=True)
     """What makes it unique, for an event that is posted only once."""
     channel_id: int = Field(foreign_key="channel.id", index=True)

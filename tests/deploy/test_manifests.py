@@ -23,12 +23,18 @@ def teams() -> Any:
     return json.loads((ROOT / "deploy" / "teams" / "manifest.json").read_text(encoding="utf-8"))
 
 
-def test_slack_sends_mentions_and_direct_messages_over_a_socket(slack: Any) -> None:
+def test_slack_sends_what_asks_us_over_a_socket(slack: Any) -> None:
     """Shows that questions reach us without a public URL, and that the buttons' clicks do too."""
     settings = slack["settings"]
     assert settings["socket_mode_enabled"] is True
     assert settings["interactivity"]["is_enabled"] is True
-    assert settings["event_subscriptions"]["bot_events"] == ["app_mention", "message.im"]
+    assert settings["event_subscriptions"]["bot_events"] == [
+        "app_mention",
+        "member_joined_channel",
+        "message.channels",
+        "message.groups",
+        "message.im",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -37,8 +43,10 @@ def test_slack_sends_mentions_and_direct_messages_over_a_socket(slack: Any) -> N
         ("app_mentions:read", "the event app_mention"),
         ("im:history", "the event message.im, and finding a placeholder in a direct conversation"),
         ("chat:write", "posting the placeholder and writing the answer over it"),
-        ("channels:history", "finding a placeholder in a channel"),
-        ("groups:history", "finding a placeholder in a private channel"),
+        ("channels:history", "the event message.channels, and finding a placeholder in a channel"),
+        ("channels:read", "the event member_joined_channel, and conversations.info of a channel"),
+        ("groups:read", "the same of a private channel"),
+        ("groups:history", "the event message.groups, and finding a placeholder in a private channel"),
     ],
 )
 def test_slack_grants_what_the_code_calls(slack: Any, scope: str, use: str) -> None:

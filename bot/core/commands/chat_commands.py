@@ -318,7 +318,10 @@ class ChatCommands:
         if command.intent in fixed:
             return fixed[command.intent]
         if command.intent is not ChatIntent.HELP:
-            return _of_documents(command, question, await view.documents())
+            documents = await view.documents()
+            if not documents and question.documents is None:
+                return words.no_documents(question.channel, await view.folder())
+            return _of_documents(command, question, documents)
         examples = [f"• {text}" for text in await self._examples(question, command.language)]
         return "\n".join([words.help, *([words.try_asking] if examples else []), *examples])
 
@@ -374,7 +377,7 @@ def _of_documents(
     if scope is not None:
         documents = [one for one in documents if one.document in scope]
     if not documents:
-        return words.no_documents(question.channel) if scope is None else words.no_such_document
+        return words.no_such_document
     if command.intent is ChatIntent.DOCUMENT_LIST:
         return DocumentList(words, documents).write()
     if command.intent is ChatIntent.NEWS:

@@ -133,12 +133,14 @@ class Conversation:
         self._ended.set()
 
     async def receive(self, message: IncomingMessage) -> bool:
-        """Keep a verified message for good, then return; False when it is known already.
+        """Keep a verified message for good, then return; False when it is known already, or asks others.
 
         Raises:
             InvalidTenant: the envelope names no possible channel.
             DatabaseUnavailable: it could not be kept, so it must not be acknowledged.
         """
+        if message.is_unaddressed and not await self._inbox.takes_part(message.key.tenant, message.thread):
+            return False
         channel = await self._channels.ensure(message.key, message.channel_name, is_direct=message.is_direct)
         is_new = await self._inbox.receive(
             channel,

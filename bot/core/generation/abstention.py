@@ -44,7 +44,7 @@ class Abstention:
         )
         said = _sentences(words, statuses, nearest, unread, retrieval)
         if not said:
-            said.append(words.no_documents(channel))
+            said.append(words.no_documents(channel, await view.folder()))
         return Answer(
             state=AnswerState.NOT_FOUND,
             text="\n".join(said),

@@ -12,7 +12,15 @@ FOLDERS_LEAD = "Something changed with the watched folders."
 
 SOURCES_LEAD = "Something changed with the approved web pages."
 
+WELCOME_LEAD = (
+    "Hello, I am Footnote. I answer questions from the PDFs of this channel and nothing else; every answer "
+    "shows the page it comes from, with the passage marked. Mention me with a question, and go on in the "
+    "thread of my answer. “Help” tells you more."
+)
+
 TRY_ASKING = "Try asking:"
+
+ASK = "Ask this"
 
 EARLIER_ANSWERS = "Until then its earlier version answers."
 

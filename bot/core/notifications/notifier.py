@@ -23,7 +23,7 @@ from bot.core.notifications.receipts import ReceiptBuilder
 from bot.core.ports import Announcement, Announcer
 from storage.chat.channels import Channels
 from storage.chat.notifications import Notices
-from storage.chat_models import NoticeBatch, NoticeGroup
+from storage.chat_models import NoticeAudience, NoticeBatch, NoticeGroup
 from storage.clock import utc_now
 from storage.errors import raised_at
 from storage.models import Channel, Platform
@@ -41,6 +41,8 @@ class Route:
     channel_id: int
     is_posted: bool
     """False: nothing is posted, the console of that channel shows it."""
+    is_welcome: bool = False
+    """A message of its own, which waits for nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +56,12 @@ class Routes:
 
     def route(self, group: NoticeGroup) -> Route:
         """Where a group of notices is announced."""
-        if not group.is_for_admins and self.receipts == "channel":
+        if group.audience is NoticeAudience.NEWCOMERS:
+            return Route(group.channel_id, is_posted=True, is_welcome=True)
+        is_for_admins = group.audience is NoticeAudience.ADMINS
+        if not is_for_admins and self.receipts == "channel":
             return Route(group.channel_id, is_posted=True)
-        is_wanted = group.is_for_admins or self.receipts == "admin"
+        is_wanted = is_for_admins or self.receipts == "admin"
         if self.admin is None or not is_wanted:
             return Route(group.channel_id, is_posted=False)
         return Route(self.admin.id, is_posted=True)
@@ -134,6 +139,8 @@ class Notifier:
     def _is_due(self, route: Route, groups: Sequence[NoticeGroup]) -> bool:
         if time.monotonic() < self._held_until.get(route.channel_id, 0):
             return False
+        if route.is_welcome:
+            return True
         now = utc_now()
         quiet = now - max(group.newest for group in groups)
         waited = now - min(group.oldest for group in groups)

@@ -17,12 +17,15 @@ from bot.core.citations.citations import CitationService
 from bot.core.models import CitedPage, Language
 from bot.core.notifications import notification_wording
 from bot.core.notifications.suggested_questions import SuggestedQuestions
+from bot.core.notifications.welcome import WelcomeBuilder
 from bot.core.plaintext import shorten
 from bot.core.ports import Announcement, AnnouncementEntry
+from bot.core.understanding.channel_folders import ChannelFolders
 from bot.core.wording import reply_words
 from storage.chat.channels import Channels
-from storage.chat.notifications import SOURCE_FAILED, Notices
+from storage.chat.notifications import SOURCE_FAILED, WELCOME, Notices
 from storage.chat_models import Notice
+from storage.documents.catalog import Catalog
 from storage.errors import InfrastructureError
 from storage.models import Channel
 
@@ -187,9 +190,12 @@ class ReceiptBuilder:
         suggested_questions: SuggestedQuestions,
         citations: CitationService,
         *,
+        catalog: Catalog,
+        folders: ChannelFolders,
         seconds: float = 45,
     ) -> None:
         """Questions of one batch are tried for at most ``seconds``."""
+        self._welcome = WelcomeBuilder(notices, catalog, folders, self._questions)
         self._notices = notices
         self._channels = channels
         self._suggested_questions = suggested_questions
@@ -203,6 +209,8 @@ class ReceiptBuilder:
             storage.errors.InfrastructureError: an engine is down; nothing was announced.
         """
         contents = await self._notices.read(batch, MAX_NAMED)
+        if contents[WELCOME][0]:
+            return await self._welcome.prepare(batch, target)
         named = named_notices(contents)
         live = named.live
         questions = await self._questions(live)

@@ -20,6 +20,7 @@ from uuid import UUID
 
 from bot.core.models import AppliedFilter, Language, Question
 from bot.core.understanding.answer_types import compares, spans_documents
+from bot.core.understanding.channel_folders import ChannelFolders, folder_name
 from bot.core.understanding.document_filters import (
     MAY_FILTER,
     DocumentFilter,
@@ -73,9 +74,10 @@ log = logging.getLogger(__name__)
 class ChannelView:
     """The documents of one channel, read from SQL once for a question, when a stage first needs them."""
 
-    def __init__(self, catalog: Catalog, channel: Channel) -> None:
+    def __init__(self, catalog: Catalog, channel: Channel, folders: ChannelFolders | None = None) -> None:
         self._catalog = catalog
         self._channel = channel
+        self._folders = folders
         self._documents: Sequence[DocumentStatus] | None = None
 
     async def documents(self) -> Sequence[DocumentStatus]:
@@ -87,6 +89,14 @@ class ChannelView:
         if self._documents is None:
             self._documents = await self._catalog.undeleted(self._channel.id)
         return self._documents
+
+    async def folder(self) -> str:
+        """Where an admin puts the channel's documents; its name alone where nobody watches folders.
+
+        Raises:
+            storage.errors.InfrastructureError: SQL cannot be reached.
+        """
+        return await self._folders.location(self._channel) if self._folders else folder_name(self._channel)
 
     async def language(self) -> Language | None:
         """What more than half of the documents are in; None, too, where SQL cannot be reached."""

@@ -76,7 +76,7 @@ def slack_settings(api_url: str = "http://127.0.0.1:9/api/", **others: Any) -> B
 
 def open_door(settings: BotSettings, inbox: MemoryInbox) -> SlackAdapter:
     """The door of these settings, in front of this inbox."""
-    return SlackAdapter(settings, inbox.receive)
+    return SlackAdapter(settings, inbox.receive, join=inbox.join, name_channel=inbox.name_channel)
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bot.slack.events import plain_text, read_event
+from bot.slack.events import plain_text, read_event, read_join
 from storage.models import ChannelKey, Platform
 
 BOT = "U0FOOT001"
@@ -88,6 +88,59 @@ def test_a_reply_in_a_thread_is_answered_in_that_thread() -> None:
     assert (message.thread, message.address["thread"]) == ("16.0001", "16.0001")
 
 
+REPLY = {"type": "message", "channel_type": "channel", "thread_ts": "16.0001", "text": "and restores?"}
+
+
+@pytest.mark.parametrize("kind", ["channel", "group"])
+def test_a_reply_that_mentions_nobody_may_be_a_follow_up(kind: str) -> None:
+    """In a channel or a private one, it asks where its thread is one of ours; a mention asks anyhow."""
+    message = read_event(envelope(**REPLY | {"channel_type": kind}))
+    assert message
+    assert (message.is_unaddressed, message.thread, message.text) == (True, "16.0001", "and restores?")
+    mentioned = read_event(envelope(**REPLY | {"text": f"<@{BOT}> and restores?", "channel_type": kind}))
+    assert mentioned
+    assert not mentioned.is_unaddressed
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"text": "<@U0OTHER01> do you know?"},
+        {"text": "and restores, <@U0OTHER01|bob>?"},
+        {"text": "<!subteam^S0TEAM|@it> what about restores?"},
+        {"text": "<!here> what about restores?"},
+        {"thread_ts": "17.0001"},
+        {"subtype": "thread_broadcast"},
+        {"subtype": "message_changed"},
+        {"subtype": "bot_message"},
+        {"bot_id": "B1"},
+        {"edited": {"user": "U0ALICE01"}},
+        {"user": BOT},
+        {"type": "reaction_added"},
+    ],
+    ids=str,
+)
+def test_what_is_said_to_others_or_by_a_program_is_no_follow_up(event: dict[str, Any]) -> None:
+    """A mention of somebody else, the root of a thread, bots, edits and broadcasts stay unanswered."""
+    assert read_event(envelope(**REPLY | event)) is None
+
+
+def test_a_date_in_a_reply_is_no_mention() -> None:
+    """Slack writes a date in the same brackets."""
+    assert read_event(envelope(**REPLY | {"text": "since <!date^1700000000^{date}|2023>?"}))
+
+
+def test_follow_ups_can_be_switched_off() -> None:
+    """Then a mention alone asks."""
+    assert read_event(envelope(**REPLY), follow_ups=False) is None
+    assert read_event(envelope(), follow_ups=False)
+
+
+def test_a_name_that_begins_like_ours_is_not_ours() -> None:
+    """One id may begin another."""
+    assert read_event(envelope(type="message", text=f"<@{BOT}2> when do backups run?")) is None
+
+
 @pytest.mark.parametrize(
     "event",
     [
@@ -110,6 +163,21 @@ def test_a_reply_in_a_thread_is_answered_in_that_thread() -> None:
 def test_what_is_not_a_persons_question_is_left_alone(event: dict[str, Any]) -> None:
     """Bots, edits, broadcasts, joins and talk among people ask nothing."""
     assert read_event(envelope(**event)) is None
+
+
+def join(**event: Any) -> dict[str, Any]:
+    """We were added to a channel, with fields changed."""
+    return envelope(type="member_joined_channel", user=BOT, channel_type="C", ts=None, text=None, **event)
+
+
+def test_only_our_own_joining_is_one_to_welcome() -> None:
+    """Others join, too, and what else we do is no joining; none of it asks anything."""
+    key = ChannelKey(Platform.SLACK, "T0ACME001", "C0ITOPS01")
+    assert read_join(join()) == key
+    assert read_event(join()) is None
+    assert read_join(envelope(type="member_joined_channel")) is None
+    assert read_join(envelope(type="message", user=BOT)) is None
+    assert read_join(join(channel="not a channel")) is None
 
 
 @pytest.mark.parametrize(("team", "asks"), [("T0ACME001", True), ("T0OTHER01", False), (None, False)])

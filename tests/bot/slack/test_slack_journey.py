@@ -63,14 +63,29 @@ async def test_a_mention_that_arrives_as_two_events_is_answered_once(workspace: 
     assert len(await workspace.slack.replies(IT)) == 1
 
 
-async def test_a_follow_up_in_the_thread_is_answered_when_we_are_mentioned(workspace: Workspace) -> None:
-    """Talk among people in the thread stays theirs."""
+async def test_in_a_thread_of_people_we_answer_a_mention_only(workspace: Workspace) -> None:
+    """Talk among people in the thread stays theirs until somebody calls us into it."""
     root = await workspace.slack.say(IT, "has anybody seen the backup rules?")
     await workspace.slack.say(IT, "no, sorry", thread=root)
     await workspace.slack.say(IT, f"<@{BOT}> when do backups run?", thread=root)
     (reply,) = await workspace.slack.replies(IT)
     assert reply["thread_ts"] == root
     assert len(workspace.inbox.kept) == 1
+
+
+async def test_a_follow_up_needs_no_mention_where_we_answered(workspace: Workspace) -> None:
+    """A reply under our answer asks us; one that calls somebody else does not, nor does a new message."""
+    slack = workspace.slack
+    root = await slack.say(IT, f"<@{BOT}> when do backups run?")
+    await slack.replies(IT)
+    await slack.say(IT, "<@U0ALICE01> can you check that?", thread=root)
+    await slack.say(IT, "what about restores?")
+    await slack.say(IT, "and who checks them?", thread=root)
+    replies = await slack.replies(IT, 2)
+    assert [reply["thread_ts"] for reply in replies] == [root, root]
+    await asyncio.sleep(0.5)
+    asked = [message.text for message in workspace.inbox.kept.values()]
+    assert asked == ["when do backups run?", "and who checks them?"]
 
 
 async def test_a_direct_message_is_answered_beside_it(workspace: Workspace) -> None:

@@ -22,6 +22,7 @@ from storage.models import Channel, ChannelKey, Platform
 
 ADDRESS = {"channel": "C1", "ts": "17.1", "thread": "17.1", "key": "T1:C1:17.1"}
 DIRECT = {"channel": "D1", "ts": "17.1", "thread": None, "key": "T1:D1:17.1"}
+PLACE = {"channel": "C1", "tenant": "sl_T1_C1"}
 ANSWER = Answer(AnswerState.GROUNDED, "Daily [1].")
 ANNOUNCED = Announcement(
     "b1", "1 PDF is new here.", (AnnouncementEntry("a.pdf: 2 pages", (), ("When do backups run?",)),)
@@ -232,7 +233,7 @@ def test_an_announcement_goes_to_the_conversation_that_the_tenant_is_named_after
 ) -> None:
     """Shows that a channel which never spoke can be told of its files."""
     tenant = ChannelKey(Platform.SLACK, "T1", "C1").tenant
-    assert messenger.announcing_place(Channel(1, tenant, Platform.SLACK, "it", 1), None) == {"channel": "C1"}
+    assert messenger.announcing_place(Channel(1, tenant, Platform.SLACK, "it", 1), None) == PLACE
 
 
 async def test_an_announcement_of_unclear_outcome_is_found_again_and_another_one_is_not(
@@ -241,10 +242,10 @@ async def test_an_announcement_of_unclear_outcome_is_found_again_and_another_one
     """Shows that the metadata of a lost post names it."""
     api.faults = [None]
     with pytest.raises(DeliveryUnclear):
-        await messenger.announce({"channel": "C1"}, ANNOUNCED)
+        await messenger.announce(PLACE, ANNOUNCED)
     assert len(api.posted) == 1
-    assert await messenger.has_announced({"channel": "C1"}, "b1", SINCE)
-    assert not await messenger.has_announced({"channel": "C1"}, "b2", SINCE)
+    assert await messenger.has_announced(PLACE, "b1", SINCE)
+    assert not await messenger.has_announced(PLACE, "b2", SINCE)
 
 
 async def test_an_announcement_is_found_in_a_busy_channel_and_under_a_clock_that_is_ahead(
@@ -252,9 +253,9 @@ async def test_an_announcement_is_found_in_a_busy_channel_and_under_a_clock_that
 ) -> None:
     """Shows that neither 1,300 newer messages nor four minutes between two clocks make a second one."""
     api.now = (SINCE - timedelta(minutes=4)).timestamp()
-    await messenger.announce({"channel": "C1"}, ANNOUNCED)
+    await messenger.announce(PLACE, ANNOUNCED)
     api.posted += [{"ts": f"{1000 + place}.0"} for place in range(1300)]
-    assert await messenger.has_announced({"channel": "C1"}, "b1", SINCE)
+    assert await messenger.has_announced(PLACE, "b1", SINCE)
 
 
 @pytest.mark.parametrize("error", ["not_in_channel", "channel_not_found", "is_archived"])
@@ -264,7 +265,7 @@ async def test_a_channel_without_the_bot_is_closed(
     """Shows that such a refusal is told apart from one that passes."""
     api.faults = [web.json_response({"ok": False, "error": error})]
     with pytest.raises(ChannelClosed):
-        await messenger.announce({"channel": "C1"}, ANNOUNCED)
+        await messenger.announce(PLACE, ANNOUNCED)
 
 
 def test_an_announcement_is_inert_and_within_slacks_limits_whatever_the_documents_are_called() -> None:

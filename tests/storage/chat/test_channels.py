@@ -39,6 +39,15 @@ async def test_a_chat_channel_is_called_by_its_newest_name(channels: Channels) -
     assert (await channels.ensure(SLACK, "everybody")).name == "everybody"
 
 
+async def test_the_name_that_an_admin_chose_stays(channels: Channels) -> None:
+    """Shows it against a name from before and one from after; an admin may choose another."""
+    made = await channels.ensure(SLACK, "#general")
+    assert (await channels.ensure_named(made.tenant, "#company")).name == "#company"
+    assert (await channels.ensure(SLACK, "#general-2")).name == "#company"
+    assert (await channels.ensure_named(made.tenant)).name == "#company"
+    assert (await channels.ensure_named(made.tenant, "#all")).name == "#all"
+
+
 async def test_a_local_channel_is_found_by_its_name(channels: Channels) -> None:
     """A local channel is called what its key says."""
     made = await channels.ensure(local("IT support"))

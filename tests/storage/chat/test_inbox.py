@@ -57,6 +57,20 @@ async def test_an_event_and_its_twin_are_kept_once(inbox: Inbox, channel: Channe
     assert await receive(inbox, channel, "e3", "m3")
 
 
+async def test_a_thread_is_ours_once_something_was_asked_in_it(
+    inbox: Inbox, channel: Channel, database: Database
+) -> None:
+    """Shows that no other thread, no other channel, and no thread whose only question failed is ours."""
+    other = await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C2ABC"))
+    assert not await inbox.takes_part(channel.tenant, "17.1")
+    await receive(inbox, channel)
+    assert await inbox.takes_part(channel.tenant, "17.1")
+    assert not await inbox.takes_part(channel.tenant, "18.1")
+    assert not await inbox.takes_part(other.tenant, "17.1")
+    await inbox.give_up(await claim(inbox), "nobody takes it")
+    assert not await inbox.takes_part(channel.tenant, "17.1")
+
+
 async def test_twenty_deliveries_at_once_are_kept_once(inbox: Inbox, channel: Channel) -> None:
     """Deliveries that race each other leave one question."""
     kept = await asyncio.gather(*(receive(inbox, channel, f"e{n}", "m1") for n in range(20)))

@@ -134,6 +134,20 @@ async def test_a_question_that_nobody_ever_took_is_not_answered_without_its_word
         assert await inbox.claim("a", 60, SLACK) is None
 
 
+async def test_a_channel_that_was_welcomed_is_not_welcomed_again_years_later(
+    database: Database, channel: Channel
+) -> None:
+    """Its notice stays, which holds no text; joining again makes no second one."""
+    notices = Notices(database)
+    await notices.welcome(channel.id)
+    await notices.finish(await notices.claim(await notices.waiting(), 60), "posted")
+    with clock_ahead(timedelta(days=1000)):
+        await Retention(database, SETTINGS).delete_expired()
+        await notices.welcome(channel.id)
+        assert await notices.waiting() == []
+    assert (await counts(database))["notice"] == 1
+
+
 async def test_what_people_were_told_of_a_folder_last_is_remembered(
     database: Database, channel: Channel
 ) -> None:

@@ -235,6 +235,18 @@ async def test_repeated_and_twin_events_are_answered_once(world: World) -> None:
     assert world.chat.visible == [({"event": "e1"}, "Question e1? Yes [1].")]
 
 
+async def test_a_message_that_names_nobody_asks_only_where_we_answer(world: World) -> None:
+    """In a thread with a question of ours it is answered; elsewhere nothing is kept, not even a channel."""
+    async with world.running() as worker:
+        assert not await worker.receive(message("e1", is_unaddressed=True))
+        assert await Channels(world.database).all() == []
+        assert await worker.receive(message("e2"))
+        assert not await worker.receive(message("e3", thread="18.1", is_unaddressed=True))
+        assert await worker.receive(message("e4", is_unaddressed=True))
+        await world.until("done", 2)
+    assert [question.text for question in world.answers.asked] == ["Question e2?", "Question e4?"]
+
+
 STEPS = [
     ("inbox", "mark_posting"),
     ("messenger", "place"),

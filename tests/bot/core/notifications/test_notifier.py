@@ -11,21 +11,25 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from fakes.core import Register, place_words
+from fakes.core import WORDS, Register, make_status, place_words
 from fakes.notice_shelf import NoticeShelf, open_shelf
 from harness.empty_homes import make_sqlite
 
 from bot.core.citations.citations import CitationService
 from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
 from bot.core.models import Answer, AnswerState, Citation, Question
-from bot.core.notifications.notification_wording import more_files, more_unreadable
+from bot.core.notifications.notification_wording import WELCOME_LEAD, more_files, more_unreadable
 from bot.core.notifications.notifier import NotificationTiming, Notifier, Routes
 from bot.core.notifications.receipts import ReceiptBuilder, announcement_paragraphs
 from bot.core.notifications.suggested_questions import MAX_OFFERED, SuggestedQuestions
+from bot.core.notifications.welcome import Onboarding
 from bot.core.ports import Announcement, AnswerListener
+from bot.core.understanding.channel_folders import ChannelFolders
 from storage.chat.channels import Channels
 from storage.chat.notification_events import record_folder, record_source_changed, record_source_failed
+from storage.chat.notifications import Notices
 from storage.clock import clock_ahead, utc_now
+from storage.folders.folders import Folders
 from storage.models import Channel, ChannelKey, Chunk, Platform
 from storage.sql.database import Database
 from storage.sql.tables import FolderRow, WebPageRow
@@ -94,7 +98,9 @@ class Office:
     """An announcing on a real database."""
 
     database: Database
+    inbox: Path
     slack: Platforms = field(default_factory=Platforms)
+    register: Register = field(default_factory=Register)
     oracle: Oracle = field(default_factory=Oracle)
 
     async def shelf(self, key: ChannelKey = IT) -> NoticeShelf:
@@ -105,13 +111,15 @@ class Office:
         self, receipts: str = "channel", admin: ChannelKey | None = None, pace: NotificationTiming = HURRIED
     ) -> Notifier:
         """A process of its own on this database; it waits for nobody to be quiet."""
-        channels, register = Channels(self.database), Register()
+        channels, register = Channels(self.database), self.register
         shelf = NoticeShelf(self.database, await channels.ensure(IT), 0)
         receipt_builder = ReceiptBuilder(
             shelf.notices,
             channels,
             SuggestedQuestions(self.oracle, OneText()),
             CitationService(register, register),
+            catalog=register,
+            folders=ChannelFolders(Folders(self.database), self.inbox),
         )
         routes = Routes(receipts, await channels.ensure(admin) if admin else None)
         announcers = {Platform.SLACK: self.slack}
@@ -124,7 +132,8 @@ class Office:
 async def office(tmp_path: Path) -> AsyncIterator[Office]:
     """An announcing on a fresh SQLite database."""
     database = await Database.open(make_sqlite(tmp_path / "home"))
-    yield Office(database)
+    (tmp_path / "inbox").mkdir()
+    yield Office(database, tmp_path / "inbox")
     await database.aclose()
 
 
@@ -394,6 +403,72 @@ async def test_nobody_is_told_of_files_in_a_direct_chat(office: Office) -> None:
     await Channels(office.database).ensure(key, is_direct=True)
     await admins.tick()
     assert len(office.slack.posted) == 1
+
+
+async def test_a_channel_that_we_joined_is_welcomed_once_in_a_message_of_its_own(office: Office) -> None:
+    """Shows list and tried questions beside a receipt, though receipts wait; joining again says nothing."""
+    shelf = await office.shelf()
+    office.oracle.version = await shelf.add("backup.pdf")
+    await shelf.publish(office.oracle.version)
+    office.register.statuses = [make_status("backup.pdf", "live")]
+    for pace in (NotificationTiming(quiet=3600, longest=7200), HURRIED):
+        for _ in range(2):
+            await Onboarding(Channels(office.database), shelf.notices).join(IT)
+            await (await office.announcing(pace=pace)).tick()
+    welcome, receipt = [announcement for _, announcement in office.slack.posted]
+    assert welcome.lead == WELCOME_LEAD
+    assert welcome.more == ("I know 1 document of this channel:\n• backup.pdf · 2 pages",)
+    assert welcome.questions == ("When do backups run?", *welcome.questions[1:])
+    assert len(welcome.questions) == MAX_OFFERED
+    assert "backup.pdf" in receipt.entries[0].headline
+    assert len(office.oracle.asked) == MAX_OFFERED
+
+
+@pytest.mark.parametrize("is_mapped", [False, True], ids=["inbox", "map"])
+async def test_an_empty_channel_is_told_where_its_documents_go(office: Office, is_mapped: bool) -> None:
+    """Shows a folder of the inbox, made for it, or the one that an admin mapped; then none is made."""
+    channel = await Channels(office.database).ensure(HR, "#hr")
+    mapped = "s3://company/hr"
+    if is_mapped:
+        await Folders(office.database).ensure(channel.id, mapped, watched=True, origin="map")
+    await Onboarding(Channels(office.database), Notices(office.database)).join(HR)
+    await (await office.announcing()).tick()
+    folder = office.inbox / HR.tenant
+    (words,) = office.slack.words(HR)
+    assert words.endswith(WORDS.empty_named_channel(channel="#hr", folder=mapped if is_mapped else folder))
+    assert folder.is_dir() is not is_mapped
+
+
+async def test_a_welcome_waits_for_nothing_that_is_away(office: Office) -> None:
+    """Shows that without its inbox the channel is told all the same; the log says so."""
+    office.inbox.rmdir()
+    await Onboarding(Channels(office.database), Notices(office.database)).join(HR)
+    await (await office.announcing()).tick()
+    (words,) = office.slack.words(HR)
+    assert str(office.inbox / HR.tenant) in words
+
+
+async def test_a_welcome_that_was_refused_is_posted_when_we_join_again(office: Office) -> None:
+    """Shows that a channel which we had left before the message gets it later, and only once."""
+    onboarding = Onboarding(Channels(office.database), Notices(office.database))
+    office.slack.faults = [ChannelClosed("not_in_channel")]
+    for _ in range(4):
+        await onboarding.join(HR)
+        await (await office.announcing()).tick()
+    assert len(office.slack.words(HR)) == 1
+
+
+async def test_a_welcome_that_nobody_heard_back_from_is_found_and_not_repeated(office: Office) -> None:
+    """Shows that the process which posted it may die without knowing."""
+    office.slack.is_lost = True
+    onboarding = Onboarding(Channels(office.database), Notices(office.database))
+    await onboarding.join(HR)
+    await (await office.announcing()).tick()
+    with clock_ahead(timedelta(seconds=60)):
+        await (await office.announcing()).tick()
+        await onboarding.join(HR)
+        await (await office.announcing()).tick()
+    assert len(office.slack.words(HR)) == 1
 
 
 async def test_logs_name_no_document(office: Office, caplog: pytest.LogCaptureFixture) -> None:

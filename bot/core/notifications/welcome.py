@@ -1,0 +1,97 @@
+"""The first message in a channel that we joined: what we are, which documents there are, what to ask."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+from bot.core.commands.document_list import DocumentList
+from bot.core.models import Language
+from bot.core.notifications import notification_wording
+from bot.core.notifications.suggested_questions import MAX_OFFERED
+from bot.core.ports import Announcement
+from bot.core.understanding.channel_folders import ChannelFolders
+from bot.core.wording import reply_words
+from storage.chat.channels import Channels
+from storage.chat.notifications import LIVE, Notices
+from storage.chat_models import Notice
+from storage.documents.catalog import Catalog
+from storage.models import Channel, ChannelKey
+
+MAX_TRIED_DOCUMENTS = 2
+"""Documents that questions are tried on when too few were tried before."""
+VERSIONS_READ = 50
+"""Newest versions whose tried questions are looked through."""
+
+TryQuestions = Callable[[Sequence[Notice]], Awaitable[Mapping[int, Sequence[str]]]]
+"""Tries questions on new versions, within its own time; by notice."""
+
+
+class Onboarding:
+    """What a chat platform tells us of channels: that we joined one, and what people call it."""
+
+    def __init__(self, channels: Channels, notices: Notices) -> None:
+        self._channels = channels
+        self._notices = notices
+
+    async def join(self, key: ChannelKey) -> None:
+        """Have the channel welcomed; for good before this returns, and once however often it is called.
+
+        Raises:
+            InvalidTenant: the envelope names no possible channel.
+            DatabaseUnavailable: it could not be kept, so it must not be acknowledged.
+        """
+        channel = await self._channels.ensure(key)
+        await self._notices.welcome(channel.id)
+
+    async def name(self, key: ChannelKey, name: str) -> None:
+        """Keep what people call the channel.
+
+        Raises:
+            DatabaseUnavailable: it could not be kept.
+        """
+        await self._channels.ensure(key, name)
+
+
+class WelcomeBuilder:
+    """Makes welcomes; ``notifier.py`` posts each once."""
+
+    def __init__(
+        self, notices: Notices, catalog: Catalog, folders: ChannelFolders, try_questions: TryQuestions
+    ) -> None:
+        self._notices = notices
+        self._catalog = catalog
+        self._folders = folders
+        self._try_questions = try_questions
+
+    async def prepare(self, batch: str, target: Channel) -> Announcement:
+        """The message with id ``batch``; a channel that nothing feeds gets its folder now.
+
+        Raises:
+            storage.errors.InfrastructureError: an engine is down; nothing was announced.
+        """
+        words = reply_words(Language.ENGLISH)
+        documents = await self._catalog.undeleted(target.id)
+        if not documents:
+            place = words.no_documents(target, await self._folders.make(target))
+            return Announcement(batch, notification_wording.WELCOME_LEAD, (), (place,))
+        is_live = any(one.state == "live" for one in documents)
+        return Announcement(
+            batch,
+            notification_wording.WELCOME_LEAD,
+            (),
+            (DocumentList(words, documents).write(),),
+            questions=await self._questions(target) if is_live else (),
+        )
+
+    async def _questions(self, target: Channel) -> tuple[str, ...]:
+        """At most three that documents of the channel were seen to answer."""
+        tried = await self._notices.tried_questions(target.id, VERSIONS_READ)
+        if len(tried) < MAX_OFFERED:
+            untried = [
+                one
+                for one in await self._notices.recent(target.id, VERSIONS_READ)
+                if one.kind == LIVE and one.questions is None
+            ]
+            await self._try_questions(untried[:MAX_TRIED_DOCUMENTS])
+            tried = await self._notices.tried_questions(target.id, VERSIONS_READ)
+        return tuple(dict.fromkeys(text for _, text in tried))[:MAX_OFFERED]

@@ -1,0 +1,52 @@
+"""Where an admin puts the documents of a channel, as that admin sees the place."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from pathlib import Path
+
+from storage.folders.folders import Folders
+from storage.models import Channel, Platform
+
+MAKING_SECONDS = 5.0
+"""How long the inbox may take: it may lie on a share, and shares hang."""
+
+log = logging.getLogger(__name__)
+
+
+class ChannelFolders:
+    """The watched folders of channels; a channel without any has a place in the inbox."""
+
+    def __init__(self, folders: Folders, inbox: Path) -> None:
+        self._folders = folders
+        self._inbox = inbox
+
+    async def location(self, channel: Channel) -> str:
+        """The path or URL of the folder that feeds the channel, or would once it is there.
+
+        Raises:
+            storage.errors.DatabaseUnavailable: nobody knows just now.
+        """
+        watched = await self._folders.of_channel(channel.id)
+        return watched[0] if watched else str(self._inbox / folder_name(channel))
+
+    async def make(self, channel: Channel) -> str:
+        """The same; a channel that nothing feeds gets its folder in the inbox, if the inbox is there.
+
+        Raises:
+            storage.errors.DatabaseUnavailable: nobody knows just now.
+        """
+        if not await self._folders.of_channel(channel.id):
+            folder = self._inbox / folder_name(channel)
+            try:
+                async with asyncio.timeout(MAKING_SECONDS):
+                    await asyncio.to_thread(folder.mkdir, exist_ok=True)
+            except OSError as error:  # a TimeoutError is one, too
+                log.warning("channel=%d gets no folder yet: %s", channel.id, type(error).__name__)
+        return await self.location(channel)
+
+
+def folder_name(channel: Channel) -> str:
+    """What the channel's folder in the inbox is called."""
+    return channel.name if channel.platform is Platform.LOCAL else channel.tenant

@@ -1,0 +1,60 @@
+"""Learns what people call the channels we are asked in, behind the questions' backs."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import aiohttp
+from slack_sdk.errors import SlackClientError
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.core.ports import NameChannel
+from storage.clock import steady_seconds
+from storage.errors import StorageError
+from storage.models import ChannelKey, TenantName
+from storage.task_group import cancel_and_wait
+
+KNOWN_SECONDS = 3600.0
+"""A name is asked for again after so long: people rename channels."""
+FAILED_SECONDS = 300.0
+"""Slack is left alone for so long after it gave no name."""
+
+log = logging.getLogger(__name__)
+
+
+class ChannelNames:
+    """Asks Slack for a channel's name when something happens in it, at most once an hour.
+
+    Nobody waits for it: a question is answered, and a channel welcomed, with the name that is known.
+    """
+
+    def __init__(self, client: AsyncWebClient, name_channel: NameChannel) -> None:
+        """``name_channel`` keeps a name."""
+        self._client = client
+        self._name_channel = name_channel
+        self._known_until: dict[TenantName, float] = {}
+        self._asking: set[asyncio.Task[None]] = set()
+
+    def learn(self, key: ChannelKey) -> None:
+        """Have the name of a channel kept soon; returns at once. Direct conversations have none."""
+        if key.conversation.startswith("D") or steady_seconds() < self._known_until.get(key.tenant, 0):
+            return
+        self._known_until[key.tenant] = steady_seconds() + FAILED_SECONDS
+        asking = asyncio.create_task(self._ask(key), name="channel-name")
+        self._asking.add(asking)
+        asking.add_done_callback(self._asking.discard)
+
+    async def aclose(self) -> None:
+        """Ask no more."""
+        await cancel_and_wait(*self._asking)
+
+    async def _ask(self, key: ChannelKey) -> None:
+        try:
+            reply = await self._client.conversations_info(channel=key.conversation)
+            channel = reply.get("channel") or {}
+            if (name := channel.get("name")) and not channel.get("is_mpim"):
+                await self._name_channel(key, f"#{name}")
+            self._known_until[key.tenant] = steady_seconds() + KNOWN_SECONDS
+        except (SlackClientError, aiohttp.ClientError, TimeoutError, StorageError) as error:
+            log.warning("a Slack channel's name is not known yet: %s", type(error).__name__)

@@ -1,0 +1,105 @@
+"""What channels are called is asked of Slack seldom, and never waited for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import timedelta
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from harness.waiting import until
+
+from bot.slack.channel_names import FAILED_SECONDS, KNOWN_SECONDS, ChannelNames
+from bot.slack.messenger import web_client
+from storage.clock import time_passed
+from storage.models import ChannelKey, Platform
+
+IT = ChannelKey(Platform.SLACK, "T0ACME001", "C0ITOPS01")
+DIRECT = ChannelKey(Platform.SLACK, "T0ACME001", "D0ALICE01")
+
+
+class Slack:
+    """Answers with a channel or an error; keeps what it was asked and what was learnt."""
+
+    def __init__(self) -> None:
+        self.reply: dict[str, object] = {"ok": True, "channel": {"id": "C0ITOPS01", "name": "it-ops"}}
+        self.asked = 0
+        self.learnt: list[tuple[ChannelKey, str]] = []
+
+    async def handle(self, request: web.Request) -> web.Response:
+        """One call of ``conversations.info``."""
+        assert request.path.endswith("/conversations.info")
+        self.asked += 1
+        return web.json_response(self.reply)
+
+    async def learn(self, key: ChannelKey, name: str) -> None:
+        """Keep a name."""
+        self.learnt.append((key, name))
+
+    async def until_asked(self, count: int) -> None:
+        """Wait until it was asked so often, and what follows from it is done."""
+
+        async def is_asked() -> bool:
+            return self.asked == count
+
+        await until(is_asked)
+        await asyncio.sleep(0.1)
+
+
+@pytest.fixture
+def slack() -> Slack:
+    """A Slack with one channel."""
+    return Slack()
+
+
+@pytest.fixture
+async def names(slack: Slack) -> AsyncIterator[ChannelNames]:
+    """Names from there."""
+    app = web.Application()
+    app.router.add_route("*", "/api/{method}", slack.handle)
+    async with TestServer(app) as server:
+        names = ChannelNames(web_client("xoxb-test", str(server.make_url("/api/"))), slack.learn)
+        yield names
+        await names.aclose()
+
+
+async def test_a_name_is_asked_once_an_hour(slack: Slack, names: ChannelNames) -> None:
+    """A burst of questions asks once; a renamed channel is noticed later. Direct conversations have none."""
+    for key in (IT, IT, DIRECT):
+        names.learn(key)
+    await slack.until_asked(1)
+    names.learn(IT)
+    await slack.until_asked(1)
+    assert slack.learnt == [(IT, "#it-ops")]
+    slack.reply = {"ok": True, "channel": {"id": "C0ITOPS01", "name": "it"}}
+    with time_passed(timedelta(seconds=KNOWN_SECONDS + 1)):
+        names.learn(IT)
+        await slack.until_asked(2)
+    assert slack.learnt[1:] == [(IT, "#it")]
+
+
+async def test_a_refusal_is_no_error_and_is_tried_again_later(
+    slack: Slack, names: ChannelNames, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A missing scope costs a line in the log, which names no channel."""
+    slack.reply = {"ok": False, "error": "missing_scope"}
+    names.learn(IT)
+    await slack.until_asked(1)
+    names.learn(IT)
+    await slack.until_asked(1)
+    with time_passed(timedelta(seconds=FAILED_SECONDS + 1)):
+        names.learn(IT)
+        await slack.until_asked(2)
+    assert slack.learnt == []
+    assert "SlackApiError" in caplog.text
+    assert "C0ITOPS01" not in caplog.text
+
+
+async def test_a_group_conversation_has_no_name_to_show(slack: Slack, names: ChannelNames) -> None:
+    """Slack calls it after its people, in a way that nobody reads."""
+    slack.reply = {"ok": True, "channel": {"id": "C0ITOPS01", "name": "mpdm-a--b-1", "is_mpim": True}}
+    names.learn(IT)
+    await slack.until_asked(1)
+    assert slack.learnt == []

@@ -1,0 +1,103 @@
+"""Buttons that ask: what Slack gets of them, and which clicks ask what, where and for whom."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from slack_sdk.models.blocks import Block
+
+from bot.slack.question_buttons import asked_blocks, question_blocks, read_question_click
+from storage.models import ChannelKey, Platform
+
+KEY = ChannelKey(Platform.SLACK, "T0ACME001", "C0ITOPS01")
+
+
+def click(**changed: Any) -> dict[str, Any]:
+    """Alice's click on the second of two questions, as Slack sends it, with fields changed."""
+    *_, block = question_blocks(["When do backups run?", "Who <checks> them?"], KEY.tenant)
+    button = block["accessory"]
+    action = {"action_id": button["action_id"], "block_id": block["block_id"], "value": button["value"]}
+    payload = {
+        "type": "block_actions",
+        "team": {"id": "T0ACME001", "domain": "acme"},
+        "enterprise": None,
+        "is_enterprise_install": False,
+        "user": {"id": "U0ALICE01", "team_id": "T0ACME001"},
+        "channel": {"id": "C0ITOPS01", "name": "it-ops"},
+        "message": {"ts": "17.0001", "text": "Hello"},
+        "actions": [action | {"action_ts": "18.0001", "type": "button"}],
+    }
+    return payload | changed
+
+
+def test_each_question_stands_whole_beside_its_button() -> None:
+    """Within Slack's limits, and as Slack's own models take it, however long and odd the question is."""
+    long = "What about <!channel> & " + "x" * 700 + "?"
+    lead, *blocks = question_blocks(["When do backups run?", long], KEY.tenant)
+    assert lead["type"] == "section"
+    assert "When do backups run?" in blocks[0]["text"]["text"]
+    assert "<!channel>" not in blocks[1]["text"]["text"]
+    assert len(blocks[1]["text"]["text"]) <= 3000
+    for block in (lead, *blocks):
+        parsed = Block.parse(block)
+        assert parsed is not None
+        parsed.validate_json()
+    buttons = [block["accessory"] for block in blocks]
+    assert len({button["action_id"] for button in buttons}) == 2
+    assert max(len(button["value"]) for button in buttons) <= 2000
+    assert max(len(button["accessibility_label"]) for button in buttons) <= 75
+    assert question_blocks([], KEY.tenant) == []
+
+
+def test_a_click_asks_as_the_clicker_in_the_thread_of_the_message() -> None:
+    """Channel and person come from the signed payload."""
+    message = read_question_click(click())
+    assert message
+    assert (message.key, message.text, message.thread) == (KEY, "Who <checks> them?", "17.0001")
+    assert message.address["asked"] == {"user": "U0ALICE01", "text": "Who <checks> them?"}
+    (block,) = asked_blocks(message.address)
+    assert block["elements"][0]["text"] == "<@U0ALICE01>: Who &lt;checks&gt; them?"
+    assert asked_blocks({"channel": "C1"}) == []
+
+
+def test_one_click_is_one_question_and_another_click_another() -> None:
+    """A delivery that is repeated has the same keys; another person's click, or a later one, has not."""
+    first, again = read_question_click(click()), read_question_click(click())
+    other = read_question_click(click(user={"id": "U0BOB0001"}))
+    assert first
+    assert again
+    assert other
+    assert first.message_key == again.message_key != other.message_key
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"channel": {"id": "C0HRTEAM1"}},
+        {"team": {"id": "T0OTHER01"}},
+        {"team": None},
+        {"enterprise": {"id": "E0ACME001"}, "is_enterprise_install": True},
+        {"user": {}},
+        {"channel": None},
+        {"message": None},
+        {"actions": []},
+        {"actions": [{"action_id": "ask-2", "value": "What is secret?"}]},
+        {"actions": [{"action_id": "ask-2", "block_id": f"ask:2:{KEY.tenant}"}]},
+        {"actions": [{"action_id": "ask-1", "block_id": f"ask:2:{KEY.tenant}", "value": "Why?"}]},
+    ],
+    ids=str,
+)
+def test_a_click_from_where_the_button_is_not_asks_nothing(changed: dict[str, Any]) -> None:
+    """Another channel or workspace, a person without a name, a block that we did not make."""
+    assert read_question_click(click(**changed)) is None
+
+
+def test_an_org_wide_install_is_asked_by_its_enterprise() -> None:
+    """The button names the tenant of the organisation."""
+    key = ChannelKey(Platform.SLACK, "E0ACME001", "C0ITOPS01")
+    action = {"action_id": "ask-1", "block_id": f"ask:1:{key.tenant}", "value": "Why?", "action_ts": "1.1"}
+    payload = click(enterprise={"id": "E0ACME001"}, is_enterprise_install=True, team=None, actions=[action])
+    message = read_question_click(payload)
+    assert message
+    assert message.key == key

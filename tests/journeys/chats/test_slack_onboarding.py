@@ -1,0 +1,101 @@
+"""Footnote is added to channels of a real Slack server: the welcome, its questions, the channel's name."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from engines.slack import BOT, BOT_TOKEN, HR, IT, SECRET, TEAM, SlackDouble, StartSlack
+from fakes.core import WORDS
+from fakes.slack_events import Signed, joined
+from harness.program import Program
+from harness.waiting import until
+from playwright.async_api import Browser
+
+from bot.core.notifications.notification_wording import ASK, WELCOME_LEAD
+
+CHANNEL = f"sl_{TEAM}_{IT}"
+
+
+async def posted(slack: SlackDouble, channel: str, words: str) -> list[dict[str, Any]] | None:
+    """The bot's messages in a channel that hold these words."""
+    own = [message for message in await slack.messages(channel) if message.get("user") == BOT]
+    return [message for message in own if words in json.dumps(message, ensure_ascii=False)] or None
+
+
+async def serve_slack(program: Program, start_slack: StartSlack) -> SlackDouble:
+    """A Slack server over HTTP, and the settings by which the program finds it."""
+    slack = await start_slack("events", f"{program.url}/slack/events")
+    program.environment = {
+        "SLACK_BOT_TOKEN": BOT_TOKEN,
+        "SLACK_API_URL": slack.api_url,
+        "SLACK_SIGNING_SECRET": SECRET,
+        "FOOTNOTE_RECEIPTS": "off",
+    }
+    return slack
+
+
+@pytest.mark.engine("slack")
+@pytest.mark.engine("chromium")
+async def test_a_channel_is_welcomed_once_with_its_documents_and_questions_that_a_click_asks(
+    program: Program, start_slack: StartSlack, sop: Path, browser: Browser, tmp_path: Path
+) -> None:
+    """Shows the list, the buttons, and the answer in the welcome's thread; repeats and a restart add none."""
+    slack = await serve_slack(program, start_slack)
+    signed = Signed(slack.session, program.url, SECRET)
+    async with program.serving():
+        program.drop(CHANNEL, sop)
+        await program.until_live(CHANNEL, 1)
+        assert [await signed.send(joined(IT, f"Ev{number}")) for number in range(2)] == [200, 200]
+        (welcome,) = await until(lambda: posted(slack, IT, "I am Footnote"), log=lambda: program.log)
+        words = json.dumps(welcome, ensure_ascii=False)
+        assert WELCOME_LEAD in words
+        assert "I know 1 document of this channel:" in words
+        buttons = [block for block in welcome["blocks"] if "accessory" in block]
+        assert 1 <= len(buttons) <= 3
+        page = await browser.new_page(viewport={"width": 1280, "height": 1000})
+        await page.goto(slack.url)
+        await page.get_by_text("it-ops").first.click()
+        await page.get_by_text("I am Footnote").wait_for()
+        await page.screenshot(path=tmp_path / "welcome.png")
+        await page.get_by_role("button", name=ASK).first.click()
+        (answer,) = await until(lambda: posted(slack, IT, WORDS.quotes_lead), log=lambda: program.log)
+        assert answer["thread_ts"] == welcome["ts"]
+        question = buttons[0]["accessory"]["value"]
+        assert f"<@U0ALICE01>: {question}" in answer["text"]
+        await page.get_by_text("1 reply").click()
+        await page.get_by_text(WORDS.quotes_lead).wait_for()
+        await page.screenshot(path=tmp_path / "clicked.png")
+        listed = program.run("channels")
+        assert "#it-ops" in listed.stdout, listed
+    async with program.serving():
+        assert await signed.send(joined(IT, "Ev9")) == 200
+        await asyncio.sleep(4)
+        assert len(await posted(slack, IT, "I am Footnote") or ()) == 1
+
+
+@pytest.mark.engine("slack")
+async def test_a_channel_without_documents_is_told_its_folder_which_is_there(
+    program: Program, start_slack: StartSlack, sop: Path
+) -> None:
+    """Shows the path that an admin sees; what is dropped there answers; others' joining welcomes nobody."""
+    slack = await serve_slack(program, start_slack)
+    signed = Signed(slack.session, program.url, SECRET)
+    folder = program.home / "inbox" / f"sl_{TEAM}_{HR}"
+    async with program.serving():
+        assert await signed.send(joined(IT, "Ev1", user="U0ALICE01")) == 200
+        assert await signed.send(joined(HR, "Ev2")) == 200
+        (welcome,) = await until(lambda: posted(slack, HR, "I am Footnote"), log=lambda: program.log)
+        assert str(folder) in welcome["text"]
+        assert folder.is_dir()
+        await slack.say(HR, f"<@{BOT}> when do backups run?")
+        place = WORDS.empty_named_channel(channel="#hr", folder=folder)
+        await until(lambda: posted(slack, HR, place), log=lambda: program.log)
+        (folder / sop.name).write_bytes(sop.read_bytes())
+        await program.until_live(folder.name, 1)
+        await slack.say(HR, f"<@{BOT}> when do backups run?")
+        await until(lambda: posted(slack, HR, "2:00 AM"), log=lambda: program.log)
+        assert await posted(slack, IT, "") is None
