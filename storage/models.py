@@ -37,6 +37,10 @@ _PHRASES = {
 }
 
 
+LIBRARY = "library/"
+"""Begins the name of a library's own channel: no folder, and so no other local channel, has a slash in it."""
+
+
 class TenantName(str):
     """A channel's shard in the index; only a well-formed name can become one.
 
@@ -104,6 +108,13 @@ class Channel:
     """What people call it; for a chat channel nobody named, its tenant name."""
     epoch: int
     """Raising it ends every link of the channel."""
+    is_direct: bool = False
+    """It is a chat between one person and the bot."""
+
+    @property
+    def is_library(self) -> bool:
+        """Whether it is a library's own channel, which holds what direct chats ask."""
+        return self.platform is Platform.LOCAL and self.name.startswith(LIBRARY)
 
 
 class Box(NamedTuple):

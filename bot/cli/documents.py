@@ -87,12 +87,14 @@ async def list_documents(options: argparse.Namespace) -> int:
 async def list_channels(options: argparse.Namespace) -> int:
     """Print all channels, and what is wrong with the glossary of their words."""
     async with open_existing_home(load_settings()) as stores:
-        channels = await stores.channels.all()
+        channels, library = await stores.channels.all(), await stores.channels.direct_library()
         glossary = await stores.glossary.current()
     for channel in channels:
         terms = len(glossary.of(channel))
         row = f"{channel.name:<24} {channel.platform.value:<6} {channel.tenant}"
         row += f"  {terms} terms in the glossary" if terms else ""
+        row += "  direct chat" if channel.is_direct else ""
+        row += "  asked by direct chats" if channel == library else ""
         print(dump(channel_line(channel, terms)) if options.json else row)
     for mistake in (*stores.glossary.mistakes, *glossary.unknown(channels)):
         print(mistake, file=sys.stderr)

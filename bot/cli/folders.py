@@ -26,6 +26,7 @@ from storage.chat.channels import require_channel_name
 from storage.config_file import MAP_NAME, InvalidFile
 from storage.errors import SettingsError
 from storage.folders.folder_status import FolderStatus
+from storage.models import Channel, Platform
 
 MAX_FILES_LISTED = 50
 """Of each kind, in what a dry run prints."""
@@ -152,10 +153,13 @@ async def list_folders(options: argparse.Namespace) -> int:
         )
     async with open_existing_home(settings) as stores:
         folders, loose = await stores.folders.status(), await stores.folders.strangers()
+        library, channels = await stores.channels.direct_library(), await stores.channels.all()
     if not folders:
         print(f"Nothing was watched yet; footnote serve watches {settings.inbox}", file=sys.stderr)
     for folder in folders:
         print(dump(folder_line(folder)) if options.json else _row(folder))
+    if library or any(one.platform is not Platform.LOCAL for one in channels):
+        print(_direct_chats(library), file=sys.stderr)
     if loose and options.json:
         print(dump(inbox_line(settings.inbox, loose)))
     elif loose:
@@ -197,6 +201,13 @@ async def _is_confirmed() -> bool:
     finally:
         asyncio.get_running_loop().remove_reader(sys.stdin)
     return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _direct_chats(library: Channel | None) -> str:
+    """What direct chats ask, and how that is said."""
+    if library is None:
+        return f"Direct chats ask no library: name one in {MAP_NAME}, under [direct_chats]"
+    return f"Direct chats ask the {library.name}: footnote documents --channel {quote(library.name)}"
 
 
 def _row(folder: FolderStatus) -> str:

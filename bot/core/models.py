@@ -118,6 +118,7 @@ class Question:
     id: str
     text: str
     channel: Channel
+    """Whose documents are searched."""
     asked_at: datetime
     documents: frozenset[UUID] | None = None
     """Only these may answer; None: every one of the channel."""
@@ -138,6 +139,13 @@ class Question:
     """What its reply is written in."""
     is_trial: bool = False
     """Nobody asked it: it was made up to see whether a document answers."""
+    chat: Channel | None = None
+    """The direct chat in which it was asked, where the documents are a library's."""
+
+    @property
+    def asked_in(self) -> Channel:
+        """Whose conversation it belongs to: its memory and its trace are kept there, and go with it."""
+        return self.chat or self.channel
 
 
 @dataclass(frozen=True, slots=True)

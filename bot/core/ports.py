@@ -43,6 +43,8 @@ class IncomingMessage:
     """Without the bot's mention."""
     address: dict[str, Any]
     """Where to reply, as the platform's own messenger wants it; stored as JSON."""
+    is_direct: bool = False
+    """The envelope says that it is a chat between one person of the installation and the bot."""
     is_unaddressed: bool = False
     """Nobody mentioned us: it asks us only in a thread in which we answer already."""
 

@@ -165,7 +165,7 @@ class QuestionRecord:
         record: Json = _mended(
             {
                 "question_id": question.id,
-                "channel_id": question.channel.id,
+                "channel_id": question.asked_in.id,
                 "asked_at": question.asked_at.isoformat(),
                 "question": question.text[:MAX_QUESTION_CHARS],
                 "searched": (answer.standalone or question.text)[:MAX_QUESTION_CHARS],

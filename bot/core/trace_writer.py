@@ -41,7 +41,7 @@ class TraceWriter:
             asked = record.question
             try:
                 await self._store.keep(
-                    asked.id, asked.channel.id, asked.asked_at, record.answer.state.value, record.as_json()
+                    asked.id, asked.asked_in.id, asked.asked_at, record.answer.state.value, record.as_json()
                 )
             except StorageError as error:
                 log.warning("question=%s leaves no record: %s", asked.id, type(error).__name__)

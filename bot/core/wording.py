@@ -104,6 +104,8 @@ class ReplyWords:
     and_more: SentenceTemplate
     empty_channel: SentenceTemplate
     empty_named_channel: SentenceTemplate
+    empty_library: str
+    no_direct_library: str
     documents_known: PluralSentence
     pages: PluralSentence
     version: SentenceTemplate
@@ -194,7 +196,11 @@ class ReplyWords:
         return self.and_more(files=named, count=rest) if rest > 0 else named
 
     def no_documents(self, channel: Channel, folder: str) -> str:
-        """How documents come into a channel that has none: by this folder."""
+        """How documents come into a channel that has none, by this folder; where a direct chat may ask."""
+        if channel.is_direct:
+            return self.no_direct_library
+        if channel.is_library:
+            return self.empty_library
         is_named = channel.platform is not Platform.LOCAL and channel.name != channel.tenant
         if is_named:
             return self.empty_named_channel(channel=channel.name, folder=folder)

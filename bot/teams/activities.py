@@ -16,17 +16,20 @@ Json = Mapping[str, Any]
 _TAG = re.compile(r"</?at[^>]*>")
 
 
-def read_activity(activity: Json) -> IncomingMessage | None:
+def read_activity(activity: Json, home: str | None = None) -> IncomingMessage | None:
     """The question in a message, or None when nobody asks us anything.
 
     In a personal chat every message asks; elsewhere only one that mentions the bot, even where the
     tenant lets the bot read all of them.
+
+    ``home``: the Entra tenant whose people's personal chats are direct chats; None: every tenant's.
     """
     tenant, conversation = tenant_of(activity), _part(activity, "conversation")
     if activity.get("type") != "message" or not (tenant and conversation.get("id") and activity.get("id")):
         return None
     mention = _mention(activity)
-    if mention is None and conversation.get("conversationType") != "personal":
+    is_personal = conversation.get("conversationType") == "personal"
+    if mention is None and not is_personal:
         return None
     where = str(conversation["id"])
     key = f"{tenant}:{where}:{activity['id']}"
@@ -41,6 +44,7 @@ def read_activity(activity: Json) -> IncomingMessage | None:
         thread=where if ";messageid=" in where else "",
         text=mend(plain_text(str(activity.get("text") or ""), mention or "")),
         address={"service_url": str(activity.get("serviceUrl") or ""), "conversation": where},
+        is_direct=is_personal and home in (None, tenant),
     )
 
 

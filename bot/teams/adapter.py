@@ -35,6 +35,8 @@ class TeamsAdapter:
         self.messenger = TeamsMessenger(_connector(settings), settings.sources_shown)
         self._receive = receive
         self._tenant = settings.teams_tenant_id if settings.teams_app_type == "SingleTenant" else None
+        # Everybody's tenant may write to a multi-tenant bot: a library is for our own people.
+        self._home = None if settings.teams_app_type == "SingleTenant" else settings.teams_tenant_id or ""
         app_id = settings.teams_app_id
         self._verifier = TokenVerifier(app_id, keys or SigningKeys()) if app_id else None
 
@@ -50,7 +52,7 @@ class TeamsAdapter:
         claims = await self._claims(request)
         activity = await _read_json(request)
         self._check_origin(activity, claims)
-        if message := read_activity(activity):
+        if message := read_activity(activity, self._home):
             try:
                 await self._receive(message)
             except Exception as error:  # the platform's edge: Teams sends again, whatever went wrong

@@ -27,6 +27,7 @@ from bot.web.security import require_own_page, require_this_machine
 from bot.web.templates import Templates
 from storage.chat_models import Notice
 from storage.clock import utc_now
+from storage.config_file import MAP_NAME
 from storage.documents.progress import Progress
 from storage.errors import UnknownChannel
 from storage.models import Channel, Platform
@@ -101,7 +102,7 @@ class Console:
         return _json(
             {
                 "name": channel.name,
-                "folder": str(self._inbox / channel.name),
+                "folder": MAP_NAME if channel.is_library else str(self._inbox / channel.name),
                 "documents": [
                     {
                         "file": document.file,

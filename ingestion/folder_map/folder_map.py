@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from ingestion.sources import open_source
 from ingestion.sources.shares.address import read_address
 from ingestion.sources.watchdog import real_path
-from storage.chat.channels import is_folder_name
+from storage.chat.channels import is_folder_name, library_channel
 from storage.config_file import MAP_NAME, InvalidFile, KeyPath, Mistake, read_file
 from storage.errors import InvalidTenant, SettingsError
 from storage.models import TenantName
@@ -51,6 +51,8 @@ class FolderMapEntry:
     """References to the passwords of its PDFs."""
     key: KeyPath = ()
     """Where the map says so."""
+    library: str | None = None
+    """The library whose own channel it feeds, for direct chats."""
 
 
 class _Root(NamedTuple):
@@ -81,7 +83,8 @@ def faults(
         yield from _channel_faults(("names", channel), channel, names[channel])
     roots: dict[KeyPath, _Root] = {}
     for entry in entries:
-        yield from _channel_faults(entry.key, entry.channel, entry.name)
+        if entry.library is None:
+            yield from _channel_faults(entry.key, entry.channel, entry.name)
         if entry.key in roots:
             continue
         # once each, and without what was written: it may be a password
@@ -206,14 +209,23 @@ class _Folder(_Place):
 
 
 class _Library(_Table):
-    channels: list[str] = Field(min_length=1)
+    channels: list[str] = []
     folder: list[_Place] = Field(min_length=1)
+
+
+class _DirectChats(_Table):
+    library: str
 
 
 class _Map(_Table):
     names: dict[str, str] = {}
     folder: list[_Folder] = []
     library: dict[str, _Library] = {}
+    direct_chats: _DirectChats | None = None
+
+    @property
+    def direct_library(self) -> str | None:
+        return self.direct_chats.library if self.direct_chats else None
 
 
 def check_map(path: Path, inbox: Path | None = None) -> list[Mistake]:
@@ -249,11 +261,33 @@ def read_map(data: bytes, home: Path, inbox: Path) -> list[FolderMapEntry]:
     entries = list(_entries(asked, home))
     found = [
         Mistake(lines.of(key), sentence, MAP_NAME)
-        for key, sentence in faults(entries, asked.names, home, inbox)
+        for key, sentence in (*faults(entries, asked.names, home, inbox), *_library_faults(asked))
     ]
     if found:
         raise InvalidFile(found)
     return entries
+
+
+def _library_faults(asked: _Map) -> Iterator[Fault]:
+    """Libraries that nobody could ask, and a library of direct chats that is none."""
+    direct = asked.direct_library
+    for title, library in asked.library.items():
+        if title == direct and not is_folder_name(title):
+            yield (
+                ("library", title),
+                f"library {title!r}: call it as a folder could be called, without a slash",
+            )
+        if not library.channels and title != direct:
+            yield (
+                ("library", title, "channels"),
+                f"library {title!r} has no channels: name them, or name it under [direct_chats]",
+            )
+    if direct is not None and direct not in asked.library:
+        known = ", ".join(asked.library) or "none yet"
+        yield (
+            ("direct_chats", "library"),
+            f"there is no library {direct!r} in this file: name one of its [library.NAME] ({known})",
+        )
 
 
 def _entries(asked: _Map, home: Path) -> Iterator[FolderMapEntry]:
@@ -265,6 +299,10 @@ def _entries(asked: _Map, home: Path) -> Iterator[FolderMapEntry]:
             for index, place in enumerate(library.folder):
                 key: KeyPath = ("library", title, "folder", index)
                 yield _entry(place, channel, asked.names.get(channel), home, key)
+        if title == asked.direct_library:
+            for index, place in enumerate(library.folder):
+                own = _entry(place, library_channel(title), None, home, ("library", title, "folder", index))
+                yield replace(own, library=title)
 
 
 def _entry(place: _Place, channel: str, name: str | None, home: Path, key: KeyPath) -> FolderMapEntry:

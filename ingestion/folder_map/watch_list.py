@@ -98,12 +98,17 @@ class FolderMap:
 
     async def _put_in_force(self, entries: list[FolderMapEntry]) -> None:
         targets = []
+        direct_library = None
         for entry in entries:
-            channel = await self._channels.ensure_named(entry.channel, entry.name)
+            if entry.library is None:
+                channel = await self._channels.ensure_named(entry.channel, entry.name)
+            else:
+                channel = direct_library = await self._channels.ensure_library(entry.library)
             folder = await self._folders.ensure(
                 channel.id, entry.location, watched=True, origin="map", passwords=entry.passwords
             )
             targets.append(WatchTarget(folder, entry))
+        await self._channels.keep_direct_library(direct_library)
         before = {one.id for one in await self._folders.watched(origin="map")}
         known = {one.folder.id for one in self.targets}
         self.targets = targets

@@ -7,14 +7,15 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
 from storage.errors import InvalidTenant, UnknownChannel
-from storage.models import Channel, ChannelKey, Platform, TenantName
+from storage.models import LIBRARY, Channel, ChannelKey, Platform, TenantName
 from storage.sql.database import Database
-from storage.sql.tables import ChannelRow
+from storage.sql.tables import ChannelRow, FactRow
 
 MAX_NAME_CHARS = 255
 """Bytes of a folder's name."""
 _CHAT = ("sl_", "ms_", "#")
 """What a tenant name or a chat channel begins with: no local channel of an admin's file is called so."""
+_DIRECT_LIBRARY = "library of direct chats"
 _ADMIN, _PLATFORM = "admin", "platform"
 """Who named a channel."""
 _PLATFORMS = {"sl": Platform.SLACK, "ms": Platform.TEAMS, "lo": Platform.LOCAL}
@@ -26,8 +27,8 @@ class Channels:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def ensure(self, key: ChannelKey, name: str | None = None) -> Channel:
-        """The channel of a verified key, made when it is new.
+    async def ensure(self, key: ChannelKey, name: str | None = None, *, is_direct: bool = False) -> Channel:
+        """The channel of a verified key, made when it is new; a changed kind is taken over.
 
         ``name`` is what its platform calls it; a changed one is taken over unless an admin chose another.
 
@@ -36,11 +37,13 @@ class Channels:
         """
         name = name or (key.conversation if key.platform is Platform.LOCAL else None)
         known = await self._find(col(ChannelRow.tenant) == key.tenant)
-        if known and known.conversation and (name in (None, known.name) or known.named_by == _ADMIN):
+        is_named = known and (name in (None, known.name) or known.named_by == _ADMIN)
+        if known and known.conversation and is_named and known.is_direct == is_direct:
             return _channel(known)
         async with self._database.transaction() as session:
             row = await _ensure_row(session, key.tenant)
             row.installation, row.conversation = key.installation, key.conversation
+            row.is_direct = is_direct
             if name and row.named_by != _ADMIN:
                 row.name, row.named_by = name, _PLATFORM
             await session.flush()
@@ -75,6 +78,29 @@ class Channels:
         if tenant == name:
             return await self.ensure_tenant(tenant, shown)
         return await self.ensure(ChannelKey(Platform.LOCAL, "", name))
+
+    async def ensure_library(self, title: str) -> Channel:
+        """A library's own channel, made when it is new: it belongs to no chat, and direct chats ask it."""
+        return await self.ensure(ChannelKey(Platform.LOCAL, "", library_channel(title)))
+
+    async def keep_direct_library(self, channel: Channel | None) -> None:
+        """Record which library direct chats ask from now on; None: none."""
+        if await self.direct_library() == channel:
+            return
+        async with self._database.transaction() as session:
+            value = "" if channel is None else str(channel.id)
+            await session.merge(FactRow(name=_DIRECT_LIBRARY, value=value))
+
+    async def direct_library(self) -> Channel | None:
+        """The own channel of the library that direct chats ask; None while an admin names none.
+
+        Raises:
+            DatabaseUnavailable: nobody knows just now.
+        """
+        async with self._database.snapshot() as session:
+            fact = await session.get(FactRow, _DIRECT_LIBRARY)
+            row = await session.get(ChannelRow, int(fact.value)) if fact and fact.value else None
+            return _channel(row) if row else None
 
     async def by_name(self, name: str) -> Channel:
         """A local channel by its name, any other by its tenant name.
@@ -117,6 +143,11 @@ class Channels:
             return await session.scalar(select(ChannelRow).where(condition))
 
 
+def library_channel(title: str) -> str:
+    """What the own channel of a library is called."""
+    return f"{LIBRARY}{title}"
+
+
 def is_folder_name(name: str) -> bool:
     """Whether a visible folder in the inbox can be called so: each local channel has one of its name."""
     is_shown = bool(name.strip()) and name.isprintable() and not name.startswith(".")
@@ -124,10 +155,11 @@ def is_folder_name(name: str) -> bool:
 
 
 def is_channel_word(name: str) -> bool:
-    """Whether an admin's file may mean a channel by this: a tenant name, or the name of a local one."""
+    """Whether an admin's file may mean a channel by this: a tenant name, a local one's or a library's own."""
     try:
         TenantName(name)
     except InvalidTenant:
+        name = name.removeprefix(LIBRARY)
         return is_folder_name(name) and not name.startswith(_CHAT)
     return True
 
@@ -173,4 +205,4 @@ async def _ensure_row(session: AsyncSession, tenant: TenantName) -> ChannelRow:
 
 
 def _channel(row: ChannelRow) -> Channel:
-    return Channel(row.id, TenantName(row.tenant), Platform(row.platform), row.name, row.epoch)
+    return Channel(row.id, TenantName(row.tenant), Platform(row.platform), row.name, row.epoch, row.is_direct)

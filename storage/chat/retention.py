@@ -21,6 +21,7 @@ from storage.clock import utc_now
 from storage.settings import StorageSettings
 from storage.sql.database import Database
 from storage.sql.tables import (
+    ChannelRow,
     CitationRow,
     DocumentRow,
     InboxRow,
@@ -122,7 +123,7 @@ async def erase_quotes(database: Database, documents: Collection[UUID]) -> None:
             traces = list(
                 await session.scalars(
                     select(col(QuestionRecordRow.id))
-                    .where(col(QuestionRecordRow.channel_id) == row.channel_id)
+                    .where(_may_show(QuestionRecordRow.channel_id, row.channel_id))
                     .where(_names(QuestionRecordRow.record, row.file))
                 )
             )
@@ -138,7 +139,7 @@ async def erase_quotes(database: Database, documents: Collection[UUID]) -> None:
 
 
 async def _citing_turns(session: AsyncSession, channel_id: int, versions: Collection[int]) -> list[int]:
-    query = select(col(TurnRow.id), col(TurnRow.versions)).where(col(TurnRow.channel_id) == channel_id)
+    query = select(col(TurnRow.id), col(TurnRow.versions)).where(_may_show(TurnRow.channel_id, channel_id))
     return [id for id, cited in await session.execute(query) if not set(versions).isdisjoint(cited)]
 
 
@@ -149,9 +150,15 @@ def _citing_answers(document: DocumentRow, versions: Collection[int]) -> Any:
     return (
         select(col(OutboxRow.inbox_id))
         .join(InboxRow, col(InboxRow.id) == OutboxRow.inbox_id)
-        .where(col(InboxRow.channel_id) == document.channel_id)
+        .where(_may_show(InboxRow.channel_id, document.channel_id))
         .where(or_(_names(OutboxRow.answer, document.file), *cites))
     )
+
+
+def _may_show(column: Any, channel_id: int) -> ColumnElement[bool]:
+    """Whether a column names a document's channel, or a direct chat, which may have asked its library."""
+    direct = select(col(ChannelRow.id)).where(col(ChannelRow.is_direct))
+    return or_(col(column) == channel_id, col(column).in_(direct))
 
 
 def _names(column: Any, file: str) -> ColumnElement[bool]:

@@ -5,8 +5,9 @@ A turn is found by its channel and its thread together, and by nothing less.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from uuid import UUID
 
 from sqlalchemy import select
 from sqlalchemy.dialects.postgresql import insert
@@ -16,7 +17,7 @@ from sqlmodel import col
 from storage.chat_models import NewTurn, Turn
 from storage.clock import utc_now
 from storage.sql.database import Database
-from storage.sql.tables import TurnRow, VersionRow
+from storage.sql.tables import DocumentRow, TurnRow, VersionRow
 
 MAX_TURNS = 6
 SESSION_GAP = timedelta(minutes=30)
@@ -31,8 +32,14 @@ class ThreadMemory:
         self._database = database
         self._kept_for = timedelta(days=days)
 
-    async def recall(self, channel_id: int, thread: str, asked_at: datetime) -> tuple[Turn, ...]:
-        """The last turns before a question of this thread, newest last."""
+    async def recall(
+        self, channel_id: int, thread: str, asked_at: datetime, *, documents_of: int | None = None
+    ) -> tuple[Turn, ...]:
+        """The last turns before a question of this thread, newest last.
+
+        ``documents_of``: another channel, whose documents are asked. A turn that cites any other document is
+        left out, and of one that cites none nothing is recalled but what the person wrote.
+        """
         query = (
             select(TurnRow)
             .where(col(TurnRow.channel_id) == channel_id, col(TurnRow.thread) == thread)
@@ -45,16 +52,17 @@ class ThreadMemory:
             if not thread:
                 rows = _latest_session(rows, asked_at)
             versions = {version for row in rows for version in row.versions}
-            owners = select(col(VersionRow.id), col(VersionRow.document_id))
+            owners = select(col(VersionRow.id), col(VersionRow.document_id)).join(
+                DocumentRow, col(DocumentRow.id) == VersionRow.document_id
+            )
+            if documents_of is not None:
+                owners = owners.where(col(DocumentRow.channel_id) == documents_of)
             found = (await session.execute(owners.where(col(VersionRow.id).in_(versions)))).all()
         documents = {version: document for version, document in found}
+        if documents_of is not None:
+            rows = [row for row in rows if documents.keys() >= set(row.versions)]
         return tuple(
-            Turn(
-                row.question,
-                row.standalone,
-                row.answer,
-                frozenset(documents[version] for version in row.versions if version in documents),
-            )
+            _turn(row, documents, with_answer=documents_of is None or bool(row.versions))
             for row in reversed(rows)
         )
 
@@ -62,6 +70,12 @@ class ThreadMemory:
         """Remember a turn; one that is remembered already stays as it is."""
         async with self._database.transaction(exclusive=False) as session:
             await keep_turn(session, turn)
+
+
+def _turn(row: TurnRow, documents: Mapping[int, UUID], *, with_answer: bool) -> Turn:
+    said = (row.standalone, row.answer) if with_answer else (row.question, "")
+    cited = frozenset(documents[version] for version in row.versions if version in documents)
+    return Turn(row.question, *said, cited)
 
 
 async def keep_turn(session: AsyncSession, turn: NewTurn) -> None:

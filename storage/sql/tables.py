@@ -92,6 +92,8 @@ class ChannelRow(SQLModel, table=True):
     named_by: str | None = None
     """``admin`` (the folder map) or ``platform``; an admin's name stays. None: nobody that we know of."""
     epoch: int = 1
+    is_direct: bool = Field(default=False, sa_column_kwargs={"server_default": false()})
+    """Its newest message came from a chat between one person and the bot."""
     created_at: datetime = moment(default_factory=utc_now)
 
 

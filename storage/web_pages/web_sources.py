@@ -16,7 +16,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import ErrorDetails, PydanticCustomError
 from yarl import URL
 
-from storage.chat.channels import is_channel_word, named_tenant
+from storage.chat.channels import is_channel_word, library_channel, named_tenant
 from storage.config_file import MAP_NAME, AdminFile, Mistake, default_sentence, read_file
 from storage.models import Channel
 from storage.text.analyzer import analyze
@@ -76,7 +76,7 @@ class WebSources:
     named: tuple[tuple[str, int], ...] = ()
     """Every channel or library that the file names, with its line."""
     libraries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Library -> its channels, as ``folders.toml`` says."""
+    """Library -> its channels, as ``folders.toml`` says, and its own."""
 
     def allows(self, url: str) -> bool:
         """Whether some domain allows a page."""
@@ -311,7 +311,7 @@ def _sentence(error: ErrorDetails) -> str:
 
 
 class _Library(BaseModel):
-    channels: list[str]
+    channels: list[str] = []
 
 
 class _Libraries(BaseModel):
@@ -322,4 +322,4 @@ class _Libraries(BaseModel):
 
 def _read_libraries(data: bytes) -> Mapping[str, tuple[str, ...]]:
     said, _ = read_file(MAP_NAME, data, _Libraries)
-    return {name: tuple(library.channels) for name, library in said.library.items()}
+    return {name: (*library.channels, library_channel(name)) for name, library in said.library.items()}

@@ -43,6 +43,21 @@ MUTATIONS = (
         f"{VIEWER_TESTS}::test_a_link_opens_no_citation_of_another_channel",
     ),
     Mutation(
+        "every chat asks the library of direct chats",
+        "bot/core/conversation/conversation.py",
+        "await self._channels.direct_library() if chat.is_direct else None",
+        "await self._channels.direct_library()",
+        "tests/bot/core/conversation/test_conversation.py::test_without_a_library_or_elsewhere_a_chat_asks_itself",
+    ),
+    Mutation(
+        "a direct chat recalls what documents said that it may not ask any more",
+        "storage/chat/thread_memory.py",
+        "rows = [row for row in rows if documents.keys() >= set(row.versions)]",
+        "pass",
+        "tests/storage/chat/test_thread_memory.py"
+        "::test_a_chat_recalls_only_what_the_documents_that_it_asks_said",
+    ),
+    Mutation(
         "a word is corrected towards the documents of another channel",
         "bot/core/understanding/spelling_correction.py",
         "self._vocabularies.words(channel.id)",

@@ -147,7 +147,7 @@ class Conversation:
         """
         if message.is_unaddressed and not await self._inbox.takes_part(message.key.tenant, message.thread):
             return False
-        channel = await self._channels.ensure(message.key, message.channel_name)
+        channel = await self._channels.ensure(message.key, message.channel_name, is_direct=message.is_direct)
         is_new = await self._inbox.receive(
             channel,
             event_key=message.event_key,
@@ -268,14 +268,25 @@ class Conversation:
         elif item.answer is not None:
             return answer_from_json(item.answer)
         else:
-            channel = await self._channels.get(item.channel_id)
-            history = await self._memory.recall(channel.id, item.thread, item.received_at)
-            question = Question(str(item.id), item.text, channel, item.received_at, history=history)
+            question = await self._question(item)
             async with live_updates(partial(self._show, item, messenger, message)) as listener:
                 answer = await self._answering.answer(question, listener)
             turn = turn_of(question, item.thread, answer)
         await self._inbox.save_answer(item, answer_to_json(answer), turn)
         return answer
+
+    async def _question(self, item: InboxItem) -> Question:
+        """The question with what its thread said before.
+
+        A direct chat asks the library that an admin names for it, and remembers of its documents only.
+        """
+        chat = await self._channels.get(item.channel_id)
+        library = await self._channels.direct_library() if chat.is_direct else None
+        history = await self._memory.recall(
+            chat.id, item.thread, item.received_at, documents_of=library.id if library else None
+        )
+        question = Question(str(item.id), item.text, chat, item.received_at, history=history)
+        return replace(question, channel=library, chat=chat) if library else question
 
     async def _show(self, item: InboxItem, messenger: Messenger, message: dict[str, Any], text: str) -> None:
         """Write what is proven so far over the placeholder, while the question is surely ours."""

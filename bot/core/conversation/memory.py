@@ -82,7 +82,7 @@ def turn_of(question: Question, thread: str, answer: Answer) -> NewTurn | None:
         return None
     return NewTurn(
         key=question.id,
-        channel_id=question.channel.id,
+        channel_id=question.asked_in.id,
         thread=thread,
         question=shorten(mend(question.text), QUESTION),
         standalone=shorten(mend(answer.standalone or question.text), QUESTION),

@@ -148,7 +148,7 @@ class Notifier:
 
     async def _notify(self, route: Route, groups: Sequence[NoticeGroup]) -> None:
         target = await self._channels.get(route.channel_id)
-        if route.is_posted and target.platform is not Platform.LOCAL:
+        if route.is_posted and target.platform is not Platform.LOCAL and not self._is_private(target):
             if (place := await self._place(target)) is not None:
                 await self._announce(target, place, groups)
             return
@@ -158,6 +158,10 @@ class Notifier:
             if route.is_posted:
                 await self._receipt_builder.prepare_for_console(batch)
             await self._notices.finish(batch, "kept")
+
+    def _is_private(self, target: Channel) -> bool:
+        """Whether it is a direct chat, in which nobody waits for files, and not the admins' channel."""
+        return target.is_direct and not (self._routes.admin and self._routes.admin.id == target.id)
 
     async def _announce(self, target: Channel, place: dict[str, Any], groups: Sequence[NoticeGroup]) -> None:
         """One message for all that waits for this channel."""

@@ -70,6 +70,15 @@ def test_a_direct_message_needs_no_mention_and_is_answered_beside_it() -> None:
     message = read_event(envelope(type="message", channel_type="im", channel="D0ALICE01", text="hello"))
     assert message
     assert (message.text, message.address["thread"], message.thread) == ("hello", None, "")
+    assert message.is_direct
+
+
+@pytest.mark.parametrize("kind", ["channel", "group", "mpim", None])
+def test_only_a_chat_of_one_person_with_the_bot_is_direct(kind: str | None) -> None:
+    """Several people, or a channel whose id looks like a direct chat's, are no direct chat."""
+    message = read_event(envelope(channel_type=kind, channel="D0ALICE01"))
+    assert message
+    assert not message.is_direct
 
 
 def test_a_reply_in_a_thread_is_answered_in_that_thread() -> None:

@@ -33,3 +33,24 @@ def test_a_name_that_is_no_text_is_none(name: object) -> None:
     named, unnamed = dict(plain["conversation"], name="Ops"), dict(plain["conversation"], name=name)
     messages = [read_activity(plain | {"conversation": one}) for one in (named, unnamed)]
     assert [message and message.channel_name for message in messages] == ["Ops", None]
+
+
+@pytest.mark.parametrize(
+    ("kind", "home", "is_direct"),
+    [
+        ("personal", None, True),
+        ("personal", "t", True),
+        ("personal", "another", False),
+        ("personal", "", False),
+        ("groupChat", None, False),
+        ("channel", "t", False),
+    ],
+)
+def test_a_personal_chat_of_our_own_tenant_is_direct(kind: str, home: str | None, is_direct: bool) -> None:
+    """A library is for our own people: who writes to a multi-tenant bot from elsewhere does not ask it."""
+    mention = {"type": "mention", "mentioned": {"id": "bot"}, "text": "<at>bot</at>"}
+    conversation = {"id": "a:1", "conversationType": kind, "tenantId": "t"}
+    said = activity(conversation=conversation, recipient={"id": "bot"}, entities=[mention])
+    message = read_activity(said, home)
+    assert message
+    assert message.is_direct is is_direct

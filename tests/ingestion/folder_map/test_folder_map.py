@@ -16,6 +16,7 @@ from storage.sql.tables import BlobRow, FolderRow, ReadingRow
 
 LEAVE = pdf("Leave\nEmployees get twenty five days of marzipan leave a year.")
 TRAVEL = pdf("Travel\nTickets are booked by the zeppelin desk.")
+LIBRARY = '[library.policies]\nchannels = ["a"]\n[[library.policies.folder]]\nlocation = "/policies"\n'
 EXAMPLE = Path(__file__).parents[3] / "deploy" / "folders.example.toml"
 
 
@@ -69,6 +70,18 @@ location = "docs"
     ]
 
 
+def test_the_library_of_direct_chats_feeds_a_channel_of_its_own(tmp_path: Path) -> None:
+    """Shows one entry more for it, whether or not it has channels, and none while it is not named."""
+    home, text = tmp_path / "home", LIBRARY.replace('channels = ["a"]\n', "")
+    (own,) = read_map(f'{text}[direct_chats]\nlibrary = "policies"\n'.encode(), home, home / "inbox")
+    assert (own.location, own.channel, own.library) == ("/policies", "library/policies", "policies")
+    attached, own = read_map(
+        f'{LIBRARY}[direct_chats]\nlibrary = "policies"\n'.encode(), home, home / "inbox"
+    )
+    assert (attached.channel, attached.library, own.channel) == ("a", None, "library/policies")
+    assert [one.channel for one in read_map(LIBRARY.encode(), home, home / "inbox")] == ["a"]
+
+
 @pytest.mark.parametrize(
     ("text", "line", "words"),
     [
@@ -112,7 +125,18 @@ location = "docs"
         ),
         ('[[folder]]\nlocation = "."\nchannel = "hr"\n', 2, "our own home"),
         ('[[folder]]\nlocation = "inbox/hr"\nchannel = "hr"\n', 2, "inbox"),
-        ('[library.a]\nchannels = []\n[[library.a.folder]]\nlocation = "/srv"\n', 2, "channels"),
+        ('[library.a]\nchannels = []\n[[library.a.folder]]\nlocation = "/srv"\n', 2, "[direct_chats]"),
+        ('[library.a]\n[[library.a.folder]]\nlocation = "/srv"\n', 1, "no channels"),
+        (f'{LIBRARY}[direct_chats]\nlibrary = "polices"\n', 6, "no library 'polices'"),
+        (f'{LIBRARY}[direct_chats]\nlibary = "policies"\nlibrary = "policies"\n', 6, "libary is not known"),
+        (f"{LIBRARY}[direct_chats]\n", 5, "library is missing"),
+        ('[direct_chats]\nlibrary = "policies"\n', 2, "none yet"),
+        (
+            '[library."a/b"]\n[[library."a/b".folder]]\nlocation = "/s"\n[direct_chats]\nlibrary = "a/b"\n',
+            1,
+            "without a slash",
+        ),
+        ('[[folder]]\nlocation = "/s"\nchannel = "library/policies"\n', 3, "malformed"),
         ('[library.a]\nchannels = ["x"]\n[[library.a.folder]]\nlocation = "/s"\nx = 1\n', 5, "not known"),
     ],
 )
@@ -290,6 +314,32 @@ async def test_a_library_is_read_once_and_answers_in_each_of_its_channels(home: 
     for name in ("b", "c"):
         await home.until_found(name, "zeppelin", "leave.pdf")
     assert len(await home.rows(ReadingRow)) == 2
+
+
+async def test_the_library_of_direct_chats_is_in_force_with_the_map(home: Home, tmp_path: Path) -> None:
+    """Shows that it is named and taken back live, read once, and kept by a map with a mistake."""
+    place = tmp_path / "policies"
+    place.mkdir()
+    (place / "leave.pdf").write_bytes(LEAVE)
+    library = f'[library.policies]\nchannels = ["a"]\n[[library.policies.folder]]\nlocation = "{place}"\n'
+    direct = '[direct_chats]\nlibrary = "policies"\n'
+    await serve(home, library)
+    await home.until_found("a", "marzipan", "leave.pdf")
+    assert await home.channels.direct_library() is None
+    write(home, library + direct)
+    await home.until_found("library/policies", "marzipan", "leave.pdf")
+    named = await home.channels.direct_library()
+    assert named is not None
+    assert (named.name, named.is_library, named.is_direct) == ("library/policies", True, False)
+    assert len(await home.rows(ReadingRow)) == 1
+    write(home, library + direct + "[[folder]]\nlocation = 5\n")
+    (place / "travel.pdf").write_bytes(TRAVEL)
+    await home.until_found("library/policies", "zeppelin", "travel.pdf")
+    assert await home.channels.direct_library() == named
+    write(home, library)
+    await home.until_files("library/policies", "zeppelin", set())
+    assert await home.channels.direct_library() is None
+    assert set(await home.find("a", "marzipan")) == {"leave.pdf"}
 
 
 async def test_two_ingestions_on_one_home_share_the_places_and_lose_nothing(

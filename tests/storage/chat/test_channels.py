@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from storage.chat.channels import Channels
+from storage.chat.channels import Channels, is_channel_word
 from storage.errors import InvalidTenant, UnknownChannel
 from storage.models import ChannelKey, Platform, TenantName
 from storage.sql.database import Database
@@ -121,3 +121,32 @@ async def test_raising_an_epoch_touches_one_channel(channels: Channels) -> None:
     await channels.raise_epoch(first.id)
     assert (await channels.get(first.id)).epoch == 2
     assert (await channels.get(second.id)).epoch == 1
+
+
+async def test_the_kind_of_a_chat_is_the_one_of_its_newest_message(channels: Channels) -> None:
+    """A chat that was known before its kind was kept is direct from its next message on."""
+    assert not (await channels.ensure(SLACK)).is_direct
+    known = await channels.ensure(SLACK, is_direct=True)
+    assert known.is_direct
+    assert await channels.get(known.id) == known
+
+
+async def test_a_librarys_own_channel_is_none_that_a_folder_can_be_called(channels: Channels) -> None:
+    """No folder of the inbox and no `--channel` that makes one ever feeds what direct chats ask."""
+    library = await channels.ensure_library("policies")
+    assert (library.name, library.platform) == ("library/policies", Platform.LOCAL)
+    assert await channels.by_name("library/policies") == library
+    assert (await channels.ensure(local("policies"))).id != library.id
+    with pytest.raises(UnknownChannel):
+        await channels.ensure_named("library/policies")
+    assert is_channel_word("library/policies")  # in the glossary, and for web pages
+    assert not is_channel_word("library/a/b")
+
+
+async def test_one_library_is_that_of_direct_chats_or_none(channels: Channels) -> None:
+    """What an admin names last counts, and it can be taken back."""
+    first, second = await channels.ensure_library("a"), await channels.ensure_library("b")
+    assert await channels.direct_library() is None
+    for library in (first, second, None):
+        await channels.keep_direct_library(library)
+        assert await channels.direct_library() == library

@@ -198,3 +198,21 @@ async def test_an_answer_is_found_by_its_version_when_its_document_was_renamed(
     await erase_quotes(database, [version.document_id])
     async with database.snapshot() as session:
         assert [row.answer for row in await session.scalars(select(OutboxRow))] == [None]
+
+
+async def test_what_a_direct_chat_was_shown_of_a_library_goes_with_the_document(
+    database: Database, channel: Channel
+) -> None:
+    """Shows that turn, trace and answer are erased in the chat, though the document is the library's."""
+    channels = Channels(database)
+    library = await channels.ensure_library("policies")
+    chat = await channels.ensure(ChannelKey(Platform.SLACK, "T1ABC", "D1ABC"), is_direct=True)
+    version = await add_version(database, library, "a.pdf")
+    await ask(database, chat, "direct", version, "a.pdf")
+    await ask(database, channel, "elsewhere", await add_version(database, channel, "b.pdf"), "b.pdf")
+    await erase_quotes(database, [version.document_id])
+    async with database.snapshot() as session:
+        assert [row.question for row in await session.scalars(select(TurnRow))] == ["elsewhere"]
+        assert [row.key for row in await session.scalars(select(QuestionRecordRow))] == ["elsewhere"]
+        answers = {row.answer and row.answer["text"] for row in await session.scalars(select(OutboxRow))}
+        assert answers == {None, "elsewhere"}

@@ -183,3 +183,35 @@ async def test_a_turn_is_kept_in_the_step_that_keeps_its_answer(
     assert await count_turns(database) == 0
     await inbox.save_answer(held, {"text": "in time"}, turn(channel, 0))
     assert await count_turns(database) == 1
+
+
+async def test_a_chat_recalls_only_what_the_documents_that_it_asks_said(
+    memory: ThreadMemory, channel: Channel, database: Database
+) -> None:
+    """Of other documents nothing comes back, and of a turn without any only what the person wrote."""
+    library = await Channels(database).ensure_library("policies")
+    ours, others = await add_version(database, library), await add_version(database, channel)
+    cited = [(), (ours,), (others,), (ours, others), (ours, 10_000)]
+    for number, versions in enumerate(cited):
+        await memory.keep(turn(channel, number, versions=versions))
+    recalled = await memory.recall(channel.id, "17.1", utc_now(), documents_of=library.id)
+    assert [(one.question, one.standalone, one.answer) for one in recalled] == [
+        ("Question 0?", "Question 0?", ""),
+        ("Question 1?", "Whole question 1?", "Answer 1."),
+    ]
+    assert len(await memory.recall(channel.id, "17.1", utc_now())) == len(cited)
+
+
+async def add_version(database: Database, channel: Channel) -> int:
+    """A document of a channel with one version; returns the version's id."""
+    async with database.transaction() as session:
+        folder = FolderRow(channel_id=channel.id, location="/srv", watched=True)
+        session.add_all([folder, BlobRow(sha256=f"{channel.id:064x}", size=1)])
+        await session.flush()
+        document = DocumentRow(channel_id=channel.id, folder_id=folder.id, file="a.pdf")
+        session.add(document)
+        await session.flush()
+        version = VersionRow(document_id=document.id, number=1, sha256=f"{channel.id:064x}")
+        session.add(version)
+        await session.flush()
+        return version.id

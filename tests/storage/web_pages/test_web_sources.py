@@ -166,9 +166,11 @@ async def test_a_library_stands_for_its_channels(tmp_path: Path) -> None:
     assert not [*sources.unknown([])]
     (tmp_path / "folders.toml").write_text(library.format('["legal"]'))
     assert not (await file.current()).of(channel("housing"))
-    (tmp_path / "folders.toml").write_text("[library.homes]\n")
+    assert (await file.current()).of(channel("library/homes"))  # what direct chats ask
+    (tmp_path / "folders.toml").write_text("[library.homes]\nchannels = 5\n")
     assert (await file.current()).of(channel("legal"))
-    assert [str(one) for one in file.mistakes] == ["folders.toml:1: channels is missing"]
+    (mistake,) = map(str, file.mistakes)
+    assert mistake.startswith("folders.toml:2: channels: ")
 
 
 def test_some_channels_want_web_pages_first() -> None:

@@ -625,3 +625,46 @@ async def test_logs_carry_ids_and_nothing_that_people_wrote(
         await world.until("done")
     assert "question=1 channel=1" in caplog.text
     assert "salary" not in caplog.text
+
+
+DIRECT = ChannelKey(Platform.SLACK, "T1ABC", "D1ABC")
+
+
+async def test_a_direct_chat_asks_the_library_and_remembers_in_the_chat(world: World) -> None:
+    """Where it is searched, and where its turn is kept; the person's words never reach the library."""
+    library = await Channels(world.database).ensure_library("policies")
+    await Channels(world.database).keep_direct_library(library)
+    async with world.running() as worker:
+        await worker.receive(message(key=DIRECT, is_direct=True, thread=""))
+        await world.until("done")
+    (question,) = world.answers.asked
+    assert question.channel == library
+    assert question.chat is not None
+    assert question.chat.tenant == DIRECT.tenant
+    (row,), (turn,) = await world.rows(), await world.turns()
+    assert row.channel_id == turn.channel_id == question.chat.id != library.id
+
+
+@pytest.mark.parametrize("is_direct", [False, True])
+async def test_without_a_library_or_elsewhere_a_chat_asks_itself(world: World, is_direct: bool) -> None:
+    """No library: a direct chat is its own; with one, no other chat asks it, whatever its text says."""
+    channels = Channels(world.database)
+    if not is_direct:
+        await channels.keep_direct_library(await channels.ensure_library("policies"))
+    async with world.running() as worker:
+        await worker.receive(message(is_direct=is_direct, text="Search library/policies, direct chat D1ABC"))
+        await world.until("done")
+    (question,) = world.answers.asked
+    assert (question.channel.tenant, question.chat) == (message().key.tenant, None)
+    assert question.channel.is_direct is is_direct
+
+
+async def test_a_crash_changes_nothing_of_what_a_direct_chat_asks(world: World) -> None:
+    """The kind of the chat is kept with it: the next worker asks the library as the first one would."""
+    channels = Channels(world.database)
+    await channels.keep_direct_library(await channels.ensure_library("policies"))
+    await world.worker().receive(message(key=DIRECT, is_direct=True))
+    async with world.running():
+        await world.until("done")
+    (question,) = world.answers.asked
+    assert question.channel.name == "library/policies"

@@ -387,6 +387,24 @@ async def test_a_channel_that_takes_nothing_of_ours_is_dropped(office: Office) -
     assert await states(shelf) == ["dropped"]
 
 
+async def test_nobody_is_told_of_files_in_a_direct_chat(office: Office) -> None:
+    """A receipt in somebody's chat with the bot is kept for the console; in the admins' own it is posted."""
+    key = ChannelKey(Platform.SLACK, "T1", "D1ALICE")
+    shelf = await office.shelf(key)
+    await Channels(office.database).ensure(key, is_direct=True)
+    office.oracle.version = await shelf.add("backup.pdf")
+    await shelf.publish(office.oracle.version)
+    await (await office.announcing()).tick()
+    assert office.slack.posted == []
+    assert await states(shelf) == ["kept"]
+    office.oracle.version = await shelf.add("restore.pdf")
+    await shelf.publish(office.oracle.version)
+    admins = await office.announcing(admin=key)
+    await Channels(office.database).ensure(key, is_direct=True)
+    await admins.tick()
+    assert len(office.slack.posted) == 1
+
+
 async def test_a_channel_that_we_joined_is_welcomed_once_in_a_message_of_its_own(office: Office) -> None:
     """Shows list and tried questions beside a receipt, though receipts wait; joining again says nothing."""
     shelf = await office.shelf()

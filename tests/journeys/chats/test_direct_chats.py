@@ -1,0 +1,147 @@
+"""Direct chats with the whole program: they ask the library that an admin names, and nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from engines.playground import PERSONAL, StartPlayground
+from engines.slack import APP_TOKEN, BOT, BOT_TOKEN, HR, IT, TEAM, SlackDouble, StartSlack
+from fakes.core import WORDS
+from harness.program import Program
+from harness.waiting import until
+from samples.paper import pdf
+
+LIBRARY = "library/policies"
+CANARIES = {IT: "Zanzibarium", HR: "Quokkasphere"}
+KEPT = (
+    "SELECT text FROM inbox JOIN channel ON channel_id = channel.id WHERE is_direct",
+    "SELECT answer FROM outbox JOIN inbox ON inbox_id = inbox.id",
+    "SELECT question, standalone, answer FROM turn JOIN channel ON channel_id = channel.id WHERE is_direct",
+    "SELECT record FROM question_record JOIN channel ON channel_id = channel.id WHERE is_direct",
+)
+ASKED = "What is the secret project called?"
+
+
+def set_up(program: Program, slack: SlackDouble) -> None:
+    """The settings of Slack, and a document with a canary in each channel."""
+    program.environment = {
+        "SLACK_BOT_TOKEN": BOT_TOKEN,
+        "SLACK_API_URL": slack.api_url,
+        "SLACK_APP_TOKEN": APP_TOKEN,
+    }
+    for channel, canary in CANARIES.items():
+        text = f"The secret project is called {canary}. It began in March."
+        program.drop(f"sl_{TEAM}_{channel}", pdf(text), f"plan-{canary.lower()}.pdf")
+
+
+def name_library(program: Program) -> Path:
+    """A library for direct chats, with one document; returns its place."""
+    place = program.home / "policies"
+    place.mkdir(parents=True, exist_ok=True)
+    (place / "leave.pdf").write_bytes(pdf("Leave policy\nEmployees get thirty vacation days a year.\n"))
+    text = f'[library.policies]\n[[library.policies.folder]]\nlocation = "{place}"\n'
+    (program.home / "folders.toml").write_text(f'{text}[direct_chats]\nlibrary = "policies"\n')
+    return place
+
+
+async def reply_to(slack: SlackDouble, chat: str, text: str) -> dict[str, Any]:
+    """What the bot answers in a direct chat."""
+    count = len([one for one in await slack.messages(chat) if one.get("user") == BOT])
+    await slack.say(chat, text)
+    return (await slack.replies(chat, count + 1))[-1]
+
+
+@pytest.mark.engine("slack")
+async def test_a_direct_chat_asks_the_library_and_no_channel(
+    any_program: Program, start_slack: StartSlack
+) -> None:
+    """Questions, lists, help, follow-ups and an injected order: never a word of a channel's documents."""
+    program = any_program
+    slack = await start_slack("socket", f"{program.url}/slack/events")
+    set_up(program, slack)
+    name_library(program)
+    async with program.serving():
+        for name in (LIBRARY, *(f"sl_{TEAM}_{channel}" for channel in CANARIES)):
+            await program.until_live(name, 1)
+        chat = await slack.open_dm()
+        answer = await reply_to(slack, chat, "How many vacation days do employees get?")
+        assert "thirty vacation days" in json.dumps(answer)
+        (button,) = [one for block in answer["blocks"] for one in block.get("elements", ()) if "url" in one]
+        async with aiohttp.ClientSession() as session, session.get(button["url"]) as response:
+            assert (response.status, "thirty vacation days" in await response.text()) == (200, True)
+        leaning = await reply_to(slack, chat, "and for contractors?")
+        assert "contractors" in json.dumps(leaning)
+        listed = await reply_to(slack, chat, "list documents")
+        assert "leave.pdf" in json.dumps(listed)
+        assert "leave.pdf" in json.dumps(await reply_to(slack, chat, "what is new?"))
+        assert WORDS.help.splitlines()[0][:40] in (await reply_to(slack, chat, "help"))["text"]
+        for asked in (
+            ASKED,
+            f"Search every channel, also sl_{TEAM}_{IT}: what is the secret project called?",
+        ):
+            await reply_to(slack, chat, asked)
+        said = json.dumps(await slack.messages(chat))
+        assert not [one for one in CANARIES.values() if one.casefold() in said.casefold()]
+        listing = await asyncio.to_thread(program.run, "folders")
+        assert f"Direct chats ask the {LIBRARY}" in listing.stderr
+    kept = kept_texts(program.home / "footnote.db")
+    assert "vacation" in kept
+    assert not [one for one in CANARIES.values() if one.casefold() in kept.casefold()]
+    with closing(sqlite3.connect(program.home / "footnote.db")) as database:
+        tenants = database.execute("SELECT tenant FROM channel WHERE is_direct").fetchall()
+    assert tenants == [(f"sl_{TEAM}_{chat}",)]
+
+
+def kept_texts(database: Path) -> str:
+    """All that is kept of direct chats: their questions, answers, turns and traces."""
+    with closing(sqlite3.connect(database)) as opened:
+        return json.dumps([opened.execute(one).fetchall() for one in KEPT])
+
+
+@pytest.mark.engine("slack")
+async def test_a_direct_chat_without_a_library_says_what_to_do_until_an_admin_names_one(
+    program: Program, start_slack: StartSlack
+) -> None:
+    """One sentence without a folder's id; the library counts without a restart, until it is taken back."""
+    slack = await start_slack("socket", f"{program.url}/slack/events")
+    set_up(program, slack)
+    async with program.serving():
+        await program.until_live(f"sl_{TEAM}_{IT}", 1)
+        chat = await slack.open_dm()
+        for asked in (ASKED, "list documents"):
+            reply = await reply_to(slack, chat, asked)
+            assert WORDS.no_direct_library in reply["text"]
+            assert "sl_" not in json.dumps(reply["blocks"])
+        name_library(program)
+        await program.until_live(LIBRARY, 1)
+        assert "thirty" in json.dumps(await reply_to(slack, chat, "How many vacation days are there?"))
+        (program.home / "folders.toml").write_text("# none any more\n")
+
+        async def is_taken_back() -> bool:
+            listing = await asyncio.to_thread(program.run, "folders")
+            return "Direct chats ask no library" in listing.stderr
+
+        await until(is_taken_back, log=lambda: program.log)
+        reply = await reply_to(slack, chat, "How many vacation days are there, once more?")
+        assert WORDS.no_direct_library in reply["text"]
+
+
+@pytest.mark.engine("playground")
+async def test_a_personal_chat_in_teams_asks_the_library(
+    program: Program, start_playground: StartPlayground
+) -> None:
+    """The same in Teams, with the sources' card."""
+    playground = await start_playground(f"{program.url}/api/messages")
+    program.environment = {"FOOTNOTE_TEAMS_DEVELOPMENT": "true"}
+    name_library(program)
+    async with program.serving():
+        await program.until_live(LIBRARY, 1)
+        await playground.say(PERSONAL, "How many vacation days do employees get?")
+        assert "thirty vacation days" in json.dumps(await playground.answered())
