@@ -23,6 +23,7 @@ from bot.core.models import Language
 from bot.core.ports import ChatIntake, IncomingMessage
 from bot.core.understanding.question_terms import language_of
 from bot.settings import BotSettings, revealed
+from bot.slack.app_home import AppHome, read_home_opened
 from bot.slack.channel_names import ChannelNames
 from bot.slack.events import read_edit, read_event, read_join, read_withdrawal
 from bot.slack.messenger import SlackMessenger, web_client
@@ -73,6 +74,7 @@ class SlackAdapter:
         self._settings = settings
         self._secret = revealed(settings.slack_signing_secret) or ""
         self._names = ChannelNames(client, intake.name_channel)
+        self._home = AppHome(client, intake.overviews)
         self._intake = intake
         self._app = self._bolt_app(client)
         self._socket: _Socket | None = None
@@ -104,6 +106,7 @@ class SlackAdapter:
         if self._socket:
             await self._socket.close()
         await self._names.aclose()
+        await self._home.aclose()
 
     async def is_ready(self) -> bool:
         """Whether events can come in: over HTTP always, over a socket while it is connected."""
@@ -153,6 +156,8 @@ class SlackAdapter:
         if joined := read_join(body):
             await self._intake.join(joined)
             self._names.learn(joined)
+        elif opened := read_home_opened(body):
+            self._home.open(*opened)
         elif key := read_withdrawal(body):
             if withdrawn := await self._intake.withdraw(Platform.SLACK, key):
                 await self.messenger.delete(withdrawn)
