@@ -27,7 +27,15 @@ from bot.slack.app_home import AppHome, read_home_opened
 from bot.slack.channel_names import ChannelNames
 from bot.slack.events import read_edit, read_event, read_join, read_withdrawal
 from bot.slack.messenger import SlackMessenger, web_client
-from bot.slack.private_questions import SHARE, acknowledgement, may_share, read_command, read_share
+from bot.slack.private_questions import (
+    SHARE,
+    SHORTCUT,
+    acknowledgement,
+    may_share,
+    read_command,
+    read_share,
+    read_shortcut,
+)
 from bot.slack.question_buttons import ACTION, read_question_click
 from bot.slack.signature import read_signed_body
 from storage.errors import SettingsError, raised_at
@@ -146,6 +154,7 @@ class SlackAdapter:
         app.event(re.compile(".*"))(self._take_event)
         app.action(ACTION)(self._take_click)
         app.action(SHARE)(self._share)
+        app.message_shortcut(SHORTCUT)(self._take_shortcut)
         app.command(re.compile(".*"))(self._take_command)
         app.action(re.compile("^source-"))(_acknowledge)
         app.error(_ask_again)
@@ -178,6 +187,11 @@ class SlackAdapter:
         await self._keep(message)
         language = language_of(message.text) or Language.ENGLISH
         await ack(text=acknowledgement(message.address, language), response_type="ephemeral")
+
+    async def _take_shortcut(self, body: dict[str, Any], ack: Acknowledge) -> None:
+        if message := read_shortcut(body, self._settings.slack_api_url):
+            await self._keep(message)
+        await ack()
 
     async def _share(self, body: dict[str, Any], ack: Acknowledge) -> None:
         if shared := read_share(body, self._settings.slack_api_url):

@@ -10,6 +10,8 @@ from uuid import UUID
 import pytest
 from sources import ROOT
 
+from bot.slack.private_questions import SHORTCUT
+
 
 @pytest.fixture
 def slack() -> Any:
@@ -44,7 +46,7 @@ def test_slack_sends_what_asks_us_over_a_socket(slack: Any) -> None:
         ("app_mentions:read", "the event app_mention"),
         ("im:history", "the event message.im, and finding a placeholder in a direct conversation"),
         ("chat:write", "posting the placeholder and writing the answer over it"),
-        ("commands", "the slash command"),
+        ("commands", "the slash command and the shortcut"),
         ("channels:history", "the event message.channels, and finding a placeholder in a channel"),
         ("channels:read", "member_joined_channel, and conversations.info and users.conversations"),
         ("groups:read", "the same of a private channel"),
@@ -61,6 +63,9 @@ def test_slack_has_the_slash_command_that_the_pages_name(slack: Any) -> None:
     (command,) = slack["features"]["slash_commands"]
     assert command["command"] == "/footnote"
     assert "url" not in command
+    (shortcut,) = slack["features"]["shortcuts"]
+    assert (shortcut["type"], shortcut["callback_id"]) == ("message", SHORTCUT)
+    assert max(len(shortcut["name"]), len(shortcut["description"])) <= 150
 
 
 def test_people_can_write_to_the_bot_in_slack(slack: Any) -> None:
