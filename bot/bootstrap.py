@@ -26,7 +26,7 @@ from bot.core.generation.judge import Judge
 from bot.core.notifications.notifier import Notifier, Routes
 from bot.core.notifications.receipts import ReceiptBuilder
 from bot.core.notifications.suggested_questions import SuggestedQuestions
-from bot.core.notifications.welcome import Onboarding
+from bot.core.notifications.welcome import ChannelOverviews, Onboarding
 from bot.core.ports import Announcer, ChatIntake, Messenger, Receive, Retriever
 from bot.core.retrieval.hybrid_retriever import (
     HybridRetriever,
@@ -366,6 +366,7 @@ def open_slack(settings: BotSettings, stores: Stores, conversation: Conversation
         given=conversation.given,
         join=onboarding.join,
         name_channel=onboarding.name,
+        overviews=ChannelOverviews(stores.channels, stores.catalog, stores.notices).read,
     )
     feedback = AnswerFeedback(Inbox(stores.database), stores.records, stores.feedback)
     return SlackAdapter(settings, intake, feedback)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
@@ -20,7 +20,7 @@ from bot.core.models import (
     Retrieval,
 )
 from storage.chat_models import WithdrawnItem
-from storage.models import Channel, ChannelKey, Platform
+from storage.models import Channel, ChannelKey, Platform, TenantName
 
 OnClaim = Callable[[Claim], None]
 """Called with each sentence of a draft as soon as it and its quotes are complete."""
@@ -84,6 +84,24 @@ NameChannel = Callable[[ChannelKey, str], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
+class ChannelOverview:
+    """What is shown of a channel to somebody who is in it."""
+
+    tenant: TenantName
+    name: str
+    documents: str
+    """All of them with what they say of themselves, a line each, and those that cannot be read."""
+    news: str
+    """The new and changed ones, a line each; '' where there are none."""
+    questions: tuple[str, ...]
+    """Tried questions."""
+
+
+ReadOverviews = Callable[[Collection[TenantName]], Awaitable[Sequence[ChannelOverview]]]
+"""Reads channels that may be shown; those without documents are left out."""
+
+
+@dataclass(frozen=True, slots=True)
 class GivenAnswer:
     """An answer that is kept, and where its question was asked."""
 
@@ -105,6 +123,7 @@ class ChatIntake:
     join: Callable[[ChannelKey], Awaitable[None]]
     """We joined a channel."""
     name_channel: NameChannel
+    overviews: ReadOverviews
 
 
 class Announcer(Protocol):

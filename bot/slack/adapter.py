@@ -25,10 +25,19 @@ from bot.core.ports import ChatIntake, IncomingMessage
 from bot.core.understanding.question_terms import language_of
 from bot.settings import BotSettings, revealed
 from bot.slack import feedback_buttons
+from bot.slack.app_home import AppHome, read_home_opened
 from bot.slack.channel_names import ChannelNames
 from bot.slack.events import read_edit, read_event, read_join, read_withdrawal
 from bot.slack.messenger import SlackMessenger, web_client
-from bot.slack.private_questions import SHARE, acknowledgement, may_share, read_command, read_share
+from bot.slack.private_questions import (
+    SHARE,
+    SHORTCUT,
+    acknowledgement,
+    may_share,
+    read_command,
+    read_share,
+    read_shortcut,
+)
 from bot.slack.question_buttons import ACTION, read_question_click
 from bot.slack.signature import read_signed_body
 from storage.errors import SettingsError, raised_at
@@ -75,6 +84,7 @@ class SlackAdapter:
         self._settings = settings
         self._secret = revealed(settings.slack_signing_secret) or ""
         self._names = ChannelNames(client, intake.name_channel)
+        self._home = AppHome(client, intake.overviews)
         self._intake = intake
         self._feedback = feedback
         self._app = self._bolt_app(client)
@@ -107,6 +117,7 @@ class SlackAdapter:
         if self._socket:
             await self._socket.close()
         await self._names.aclose()
+        await self._home.aclose()
 
     async def is_ready(self) -> bool:
         """Whether events can come in: over HTTP always, over a socket while it is connected."""
@@ -147,6 +158,7 @@ class SlackAdapter:
         app.action(ACTION)(self._take_click)
         app.action(feedback_buttons.ACTION)(self._take_feedback)
         app.action(SHARE)(self._share)
+        app.message_shortcut(SHORTCUT)(self._take_shortcut)
         app.command(re.compile(".*"))(self._take_command)
         app.action(re.compile("^source-"))(_acknowledge)
         app.error(_ask_again)
@@ -157,6 +169,8 @@ class SlackAdapter:
         if joined := read_join(body):
             await self._intake.join(joined)
             self._names.learn(joined)
+        elif opened := read_home_opened(body):
+            self._home.open(*opened)
         elif key := read_withdrawal(body):
             if withdrawn := await self._intake.withdraw(Platform.SLACK, key):
                 await self.messenger.delete(withdrawn)
@@ -194,6 +208,11 @@ class SlackAdapter:
         await self._keep(message)
         language = language_of(message.text) or Language.ENGLISH
         await ack(text=acknowledgement(message.address, language), response_type="ephemeral")
+
+    async def _take_shortcut(self, body: dict[str, Any], ack: Acknowledge) -> None:
+        if message := read_shortcut(body, self._settings.slack_api_url):
+            await self._keep(message)
+        await ack()
 
     async def _share(self, body: dict[str, Any], ack: Acknowledge) -> None:
         if shared := read_share(body, self._settings.slack_api_url):

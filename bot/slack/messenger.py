@@ -19,7 +19,12 @@ from bot.core.ports import Announcement, GivenAnswer
 from bot.core.wording import reply_words
 from bot.slack.blocks import Block, SlackMessage, render, render_announcement, render_beginning
 from bot.slack.feedback_buttons import feedback_blocks
-from bot.slack.private_questions import deliver_privately, is_private, share_privately_given
+from bot.slack.private_questions import (
+    deliver_privately,
+    is_private,
+    place_privately,
+    share_privately_given,
+)
 from bot.slack.question_buttons import asked_blocks, asked_line, question_blocks
 from storage.chat_models import WithdrawnItem
 from storage.models import Channel, ChannelKey, Platform, TenantName
@@ -59,9 +64,10 @@ class SlackMessenger:
     async def place(self, address: Json, language: Language) -> Json:
         """Post the placeholder; its metadata names the question, for ``find_placeholder``.
 
-        Who asks by a slash command saw one already.
+        A private one is shown to the asker alone, who may have seen it already.
         """
         if is_private(address):
+            await place_privately(address, language)
             return dict(PRIVATE)
         reply = await _call(
             self.client.chat_postMessage,

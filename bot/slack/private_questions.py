@@ -1,8 +1,8 @@
-"""Questions asked by ``/footnote``: answered to whoever asks, who may then share the answer.
+"""Questions asked by ``/footnote`` or about a message: answered to whoever asks, who may share the answer.
 
-A slash command works in every channel, also where we are no member. What it asks is kept like any question;
-its answer goes to the ``response_url`` that Slack gave along, which lives for half an hour. An answer whose
-delivery was unclear is sent again: nobody but the asker sees that.
+Commands and shortcuts work in every channel, also where we are no member. What they ask is kept like any
+question; the answer goes to the ``response_url`` that Slack gave along, which lives for half an hour. One
+whose delivery was unclear is sent again: nobody but the asker sees that.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ from bot.core.ports import GivenAnswer, IncomingMessage
 from bot.core.wording import reply_words
 from bot.slack.blocks import Block, SlackMessage, render
 from bot.slack.events import SLACK_ID, installation_of, plain_text
-from bot.slack.question_buttons import asked_blocks, asked_line
+from bot.slack.question_buttons import asked_blocks, asked_line, installation_of_click, is_outsider
 from storage.models import ChannelKey, Platform
 
 Json = Mapping[str, Any]
 
 SHARE = "share-answer"
+SHORTCUT = "ask-about-message"
 SECONDS = 5
 """Longest wait for Slack to take one reply."""
 _HELP = "help"
@@ -49,20 +50,53 @@ def read_command(form: Json, api_url: str) -> IncomingMessage | None:
     if not _is_of_slack(url, api_url):
         return None
     typed = mend(plain_text(str(form.get("text") or ""), ""))
-    key = f"{installation}:{channel}:{trigger}"
+    return _private(
+        ChannelKey(Platform.SLACK, installation, channel),
+        trigger,
+        _LIST.get(typed.casefold(), typed),
+        response_url=url,
+        user=user,
+        is_acknowledged=True,
+    )
+
+
+def _private(
+    key: ChannelKey, trigger: str, text: str, *, response_url: str, user: str, is_acknowledged: bool
+) -> IncomingMessage:
+    message_key = f"{key.installation}:{key.conversation}:{trigger}"
     return IncomingMessage(
-        key=ChannelKey(Platform.SLACK, installation, channel),
+        key=key,
         channel_name=None,
-        event_key=key,
-        message_key=key,
+        event_key=message_key,
+        message_key=message_key,
         thread=f"private {trigger}",  # of its own: what one asks privately leans on nothing
-        text=_LIST.get(typed.casefold(), typed),
+        text=text,
         address={
-            "channel": channel,
-            "key": key,
-            "response_url": url,
-            "asked": {"user": user, "text": typed or _HELP},
+            "channel": key.conversation,
+            "key": message_key,
+            "response_url": response_url,
+            "asked": {"user": user, "text": text},
+            "is_acknowledged": is_acknowledged,
         },
+    )
+
+
+def read_shortcut(payload: Json, api_url: str) -> IncomingMessage | None:
+    """What the shortcut on a message asks: the message's own words, as whoever chose it; None as above."""
+    installation = installation_of_click(payload)
+    channel, user = (str((payload.get(name) or {}).get("id") or "") for name in ("channel", "user"))
+    trigger, url = str(payload.get("trigger_id") or ""), str(payload.get("response_url") or "")
+    if is_outsider(payload) or not all(map(SLACK_ID.fullmatch, (installation, channel, user))):
+        return None
+    if not trigger or not _is_of_slack(url, api_url):
+        return None
+    return _private(
+        ChannelKey(Platform.SLACK, installation, channel),
+        trigger,
+        mend(plain_text(str((payload.get("message") or {}).get("text") or ""), "")) or _HELP,
+        response_url=url,
+        user=user,
+        is_acknowledged=False,
     )
 
 
@@ -73,13 +107,25 @@ def _is_of_slack(url: str, api_url: str) -> bool:
 
 
 def is_private(address: Json) -> bool:
-    """Whether a question was asked by a slash command."""
+    """Whether a question is answered to its asker alone."""
     return "response_url" in address
 
 
 def acknowledgement(address: Json, language: Language) -> str:
     """What the asker sees at once: the question, which Slack does not show, and that it is searched for."""
     return f"{asked_line(address)}\n{reply_words(language).searching}"
+
+
+async def place_privately(address: Json, language: Language) -> None:
+    """Say that it is searched for, where the asker has not seen that yet.
+
+    Raises:
+        DeliveryError: Slack refused, or could not be reached.
+        DeliveryUnclear: nobody knows whether it was shown.
+    """
+    if not address["is_acknowledged"]:
+        text = acknowledgement(address, language)
+        await _send(address["response_url"], text=text, response_type="ephemeral", replace_original=False)
 
 
 async def deliver_privately(address: Json, answer: Answer, sources_shown: int) -> None:

@@ -60,8 +60,8 @@ def read_question_click(payload: Json) -> IncomingMessage | None:
             (payload.get("user") or {}, "id"),
         )
     )
-    installation = _installation(payload)
-    if not all(map(SLACK_ID.fullmatch, (installation, channel, user))) or not ts:
+    installation = installation_of_click(payload)
+    if is_outsider(payload) or not all(map(SLACK_ID.fullmatch, (installation, channel, user))) or not ts:
         return None
     key = ChannelKey(Platform.SLACK, installation, channel)
     place = str(action.get("action_id") or "").removeprefix("ask-")
@@ -95,7 +95,14 @@ def asked_blocks(address: Json) -> list[Block]:
     return [{"type": "context", "block_id": "asked", "elements": [text]}] if line else []
 
 
-def _installation(payload: Json) -> str:
+def is_outsider(payload: Json) -> bool:
+    """Whether somebody of another workspace clicks; inside an organisation everybody is at home."""
+    home, own = ((payload.get(name) or {}).get(id) for name, id in (("team", "id"), ("user", "team_id")))
+    return not payload.get("enterprise") and own not in (None, home)
+
+
+def installation_of_click(payload: Json) -> str:
+    """The installation that an interaction came to."""
     ids = {f"{name}_id": (payload.get(name) or {}).get("id") for name in ("team", "enterprise")}
     return installation_of({**ids, "is_enterprise_install": payload.get("is_enterprise_install")})
 

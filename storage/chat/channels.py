@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from sqlalchemy import ColumnElement, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
@@ -131,6 +133,13 @@ class Channels:
             query = query.where(col(ChannelRow.platform) == platform)
         async with self._database.snapshot() as session:
             return [_channel(row) for row in await session.scalars(query)]
+
+    async def of_tenants(self, tenants: Collection[TenantName]) -> list[Channel]:
+        """Those of these tenants' channels that are known, by name."""
+        query = select(ChannelRow).where(col(ChannelRow.tenant).in_(tenants))
+        async with self._database.snapshot() as session:
+            rows = await session.scalars(query.order_by(col(ChannelRow.name), col(ChannelRow.id)))
+            return [_channel(row) for row in rows]
 
     async def raise_epoch(self, channel_id: int) -> None:
         """End every link of a channel that was made until now."""

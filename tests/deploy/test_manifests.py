@@ -10,6 +10,8 @@ from uuid import UUID
 import pytest
 from sources import ROOT
 
+from bot.slack.private_questions import SHORTCUT
+
 
 @pytest.fixture
 def slack() -> Any:
@@ -29,6 +31,7 @@ def test_slack_sends_what_asks_us_over_a_socket(slack: Any) -> None:
     assert settings["socket_mode_enabled"] is True
     assert settings["interactivity"]["is_enabled"] is True
     assert settings["event_subscriptions"]["bot_events"] == [
+        "app_home_opened",
         "app_mention",
         "member_joined_channel",
         "message.channels",
@@ -43,9 +46,9 @@ def test_slack_sends_what_asks_us_over_a_socket(slack: Any) -> None:
         ("app_mentions:read", "the event app_mention"),
         ("im:history", "the event message.im, and finding a placeholder in a direct conversation"),
         ("chat:write", "posting the placeholder and writing the answer over it"),
-        ("commands", "the slash command"),
+        ("commands", "the slash command and the shortcut"),
         ("channels:history", "the event message.channels, and finding a placeholder in a channel"),
-        ("channels:read", "the event member_joined_channel, and conversations.info of a channel"),
+        ("channels:read", "member_joined_channel, and conversations.info and users.conversations"),
         ("groups:read", "the same of a private channel"),
         ("groups:history", "the event message.groups, and finding a placeholder in a private channel"),
     ],
@@ -60,12 +63,16 @@ def test_slack_has_the_slash_command_that_the_pages_name(slack: Any) -> None:
     (command,) = slack["features"]["slash_commands"]
     assert command["command"] == "/footnote"
     assert "url" not in command
+    (shortcut,) = slack["features"]["shortcuts"]
+    assert (shortcut["type"], shortcut["callback_id"]) == ("message", SHORTCUT)
+    assert max(len(shortcut["name"]), len(shortcut["description"])) <= 150
 
 
 def test_people_can_write_to_the_bot_in_slack(slack: Any) -> None:
     """Shows that a direct conversation has a field to type into."""
     home = slack["features"]["app_home"]
     assert (home["messages_tab_enabled"], home["messages_tab_read_only_enabled"]) == (True, False)
+    assert home["home_tab_enabled"]
 
 
 def test_the_teams_template_belongs_to_nobody(teams: Any) -> None:

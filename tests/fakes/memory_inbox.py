@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from bot.core.conversation.feedback import REASONS, AnsweredQuestion, FeedbackReply
 from bot.core.models import Answer, Language
-from bot.core.ports import ChatIntake, GivenAnswer, IncomingMessage, Messenger
+from bot.core.ports import ChannelOverview, ChatIntake, GivenAnswer, IncomingMessage, Messenger
 from storage.chat.feedback import FeedbackVerdict
 from storage.chat_models import WithdrawnItem
-from storage.models import ChannelKey, Platform
+from storage.models import ChannelKey, Platform, TenantName
 
 
 class Door(Protocol):
@@ -97,7 +97,19 @@ class MemoryInbox:
     @property
     def intake(self) -> ChatIntake:
         """All that a door may be handed."""
-        return ChatIntake(self.receive, self.edit, self.withdraw, self.given, self.join, self.name_channel)
+        return ChatIntake(
+            self.receive,
+            self.edit,
+            self.withdraw,
+            self.given,
+            self.join,
+            self.name_channel,
+            self.read_overviews,
+        )
+
+    async def read_overviews(self, tenants: Collection[TenantName]) -> Sequence[ChannelOverview]:
+        """Of each channel, that it has one document."""
+        return [ChannelOverview(one, one, f"one document of {one}", "", ()) for one in sorted(tenants)]
 
     async def edit(self, message: IncomingMessage) -> bool:
         """Keep the new words of a question that is known."""

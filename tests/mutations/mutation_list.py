@@ -226,4 +226,33 @@ MUTATIONS = (
         "if int(stamps[0]) < 0:",
         "tests/bot/slack/test_slack_signature.py::test_an_old_recording_is_not_even_parsed",
     ),
+    Mutation(
+        "what somebody says to somebody else in a thread is answered",
+        "bot/slack/events.py",
+        'return is_reply and not _OTHERS.search(str(event.get("text") or ""))',
+        "return is_reply",
+        "tests/bot/slack/test_slack_events.py::test_what_is_said_to_others_or_by_a_program_is_no_follow_up",
+    ),
+    Mutation(
+        "a reply in any thread is answered",
+        "bot/core/conversation/conversation.py",
+        "if message.is_unaddressed and not await",
+        "if not message.is_unaddressed and not await",
+        "tests/bot/core/conversation/test_conversation.py"
+        "::test_a_message_that_names_nobody_asks_only_where_we_answer",
+    ),
+    Mutation(
+        "a question's button asks in whatever channel it is clicked",
+        "bot/slack/question_buttons.py",
+        'if not text or action.get("block_id") != _BLOCK.format(place=place, tenant=key.tenant):',
+        "if not text:",
+        "tests/bot/slack/test_question_buttons.py::test_a_click_from_where_the_button_is_not_asks_nothing",
+    ),
+    Mutation(
+        "anybody may share what somebody else asked privately",
+        "bot/slack/private_questions.py",
+        'return is_private(address) and (clicker, channel) == (address["asked"]["user"], address["channel"])',
+        "return is_private(address)",
+        "tests/bot/slack/test_private_questions.py::test_only_the_asker_may_share_and_only_where_it_was_asked",
+    ),
 )

@@ -43,13 +43,24 @@ class DocumentList:
 
     def write_news(self, now: datetime) -> str:
         """The documents that are new or have a new version, the newest first; else the newest there are."""
-        arrived = [(one.arrived_at, one) for one in self._live if one.arrived_at]
-        newest = sorted(arrived, key=lambda pair: (pair[0], pair[1].file), reverse=True)
-        fresh = [one for day, one in newest if day >= now - timedelta(days=NEWS_DAYS)]
+        fresh = self._fresh(now)
         lead = self._words.news if fresh else self._words.no_news
-        shown = fresh or [one for _, one in newest[:MIN_NEWS]]
+        shown = fresh or [one for _, one in self._by_arrival()[:MIN_NEWS]]
         leads = [lead(days=NEWS_DAYS)] if shown else []
         return "\n".join([*leads, *self._bullets(shown, with_arrival=True), *self._gaps()])
+
+    def write_fresh(self, now: datetime) -> str:
+        """The documents that are new or have a new version, the newest first; '' where there are none."""
+        fresh = self._fresh(now)
+        lead = [self._words.news(days=NEWS_DAYS)] if fresh else []
+        return "\n".join([*lead, *self._bullets(fresh, with_arrival=True)])
+
+    def _fresh(self, now: datetime) -> list[DocumentStatus]:
+        return [one for day, one in self._by_arrival() if day >= now - timedelta(days=NEWS_DAYS)]
+
+    def _by_arrival(self) -> list[tuple[datetime, DocumentStatus]]:
+        arrived = [(one.arrived_at, one) for one in self._live if one.arrived_at]
+        return sorted(arrived, key=lambda pair: (pair[0], pair[1].file), reverse=True)
 
     def write_choice(self) -> str:
         """Which documents may be meant by what a person said, and the question which of them is."""

@@ -18,6 +18,22 @@ WELCOME_LEAD = (
     "thread of my answer. “Help” tells you more."
 )
 
+HOME_LEAD = (
+    "I answer questions from the PDFs of a channel and nothing else. Every answer carries numbered sources; "
+    "each opens the page it came from, with the passage marked. When the documents do not say it, I say so."
+)
+
+HOME_HOW = (
+    "Mention me in a channel and go on in the thread of my answer, or ask privately with /footnote. Each "
+    "channel is asked about its own documents."
+)
+
+HOME_CHANNELS = "The channels that you are in and their documents:"
+
+HOME_NO_CHANNELS = "None of the channels that you are in has documents yet."
+
+HOME_UNKNOWN = "Slack could not say which channels you are in, so none is shown. Open this page again later."
+
 TRY_ASKING = "Try asking:"
 
 ASK = "Ask this"

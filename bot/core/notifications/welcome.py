@@ -1,24 +1,30 @@
-"""The first message in a channel that we joined: what we are, which documents there are, what to ask."""
+"""What newcomers are shown: a channel that we joined, and somebody who wants to see the channels they are in.
+
+Which documents there are, or where they go, what is new, and questions that were tried.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
 from bot.core.commands.document_list import DocumentList
 from bot.core.models import Language
 from bot.core.notifications import notification_wording
 from bot.core.notifications.suggested_questions import MAX_OFFERED
-from bot.core.ports import Announcement
+from bot.core.ports import Announcement, ChannelOverview
 from bot.core.understanding.channel_folders import ChannelFolders
 from bot.core.wording import reply_words
 from storage.chat.channels import Channels
 from storage.chat.notifications import LIVE, Notices
 from storage.chat_models import Notice
+from storage.clock import utc_now
 from storage.documents.catalog import Catalog
-from storage.models import Channel, ChannelKey
+from storage.models import Channel, ChannelKey, TenantName
 
 MAX_TRIED_DOCUMENTS = 2
 """Documents that questions are tried on when too few were tried before."""
+MAX_CHANNELS = 10
+"""Channels shown to one person."""
 VERSIONS_READ = 50
 """Newest versions whose tried questions are looked through."""
 
@@ -85,13 +91,50 @@ class WelcomeBuilder:
 
     async def _questions(self, target: Channel) -> tuple[str, ...]:
         """At most three that documents of the channel were seen to answer."""
-        tried = await self._notices.tried_questions(target.id, VERSIONS_READ)
-        if len(tried) < MAX_OFFERED:
+        offered = await _offered(self._notices, target)
+        if len(offered) < MAX_OFFERED:
             untried = [
                 one
                 for one in await self._notices.recent(target.id, VERSIONS_READ)
                 if one.kind == LIVE and one.questions is None
             ]
             await self._try_questions(untried[:MAX_TRIED_DOCUMENTS])
-            tried = await self._notices.tried_questions(target.id, VERSIONS_READ)
-        return tuple(dict.fromkeys(text for _, text in tried))[:MAX_OFFERED]
+            offered = await _offered(self._notices, target)
+        return offered
+
+
+class ChannelOverviews:
+    """Reads channels that somebody else says may be shown; makes none."""
+
+    def __init__(self, channels: Channels, catalog: Catalog, notices: Notices) -> None:
+        self._channels = channels
+        self._catalog = catalog
+        self._notices = notices
+
+    async def read(self, tenants: Collection[TenantName]) -> Sequence[ChannelOverview]:
+        """At most ten of these channels that have documents, by name.
+
+        Raises:
+            storage.errors.InfrastructureError: SQL cannot be reached.
+        """
+        found: list[ChannelOverview] = []
+        for channel in await self._channels.of_tenants(tenants):
+            if len(found) < MAX_CHANNELS and (overview := await self._overview(channel)):
+                found.append(overview)
+        return found
+
+    async def _overview(self, channel: Channel) -> ChannelOverview | None:
+        documents = await self._catalog.undeleted(channel.id)
+        if not documents:
+            return None
+        listed = DocumentList(reply_words(Language.ENGLISH), documents)
+        questions = await _offered(self._notices, channel)
+        return ChannelOverview(
+            channel.tenant, channel.name, listed.write(), listed.write_fresh(utc_now()), questions
+        )
+
+
+async def _offered(notices: Notices, channel: Channel) -> tuple[str, ...]:
+    """At most three questions that were tried and that documents of a channel answer."""
+    tried = await notices.tried_questions(channel.id, VERSIONS_READ)
+    return tuple(dict.fromkeys(text for _, text in tried))[:MAX_OFFERED]

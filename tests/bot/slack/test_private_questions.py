@@ -18,13 +18,16 @@ from bot.core.errors import DeliveryError, DeliveryUnclear
 from bot.core.models import Answer, AnswerState, Citation, Language
 from bot.core.ports import GivenAnswer
 from bot.slack.blocks import MESSAGE
+from bot.slack.messenger import SlackMessenger, web_client
 from bot.slack.private_questions import (
     SHARE,
+    SHORTCUT,
     acknowledgement,
     deliver_privately,
     may_share,
     read_command,
     read_share,
+    read_shortcut,
     share_privately_given,
 )
 from storage.models import ChannelKey, Platform
@@ -77,6 +80,43 @@ def test_the_commands_own_words_are_those_of_the_chat(typed: str, asked: str) ->
     message = read_command(form(text=typed), API)
     assert message
     assert message.text == asked
+
+
+def shortcut(**changed: Any) -> dict[str, Any]:
+    """Alice chose "Ask about this" on a message of Bob's, with fields changed."""
+    return {
+        "type": "message_action",
+        "callback_id": SHORTCUT,
+        "trigger_id": "13.19.abc",
+        "response_url": "https://hooks.slack.com/app/1/2/3",
+        "team": {"id": "T0ACME001"},
+        "user": {"id": "U0ALICE01", "team_id": "T0ACME001"},
+        "channel": {"id": "C0ITOPS01"},
+        "message": {
+            "user": "U0BOB0001",
+            "ts": "17.0001",
+            "text": "do <@U0CAROL01|carol>'s backups run &amp; when?",
+        },
+        **changed,
+    }
+
+
+def test_the_shortcut_on_a_message_asks_its_words_as_whoever_chose_it() -> None:
+    """Privately, in the message's channel; what has no words wants help. Outsiders ask nothing."""
+    message = read_shortcut(shortcut(), API)
+    assert message
+    assert (message.key.conversation, message.text) == ("C0ITOPS01", "do @carol's backups run & when?")
+    assert message.address["asked"]["user"] == "U0ALICE01"
+    wordless = read_shortcut(shortcut(message={"ts": "17.0001"}), API)
+    assert wordless
+    assert wordless.text == "help"
+    for changed in (
+        {"user": {"id": "U0ALICE01", "team_id": "T0OTHER01"}},
+        {"response_url": "https://evil.example/"},
+        {"trigger_id": ""},
+        {"channel": None},
+    ):
+        assert read_shortcut(shortcut(**changed), API) is None
 
 
 @pytest.mark.parametrize(
@@ -153,7 +193,9 @@ async def hooks() -> AsyncIterator[Hooks]:
 
 def address_at(url: str) -> dict[str, Any]:
     """Where a private question is answered."""
-    return {"channel": "C1", "key": "T1:C1:13", "response_url": url, "asked": {"user": "U1", "text": "when?"}}
+    asked = {"user": "U1", "text": "when?"}
+    place = {"channel": "C1", "key": "T1:C1:13", "response_url": url}
+    return {**place, "asked": asked, "is_acknowledged": True}
 
 
 async def test_an_answer_is_shown_to_its_asker_alone_with_a_button_that_shares_it(hooks: Hooks) -> None:
@@ -202,6 +244,24 @@ async def test_a_reply_that_slack_does_not_take_is_an_error_of_its_kind(
         await deliver_privately(address_at(hooks.url), ANSWER, 5)
     assert type(raised.value) is error
     assert raised.value.retry_after == wait
+
+
+async def test_a_signed_shortcut_is_answered_where_slack_says(
+    street: Any, hooks: Hooks, settings_for: Any
+) -> None:
+    """Kept before it is acknowledged; then "searching", which nothing else shows, and the answer."""
+    async with aiohttp.ClientSession() as session:
+        signed = Signed(session, street.url.removesuffix("/slack/events"), "signing-secret-of-the-test")
+        assert await signed.click(shortcut(response_url=hooks.url)) == 200
+    (message,) = street.inbox.kept.values()
+    messenger = SlackMessenger(web_client("xoxb-test", settings_for().slack_api_url))
+    placed = await messenger.place(message.address, Language.ENGLISH)
+    await messenger.show(message.address, placed, "Daily")
+    await messenger.deliver(message.address, placed, ANSWER)
+    searching, answer = hooks.sent
+    assert searching["text"].endswith("Searching…")
+    assert {searching["response_type"], answer["response_type"]} == {"ephemeral"}
+    assert "Daily" in json.dumps(answer)
 
 
 async def test_a_signed_command_is_kept_before_it_is_acknowledged(street: Any) -> None:

@@ -79,6 +79,7 @@ def test_one_click_is_one_question_and_another_click_another() -> None:
         {"team": None},
         {"enterprise": {"id": "E0ACME001"}, "is_enterprise_install": True},
         {"user": {}},
+        {"user": {"id": "U0ALICE01", "team_id": "T0OTHER01"}},
         {"channel": None},
         {"message": None},
         {"actions": []},

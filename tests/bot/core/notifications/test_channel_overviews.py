@@ -1,0 +1,63 @@
+"""What somebody who is in channels is shown of them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from fakes.notice_shelf import open_shelf
+from harness.empty_homes import make_sqlite
+
+from bot.core.notifications.welcome import MAX_CHANNELS, ChannelOverviews
+from storage.chat.channels import Channels
+from storage.chat.notifications import Notices
+from storage.documents.catalog import Catalog
+from storage.models import ChannelKey, Platform, TenantName
+from storage.sql.database import Database
+
+
+def key(conversation: str) -> ChannelKey:
+    """A Slack channel."""
+    return ChannelKey(Platform.SLACK, "T1", conversation)
+
+
+@pytest.fixture
+async def database(tmp_path: Path) -> AsyncIterator[Database]:
+    """A fresh database."""
+    database = await Database.open(make_sqlite(tmp_path))
+    yield database
+    await database.aclose()
+
+
+async def test_only_the_channels_that_were_named_and_have_documents_are_shown(database: Database) -> None:
+    """Unknown ones are not made; what is new and what was tried are shown beside the list."""
+    shelf = await open_shelf(database, key("C0IT"))
+    await shelf.publish(await shelf.add("backup.pdf"))
+    hidden = await open_shelf(database, key("C0HR"))
+    await hidden.publish(await hidden.add("secret.pdf"))
+    channels = Channels(database)
+    await channels.ensure(key("C0IT"), "#it-ops")
+    await channels.ensure(key("C0EMPTY"))
+    (notice,) = await shelf.notices.recent(shelf.channel.id, 1)
+    await shelf.notices.keep_questions(notice.id, ["When?", "When?", "Who?"])
+    overviews = ChannelOverviews(channels, Catalog(database), Notices(database))
+    asked = {key(one).tenant for one in ("C0IT", "C0EMPTY", "C0NEW")}
+    (shown,) = await overviews.read(asked)
+    assert (shown.name, shown.tenant) == ("#it-ops", key("C0IT").tenant)
+    assert "backup.pdf" in shown.documents
+    assert "backup.pdf" in shown.news
+    assert shown.questions == ("When?", "Who?")
+    assert await overviews.read(set()) == []
+    assert len(await channels.all()) == 3
+
+
+async def test_a_home_does_not_grow_without_end(database: Database) -> None:
+    """Ten channels are shown."""
+    tenants: set[TenantName] = set()
+    for number in range(MAX_CHANNELS + 2):
+        shelf = await open_shelf(database, key(f"C0N{number}"))
+        await shelf.add("a.pdf", state="waiting")
+        tenants.add(shelf.channel.tenant)
+    overviews = ChannelOverviews(Channels(database), Catalog(database), Notices(database))
+    assert len(await overviews.read(tenants)) == MAX_CHANNELS

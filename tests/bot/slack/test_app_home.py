@@ -1,0 +1,152 @@
+"""The App Home shows what Slack says, at that moment, that the person may see, and nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from fakes.slack_events import envelope
+from harness.waiting import until
+from slack_sdk.models.views import View
+
+from bot.core.notifications.notification_wording import HOME_NO_CHANNELS, HOME_UNKNOWN
+from bot.core.ports import ChannelOverview
+from bot.slack.app_home import AppHome, home_view, read_home_opened
+from bot.slack.messenger import web_client
+from storage.errors import DatabaseUnavailable
+from storage.models import TenantName
+
+TEAM, ALICE, BOB = "T0ACME001", "U0ALICE01", "U0BOB0001"
+IT, HR, BOARD = "C0ITOPS01", "C0HRTEAM1", "G0BOARD01"
+
+
+@dataclass
+class Slack:
+    """Knows who is in which channel, a page of one channel at a time."""
+
+    members: dict[str, list[str]] = field(default_factory=lambda: {ALICE: [IT, HR], BOB: [BOARD]})
+    is_silent: bool = False
+    asked: list[dict[str, Any]] = field(default_factory=list)
+    views: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    async def handle(self, request: web.Request) -> web.Response:
+        """``users.conversations`` and ``views.publish``."""
+        body = await request.json() if request.content_type == "application/json" else {}
+        body |= dict(request.query) | dict(await request.post())
+        if request.match_info["method"] == "views.publish":
+            view = body["view"]
+            self.views[body["user_id"]] = json.loads(view) if isinstance(view, str) else view
+            return web.json_response({"ok": True})
+        self.asked.append(body)
+        if self.is_silent:
+            return web.json_response({"ok": False, "error": "missing_scope"})
+        start, channels = int(body.get("cursor") or 0), self.members[body["user"]]
+        more = str(start + 1) if start + 1 < len(channels) else ""
+        page = [{"id": one, "name": f"name-of-{one}"} for one in channels[start : start + 1]]
+        reply = {"ok": True, "channels": page, "response_metadata": {"next_cursor": more}}
+        return web.json_response(reply)
+
+    async def shown(self, user: str) -> str:
+        """What a person's home says, once it is published."""
+
+        async def published() -> dict[str, Any] | None:
+            return self.views.pop(user, None)
+
+        return json.dumps(await until(published), ensure_ascii=False)
+
+
+async def overviews(tenants: Collection[TenantName]) -> Sequence[ChannelOverview]:
+    """Every channel has one document that is named after it."""
+    return [
+        ChannelOverview(one, one, f"document of {one}", "", (f"What is {one}?",)) for one in sorted(tenants)
+    ]
+
+
+async def no_overviews(tenants: Collection[TenantName]) -> Sequence[ChannelOverview]:
+    """The database is away."""
+    raise DatabaseUnavailable("the database is away")
+
+
+@pytest.fixture
+async def slack() -> AsyncIterator[tuple[Slack, str]]:
+    """Slack, and where it is."""
+    slack = Slack()
+    app = web.Application()
+    app.router.add_route("*", "/api/{method}", slack.handle)
+    async with TestServer(app) as server:
+        yield slack, str(server.make_url("/api/"))
+
+
+async def test_a_person_sees_the_channels_that_slack_says_they_are_in(slack: tuple[Slack, str]) -> None:
+    """Each its own, asked by name for this person; after leaving one, the next home is without it."""
+    double, url = slack
+    home = AppHome(web_client("xoxb-test", url), overviews)
+    for person, seen, unseen in ((ALICE, [IT, HR], [BOARD]), (BOB, [BOARD], [IT, HR])):
+        home.open(TEAM, person)
+        words = await double.shown(person)
+        assert all(f"document of sl_{TEAM}_{one}" in words for one in seen)
+        assert all(f"#name-of-{one}" in words for one in seen)
+        assert not any(one in words for one in unseen)
+    assert {asked["user"] for asked in double.asked} == {ALICE, BOB}
+    double.members[ALICE] = [HR]
+    home.open(TEAM, ALICE)
+    words = await double.shown(ALICE)
+    assert HR in words
+    assert IT not in words
+    double.members[ALICE] = []
+    home.open(TEAM, ALICE)
+    assert HOME_NO_CHANNELS in await double.shown(ALICE)
+    await home.aclose()
+
+
+@pytest.mark.parametrize("is_silent", [True, False], ids=["Slack", "SQL"])
+async def test_where_nobody_can_say_it_only_help_is_shown(slack: tuple[Slack, str], is_silent: bool) -> None:
+    """No channel that was known before, and no error."""
+    double, url = slack
+    double.is_silent = is_silent
+    home = AppHome(web_client("xoxb-test", url), overviews if is_silent else no_overviews)
+    home.open(TEAM, ALICE)
+    words = await double.shown(ALICE)
+    assert HOME_UNKNOWN in words
+    assert "document of" not in words
+    await home.aclose()
+
+
+async def test_a_home_that_is_being_made_is_not_made_twice(slack: tuple[Slack, str]) -> None:
+    """Slack tells of every glance."""
+    double, url = slack
+    double.members[ALICE] = [IT]
+    home = AppHome(web_client("xoxb-test", url), overviews)
+    for _ in range(5):
+        home.open(TEAM, ALICE)
+    await double.shown(ALICE)
+    assert len(double.asked) == 1
+    await home.aclose()
+
+
+def test_a_home_of_many_long_lists_fits_into_slacks_limits() -> None:
+    """As Slack's own models take it: 100 blocks, 3000 characters a section, 150 a header."""
+    long = "\n".join(f"• A document & its <title> {number}" for number in range(400))
+    tenant = TenantName(f"sl_{TEAM}_{IT}")
+    many = [ChannelOverview(tenant, "#" + "x" * 200, long, long, ("Why & how?",) * 3) for _ in range(10)]
+    view = home_view(many)
+    assert len(view["blocks"]) <= 100
+    texts = [block["text"]["text"] for block in view["blocks"] if block["type"] == "section"]
+    assert max(map(len, texts)) <= 3000
+    assert "<title>" not in json.dumps(view)
+    View(**view).validate_json()
+
+
+def test_only_the_home_tab_is_a_home() -> None:
+    """The same event tells of the messages tab."""
+    opened = envelope("Ev1", type="app_home_opened", user=ALICE, channel="D1", tab="home")
+    assert read_home_opened(opened) == (TEAM, ALICE)
+    opened["event"]["tab"] = "messages"
+    assert read_home_opened(opened) is None
+    assert read_home_opened(envelope("Ev1", type="message", user=ALICE, tab="home")) is None
+    assert read_home_opened(envelope("Ev1", type="app_home_opened", user="not one", tab="home")) is None
