@@ -26,7 +26,7 @@ from bot.core.notifications.notifier import Notifier, Routes
 from bot.core.notifications.receipts import ReceiptBuilder
 from bot.core.notifications.suggested_questions import SuggestedQuestions
 from bot.core.notifications.welcome import Onboarding
-from bot.core.ports import Announcer, Messenger, Receive, Retriever
+from bot.core.ports import Announcer, JoinAt, Messenger, Receive, Retriever
 from bot.core.retrieval.hybrid_retriever import (
     HybridRetriever,
     MultiQuery,
@@ -361,7 +361,7 @@ def open_slack(settings: BotSettings, stores: Stores, receive: Receive) -> Slack
     return SlackAdapter(settings, receive, join=onboarding.join, name_channel=onboarding.name)
 
 
-def open_teams(settings: BotSettings, receive: Receive) -> TeamsAdapter | None:
+def open_teams(settings: BotSettings, receive: Receive, join: JoinAt) -> TeamsAdapter | None:
     """Teams' adapter when it is configured.
 
     Raises:
@@ -371,7 +371,7 @@ def open_teams(settings: BotSettings, receive: Receive) -> TeamsAdapter | None:
         return None
     from bot.teams.adapter import TeamsAdapter
 
-    return TeamsAdapter(settings, receive)
+    return TeamsAdapter(settings, receive, join=join)
 
 
 async def build_notifier(

@@ -42,8 +42,9 @@ class IncomingMessage:
     """Without the bot's mention."""
     address: dict[str, Any]
     """Where to reply, as the platform's own messenger wants it; stored as JSON."""
-    is_direct: bool = False
-    """The envelope says that it is a chat between one person of the installation and the bot."""
+    is_direct: bool | None = None
+    """Whether it is a chat between one person of the installation and the bot; None: the envelope does not
+    say, and what an earlier one said holds."""
     is_unaddressed: bool = False
     """Nobody mentioned us: it asks us only in a thread in which we answer already."""
 
@@ -82,6 +83,15 @@ Join = Callable[[ChannelKey], Awaitable[None]]
 """Keeps for good that we joined a channel."""
 NameChannel = Callable[[ChannelKey, str], Awaitable[None]]
 """Keeps what people call a channel."""
+
+
+class JoinAt(Protocol):
+    """The same for a platform whose channels are reached by more than their key."""
+
+    async def __call__(
+        self, key: ChannelKey, name: str | None, *, is_direct: bool | None, address: dict[str, Any]
+    ) -> None:
+        """Keep it; ``address`` is as of a message, and ``name`` and ``is_direct`` are, too."""
 
 
 class Announcer(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from bot.core.models import Answer, Language
 from bot.core.ports import IncomingMessage, Messenger
@@ -53,7 +53,7 @@ class MemoryInbox:
             self.answering.append(asyncio.create_task(self._answer(self.door, message)))
         return True
 
-    async def join(self, key: ChannelKey) -> None:
+    async def join(self, key: ChannelKey, name: str | None = None, **_: Any) -> None:
         """Keep that we joined a channel."""
         if self.failure:
             raise self.failure
