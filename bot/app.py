@@ -26,6 +26,7 @@ from bot.core.answering import Answering
 from bot.core.citations.signed_links import Links
 from bot.core.conversation.memory import expiring
 from bot.core.notifications.notifier import Notifier
+from bot.core.notifications.welcome import Onboarding
 from bot.core.ports import Announcer, Messenger
 from bot.server_socket import ServerSocket
 from bot.settings import BotSettings, Settings, is_loopback_host
@@ -105,7 +106,9 @@ class ChatPlatforms:
         messengers: dict[Platform, Messenger] = {}
         self._conversation = build_conversation(settings, stores, answering, messengers)
         self.slack = open_slack(settings, stores, self._conversation)
-        self.teams = open_teams(settings, self._conversation.receive)
+        self.teams = open_teams(
+            settings, self._conversation.receive, Onboarding(stores.channels, stores.notices).join
+        )
         self.announcers: dict[Platform, Announcer] = {}
         if self.slack:
             messengers[Platform.SLACK] = self.announcers[Platform.SLACK] = self.slack.messenger

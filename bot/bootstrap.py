@@ -27,7 +27,7 @@ from bot.core.notifications.notifier import Notifier, Routes
 from bot.core.notifications.receipts import ReceiptBuilder
 from bot.core.notifications.suggested_questions import SuggestedQuestions
 from bot.core.notifications.welcome import ChannelOverviews, Onboarding
-from bot.core.ports import Announcer, ChatIntake, Messenger, Receive, Retriever
+from bot.core.ports import Announcer, ChatIntake, JoinAt, Messenger, Receive, Retriever
 from bot.core.retrieval.hybrid_retriever import (
     HybridRetriever,
     MultiQuery,
@@ -372,7 +372,7 @@ def open_slack(settings: BotSettings, stores: Stores, conversation: Conversation
     return SlackAdapter(settings, intake, feedback)
 
 
-def open_teams(settings: BotSettings, receive: Receive) -> TeamsAdapter | None:
+def open_teams(settings: BotSettings, receive: Receive, join: JoinAt) -> TeamsAdapter | None:
     """Teams' adapter when it is configured.
 
     Raises:
@@ -382,7 +382,7 @@ def open_teams(settings: BotSettings, receive: Receive) -> TeamsAdapter | None:
         return None
     from bot.teams.adapter import TeamsAdapter
 
-    return TeamsAdapter(settings, receive)
+    return TeamsAdapter(settings, receive, join=join)
 
 
 async def build_notifier(

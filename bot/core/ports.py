@@ -43,8 +43,9 @@ class IncomingMessage:
     """Without the bot's mention."""
     address: dict[str, Any]
     """Where to reply, as the platform's own messenger wants it; stored as JSON."""
-    is_direct: bool = False
-    """The envelope says that it is a chat between one person of the installation and the bot."""
+    is_direct: bool | None = None
+    """Whether it is a chat between one person of the installation and the bot; None: the envelope does not
+    say, and what an earlier one said holds."""
     is_unaddressed: bool = False
     """Nobody mentioned us: it asks us only in a thread in which we answer already."""
 
@@ -124,6 +125,15 @@ class ChatIntake:
     """We joined a channel."""
     name_channel: NameChannel
     overviews: ReadOverviews
+
+
+class JoinAt(Protocol):
+    """Keeps that we joined a channel of a platform on which more than its key reaches it."""
+
+    async def __call__(
+        self, key: ChannelKey, name: str | None, *, is_direct: bool | None, address: dict[str, Any]
+    ) -> None:
+        """Keep it; ``address`` is as of a message, and ``name`` and ``is_direct`` are, too."""
 
 
 class Announcer(Protocol):

@@ -50,7 +50,7 @@ def read_event(envelope: Json, *, follow_ups: bool = True) -> IncomingMessage | 
         thread=str(thread or ""),
         text=mend(plain_text(str(event.get("text") or ""), bot)),
         address={"channel": channel, "ts": ts, "thread": thread, "key": message_key},
-        is_direct=event.get("channel_type") == "im",
+        is_direct=event["channel_type"] == "im" if event.get("channel_type") else None,
         is_unaddressed=is_unaddressed,
     )
 

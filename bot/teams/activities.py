@@ -5,10 +5,11 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from bot.core.plaintext import mend
 from bot.core.ports import IncomingMessage
+from bot.teams.question_actions import read_question_click
 from storage.models import ChannelKey, Platform
 
 Json = Mapping[str, Any]
@@ -24,27 +25,80 @@ def read_activity(activity: Json, home: str | None = None) -> IncomingMessage | 
 
     ``home``: the Entra tenant whose people's personal chats are direct chats; None: every tenant's.
     """
-    tenant, conversation = tenant_of(activity), _part(activity, "conversation")
-    if activity.get("type") != "message" or not (tenant and conversation.get("id") and activity.get("id")):
+    place = _place(activity, home)
+    if activity.get("type") != "message" or place is None or not activity.get("id"):
         return None
-    mention = _mention(activity)
-    is_personal = conversation.get("conversationType") == "personal"
-    if mention is None and not is_personal:
+    mention, clicked = _mention(activity), read_question_click(activity, place.key.tenant)
+    if mention is None and clicked is None and not place.is_personal:
         return None
-    where = str(conversation["id"])
-    key = f"{tenant}:{where}:{activity['id']}"
-    # A channel is one for all its threads; a group or personal chat is one for itself.
-    channel = str(_part(activity, "channelData", "channel").get("id") or where).split(";messageid=", 1)[0]
+    where, text = place.where, str(activity.get("text") or "")
+    key = f"{place.key.installation}:{where}:{activity['id']}"
     return IncomingMessage(
-        key=ChannelKey(Platform.TEAMS, tenant, channel),
+        key=place.key,
         channel_name=_channel_name(activity),
         event_key=key,
         message_key=key,
         # A post in a channel opens a thread, which its id names; what is said in a chat goes on and on.
         thread=where if ";messageid=" in where else "",
-        text=mend(plain_text(str(activity.get("text") or ""), mention or "")),
-        address={"service_url": str(activity.get("serviceUrl") or ""), "conversation": where},
-        is_direct=is_personal and home in (None, tenant),
+        text=mend(clicked or plain_text(text, mention or "")),
+        address=place.address,
+        is_direct=place.is_direct,
+    )
+
+
+def read_join(activity: Json, home: str | None = None) -> Joined | None:
+    """The conversation that we ourselves were added to; None for anything else that happens.
+
+    Teams says it twice, as an installation and as a new member. ``home``: as of a message.
+    """
+    kind, bot = activity.get("type"), _part(activity, "recipient").get("id")
+    members = activity.get("membersAdded")
+    is_installed = kind == "installationUpdate" and activity.get("action") == "add"
+    is_member = kind == "conversationUpdate" and any(
+        isinstance(one, Mapping) and bot and one.get("id") == bot
+        for one in (members if isinstance(members, list) else ())
+    )
+    place = _place(activity, home)
+    if place is None or not (is_installed or is_member):
+        return None
+    return Joined(place.key, _channel_name(activity), place.is_direct, place.address)
+
+
+class Joined(NamedTuple):
+    """A conversation that we were added to."""
+
+    key: ChannelKey
+    name: str | None
+    is_direct: bool
+    address: dict[str, Any]
+    """As of a message."""
+
+
+class _Place(NamedTuple):
+    """Where an activity happens."""
+
+    key: ChannelKey
+    where: str
+    """The conversation, in a channel with its thread."""
+    is_personal: bool
+    is_direct: bool
+    address: dict[str, Any]
+
+
+def _place(activity: Json, home: str | None) -> _Place | None:
+    """A channel is one for all its threads; a group or personal chat is one for itself."""
+    tenant, conversation = tenant_of(activity), _part(activity, "conversation")
+    if not (tenant and conversation.get("id")):
+        return None
+    where = str(conversation["id"])
+    channel = str(_part(activity, "channelData", "channel").get("id") or where).split(";messageid=", 1)[0]
+    is_personal = conversation.get("conversationType") == "personal"
+    return _Place(
+        ChannelKey(Platform.TEAMS, tenant, channel),
+        where,
+        is_personal,
+        is_personal and home in (None, tenant),
+        {"service_url": str(activity.get("serviceUrl") or ""), "conversation": where},
     )
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from aiohttp import web
 
-from bot.core.ports import Receive
+from bot.core.ports import JoinAt, Receive
 from bot.settings import BotSettings, is_loopback_host
-from bot.teams.activities import read_activity, tenant_of
+from bot.teams.activities import read_activity, read_join, tenant_of
 from bot.teams.connector import AppCredentials, Connector, is_local, is_microsofts
 from bot.teams.messenger import TeamsMessenger
 from bot.teams.token_verifier import KeysUnavailable, SigningKeys, TokenRefused, TokenVerifier
@@ -26,14 +26,23 @@ log = logging.getLogger(__name__)
 class TeamsAdapter:
     """One route; nothing of a request is read before its token was found good."""
 
-    def __init__(self, settings: BotSettings, receive: Receive, keys: SigningKeys | None = None) -> None:
+    def __init__(
+        self, settings: BotSettings, receive: Receive, *, join: JoinAt, keys: SigningKeys | None = None
+    ) -> None:
         """Nothing is sent yet.
+
+        Args:
+            settings: the app, and how we are reached.
+            receive: keeps a question.
+            join: keeps that we were added to a channel or chat.
+            keys: Microsoft's signing keys; None: fetched when they are needed.
 
         Raises:
             SettingsError: half a configuration, or the development switch where strangers could use it.
         """
         self.messenger = TeamsMessenger(_connector(settings), settings.sources_shown)
         self._receive = receive
+        self._join = join
         self._tenant = settings.teams_tenant_id if settings.teams_app_type == "SingleTenant" else None
         # Everybody's tenant may write to a multi-tenant bot: a library is for our own people.
         self._home = None if settings.teams_app_type == "SingleTenant" else settings.teams_tenant_id or ""
@@ -52,12 +61,14 @@ class TeamsAdapter:
         claims = await self._claims(request)
         activity = await _read_json(request)
         self._check_origin(activity, claims)
-        if message := read_activity(activity, self._home):
-            try:
+        try:
+            if message := read_activity(activity, self._home):
                 await self._receive(message)
-            except Exception as error:  # the platform's edge: Teams sends again, whatever went wrong
-                log.error("a message could not be kept: %s", raised_at(error))
-                raise web.HTTPServiceUnavailable from None
+            elif joined := read_join(activity, self._home):
+                await self._join(joined.key, joined.name, is_direct=joined.is_direct, address=joined.address)
+        except Exception as error:  # the platform's edge: Teams sends again, whatever went wrong
+            log.error("a message could not be kept: %s", raised_at(error))
+            raise web.HTTPServiceUnavailable from None
         return web.Response()
 
     async def _claims(self, request: web.Request) -> Mapping[str, Any] | None:

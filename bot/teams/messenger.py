@@ -13,6 +13,7 @@ from bot.core.ports import Announcement
 from bot.core.wording import reply_words
 from bot.teams.cards import render, render_announcement, render_beginning
 from bot.teams.connector import Connector, card_activity, plain_activity, text_activity, typing_activity
+from bot.teams.question_actions import question_rows
 from storage.models import Channel
 
 Json = dict[str, Any]
@@ -61,11 +62,13 @@ class TeamsMessenger:
         """The channel itself, not the thread of its newest question, whose service URL it needs."""
         if address is None:
             return None
-        return address | {"conversation": address["conversation"].split(";messageid=", 1)[0]}
+        conversation = address["conversation"].split(";messageid=", 1)[0]
+        return address | {"conversation": conversation, "tenant": channel.tenant}
 
     async def announce(self, place: Json, announcement: Announcement) -> None:
         """Post one card: a message of its own."""
         card, summary = render_announcement(announcement)
+        card["body"] += question_rows(announcement.questions, place["tenant"])
         await self.connector.post(place, card_activity(card, summary))
 
     async def has_announced(self, place: Json, announcement: str, since: datetime) -> None:

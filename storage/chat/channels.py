@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Any
 
 from sqlalchemy import ColumnElement, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -29,10 +30,15 @@ class Channels:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def ensure(self, key: ChannelKey, name: str | None = None, *, is_direct: bool = False) -> Channel:
+    async def ensure(
+        self, key: ChannelKey, name: str | None = None, *, is_direct: bool | None = None
+    ) -> Channel:
         """The channel of a verified key, made when it is new; a changed kind is taken over.
 
-        ``name`` is what its platform calls it; a changed one is taken over unless an admin chose another.
+        Args:
+            key: from a verified envelope.
+            name: what its platform calls it; a changed one is taken over unless an admin chose another.
+            is_direct: whether it is a chat between one person and the bot; None: as it is known.
 
         Raises:
             InvalidTenant: the key holds a character that its platform never uses.
@@ -40,12 +46,13 @@ class Channels:
         name = name or (key.conversation if key.platform is Platform.LOCAL else None)
         known = await self._find(col(ChannelRow.tenant) == key.tenant)
         is_named = known and (name in (None, known.name) or known.named_by == _ADMIN)
-        if known and known.conversation and is_named and known.is_direct == is_direct:
+        if known and known.conversation and is_named and is_direct in (None, known.is_direct):
             return _channel(known)
         async with self._database.transaction() as session:
             row = await _ensure_row(session, key.tenant)
             row.installation, row.conversation = key.installation, key.conversation
-            row.is_direct = is_direct
+            if is_direct is not None:
+                row.is_direct = is_direct
             if name and row.named_by != _ADMIN:
                 row.name, row.named_by = name, _PLATFORM
             await session.flush()
@@ -84,6 +91,12 @@ class Channels:
     async def ensure_library(self, title: str) -> Channel:
         """A library's own channel, made when it is new: it belongs to no chat, and direct chats ask it."""
         return await self.ensure(ChannelKey(Platform.LOCAL, "", library_channel(title)))
+
+    async def keep_address(self, channel: Channel, address: dict[str, Any]) -> None:
+        """Record where a channel is reached in which nobody has asked anything yet."""
+        changed = update(ChannelRow).where(col(ChannelRow.id) == channel.id)
+        async with self._database.transaction() as session:
+            await session.execute(changed.values(address=address))
 
     async def keep_direct_library(self, channel: Channel | None) -> None:
         """Record which library direct chats ask from now on; None: none."""

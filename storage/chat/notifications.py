@@ -367,7 +367,7 @@ class Notices:
         return [offered for turn in turns for offered in turn if offered is not None]
 
     async def last_address(self, channel_id: int) -> dict[str, Any] | None:
-        """Where the newest question of a channel came from, as its platform wrote it down."""
+        """Where a channel is reached, as its newest question says, or else what said that we joined it."""
         query = (
             select(col(InboxRow.address))
             .where(col(InboxRow.channel_id) == channel_id)
@@ -376,7 +376,8 @@ class Notices:
         )
         async with self._database.snapshot() as session:
             address: dict[str, Any] | None = await session.scalar(query)
-        return address
+            channel = await session.get(ChannelRow, channel_id) if address is None else None
+        return channel.address if channel else address
 
     async def _run(self, statement: Update, **values: Any) -> int:
         """Change notices; returns how many."""

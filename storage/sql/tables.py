@@ -94,6 +94,8 @@ class ChannelRow(SQLModel, table=True):
     epoch: int = 1
     is_direct: bool = Field(default=False, sa_column_kwargs={"server_default": false()})
     """Its newest message came from a chat between one person and the bot."""
+    address: dict[str, Any] | None = Field(default=None, sa_type=JSON)
+    """Where it is reached, as its platform said when we joined it; a question's own address comes first."""
     created_at: datetime = moment(default_factory=utc_now)
 
 

@@ -76,6 +76,12 @@ class Playground:
             reply = await response.json()
         return str(reply.get("postConversationId") or conversation)
 
+    async def install(self, conversation: str) -> None:
+        """Install the app in a conversation, as often as one likes."""
+        path = f"{self.url}/_debug/conversation/{conversation}/installation"
+        async with self.session.post(path) as response:
+            assert response.status < 300, await response.text()
+
     async def send(self, activity: dict[str, Any]) -> None:
         """Deliver any activity to the bot as it is."""
         async with self.session.post(f"{self.url}/_internal/v1/customActivities", json=activity) as response:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from bot.core.conversation.feedback import REASONS, AnsweredQuestion, FeedbackReply
 from bot.core.models import Answer, Language
@@ -129,7 +129,7 @@ class MemoryInbox:
         known = self.kept.get(message_key)
         return GivenAnswer(known.address, self.answer_to(known)) if known else None
 
-    async def join(self, key: ChannelKey) -> None:
+    async def join(self, key: ChannelKey, name: str | None = None, **_: Any) -> None:
         """Keep that we joined a channel."""
         if self.failure:
             raise self.failure

@@ -43,6 +43,14 @@ MUTATIONS = (
         f"{VIEWER_TESTS}::test_a_link_opens_no_citation_of_another_channel",
     ),
     Mutation(
+        "a question's button of one Teams channel asks in another",
+        "bot/teams/question_actions.py",
+        'not isinstance(value, Mapping) or value.get("tenant") != tenant',
+        "not isinstance(value, Mapping)",
+        "tests/bot/teams/test_teams_activities.py"
+        "::test_a_click_asks_where_its_button_was_posted_and_nowhere_else",
+    ),
+    Mutation(
         "every chat asks the library of direct chats",
         "bot/core/conversation/conversation.py",
         "await self._channels.direct_library() if chat.is_direct else None",

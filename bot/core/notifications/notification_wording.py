@@ -34,6 +34,8 @@ HOME_NO_CHANNELS = "None of the channels that you are in has documents yet."
 
 HOME_UNKNOWN = "Slack could not say which channels you are in, so none is shown. Open this page again later."
 
+WELCOME_LIBRARY = "Here I search the library that an admin chose for direct chats: just write your question."
+
 TRY_ASKING = "Try asking:"
 
 ASK = "Ask this"
@@ -43,6 +45,18 @@ EARLIER_ANSWERS = "Until then its earlier version answers."
 REPAIRED = "The file is damaged and was repaired for reading: better replace it by a sound copy."
 
 HOW_DO_I = "How do I {}?"
+
+
+def welcome_direct(*, has_library: bool) -> str:
+    """Opens the first message of a direct chat."""
+    return " ".join(
+        (
+            "Hello, I am Footnote. I answer questions from PDFs and nothing else; every answer shows the",
+            "page it comes from, with the passage marked.",
+            *((WELCOME_LIBRARY,) if has_library else ()),
+            "“Help” tells you more.",
+        )
+    )
 
 
 def receipt_lead(live: int, failed: int) -> str:

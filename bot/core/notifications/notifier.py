@@ -148,7 +148,8 @@ class Notifier:
 
     async def _notify(self, route: Route, groups: Sequence[NoticeGroup]) -> None:
         target = await self._channels.get(route.channel_id)
-        if route.is_posted and target.platform is not Platform.LOCAL and not self._is_private(target):
+        is_wanted = route.is_welcome or not self._is_private(target)
+        if route.is_posted and target.platform is not Platform.LOCAL and is_wanted:
             if (place := await self._place(target)) is not None:
                 await self._announce(target, place, groups)
             return

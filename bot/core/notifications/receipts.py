@@ -190,7 +190,7 @@ class ReceiptBuilder:
         seconds: float = 45,
     ) -> None:
         """Questions of one batch are tried for at most ``seconds``."""
-        self._welcome = WelcomeBuilder(notices, catalog, folders, self._questions)
+        self._welcome = WelcomeBuilder(notices, catalog, folders, self._questions, channels)
         self._notices = notices
         self._channels = channels
         self._suggested_questions = suggested_questions

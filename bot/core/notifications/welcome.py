@@ -6,6 +6,7 @@ Which documents there are, or where they go, what is new, and questions that wer
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from typing import Any
 
 from bot.core.commands.document_list import DocumentList
 from bot.core.models import Language
@@ -39,14 +40,29 @@ class Onboarding:
         self._channels = channels
         self._notices = notices
 
-    async def join(self, key: ChannelKey) -> None:
+    async def join(
+        self,
+        key: ChannelKey,
+        name: str | None = None,
+        *,
+        is_direct: bool | None = None,
+        address: dict[str, Any] | None = None,
+    ) -> None:
         """Have the channel welcomed; for good before this returns, and once however often it is called.
+
+        Args:
+            key: from a verified envelope.
+            name: what people call the channel, if that is known.
+            is_direct: whether it is a direct chat, if that is known.
+            address: where to speak there, on a platform where the key does not say it.
 
         Raises:
             InvalidTenant: the envelope names no possible channel.
             DatabaseUnavailable: it could not be kept, so it must not be acknowledged.
         """
-        channel = await self._channels.ensure(key)
+        channel = await self._channels.ensure(key, name, is_direct=is_direct)
+        if address is not None:
+            await self._channels.keep_address(channel, address)
         await self._notices.welcome(channel.id)
 
     async def name(self, key: ChannelKey, name: str) -> None:
@@ -62,8 +78,14 @@ class WelcomeBuilder:
     """Makes welcomes; ``notifier.py`` posts each once."""
 
     def __init__(
-        self, notices: Notices, catalog: Catalog, folders: ChannelFolders, try_questions: TryQuestions
+        self,
+        notices: Notices,
+        catalog: Catalog,
+        folders: ChannelFolders,
+        try_questions: TryQuestions,
+        channels: Channels,
     ) -> None:
+        self._channels = channels
         self._notices = notices
         self._catalog = catalog
         self._folders = folders
@@ -75,18 +97,23 @@ class WelcomeBuilder:
         Raises:
             storage.errors.InfrastructureError: an engine is down; nothing was announced.
         """
-        words = reply_words(Language.ENGLISH)
-        documents = await self._catalog.undeleted(target.id)
+        words, lead = reply_words(Language.ENGLISH), notification_wording.WELCOME_LEAD
+        asked = target
+        if target.is_direct:  # its documents are a library's
+            library = await self._channels.direct_library()
+            asked = library or target
+            lead = notification_wording.welcome_direct(has_library=library is not None)
+        documents = await self._catalog.undeleted(asked.id)
         if not documents:
-            place = words.no_documents(target, await self._folders.make(target))
-            return Announcement(batch, notification_wording.WELCOME_LEAD, (), (place,))
+            folder = "" if target.is_direct else await self._folders.make(target)
+            return Announcement(batch, lead, (), (words.no_documents(asked, folder),))
         is_live = any(one.state == "live" for one in documents)
         return Announcement(
             batch,
-            notification_wording.WELCOME_LEAD,
+            lead,
             (),
             (DocumentList(words, documents).write(),),
-            questions=await self._questions(target) if is_live else (),
+            questions=await self._questions(asked) if is_live else (),
         )
 
     async def _questions(self, target: Channel) -> tuple[str, ...]:

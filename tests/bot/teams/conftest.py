@@ -49,7 +49,7 @@ def on_the_web(citation: Citation) -> Citation:
 
 def open_in_development(inbox: MemoryInbox) -> TeamsAdapter:
     """A door that takes messages of this machine without tokens."""
-    return TeamsAdapter(BotSettings(teams_development=True), inbox.receive)
+    return TeamsAdapter(BotSettings(teams_development=True), inbox.receive, join=inbox.join)
 
 
 @pytest.fixture

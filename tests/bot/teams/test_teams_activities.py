@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from bot.teams.activities import read_activity
+from bot.teams.activities import read_activity, read_join
+from bot.teams.question_actions import question_rows
+from storage.models import ChannelKey, Platform
 
 
 def activity(**fields: Any) -> dict[str, Any]:
@@ -54,3 +56,53 @@ def test_a_personal_chat_of_our_own_tenant_is_direct(kind: str, home: str | None
     message = read_activity(said, home)
     assert message
     assert message.is_direct is is_direct
+
+
+INSTALLED = {"type": "installationUpdate", "action": "add", "recipient": {"id": "28:bot"}}
+ADDED = {"type": "conversationUpdate", "membersAdded": [{"id": "28:bot"}], "recipient": {"id": "28:bot"}}
+
+
+@pytest.mark.parametrize("event", [INSTALLED, ADDED], ids=["installed", "added"])
+def test_being_added_is_read_from_either_event(event: dict[str, Any]) -> None:
+    """Where we were added, its kind, and where to speak; neither event asks anything."""
+    added = activity(**event, serviceUrl="https://smba.example/")
+    joined = read_join(added)
+    assert joined
+    assert (joined.key, joined.is_direct) == (ChannelKey(Platform.TEAMS, "t", "a:1"), True)
+    assert joined.address == {"service_url": "https://smba.example/", "conversation": "a:1"}
+    assert not (read_join(added, home="another") or joined).is_direct
+    assert read_activity(added) is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"type": "message"},
+        {"action": "remove"},
+        {"type": "conversationUpdate", "membersAdded": [{"id": "29:somebody"}]},
+        {"type": "conversationUpdate", "membersAdded": "28:bot"},
+        {"type": "conversationUpdate", "membersAdded": [None], "recipient": {}},
+        {"type": "conversationUpdate", "membersRemoved": [{"id": "28:bot"}]},
+        {"conversation": {"conversationType": "personal", "id": "a:1"}},
+    ],
+)
+def test_nothing_else_is_our_being_added(change: dict[str, Any]) -> None:
+    """Somebody else's joining, our removal, an envelope without a tenant, and fields of another shape."""
+    assert read_join(activity(**INSTALLED) | change) is None
+
+
+def test_a_click_asks_where_its_button_was_posted_and_nowhere_else() -> None:
+    """In a channel it needs no mention; forwarded, forged or of another shape it asks nothing there."""
+    channel = {"id": "19:c;messageid=5", "conversationType": "channel", "tenantId": "t"}
+    tenant = ChannelKey(Platform.TEAMS, "t", "19:c").tenant
+    _, row = question_rows(["When do *backups* run?"], tenant)
+    (button,) = row["actions"]
+    clicked = activity(conversation=channel, value=button["data"], text="")
+    message = read_activity(clicked)
+    assert message
+    assert (message.text, message.key.tenant) == ("When do *backups* run?", tenant)
+    assert message.address["conversation"] == "19:c;messageid=5"
+    for value in ({**button["data"], "tenant": "ms_other"}, {**button["data"], "asks": ""}, ["asks"], "asks"):
+        assert read_activity(clicked | {"value": value}) is None
+    elsewhere = dict(channel, id="19:d;messageid=5")
+    assert read_activity(clicked | {"conversation": elsewhere}) is None

@@ -238,4 +238,6 @@ async def test_a_conversation_without_the_bot_is_closed(
     """Shows that such a refusal is told apart from one that passes."""
     teams.faults = [web.Response(status=status)]
     with pytest.raises(ChannelClosed):
-        await messenger.announce(teams.address, Announcement("b1", "1 PDF is new here.", ()))
+        await messenger.announce(
+            teams.address | {"tenant": "ms_x"}, Announcement("b1", "1 PDF is new here.", ())
+        )

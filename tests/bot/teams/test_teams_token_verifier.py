@@ -115,7 +115,7 @@ class Door:
 async def door(openid: OpenId, new_inbox: Callable[[], Any]) -> AsyncIterator[Door]:
     """The door of a configured bot that takes its keys from the local server."""
     inbox = new_inbox()
-    teams = TeamsAdapter(settings(), inbox.receive, SigningKeys(f"{openid.url}/openid"))
+    teams = TeamsAdapter(settings(), inbox.receive, join=inbox.join, keys=SigningKeys(f"{openid.url}/openid"))
     app = web.Application()
     teams.add_routes(app)
     async with AsyncExitStack() as stack:
@@ -342,9 +342,9 @@ async def test_development_listens_to_this_machine_only(
 def test_half_a_configuration_does_not_start(half: dict[str, Any], new_inbox: Callable[[], Any]) -> None:
     """A forgotten variable is said, and never an open door."""
     with pytest.raises(SettingsError):
-        open_teams(BotSettings(**half), new_inbox().receive)
+        open_teams(BotSettings(**half), new_inbox().receive, new_inbox().join)
 
 
 def test_without_any_configuration_there_is_no_teams(new_inbox: Callable[[], Any]) -> None:
     """Nothing set, nothing opened."""
-    assert open_teams(BotSettings(), new_inbox().receive) is None
+    assert open_teams(BotSettings(), new_inbox().receive, new_inbox().join) is None

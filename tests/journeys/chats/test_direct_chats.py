@@ -8,15 +8,26 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import aiohttp
 import pytest
-from engines.playground import PERSONAL, StartPlayground
+from engines.playground import (
+    BOT_ID,
+    GENERAL,
+    OPERATIONS,
+    PERSONAL,
+    TENANT,
+    Playground,
+    StartPlayground,
+)
 from engines.slack import APP_TOKEN, BOT, BOT_TOKEN, HR, IT, TEAM, SlackDouble, StartSlack
 from fakes.core import WORDS
 from harness.program import Program
 from harness.waiting import until
 from samples.paper import pdf
+
+from storage.models import ChannelKey, Platform
 
 LIBRARY = "library/policies"
 CANARIES = {IT: "Zanzibarium", HR: "Quokkasphere"}
@@ -137,11 +148,76 @@ async def test_a_direct_chat_without_a_library_says_what_to_do_until_an_admin_na
 async def test_a_personal_chat_in_teams_asks_the_library(
     program: Program, start_playground: StartPlayground
 ) -> None:
-    """The same in Teams, with the sources' card."""
+    """The same in Teams: welcomed once with its documents, answered with the sources' card."""
     playground = await start_playground(f"{program.url}/api/messages")
-    program.environment = {"FOOTNOTE_TEAMS_DEVELOPMENT": "true"}
+    program.environment = {"FOOTNOTE_TEAMS_DEVELOPMENT": "true", "FOOTNOTE_RECEIPTS": "off"}
     name_library(program)
     async with program.serving():
         await program.until_live(LIBRARY, 1)
+        await playground.install(PERSONAL)
+        (card,) = await until(lambda: cards(playground, "I am Footnote"), log=lambda: program.log)
+        assert "leave.pdf" in card
         await playground.say(PERSONAL, "How many vacation days do employees get?")
-        assert "thirty vacation days" in json.dumps(await playground.answered())
+        await until(lambda: cards(playground, "Action.OpenUrl"), log=lambda: program.log)
+        assert "thirty vacation days" in json.dumps(playground.calls())
+    async with program.serving():
+        await playground.install(PERSONAL)
+        await playground.say(PERSONAL, "Are there vacation days for employees?")
+
+        async def is_answered_again() -> bool:
+            return len(await cards(playground, "Action.OpenUrl") or ()) == 2
+
+        await until(is_answered_again, log=lambda: program.log)
+        assert len(await cards(playground, "I am Footnote") or ()) == 1
+
+
+@pytest.mark.engine("playground")
+async def test_a_teams_channel_is_welcomed_with_questions_that_a_click_asks(
+    program: Program, start_playground: StartPlayground, sop: Path
+) -> None:
+    """Added to a team: one card before anybody asked; a click on it is answered, elsewhere it is not."""
+    playground = await start_playground(f"{program.url}/api/messages")
+    program.environment = {"FOOTNOTE_TEAMS_DEVELOPMENT": "true", "FOOTNOTE_RECEIPTS": "off"}
+    program.drop(ChannelKey(Platform.TEAMS, TENANT, GENERAL).tenant, sop)
+    async with program.serving():
+        await program.until_live(ChannelKey(Platform.TEAMS, TENANT, GENERAL).tenant, 1)
+        await playground.install(GENERAL)
+        (card,) = await until(lambda: cards(playground, "I am Footnote"), log=lambda: program.log)
+        assert "I know 1 document of this channel" in card
+        submits = [one["data"] for one in actions(json.loads(card)) if one["type"] == "Action.Submit"]
+        assert 1 <= len(submits) <= 3
+        for place in (OPERATIONS, GENERAL):
+            await playground.send(click(submits[0], place, playground.url))
+        await until(lambda: cards(playground, "Action.OpenUrl"), log=lambda: program.log)
+        assert not [call for call in playground.calls() if OPERATIONS in unquote(call["request"]["url"])]
+
+
+def click(data: dict[str, Any], channel: str, url: str) -> dict[str, Any]:
+    """What Teams sends when somebody clicks a question."""
+    return {
+        "type": "message",
+        "id": f"click-{channel}",
+        "value": data,
+        "serviceUrl": f"{url}/_connector",
+        "channelId": "msteams",
+        "from": {"id": "user-id-0"},
+        "recipient": {"id": BOT_ID},
+        "conversation": {"id": channel, "conversationType": "channel", "isGroup": True, "tenantId": TENANT},
+        "channelData": {"tenant": {"id": TENANT}, "channel": {"id": channel}},
+    }
+
+
+def actions(value: Any) -> list[dict[str, Any]]:
+    """Every action anywhere in a card."""
+    if isinstance(value, list):
+        return [found for one in value for found in actions(one)]
+    if not isinstance(value, dict):
+        return []
+    own = [value] if str(value.get("type")).startswith("Action.") else []
+    return own + [found for one in value.values() for found in actions(one)]
+
+
+async def cards(playground: Playground, words: str) -> list[str] | None:
+    """The posted cards that hold these words, as JSON."""
+    posted = [json.dumps(call["request"]["body"]) for call in playground.calls()]
+    return [one for one in posted if '"attachments"' in one and words in one] or None

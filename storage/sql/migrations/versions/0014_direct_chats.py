@@ -1,4 +1,4 @@
-"""Which channels are chats between one person and the bot."""
+"""Which channels are chats between one person and the bot; where one is reached that nobody asked in."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -12,3 +12,4 @@ depends_on = None
 def upgrade() -> None:
     """One from before is known as such from its next message on."""
     op.add_column("channel", sa.Column("is_direct", sa.Boolean(), nullable=False, server_default=sa.false()))
+    op.add_column("channel", sa.Column("address", sa.JSON(), nullable=True))

@@ -424,6 +424,37 @@ async def test_a_channel_that_we_joined_is_welcomed_once_in_a_message_of_its_own
     assert len(office.oracle.asked) == MAX_OFFERED
 
 
+@pytest.mark.parametrize("has_library", [False, True])
+async def test_a_direct_chat_is_welcomed_with_the_library_or_with_what_to_do(
+    office: Office, has_library: bool
+) -> None:
+    """Shows the library's documents and tried questions, or the sentence; the chat gets no folder."""
+    channels, key = Channels(office.database), ChannelKey(Platform.SLACK, "T1", "D1ALICE")
+    library = await channels.ensure_library("policies")
+    shelf = NoticeShelf(office.database, library, (await office.shelf()).folder)
+    if has_library:
+        await channels.keep_direct_library(library)
+        office.oracle.version = await shelf.add("backup.pdf")
+        await shelf.publish(office.oracle.version)
+        office.register.statuses = [make_status("backup.pdf", "live")]
+    for _ in range(2):
+        await Onboarding(channels, shelf.notices).join(key, is_direct=True, address={"channel": "D"})
+        await (await office.announcing()).tick()
+    ((place, welcome),) = office.slack.posted
+    assert place == key.tenant
+    assert ("library" in welcome.lead) is has_library
+    assert bool(welcome.questions) is has_library
+    said = (
+        "I know 1 document of this channel:\n• backup.pdf · 2 pages"
+        if has_library
+        else WORDS.no_direct_library
+    )
+    assert welcome.more == (said,)
+    assert not (office.inbox / key.tenant).exists()
+    chat = await channels.ensure(key)
+    assert await shelf.notices.last_address(chat.id) == {"channel": "D"}
+
+
 @pytest.mark.parametrize("is_mapped", [False, True], ids=["inbox", "map"])
 async def test_an_empty_channel_is_told_where_its_documents_go(office: Office, is_mapped: bool) -> None:
     """Shows a folder of the inbox, made for it, or the one that an admin mapped; then none is made."""

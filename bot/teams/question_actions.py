@@ -1,0 +1,47 @@
+"""Buttons of a card that ask a question, and what a click on one asks.
+
+A button belongs to the channel it was posted in: it carries the tenant's name, and a click that comes from
+anywhere else asks nothing. The Bot Framework signs clicks, as messages with a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bot.core.notifications.notification_wording import TRY_ASKING
+from bot.core.plaintext import shorten, tame
+from storage.models import TenantName
+
+Json = dict[str, Any]
+
+MAX_QUESTION_CHARS = 500
+"""Of a question on a button; tried ones have at most 140."""
+
+
+def question_rows(questions: Sequence[str], tenant: TenantName | str) -> list[Json]:
+    """The questions as rows of a card, each with its button, which Teams also shows as said by who clicks."""
+    if not questions:
+        return []
+    lead: Json = {
+        "type": "RichTextBlock",
+        "spacing": "Medium",
+        "inlines": [{"type": "TextRun", "text": TRY_ASKING}],
+    }
+    shown = [shorten(tame(one), MAX_QUESTION_CHARS) for one in questions]
+    return [lead, *({"type": "ActionSet", "actions": [_button(one, str(tenant))]} for one in shown)]
+
+
+def _button(question: str, tenant: str) -> Json:
+    said = {"type": "messageBack", "displayText": question, "text": question}
+    data = {"msteams": said, "asks": question, "tenant": tenant}
+    return {"type": "Action.Submit", "title": question, "data": data}
+
+
+def read_question_click(activity: Mapping[str, Any], tenant: TenantName) -> str | None:
+    """The question of a click in the channel of this tenant; None for any other message."""
+    value = activity.get("value")
+    if not isinstance(value, Mapping) or value.get("tenant") != tenant:
+        return None
+    asks = value.get("asks")
+    return asks if isinstance(asks, str) and 0 < len(asks) <= MAX_QUESTION_CHARS else None
