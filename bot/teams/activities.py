@@ -41,7 +41,7 @@ def read_activity(activity: Json, home: str | None = None) -> IncomingMessage | 
         # A post in a channel opens a thread, which its id names; what is said in a chat goes on and on.
         thread=where if ";messageid=" in where else "",
         text=mend(clicked or plain_text(text, mention or "")),
-        address=place.address,
+        address=place.address | ({"asked": mend(clicked)} if clicked else {}),
         is_direct=place.is_direct,
     )
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import logging
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from bot.core.errors import DeliveryError, DeliveryUnclear
 from bot.core.models import Answer, Language
+from bot.core.plaintext import tame
 from bot.core.ports import Announcement
 from bot.core.wording import reply_words
-from bot.teams.cards import render, render_announcement, render_beginning
+from bot.teams.cards import escape, render, render_announcement, render_beginning
 from bot.teams.connector import Connector, card_activity, plain_activity, text_activity, typing_activity
 from bot.teams.question_actions import question_rows
 from storage.models import Channel
@@ -49,11 +51,14 @@ class TeamsMessenger:
 
     async def show(self, address: Json, message: Json, text: str) -> None:
         """Write the beginning of an answer over the placeholder."""
-        await self.connector.put(address, message["id"], plain_activity(render_beginning(text)), tries=1)
+        beginning = "\n\n".join(filter(None, (_asked(address), render_beginning(text))))
+        await self.connector.put(address, message["id"], plain_activity(beginning), tries=1)
 
     async def deliver(self, address: Json, message: Json, answer: Answer) -> None:
         """Write the answer over the placeholder, and its sources below it."""
         rendered = render(answer, self._sources_shown)
+        if asked := _asked(address):
+            rendered = replace(rendered, text=f"**{escape(asked)}**\n\n{rendered.text}")
         await self.connector.put(address, message["id"], text_activity(rendered))
         if rendered.card:
             await self._show_card(address, message["id"], card_activity(rendered.card, rendered.card_summary))
@@ -84,3 +89,8 @@ class TeamsMessenger:
             log.warning("the sources' card may be missing: %s", error)
         if len(self._cards) > CARDS_REMEMBERED:
             del self._cards[next(iter(self._cards))]
+
+
+def _asked(address: Json) -> str:
+    """A question that a button asked, for it stands nowhere in the conversation; '' for one that does."""
+    return tame(address.get("asked", ""))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bot.core.notifications.notification_wording import TRY_ASKING
+from bot.core.notifications.notification_wording import ASK, TRY_ASKING
 from bot.core.plaintext import shorten, tame
 from storage.models import TenantName
 
@@ -20,7 +20,7 @@ MAX_QUESTION_CHARS = 500
 
 
 def question_rows(questions: Sequence[str], tenant: TenantName | str) -> list[Json]:
-    """The questions as rows of a card, each with its button, which Teams also shows as said by who clicks."""
+    """The questions as rows of a card, each with its button."""
     if not questions:
         return []
     lead: Json = {
@@ -29,13 +29,28 @@ def question_rows(questions: Sequence[str], tenant: TenantName | str) -> list[Js
         "inlines": [{"type": "TextRun", "text": TRY_ASKING}],
     }
     shown = [shorten(tame(one), MAX_QUESTION_CHARS) for one in questions]
-    return [lead, *({"type": "ActionSet", "actions": [_button(one, str(tenant))]} for one in shown)]
+    return [lead, *(_row(one, str(tenant)) for one in shown)]
+
+
+def _row(question: str, tenant: str) -> Json:
+    """The question as text, which wraps where a button's title is cut, and its button beside it."""
+    words = {
+        "type": "RichTextBlock",
+        "inlines": [{"type": "TextRun", "text": f"• {question}"}],
+    }
+    button = {"type": "ActionSet", "actions": [_button(question, tenant)]}
+    return {
+        "type": "ColumnSet",
+        "columns": [
+            {"type": "Column", "width": "stretch", "verticalContentAlignment": "Center", "items": [words]},
+            {"type": "Column", "width": "auto", "items": [button]},
+        ],
+    }
 
 
 def _button(question: str, tenant: str) -> Json:
-    said = {"type": "messageBack", "displayText": question, "text": question}
-    data = {"msteams": said, "asks": question, "tenant": tenant}
-    return {"type": "Action.Submit", "title": question, "data": data}
+    data = {"asks": question, "tenant": tenant}
+    return {"type": "Action.Submit", "title": ASK, "tooltip": question, "data": data}
 
 
 def read_question_click(activity: Mapping[str, Any], tenant: TenantName) -> str | None:

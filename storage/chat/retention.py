@@ -35,6 +35,8 @@ from storage.sql.tables import (
 
 BATCH_SIZE = 500
 """Rows of a table erased by one transaction: other writers wait for it."""
+WORDS = {"asked"}
+"""What an address may hold of a question's words: those of a button."""
 _TOO_OLD = "it waited for longer than questions are kept (FOOTNOTE_MESSAGE_DAYS)"
 
 
@@ -89,7 +91,8 @@ class Retention:
         if ids:
             chosen = update(InboxRow).where(col(InboxRow.id).in_(ids))
             async with self._database.transaction(exclusive=False) as session:
-                await session.execute(chosen.values(text=""))
+                for row in await session.scalars(select(InboxRow).where(col(InboxRow.id).in_(ids))):
+                    row.text, row.address = "", {key: row.address[key] for key in row.address.keys() - WORDS}
                 waiting = chosen.where(col(InboxRow.state) == "waiting")
                 await session.execute(waiting.values(state="failed", reason=_TOO_OLD))
                 await session.execute(delete(OutboxRow).where(col(OutboxRow.inbox_id).in_(ids)))

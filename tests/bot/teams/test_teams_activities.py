@@ -96,12 +96,13 @@ def test_a_click_asks_where_its_button_was_posted_and_nowhere_else() -> None:
     channel = {"id": "19:c;messageid=5", "conversationType": "channel", "tenantId": "t"}
     tenant = ChannelKey(Platform.TEAMS, "t", "19:c").tenant
     _, row = question_rows(["When do *backups* run?"], tenant)
-    (button,) = row["actions"]
+    (button,) = row["columns"][1]["items"][0]["actions"]
     clicked = activity(conversation=channel, value=button["data"], text="")
     message = read_activity(clicked)
     assert message
     assert (message.text, message.key.tenant) == ("When do *backups* run?", tenant)
     assert message.address["conversation"] == "19:c;messageid=5"
+    assert message.address["asked"] == message.text
     for value in ({**button["data"], "tenant": "ms_other"}, {**button["data"], "asks": ""}, ["asks"], "asks"):
         assert read_activity(clicked | {"value": value}) is None
     elsewhere = dict(channel, id="19:d;messageid=5")

@@ -189,6 +189,7 @@ async def test_a_teams_channel_is_welcomed_with_questions_that_a_click_asks(
         for place in (OPERATIONS, GENERAL):
             await playground.send(click(submits[0], place, playground.url))
         await until(lambda: cards(playground, "Action.OpenUrl"), log=lambda: program.log)
+        assert submits[0]["asks"] in json.dumps(playground.calls()[-2:], ensure_ascii=False)
         assert not [call for call in playground.calls() if OPERATIONS in unquote(call["request"]["url"])]
 
 

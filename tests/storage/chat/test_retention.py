@@ -112,6 +112,8 @@ async def test_the_newest_question_of_a_channel_loses_its_words_and_keeps_its_ad
 ) -> None:
     """Shows that notices still find their way into a channel where nobody has asked for long."""
     await ask(database, channel, "old", await add_version(database, channel, "a.pdf"), "a.pdf")
+    async with database.transaction() as session:
+        await session.execute(update(InboxRow).values(address={"channel": "old", "asked": "old?"}))
     retention = Retention(database, SETTINGS)
     with clock_ahead(timedelta(days=DAYS, seconds=1)):
         await retention.delete_expired()
