@@ -186,4 +186,4 @@ async def test_a_document_comes_first_of_equals_unless_the_channel_wants_the_web
     sources.write_text('web_first = ["hr"]\n' + sources.read_text())
     (turned,) = await ask(program, asked)
     assert [one["citations"][0]["kind"] for one in (first, turned)] == ["pdf", "web"]
-    assert turned["text"].startswith("Approved web pages say:")
+    assert turned["text"].startswith("On this, approved web pages say:")

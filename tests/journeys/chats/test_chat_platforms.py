@@ -62,6 +62,7 @@ async def test_a_question_in_slack_gets_an_answer_whose_button_opens_the_page(
             for block in reply["blocks"]
             if block["type"] == "actions"
             for element in block["elements"]
+            if "url" in element
         ]
         assert button["text"]["text"].startswith("[1] p. 1 · ")
         assert "Page 1 of" in reply["text"]
