@@ -87,6 +87,11 @@ class SlackDouble:
         found: list[dict[str, Any]] = reply["messages"]
         return found
 
+    async def posted(self, channel: str, words: str) -> list[dict[str, Any]] | None:
+        """The bot's messages in a channel that hold these words; None: there is none."""
+        own = [message for message in await self.messages(channel) if message.get("user") == BOT]
+        return [message for message in own if words in json.dumps(message, ensure_ascii=False)] or None
+
     async def log(self) -> list[dict[str, Any]]:
         """What went between Slack and the bot, oldest first."""
         async with self.session.get(f"{self.url}/_control/log") as response:

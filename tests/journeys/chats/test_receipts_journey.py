@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote
 
 import aiohttp
@@ -19,12 +18,6 @@ from samples.paper import pdf
 from storage.models import ChannelKey, Platform
 
 CANARY = "Zanzibarium"
-
-
-async def posted(slack: SlackDouble, channel: str, words: str) -> list[dict[str, Any]] | None:
-    """The bot's messages in a channel that hold these words."""
-    own = [message for message in await slack.messages(channel) if message.get("user") == BOT]
-    return [message for message in own if words in json.dumps(message, ensure_ascii=False)] or None
 
 
 async def serve_slack(program: Program, start_slack: StartSlack, **settings: str) -> SlackDouble:
@@ -48,7 +41,7 @@ async def test_a_pdf_dropped_for_a_slack_channel_is_told_there_with_questions_th
     async with program.serving():
         program.drop(f"sl_{TEAM}_{IT}", sop)
         program.drop(f"sl_{TEAM}_{HR}", pdf(f"The secret project is called {CANARY}."), "secret.pdf")
-        (receipt,) = await until(lambda: posted(slack, IT, "2 pages"), log=lambda: program.log)
+        (receipt,) = await until(lambda: slack.posted(IT, "2 pages"), log=lambda: program.log)
         words = json.dumps(receipt, ensure_ascii=False)
         assert sop.name in words
         assert CANARY not in words
@@ -56,14 +49,14 @@ async def test_a_pdf_dropped_for_a_slack_channel_is_told_there_with_questions_th
         assert 1 <= len(questions) <= 3
         for count, question in enumerate(questions, start=1):
             await slack.say(IT, f"<@{BOT}> {question}")
-            found = await until(lambda: posted(slack, IT, WORDS.quotes_lead), log=lambda: program.log)
+            found = await until(lambda: slack.posted(IT, WORDS.quotes_lead), log=lambda: program.log)
             while len(found) < count:
-                found = await until(lambda: posted(slack, IT, WORDS.quotes_lead), log=lambda: program.log)
+                found = await until(lambda: slack.posted(IT, WORDS.quotes_lead), log=lambda: program.log)
         (button,) = [one for block in receipt["blocks"] for one in block.get("elements", ())]
         async with aiohttp.ClientSession() as session, session.get(button["url"]) as response:
             assert response.status == 200
-        await until(lambda: posted(slack, HR, "secret.pdf"), log=lambda: program.log)
-        assert await posted(slack, IT, "secret.pdf") is None
+        await until(lambda: slack.posted(HR, "secret.pdf"), log=lambda: program.log)
+        assert await slack.posted(IT, "secret.pdf") is None
 
 
 @pytest.mark.engine("slack")
@@ -79,10 +72,10 @@ async def test_the_admins_channel_hears_of_a_folder_that_vanished_and_of_its_ret
         file = program.drop(channel, sop)
         await program.until_live(channel, 1)
         away = file.parent.rename(program.home / "away")
-        await until(lambda: posted(slack, HR, channel), log=lambda: program.log)
+        await until(lambda: slack.posted(HR, channel), log=lambda: program.log)
         away.rename(file.parent)
-        await until(lambda: posted(slack, HR, "all is well again"), log=lambda: program.log)
-        assert await posted(slack, IT, "") is None
+        await until(lambda: slack.posted(HR, "all is well again"), log=lambda: program.log)
+        assert await slack.posted(IT, "") is None
 
 
 @pytest.mark.engine("playground")

@@ -19,12 +19,6 @@ CHANNEL = f"sl_{TEAM}_{IT}"
 CANARY = "Zanzibarium"
 
 
-async def posted(slack: SlackDouble, channel: str, words: str) -> list[dict[str, Any]] | None:
-    """The bot's messages in a channel that hold these words."""
-    own = [message for message in await slack.messages(channel) if message.get("user") == BOT]
-    return [message for message in own if words in json.dumps(message, ensure_ascii=False)] or None
-
-
 async def serve_slack(program: Program, start_slack: StartSlack, mode: str) -> SlackDouble:
     """A Slack server, and the settings by which the program finds it."""
     slack = await start_slack(mode, f"{program.url}/slack/events")
@@ -57,13 +51,13 @@ async def test_a_private_question_is_answered_to_its_asker_who_may_share_it(
         await program.until_live(CHANNEL, 1)
         await program.until_live(f"sl_{TEAM}_{HR}", 1)
         await command(slack, "documents")
-        await until(lambda: posted(slack, IT, WORDS.documents_known(1)), log=lambda: program.log)
+        await until(lambda: slack.posted(IT, WORDS.documents_known(1)), log=lambda: program.log)
         await command(slack, "")
-        await until(lambda: posted(slack, IT, WORDS.help), log=lambda: program.log)
+        await until(lambda: slack.posted(IT, WORDS.help), log=lambda: program.log)
         await command(slack, "what is the secret project called?")
         await until(lambda: answers(slack, 3), log=lambda: program.log)
         await command(slack, "when do backups run?")
-        (answer,) = await until(lambda: posted(slack, IT, "2:00 AM"), log=lambda: program.log)
+        (answer,) = await until(lambda: slack.posted(IT, "2:00 AM"), log=lambda: program.log)
         mine = [message for message in await slack.messages(IT) if message.get("user") == BOT]
         assert {message["ephemeral_to"] for message in mine} == {ALICE}
         assert CANARY not in json.dumps(mine)
@@ -81,12 +75,12 @@ async def test_a_private_question_is_answered_to_its_asker_who_may_share_it(
 
 async def answers(slack: SlackDouble, count: int) -> bool:
     """Whether so many private answers are there, each with its button."""
-    return len(await posted(slack, IT, "share-answer") or ()) == count
+    return len(await slack.posted(IT, "share-answer") or ()) == count
 
 
 async def shared_answers(slack: SlackDouble) -> list[dict[str, Any]] | None:
     """What the bot said to the whole channel."""
-    said = await posted(slack, IT, "") or []
+    said = await slack.posted(IT, "") or []
     return [message for message in said if message.get("subtype") != "ephemeral"] or None
 
 
@@ -102,16 +96,16 @@ async def test_an_edited_question_is_answered_anew_and_a_deleted_one_takes_its_a
         await program.until_live(CHANNEL, 1)
         asked = await slack.say(IT, f"<@{BOT}> when do backups run?")
         other = await slack.say(IT, "has anybody seen my cup?")
-        (first,) = await until(lambda: posted(slack, IT, "2:00 AM"), log=lambda: program.log)
+        (first,) = await until(lambda: slack.posted(IT, "2:00 AM"), log=lambda: program.log)
         edited = {"channel": IT, "user": ALICE, "ts": asked}
         await slack.post("/_control/edit-message", **edited, text=f"<@{BOT}> how often are restores tested?")
         await slack.post("/_control/edit-message", **edited | {"ts": other}, text="how about my cup?")
-        (second,) = await until(lambda: posted(slack, IT, "Once in every quarter"), log=lambda: program.log)
+        (second,) = await until(lambda: slack.posted(IT, "Once in every quarter"), log=lambda: program.log)
         assert second["ts"] == first["ts"]
         assert "2:00 AM" not in json.dumps(second)
         await slack.post("/_control/delete-message", **edited)
         await until(lambda: is_gone(slack, first["ts"]), log=lambda: program.log)
-        assert await posted(slack, IT, "") is None
+        assert await slack.posted(IT, "") is None
 
 
 async def is_gone(slack: SlackDouble, ts: str) -> bool:

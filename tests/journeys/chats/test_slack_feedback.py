@@ -16,12 +16,6 @@ from harness.waiting import until
 ALICE = "U0ALICE01"
 
 
-async def posted(slack: SlackDouble, channel: str, words: str) -> list[dict[str, Any]] | None:
-    """The bot's messages in a channel that hold these words."""
-    own = [message for message in await slack.messages(channel) if message.get("user") == BOT]
-    return [message for message in own if words in json.dumps(message, ensure_ascii=False)] or None
-
-
 def click(channel: str, block: dict[str, Any], action: dict[str, Any], **more: Any) -> dict[str, Any]:
     """As Slack sends it for Alice."""
     return {
@@ -55,7 +49,7 @@ async def test_feedback_of_an_answer_becomes_a_case(
         program.drop(channel, sop)
         await program.until_live(channel, 1)
         await slack.say(IT, f"<@{BOT}> when do backups run?")
-        (answer,) = await until(lambda: posted(slack, IT, WORDS.quotes_lead), log=lambda: program.log)
+        (answer,) = await until(lambda: slack.posted(IT, WORDS.quotes_lead), log=lambda: program.log)
         thumbs, whys = [one for one in answer["blocks"] if one.get("block_id", "").startswith("feedback:")]
         bad = {"action_id": "feedback", **thumbs["elements"][0]["negative_button"]}
         assert await signed.click(click(IT, thumbs, bad)) == 200

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from engines.slack import BOT, BOT_TOKEN, HR, IT, SECRET, TEAM, SlackDouble, StartSlack
@@ -18,12 +17,6 @@ from playwright.async_api import Browser
 from bot.core.notifications.notification_wording import ASK, WELCOME_LEAD
 
 CHANNEL = f"sl_{TEAM}_{IT}"
-
-
-async def posted(slack: SlackDouble, channel: str, words: str) -> list[dict[str, Any]] | None:
-    """The bot's messages in a channel that hold these words."""
-    own = [message for message in await slack.messages(channel) if message.get("user") == BOT]
-    return [message for message in own if words in json.dumps(message, ensure_ascii=False)] or None
 
 
 async def serve_slack(program: Program, start_slack: StartSlack) -> SlackDouble:
@@ -50,7 +43,7 @@ async def test_a_channel_is_welcomed_once_with_its_documents_and_questions_that_
         program.drop(CHANNEL, sop)
         await program.until_live(CHANNEL, 1)
         assert [await signed.send(joined(IT, f"Ev{number}")) for number in range(2)] == [200, 200]
-        (welcome,) = await until(lambda: posted(slack, IT, "I am Footnote"), log=lambda: program.log)
+        (welcome,) = await until(lambda: slack.posted(IT, "I am Footnote"), log=lambda: program.log)
         words = json.dumps(welcome, ensure_ascii=False)
         assert WELCOME_LEAD in words
         assert "I know 1 document of this channel:" in words
@@ -62,7 +55,7 @@ async def test_a_channel_is_welcomed_once_with_its_documents_and_questions_that_
         await page.get_by_text("I am Footnote").wait_for()
         await page.screenshot(path=tmp_path / "welcome.png")
         await page.get_by_role("button", name=ASK).first.click()
-        (answer,) = await until(lambda: posted(slack, IT, WORDS.quotes_lead), log=lambda: program.log)
+        (answer,) = await until(lambda: slack.posted(IT, WORDS.quotes_lead), log=lambda: program.log)
         assert answer["thread_ts"] == welcome["ts"]
         question = buttons[0]["accessory"]["value"]
         assert f"<@U0ALICE01>: {question}" in answer["text"]
@@ -74,7 +67,7 @@ async def test_a_channel_is_welcomed_once_with_its_documents_and_questions_that_
     async with program.serving():
         assert await signed.send(joined(IT, "Ev9")) == 200
         await asyncio.sleep(4)
-        assert len(await posted(slack, IT, "I am Footnote") or ()) == 1
+        assert len(await slack.posted(IT, "I am Footnote") or ()) == 1
 
 
 @pytest.mark.engine("slack")
@@ -88,14 +81,14 @@ async def test_a_channel_without_documents_is_told_its_folder_which_is_there(
     async with program.serving():
         assert await signed.send(joined(IT, "Ev1", user="U0ALICE01")) == 200
         assert await signed.send(joined(HR, "Ev2")) == 200
-        (welcome,) = await until(lambda: posted(slack, HR, "I am Footnote"), log=lambda: program.log)
+        (welcome,) = await until(lambda: slack.posted(HR, "I am Footnote"), log=lambda: program.log)
         assert str(folder) in welcome["text"]
         assert folder.is_dir()
         await slack.say(HR, f"<@{BOT}> when do backups run?")
         place = WORDS.empty_named_channel(channel="#hr", folder=folder)
-        await until(lambda: posted(slack, HR, place), log=lambda: program.log)
+        await until(lambda: slack.posted(HR, place), log=lambda: program.log)
         (folder / sop.name).write_bytes(sop.read_bytes())
         await program.until_live(folder.name, 1)
         await slack.say(HR, f"<@{BOT}> when do backups run?")
-        await until(lambda: posted(slack, HR, "2:00 AM"), log=lambda: program.log)
-        assert await posted(slack, IT, "") is None
+        await until(lambda: slack.posted(HR, "2:00 AM"), log=lambda: program.log)
+        assert await slack.posted(IT, "") is None
