@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import CompoundSelect, Row, Select, Text, bindparam, cast, or_, select, union
+from sqlalchemy import CompoundSelect, Row, Select, Text, bindparam, cast, func, or_, select, union
 from sqlmodel import col
 
 from storage.documents.document_status import folder_states, overview, recent_documents, status_of
@@ -59,18 +59,14 @@ class Catalog:
     async def namesakes(
         self, channel_id: int, titles: Collection[str], files: Collection[str]
     ) -> list[LivePublication]:
-        """What answers under one of these titles, printed or of the file, or from a file of such a name."""
-        details = cast(details_of(VersionRow), Text)
-        is_printed = (details.contains(json.dumps(title), autoescape=True) for title in titles)
-        is_file = (col(DocumentRow.file).endswith(f"/{name}", autoescape=True) for name in files)
-        is_namesake = or_(
-            col(ReadingRow.title).in_(titles), col(DocumentRow.file).in_(files), *is_printed, *is_file
-        )
-        return await self._publications(_live_rows().where(is_namesake), channel_id)
+        """What answers under one of these titles, printed, of the file or an admin's; or from such a file."""
+        names = {"titles": list(titles), "files": list(files)}
+        return await self._publications(_namesakes(), channel_id, **names)
 
-    async def _publications(self, query: Any, channel_id: int) -> list[LivePublication]:
+    async def _publications(self, query: Any, channel_id: int, **values: Any) -> list[LivePublication]:
         async with self._database.snapshot() as session:
-            return [_live_publication(row) for row in await session.execute(query, {"channel": channel_id})]
+            rows = await session.execute(query, {"channel": channel_id, **values})
+            return [_live_publication(row) for row in rows]
 
     async def has_live(self, channel_id: int) -> bool:
         """Whether anything of the channel answers."""
@@ -166,6 +162,18 @@ def _live_of() -> Any:
 def _live_document() -> Any:
     """What is live of the document ``:of`` in ``:channel``; built once, as above."""
     return _live_rows().where(col(DocumentRow.id) == bindparam("of"))
+
+
+@cache
+def _namesakes() -> Any:
+    """What is live in ``:channel`` under one of ``:titles`` or from one of ``:files``; built once."""
+    titles, path = bindparam("titles", expanding=True), col(DocumentRow.file)
+    printed = details_of(VersionRow)[("metadata", "title", 0)].as_string()
+    corrected = col(VersionRow.corrected)["title"].as_string()
+    is_titled = [one.in_(titles) for one in (col(ReadingRow.title), printed, corrected)]
+    name = func.replace(path, func.rtrim(path, func.replace(path, "/", "")), "")
+    is_file = name.in_(bindparam("files", expanding=True))
+    return _live_rows().where(or_(*is_titled, is_file))
 
 
 @cache

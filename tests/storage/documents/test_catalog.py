@@ -9,6 +9,7 @@ from fakes.document_shelf import Shelf
 
 from storage.clock import clock_ahead, utc_now
 from storage.documents.catalog import Catalog
+from storage.documents.corrections import Corrections
 from storage.models import DocumentStatus, Rung
 from storage.sql.database import Database
 from storage.sql.tables import FolderRow, PublicationRow, ReadingRow, VersionRow
@@ -292,10 +293,10 @@ async def test_a_source_knows_its_newest_reading_and_newer_versions(catalog: Cat
 
 
 async def test_what_a_name_is_taken_by_is_found_by_title_by_print_and_by_file(
-    catalog: Catalog, shelf: Shelf
+    catalog: Catalog, shelf: Shelf, database: Database
 ) -> None:
-    """Shows live documents of a title, of a printed one, of a file's name anywhere; nothing that merely is
-    like them, nothing of no name."""
+    """Shows live documents of a title, of a printed one, of an admin's, of a file's name anywhere; nothing
+    that merely is like them, nothing of no name."""
 
     async def put(file: str, title: str, printed: str = "") -> int:
         version = await shelf.version(await shelf.document(file))
@@ -307,9 +308,11 @@ async def test_what_a_name_is_taken_by_is_found_by_title_by_print_and_by_file(
     titled = await put("a.pdf", "Übersicht 100%")
     printed = await put("b.pdf", "Template", "Übersicht 100%")
     filed = await put("x/y_z.pdf", "")
+    corrected = await put("c.pdf", "Scan")
+    await Corrections(database).correct(shelf.channel_id, "c.pdf", {"title": "Übersicht 100%"})
     await put("yaz.pdf", "Übersicht 1000", "Template")
     found = await catalog.namesakes(shelf.channel_id, {"Übersicht 100%"}, {"y_z.pdf"})
-    assert {one.version_id for one in found} == {titled, printed, filed}
+    assert {one.version_id for one in found} == {titled, printed, filed, corrected}
     assert await catalog.namesakes(shelf.channel_id + 1, {"Übersicht 100%"}, set()) == []
     (one,) = await catalog.live_versions(shelf.channel_id, [printed, 9_999])
     assert one.metadata["title"].value == "Übersicht 100%"
