@@ -12,7 +12,19 @@ from pathlib import PurePosixPath
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import CompoundSelect, Row, Select, Text, bindparam, cast, func, or_, select, union
+from sqlalchemy import (
+    BindParameter,
+    CompoundSelect,
+    Row,
+    Select,
+    Text,
+    bindparam,
+    cast,
+    func,
+    or_,
+    select,
+    union,
+)
 from sqlmodel import col
 
 from storage.documents.document_status import folder_states, overview, recent_documents, status_of
@@ -167,7 +179,8 @@ def _live_document() -> Any:
 @cache
 def _namesakes() -> Any:
     """What is live in ``:channel`` under one of ``:titles`` or from one of ``:files``; built once."""
-    titles, path = bindparam("titles", expanding=True), col(DocumentRow.file)
+    titles: BindParameter[str] = bindparam("titles", expanding=True)
+    path = col(DocumentRow.file)
     printed = details_of(VersionRow)[("metadata", "title", 0)].as_string()
     corrected = col(VersionRow.corrected)["title"].as_string()
     is_titled = [one.in_(titles) for one in (col(ReadingRow.title), printed, corrected)]
