@@ -238,8 +238,12 @@ class QuestionAnswering(Protocol):
 class Messenger(Protocol):
     """One platform's way to reply; ``address`` and ``message`` are what that platform stored."""
 
-    async def place(self, address: dict[str, Any], language: Language) -> dict[str, Any]:
+    async def place(
+        self, address: dict[str, Any], language: Language, *, is_queued: bool = False
+    ) -> dict[str, Any]:
         """Post a placeholder where the question was asked and return what names it.
+
+        One that is queued says so: others are answered first.
 
         Raises:
             bot.core.errors.DeliveryError: the platform refused, or did not answer.

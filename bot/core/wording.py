@@ -56,6 +56,7 @@ class ReplyWords:
 
     language: Language
     searching: str
+    queued: str
     share: str
     greeting: str
     thanks: str

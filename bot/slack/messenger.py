@@ -61,7 +61,7 @@ class SlackMessenger:
         self.client = client
         self._sources_shown = sources_shown
 
-    async def place(self, address: Json, language: Language) -> Json:
+    async def place(self, address: Json, language: Language, *, is_queued: bool = False) -> Json:
         """Post the placeholder; its metadata names the question, for ``find_placeholder``.
 
         A private one is shown to the asker alone, who may have seen it already.
@@ -69,11 +69,13 @@ class SlackMessenger:
         if is_private(address):
             await place_privately(address, language)
             return dict(PRIVATE)
+        said = reply_words(language)
+        text = said.queued if is_queued else said.searching
         reply = await _call(
             self.client.chat_postMessage,
             channel=address["channel"],
             thread_ts=address["thread"],
-            text="\n".join(filter(None, [asked_line(address), reply_words(language).searching])),
+            text="\n".join(filter(None, [asked_line(address), text])),
             metadata=_metadata(address),
             **PLAIN,
         )

@@ -39,11 +39,13 @@ class TeamsMessenger:
         self._sources_shown = sources_shown
         self._cards: dict[str, str] = {}
 
-    async def place(self, address: Json, language: Language) -> Json:
+    async def place(self, address: Json, language: Language, *, is_queued: bool = False) -> Json:
         """Show that we are at it, then post the placeholder."""
         with suppress(DeliveryError):
             await self.connector.post(address, typing_activity())
-        return {"id": await self.connector.post(address, plain_activity(reply_words(language).searching))}
+        said = reply_words(language)
+        text = said.queued if is_queued else said.searching
+        return {"id": await self.connector.post(address, plain_activity(text))}
 
     async def find_placeholder(self, address: Json) -> Json | None:
         """Teams lets a bot read no messages: nothing can be found."""

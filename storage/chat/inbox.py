@@ -10,7 +10,7 @@ from collections.abc import Collection
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import delete, exists, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
@@ -141,15 +141,19 @@ class Inbox:
             return (row.address, reply.answer) if row and reply and reply.answer else None
 
     async def claim(
-        self, owner: str, lease_seconds: float, platforms: Collection[Platform]
+        self, owner: str, lease_seconds: float, platforms: Collection[Platform], *, is_unseen: bool = False
     ) -> InboxItem | None:
         """Take over the oldest question of ``platforms`` that is due, or None.
+
+        Those that are unseen have no placeholder, and nobody has tried to post one.
 
         A lease that ran out without being let go ended with its worker: that counts as an attempt.
         """
         waiting = select(InboxRow).where(
             col(InboxRow.state) == "waiting", col(InboxRow.platform).in_(platforms)
         )
+        if is_unseen:
+            waiting = waiting.where(~exists().where(col(OutboxRow.inbox_id) == InboxRow.id))
         leases = Leases(self._database, owner, lease_seconds)
         async with self._database.transaction(exclusive=False) as session:
             taken = await leases.take(session, InboxRow, waiting.order_by(col(InboxRow.id)))

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Coroutine, Mapping
 from dataclasses import asdict, fields, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -53,6 +53,8 @@ Json = dict[str, Any]
 
 MAX_ATTEMPTS = 3
 """Tries that may fail by the question's own fault before it is answered with a sentence that says so."""
+MAX_PLACED_AT_ONCE = 8
+"""Placeholders that are posted at the same time while all slots are taken."""
 MAX_DELIVERY_TIME = timedelta(days=1)
 """How long a platform may refuse an answer before nobody waits for it any more."""
 
@@ -132,8 +134,10 @@ class Conversation:
         self._poll_seconds = poll_seconds
         self._owner = uuid4().hex
         self._slots = asyncio.Semaphore(concurrency)
+        self._placing = asyncio.Semaphore(MAX_PLACED_AT_ONCE)
         self._tasks: set[asyncio.Task[None]] = set()
         self._wakeup = asyncio.Event()
+        self._arrived = asyncio.Event()
         self._is_stopping = False
         self._ended = asyncio.Event()
         self._ended.set()
@@ -156,7 +160,7 @@ class Conversation:
             text=message.text,
             address=message.address,
         )
-        self._wakeup.set()
+        self._announce()
         return is_new
 
     async def edit(self, message: IncomingMessage) -> bool:
@@ -166,7 +170,7 @@ class Conversation:
             DatabaseUnavailable: nothing was changed, so it must not be acknowledged.
         """
         is_new = await self._inbox.ask_again(message.key.platform, message.message_key, message.text)
-        self._wakeup.set()
+        self._announce()
         return is_new
 
     async def given(self, platform: Platform, message_key: str) -> GivenAnswer | None:
@@ -181,20 +185,54 @@ class Conversation:
     async def run(self) -> None:
         """Answer questions until ``drain`` is called."""
         self._ended.clear()
+        placing = asyncio.create_task(self._place_queued(), name="placeholders")
         try:
             while not self._is_stopping:
                 await self._take_next()
         finally:
+            self._is_stopping = True
+            self._announce()
+            await placing
             self._ended.set()
 
     async def drain(self, seconds: float) -> None:
         """Take no more questions, let those in work end for ``seconds``, and let go of the rest."""
         self._is_stopping = True
-        self._wakeup.set()
+        self._announce()
         if self._tasks:
             await asyncio.wait(set(self._tasks), timeout=seconds)
         await cancel_and_wait(*self._tasks)
         await self._ended.wait()
+
+    def _announce(self) -> None:
+        self._wakeup.set()
+        self._arrived.set()
+
+    async def _place_queued(self) -> None:
+        """While all slots are taken, show those who ask that their question is here; it waits its turn."""
+        while not self._is_stopping:
+            await self._arrived.wait()
+            self._arrived.clear()
+            while self._slots.locked() and not self._is_stopping:
+                await self._placing.acquire()
+                item = await self._claim(is_unseen=True)
+                if item is None:
+                    self._placing.release()
+                    break
+                self._start(self._place_and_release(item), item, self._placing)
+
+    async def _place_and_release(self, item: InboxItem) -> None:
+        async with self._in_work(item):
+            await self._place(item, self._messengers[item.platform], is_queued=True)
+            await self._inbox.release(item)
+            self._wakeup.set()
+
+    def _start(self, work: Coroutine[Any, Any, None], item: InboxItem, slot: asyncio.Semaphore) -> None:
+        """Work on a question in a slot that is taken already, until it ends."""
+        task = asyncio.create_task(work, name=f"question-{item.id}")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(lambda _: slot.release())
 
     async def _take_next(self) -> None:
         """Start on the next question once a slot is free, or wait for one to arrive."""
@@ -202,28 +240,31 @@ class Conversation:
         self._wakeup.clear()
         item = None if self._is_stopping else await self._claim()
         if item is not None:
-            task = asyncio.create_task(self._process(item), name=f"question-{item.id}")
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
-            task.add_done_callback(lambda _: self._slots.release())
+            self._start(self._process(item), item, self._slots)
             return
         self._slots.release()
         if not self._is_stopping:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._wakeup.wait(), self._poll_seconds)
 
-    async def _claim(self) -> InboxItem | None:
+    async def _claim(self, *, is_unseen: bool = False) -> InboxItem | None:
+        platforms = tuple(self._messengers)
         try:
-            return await self._inbox.claim(self._owner, self._lease_seconds, tuple(self._messengers))
+            return await self._inbox.claim(self._owner, self._lease_seconds, platforms, is_unseen=is_unseen)
         except Exception as error:  # whatever it is, the next claim may do better
             _log.warning("no question can be taken up: %s", raised_at(error))
             return None
 
     async def _process(self, item: InboxItem) -> None:
+        async with self._in_work(item):
+            await self._reply(item)
+
+    @contextlib.asynccontextmanager
+    async def _in_work(self, item: InboxItem) -> AsyncIterator[None]:
         """One try at one question: whatever happens, it is done, put off or let go of."""
         try:
             async with self._lease_kept(item):
-                await self._reply(item)
+                yield
         except LeaseLost:
             _log.warning("question=%d was taken over by another worker", item.id)
         except asyncio.CancelledError:
@@ -246,7 +287,9 @@ class Conversation:
             *(item.id, item.channel_id, item.platform, answer.state, item.fence, seconds),
         )
 
-    async def _place(self, item: InboxItem, messenger: Messenger) -> dict[str, Any]:
+    async def _place(
+        self, item: InboxItem, messenger: Messenger, *, is_queued: bool = False
+    ) -> dict[str, Any]:
         """The placeholder: found when an earlier try may have posted it, else posted now."""
         message = None
         async with self._delivery_deadline():
@@ -255,7 +298,7 @@ class Conversation:
         if message is None:
             await self._inbox.mark_posting(item)
             async with self._delivery_deadline():
-                message = await messenger.place(item.address, _language(item))
+                message = await messenger.place(item.address, _language(item), is_queued=is_queued)
         await self._inbox.mark_placed(item, message)
         return message
 

@@ -16,6 +16,7 @@ from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
 from bot.core.models import Answer, AnswerState, CitedPage, Language
 from bot.core.plaintext import MORE_TO_COME
 from bot.core.ports import Announcement, AnnouncementEntry
+from bot.core.wording import reply_words
 from bot.slack.blocks import MESSAGE, render_announcement
 from bot.slack.messenger import SlackMessenger, web_client
 from storage.chat_models import WithdrawnItem
@@ -120,6 +121,8 @@ async def test_a_placeholder_is_posted_so_that_slack_adds_nothing(
     assert [
         str(sent[name]).lower() in {"false", "0"} for name in ("unfurl_links", "unfurl_media", "link_names")
     ]
+    await messenger.place(ADDRESS, Language.GERMAN, is_queued=True)
+    assert [call["text"] for _, call in api.calls] == ["Searching…", reply_words(Language.GERMAN).queued]
     assert _as_read(sent | {"ts": ""})["metadata"]["event_payload"] == {"message_key": "T1:C1:17.1"}
 
 

@@ -14,6 +14,7 @@ from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
 from bot.core.models import Answer, AnswerState, Citation, CitedPage, Language
 from bot.core.plaintext import MORE_TO_COME
 from bot.core.ports import Announcement, AnnouncementEntry
+from bot.core.wording import reply_words
 from bot.teams.connector import AppCredentials, Connector, is_local, is_microsofts
 from bot.teams.messenger import TeamsMessenger
 from storage.models import Channel, ChannelKey, Platform
@@ -89,6 +90,16 @@ async def messenger(teams: Teams) -> AsyncIterator[TeamsMessenger]:
     messenger = TeamsMessenger(Connector(credentials, is_local, pause=0.01))
     yield messenger
     await messenger.connector.aclose()
+
+
+async def test_a_placeholder_says_when_others_are_answered_first(
+    teams: Teams, messenger: TeamsMessenger
+) -> None:
+    """In the language of its question."""
+    for is_queued in (False, True):
+        await messenger.place(teams.address, Language.GERMAN, is_queued=is_queued)
+    said = reply_words(Language.GERMAN)
+    assert [one["text"] for one in teams.shown.values()] == [said.searching, said.queued]
 
 
 async def test_one_text_and_one_card_are_left_however_often_it_is_delivered(

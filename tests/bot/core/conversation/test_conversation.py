@@ -30,6 +30,7 @@ from storage.sql.tables import InboxRow, TurnRow
 
 Json = dict[str, Any]
 PLACEHOLDER = "…"
+QUEUED = "others first"
 
 
 @pytest.fixture(autouse=True)
@@ -78,9 +79,9 @@ class Chat:
         """What was written over placeholders."""
         self.can_look = can_look
 
-    async def place(self, address: Json, language: Language) -> Json:
+    async def place(self, address: Json, language: Language, *, is_queued: bool = False) -> Json:
         """Post a placeholder."""
-        self.visible.append((address, PLACEHOLDER))
+        self.visible.append((address, QUEUED if is_queued else PLACEHOLDER))
         return {"index": len(self.visible) - 1}
 
     async def find_placeholder(self, address: Json) -> Json | None:
@@ -415,7 +416,7 @@ async def test_a_platform_that_hangs_does_not_hold_a_slot_for_ever(world: World)
     hanging = asyncio.Event()
 
     class Hanging(Chat):
-        async def place(self, address: Json, language: Language) -> Json:
+        async def place(self, address: Json, language: Language, *, is_queued: bool = False) -> Json:
             if not hanging.is_set():
                 hanging.set()
                 await super().place(address, language)
@@ -508,6 +509,47 @@ async def test_only_so_many_questions_are_answered_at_once(world: World) -> None
         await world.until("done", 6)
     assert world.answers.most_at_once == 2
     assert len(world.chat.visible) == 6
+
+
+async def test_who_asks_while_all_slots_are_taken_sees_it_at_once(world: World) -> None:
+    """Their placeholders say that others are first; each is replaced by its answer, none is posted twice."""
+    world.answers.gate.clear()
+    async with world.running(concurrency=2) as worker:
+        for number in range(20):
+            await worker.receive(message(f"e{number}"))
+        await reach(lambda: len(world.chat.visible) == 20)
+        assert [text for _, text in world.chat.visible].count(QUEUED) == 18
+        assert len(world.answers.asked) == 2
+        world.answers.gate.set()
+        await world.until("done", 20)
+    assert sorted(text for _, text in world.chat.visible) == sorted(
+        f"Question e{number}? Yes [1]." for number in range(20)
+    )
+    assert {row.attempts for row in await world.rows()} == {0}
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize(
+    ("part", "step"),
+    [("inbox", "mark_posting"), ("messenger", "place"), ("inbox", "mark_placed"), ("inbox", "release")],
+)
+async def test_a_crash_while_a_queued_question_is_shown_leads_to_one_answer(
+    world: World, part: str, step: str, when: str
+) -> None:
+    """Whoever takes the question over finds its placeholder."""
+    world.answers.gate.clear()
+    async with world.running(concurrency=1) as worker:
+        await worker.receive(message("e1"))
+        await reach(lambda: world.answers.at_once == 1)
+        getattr(world, part).plan(step, when, Killed())
+        await worker.receive(message("e2"))
+        await reach(lambda: not getattr(world, part).planned)
+        world.answers.gate.set()
+        await world.until("done", 1 if (step, when) != ("release", "after") else 2)
+    await world.set_rows(lease_until=utc_now() - timedelta(seconds=1))
+    async with world.running():
+        await world.until("done", 2)
+    assert world.chat.replies("e2") == ["Question e2? Yes [1]."]
 
 
 async def test_draining_finishes_what_is_in_work(world: World) -> None:
