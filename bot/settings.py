@@ -29,6 +29,10 @@ def is_loopback_host(host: str | None) -> bool:
         return False
 
 
+def _is_of_this_machine(url: str) -> bool:
+    return is_loopback_host(urlsplit(url).hostname)
+
+
 def revealed(secret: SecretStr | None) -> str | None:
     """The text of a secret that is set."""
     return secret.get_secret_value() if secret else None
@@ -260,6 +264,21 @@ class BotSettings(FootnoteSettings):
     def has_model(self) -> bool:
         """Whether a model writes answers; an endpoint of one's own may want no key."""
         return self.openai_api_key is not None or self.openai_base_url is not None
+
+    def links_problem(self, public_url: str) -> str | None:
+        """What to say when chats get links that open on this very machine only; None when all is well.
+
+        The Agents Playground and a Slack API on this machine show theirs to browsers of this machine.
+        """
+        is_slack = self.slack_bot_token and not _is_of_this_machine(self.slack_api_url)
+        is_teams = self.teams_app_id and not self.teams_development
+        chats = [name for name, is_on in (("Slack", is_slack), ("Teams", is_teams)) if is_on]
+        if not chats or not _is_of_this_machine(public_url):
+            return None
+        return (
+            f"every source button in {' and '.join(chats)} leads to {public_url}, which opens on this "
+            "machine only: set FOOTNOTE_PUBLIC_URL to the address under which people's browsers reach it"
+        )
 
     @field_validator("public_url")
     @classmethod
