@@ -189,6 +189,8 @@ async def _open_web(
         links=links,
         renderer=renderer,
         settings=settings.bot,
+        kept=settings.storage,
+        model_hosts=settings.model_hosts,
         images_folder=settings.home / "images",
         inbox=settings.inbox,
         readiness=readiness,

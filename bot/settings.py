@@ -16,7 +16,7 @@ from pydantic import Field, SecretStr, field_validator
 from ingestion.settings import IngestionSettings
 from ingestion.sources.shares.settings import ShareSettings
 from storage.errors import SettingsError
-from storage.settings import FootnoteSettings, StorageSettings, load, refuse_unknown
+from storage.settings import OPENAI, FootnoteSettings, StorageSettings, load, refuse_unknown
 
 
 def is_loopback_host(host: str | None) -> bool:
@@ -309,6 +309,19 @@ class Settings:
     def home(self) -> Path:
         """The folder that everything the program keeps lies under."""
         return self.storage.home_path
+
+    @property
+    def model_hosts(self) -> list[str]:
+        """Hosts that are sent questions, passages or figures, each once: of models, embedders, rerankers."""
+        bot, stored = self.bot, self.storage
+        models = bot.openai_base_url or OPENAI
+        urls = [
+            models if bot.has_model else None,
+            bot.second_model_url,
+            bot.rerank_url if bot.reranker == "endpoint" else None,
+            (stored.embed_base_url or OPENAI) if stored.embed_model else None,
+        ]
+        return list(dict.fromkeys(host for url in urls if url and (host := urlsplit(url).hostname)))
 
     @property
     def inbox(self) -> Path:
