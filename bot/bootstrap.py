@@ -358,17 +358,18 @@ def open_slack(settings: BotSettings, stores: Stores, conversation: Conversation
         return None
     from bot.slack.adapter import SlackAdapter
 
-    onboarding = Onboarding(stores.channels, stores.notices)
+    onboarding, inbox = Onboarding(stores.channels, stores.notices), Inbox(stores.database)
     intake = ChatIntake(
         conversation.receive,
         edit=conversation.edit,
-        withdraw=Inbox(stores.database).withdraw,
+        withdraw=inbox.withdraw,
         given=conversation.given,
         join=onboarding.join,
         name_channel=onboarding.name,
         overviews=ChannelOverviews(stores.channels, stores.catalog, stores.notices).read,
+        recent=inbox.recent_of,
     )
-    feedback = AnswerFeedback(Inbox(stores.database), stores.records, stores.feedback)
+    feedback = AnswerFeedback(inbox, stores.records, stores.feedback)
     return SlackAdapter(settings, intake, feedback)
 
 

@@ -19,7 +19,7 @@ from bot.core.models import (
     Reply,
     Retrieval,
 )
-from storage.chat_models import WithdrawnItem
+from storage.chat_models import RecentQuestion, WithdrawnItem
 from storage.models import Channel, ChannelKey, Platform, TenantName
 
 OnClaim = Callable[[Claim], None]
@@ -102,6 +102,10 @@ ReadOverviews = Callable[[Collection[TenantName]], Awaitable[Sequence[ChannelOve
 """Reads channels that may be shown; those without documents are left out."""
 
 
+ReadRecent = Callable[[str, Collection[TenantName], int], Awaitable[Sequence[RecentQuestion]]]
+"""Reads what a person asked of channels that may be shown, newest first: at most so many."""
+
+
 @dataclass(frozen=True, slots=True)
 class GivenAnswer:
     """An answer that is kept, and where its question was asked."""
@@ -125,6 +129,7 @@ class ChatIntake:
     """We joined a channel."""
     name_channel: NameChannel
     overviews: ReadOverviews
+    recent: ReadRecent
 
 
 class JoinAt(Protocol):

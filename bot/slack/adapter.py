@@ -84,7 +84,7 @@ class SlackAdapter:
         self._settings = settings
         self._secret = revealed(settings.slack_signing_secret) or ""
         self._names = ChannelNames(client, intake.name_channel)
-        self._home = AppHome(client, intake.overviews)
+        self._home = AppHome(client, intake.overviews, intake.recent)
         self._intake = intake
         self._feedback = feedback
         self._app = self._bolt_app(client)
@@ -170,7 +170,7 @@ class SlackAdapter:
             await self._intake.join(joined)
             self._names.learn(joined)
         elif opened := read_home_opened(body):
-            self._home.open(*opened)
+            self._home.open(opened)
         elif key := read_withdrawal(body):
             if withdrawn := await self._intake.withdraw(Platform.SLACK, key):
                 await self.messenger.delete(withdrawn)
@@ -180,7 +180,7 @@ class SlackAdapter:
             await self._keep(message)
 
     async def _take_click(self, body: dict[str, Any], ack: Acknowledge) -> None:
-        if message := read_question_click(body):
+        if message := read_question_click(body) or await self._home.asked(body):
             await self._keep(message)
         await ack()
 

@@ -1,4 +1,8 @@
-"""The App Home of a person: help, and the channels of which Slack says that this person is in them."""
+"""The App Home of a person: help, what they asked last, and the channels that Slack says they are in.
+
+A click on a question asks the channel that it stands under; before that Slack is asked once more whether the
+person is in it. The answer goes to their direct chat.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import aiohttp
 from slack_sdk.errors import SlackClientError
@@ -17,13 +21,16 @@ from bot.core.notifications.notification_wording import (
     HOME_HOW,
     HOME_LEAD,
     HOME_NO_CHANNELS,
+    HOME_RECENT,
+    HOME_TRY,
     HOME_UNKNOWN,
-    TRY_ASKING,
+    RECENT_DIRECT,
 )
 from bot.core.plaintext import shorten, tame
-from bot.core.ports import ChannelOverview, ReadOverviews
+from bot.core.ports import ChannelOverview, IncomingMessage, ReadOverviews, ReadRecent
 from bot.slack.blocks import SECTION, Block, escape
 from bot.slack.events import SLACK_ID, installation_of
+from bot.slack.question_buttons import question_blocks, read_home_click
 from storage.errors import StorageError
 from storage.models import ChannelKey, Platform, TenantName
 from storage.task_group import cancel_and_wait
@@ -34,52 +41,90 @@ PAGE_SIZE = 200
 MAX_PAGES = 10
 """Pages of a person's channels that are read: who is in more sees some of them."""
 HEADER = 150
+MAX_RECENT = 5
+"""Questions of a person that are shown to them."""
+MAX_RECENT_CHARS = 200
+CLICK_SECONDS = 2.0
+"""Longest wait for Slack to say where a person who clicks is: a click wants an answer within three."""
 TYPES = "public_channel,private_channel"
 
 log = logging.getLogger(__name__)
 
 
-def read_home_opened(envelope: Json) -> tuple[str, str] | None:
-    """(installation, person) who opened the home tab; None for anything else that happens."""
+class HomeVisit(NamedTuple):
+    """Somebody who opened a tab of ours."""
+
+    installation: str
+    user: str
+    direct: str
+    """The person's direct chat with us."""
+
+
+def read_home_opened(envelope: Json) -> HomeVisit | None:
+    """Who opened the home tab; None for anything else that happens."""
     event: Json = envelope.get("event") or {}
     authorization: Json = (envelope.get("authorizations") or [{}])[0]
-    installation, user = installation_of(authorization), str(event.get("user") or "")
+    visit = HomeVisit(
+        installation_of(authorization), *(str(event.get(one) or "") for one in ("user", "channel"))
+    )
     if event.get("type") != "app_home_opened" or event.get("tab") != "home":
         return None
-    return (installation, user) if SLACK_ID.fullmatch(installation) and SLACK_ID.fullmatch(user) else None
+    return visit if all(map(SLACK_ID.fullmatch, visit)) else None
 
 
 class AppHome:
     """Publishes the home of whoever opens it."""
 
-    def __init__(self, client: AsyncWebClient, read_overviews: ReadOverviews) -> None:
-        """``read_overviews`` reads channels, whoever may see them."""
+    def __init__(
+        self, client: AsyncWebClient, read_overviews: ReadOverviews, read_recent: ReadRecent
+    ) -> None:
+        """Both read whatever they are asked for; who may see it is decided here."""
         self._client = client
         self._read_overviews = read_overviews
-        self._publishing: dict[tuple[str, str], asyncio.Task[None]] = {}
+        self._read_recent = read_recent
+        self._publishing: dict[HomeVisit, asyncio.Task[None]] = {}
 
-    def open(self, installation: str, user: str) -> None:
+    def open(self, visit: HomeVisit) -> None:
         """Publish a person's home soon; returns at once, and does nothing while it is being made."""
-        person = (installation, user)
-        if person not in self._publishing:
-            task = asyncio.create_task(self._publish(installation, user), name="app-home")
-            self._publishing[person] = task
-            task.add_done_callback(lambda _: self._publishing.pop(person, None))
+        if visit not in self._publishing:
+            task = asyncio.create_task(self._publish(visit), name="app-home")
+            self._publishing[visit] = task
+            task.add_done_callback(lambda _: self._publishing.pop(visit, None))
+
+    async def asked(self, payload: Json) -> IncomingMessage | None:
+        """The question of a click in a home; None, and a new home, for whoever is not in its channel."""
+        message = read_home_click(payload)
+        if message is None:
+            return None
+        visit = HomeVisit(message.key.installation, message.address["user"], message.address["channel"])
+        try:
+            async with asyncio.timeout(CLICK_SECONDS):
+                if message.key.tenant in await self._channels_of(visit.installation, visit.user):
+                    return message
+        except (SlackClientError, aiohttp.ClientError, TimeoutError) as error:
+            log.warning("a question of an App Home is not asked: %s", type(error).__name__)
+        self.open(visit)
+        return None
 
     async def aclose(self) -> None:
         """Publish no more."""
         await cancel_and_wait(*self._publishing.values())
 
-    async def _publish(self, installation: str, user: str) -> None:
+    async def _publish(self, visit: HomeVisit) -> None:
         """What cannot be asked of Slack or of SQL is not shown; nothing is guessed from what was known."""
         overviews: Sequence[ChannelOverview] | None = None
+        recent: list[str] = []
         try:
-            names = await self._channels_of(installation, user)
+            names = await self._channels_of(visit.installation, visit.user)
             overviews = [_named(one, names[one.tenant]) for one in await self._read_overviews(names.keys())]
+            names[ChannelKey(Platform.SLACK, visit.installation, visit.direct).tenant] = RECENT_DIRECT
+            asked = await self._read_recent(visit.user, names.keys(), MAX_RECENT)
+            recent = [f"{shorten(one.text, MAX_RECENT_CHARS)} ({names[one.tenant]})" for one in asked]
         except (SlackClientError, aiohttp.ClientError, TimeoutError, StorageError) as error:
             log.warning("an App Home shows help alone: %s", type(error).__name__)
         try:
-            await self._client.views_publish(user_id=user, view=home_view(overviews))
+            view = home_view(overviews, recent) | {"private_metadata": visit.direct}
+            await self._client.views_publish(user_id=visit.user, view=view)
         except (SlackClientError, aiohttp.ClientError, TimeoutError) as error:
             log.warning("an App Home was not published: %s", type(error).__name__)
 
@@ -106,21 +151,24 @@ def _named(overview: ChannelOverview, name: str) -> ChannelOverview:
     return replace(overview, name=name) if overview.name == overview.tenant else overview
 
 
-def home_view(overviews: Sequence[ChannelOverview] | None) -> dict[str, Any]:
-    """The view, within Slack's limits; None: nobody could say which channels may be shown."""
+def home_view(overviews: Sequence[ChannelOverview] | None, recent: Sequence[str] = ()) -> dict[str, Any]:
+    """The view, within Slack's limits.
+
+    Args:
+        overviews: of the person's channels; None: nobody could say which may be shown.
+        recent: what the person asked last.
+    """
     blocks = [_header("Footnote"), _section(HOME_LEAD), _section(HOME_HOW)]
+    if recent:
+        blocks.append(_section("\n".join([HOME_RECENT, *(f"• {question}" for question in recent)])))
     if not overviews:
         blocks.append(_section(HOME_UNKNOWN if overviews is None else HOME_NO_CHANNELS))
     else:
         blocks.append(_section(HOME_CHANNELS))
     for overview in overviews or ():
-        questions = [f"• {question}" for question in overview.questions]
-        texts = [
-            overview.documents,
-            overview.news,
-            "\n".join([TRY_ASKING, *questions]) if questions else "",
-        ]
-        blocks += [{"type": "divider"}, _header(overview.name), *(_section(text) for text in texts if text)]
+        texts = [text for text in (overview.documents, overview.news) if text]
+        blocks += [{"type": "divider"}, _header(overview.name), *map(_section, texts)]
+        blocks += question_blocks(overview.questions, overview.tenant, HOME_TRY)
     return {"type": "home", "blocks": blocks}
 
 

@@ -49,7 +49,13 @@ def read_event(envelope: Json, *, follow_ups: bool = True) -> IncomingMessage | 
         message_key=message_key,
         thread=str(thread or ""),
         text=mend(plain_text(str(event.get("text") or ""), bot)),
-        address={"channel": channel, "ts": ts, "thread": thread, "key": message_key},
+        address={
+            "channel": channel,
+            "ts": ts,
+            "thread": thread,
+            "key": message_key,
+            "user": str(event["user"]),
+        },
         is_direct=event["channel_type"] == "im" if event.get("channel_type") else None,
         is_unaddressed=is_unaddressed,
     )

@@ -181,8 +181,10 @@ class SlackMessenger:
 
 
 def _tenant(address: Json) -> TenantName:
-    """Of the channel that an address is in; its key begins with the installation."""
-    return ChannelKey(Platform.SLACK, address["key"].partition(":")[0], address["channel"]).tenant
+    """Of the channel whose documents were asked; the address's key begins with the installation."""
+    asked = address.get("asked") or {}
+    conversation = asked.get("channel") or address["channel"]
+    return ChannelKey(Platform.SLACK, address["key"].partition(":")[0], conversation).tenant
 
 
 def _metadata(address: Json) -> Json:

@@ -75,6 +75,7 @@ def _private(
             "channel": key.conversation,
             "key": message_key,
             "response_url": response_url,
+            "user": user,
             "asked": {"user": user, "text": text},
             "is_acknowledged": is_acknowledged,
         },

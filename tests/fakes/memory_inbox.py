@@ -11,7 +11,7 @@ from bot.core.conversation.feedback import REASONS, AnsweredQuestion, FeedbackRe
 from bot.core.models import Answer, Language
 from bot.core.ports import ChannelOverview, ChatIntake, GivenAnswer, IncomingMessage, Messenger
 from storage.chat.feedback import FeedbackVerdict
-from storage.chat_models import WithdrawnItem
+from storage.chat_models import RecentQuestion, WithdrawnItem
 from storage.models import ChannelKey, Platform, TenantName
 
 
@@ -105,11 +105,21 @@ class MemoryInbox:
             self.join,
             self.name_channel,
             self.read_overviews,
+            self.recent_of,
         )
 
     async def read_overviews(self, tenants: Collection[TenantName]) -> Sequence[ChannelOverview]:
         """Of each channel, that it has one document."""
         return [ChannelOverview(one, one, f"one document of {one}", "", ()) for one in sorted(tenants)]
+
+    async def recent_of(
+        self, user: str, tenants: Collection[TenantName], limit: int
+    ) -> Sequence[RecentQuestion]:
+        """What is kept of a person."""
+        asked = [one for one in self.kept.values() if one.address["user"] == user]
+        return [RecentQuestion(one.key.tenant, one.text) for one in asked if one.key.tenant in tenants][
+            :limit
+        ]
 
     async def edit(self, message: IncomingMessage) -> bool:
         """Keep the new words of a question that is known."""

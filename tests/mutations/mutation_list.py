@@ -252,9 +252,16 @@ MUTATIONS = (
     Mutation(
         "a question's button asks in whatever channel it is clicked",
         "bot/slack/question_buttons.py",
-        'if not text or action.get("block_id") != _BLOCK.format(place=place, tenant=key.tenant):',
+        'if not text or action.get("block_id") != _BLOCK.format(place=number, tenant=key.tenant):',
         "if not text:",
         "tests/bot/slack/test_question_buttons.py::test_a_click_from_where_the_button_is_not_asks_nothing",
+    ),
+    Mutation(
+        "a home's button asks a channel that its person has left",
+        "bot/slack/app_home.py",
+        "if message.key.tenant in await self._channels_of(visit.installation, visit.user):",
+        "if await self._channels_of(visit.installation, visit.user) is not None:",
+        "tests/bot/slack/test_app_home.py::test_a_click_asks_only_a_channel_that_the_person_is_in_now",
     ),
     Mutation(
         "anybody may share what somebody else asked privately",
