@@ -359,6 +359,7 @@ def open_slack(settings: BotSettings, stores: Stores, conversation: Conversation
     from bot.slack.adapter import SlackAdapter
 
     onboarding, inbox = Onboarding(stores.channels, stores.notices), Inbox(stores.database)
+    overviews = ChannelOverviews(stores.channels, stores.catalog, stores.notices)
     intake = ChatIntake(
         conversation.receive,
         edit=conversation.edit,
@@ -366,8 +367,9 @@ def open_slack(settings: BotSettings, stores: Stores, conversation: Conversation
         given=conversation.given,
         join=onboarding.join,
         name_channel=onboarding.name,
-        overviews=ChannelOverviews(stores.channels, stores.catalog, stores.notices).read,
+        overviews=overviews.read,
         recent=inbox.recent_of,
+        direct_questions=overviews.direct_questions,
     )
     feedback = AnswerFeedback(inbox, stores.records, stores.feedback)
     return SlackAdapter(settings, intake, feedback)

@@ -102,6 +102,9 @@ ReadOverviews = Callable[[Collection[TenantName]], Awaitable[Sequence[ChannelOve
 """Reads channels that may be shown; those without documents are left out."""
 
 
+ReadQuestions = Callable[[], Awaitable[Sequence[str]]]
+"""Reads tried questions of what a direct chat is asked about."""
+
 ReadRecent = Callable[[str, Collection[TenantName], int], Awaitable[Sequence[RecentQuestion]]]
 """Reads what a person asked of channels that may be shown, newest first: at most so many."""
 
@@ -130,6 +133,7 @@ class ChatIntake:
     name_channel: NameChannel
     overviews: ReadOverviews
     recent: ReadRecent
+    direct_questions: ReadQuestions
 
 
 class JoinAt(Protocol):

@@ -25,7 +25,8 @@ from bot.core.ports import ChatIntake, IncomingMessage
 from bot.core.understanding.question_terms import language_of
 from bot.settings import BotSettings, revealed
 from bot.slack import feedback_buttons
-from bot.slack.app_home import AppHome, read_home_opened
+from bot.slack.agent_view import SuggestedPrompts
+from bot.slack.app_home import AppHome, read_opened
 from bot.slack.channel_names import ChannelNames
 from bot.slack.events import read_edit, read_event, read_join, read_withdrawal
 from bot.slack.messenger import SlackMessenger, web_client
@@ -85,6 +86,7 @@ class SlackAdapter:
         self._secret = revealed(settings.slack_signing_secret) or ""
         self._names = ChannelNames(client, intake.name_channel)
         self._home = AppHome(client, intake.overviews, intake.recent)
+        self._prompts = SuggestedPrompts(client, intake.direct_questions)
         self._intake = intake
         self._feedback = feedback
         self._app = self._bolt_app(client)
@@ -118,6 +120,7 @@ class SlackAdapter:
             await self._socket.close()
         await self._names.aclose()
         await self._home.aclose()
+        await self._prompts.aclose()
 
     async def is_ready(self) -> bool:
         """Whether events can come in: over HTTP always, over a socket while it is connected."""
@@ -169,8 +172,10 @@ class SlackAdapter:
         if joined := read_join(body):
             await self._intake.join(joined)
             self._names.learn(joined)
-        elif opened := read_home_opened(body):
-            self._home.open(opened)
+        elif home := read_opened(body, "home"):
+            self._home.open(home)
+        elif chat := read_opened(body, "messages"):
+            self._prompts.open(chat.direct)
         elif key := read_withdrawal(body):
             if withdrawn := await self._intake.withdraw(Platform.SLACK, key):
                 await self.messenger.delete(withdrawn)

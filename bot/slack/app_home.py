@@ -60,14 +60,14 @@ class HomeVisit(NamedTuple):
     """The person's direct chat with us."""
 
 
-def read_home_opened(envelope: Json) -> HomeVisit | None:
-    """Who opened the home tab; None for anything else that happens."""
+def read_opened(envelope: Json, tab: str) -> HomeVisit | None:
+    """Who opened this tab, ``home`` or ``messages``; None for anything else that happens."""
     event: Json = envelope.get("event") or {}
     authorization: Json = (envelope.get("authorizations") or [{}])[0]
     visit = HomeVisit(
         installation_of(authorization), *(str(event.get(one) or "") for one in ("user", "channel"))
     )
-    if event.get("type") != "app_home_opened" or event.get("tab") != "home":
+    if event.get("type") != "app_home_opened" or event.get("tab") != tab:
         return None
     return visit if all(map(SLACK_ID.fullmatch, visit)) else None
 

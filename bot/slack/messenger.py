@@ -17,6 +17,7 @@ from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
 from bot.core.models import Answer, Language
 from bot.core.ports import Announcement, GivenAnswer
 from bot.core.wording import reply_words
+from bot.slack.agent_view import ChatStatus
 from bot.slack.blocks import Block, SlackMessage, render, render_announcement, render_beginning
 from bot.slack.feedback_buttons import feedback_blocks
 from bot.slack.private_questions import (
@@ -60,6 +61,7 @@ class SlackMessenger:
     def __init__(self, client: AsyncWebClient, sources_shown: int = 5) -> None:
         self.client = client
         self._sources_shown = sources_shown
+        self._status = ChatStatus(client)
 
     async def place(self, address: Json, language: Language, *, is_queued: bool = False) -> Json:
         """Post the placeholder; its metadata names the question, for ``find_placeholder``.
@@ -79,6 +81,8 @@ class SlackMessenger:
             metadata=_metadata(address),
             **PLAIN,
         )
+        if not is_queued:  # behind the post: a new message takes a status away
+            await self._status.searching(address, language)
         return {"channel": reply["channel"], "ts": reply["ts"]}
 
     async def find_placeholder(self, address: Json) -> Json | None:
@@ -108,6 +112,7 @@ class SlackMessenger:
         blocks = feedback_blocks(answer, _tenant(address), address["key"])
         rendered = replace(rendered, blocks=(*rendered.blocks, *blocks))
         await self._write_over(address, message, rendered, tries=MAX_TRIES)
+        await self._status.clear(address)
 
     async def whisper(self, place: Json, text: str, blocks: Sequence[Block]) -> None:
         """Say something to one person alone; a refusal is logged and nothing else."""

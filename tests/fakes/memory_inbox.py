@@ -106,6 +106,7 @@ class MemoryInbox:
             self.name_channel,
             self.read_overviews,
             self.recent_of,
+            self.direct_questions,
         )
 
     async def read_overviews(self, tenants: Collection[TenantName]) -> Sequence[ChannelOverview]:
@@ -120,6 +121,10 @@ class MemoryInbox:
         return [RecentQuestion(one.key.tenant, one.text) for one in asked if one.key.tenant in tenants][
             :limit
         ]
+
+    async def direct_questions(self) -> Sequence[str]:
+        """One tried question."""
+        return ["What is in the library?"]
 
     async def edit(self, message: IncomingMessage) -> bool:
         """Keep the new words of a question that is known."""

@@ -46,6 +46,10 @@ RECENT_DIRECT = "direct chat"
 
 ASK = "Ask this"
 
+HELP_PROMPT = "What can I ask?"
+
+ASK_HELP = "What can you do?"
+
 EARLIER_ANSWERS = "Until then its earlier version answers."
 
 REPAIRED = "The file is damaged and was repaired for reading: better replace it by a sound copy."

@@ -21,7 +21,7 @@ from bot.core.notifications.notification_wording import (
     RECENT_DIRECT,
 )
 from bot.core.ports import ChannelOverview
-from bot.slack.app_home import AppHome, HomeVisit, home_view, read_home_opened
+from bot.slack.app_home import AppHome, HomeVisit, home_view, read_opened
 from bot.slack.messenger import web_client
 from bot.slack.question_buttons import asked_line, question_blocks
 from storage.chat_models import RecentQuestion
@@ -228,10 +228,13 @@ def test_a_home_of_many_long_lists_fits_into_slacks_limits() -> None:
 def test_only_the_home_tab_is_a_home() -> None:
     """The same event tells of the messages tab."""
     opened = envelope("Ev1", type="app_home_opened", user=ALICE, channel="not one", tab="home")
-    assert read_home_opened(opened) is None
+    assert read_opened(opened, "home") is None
     opened["event"]["channel"] = DIRECT
-    assert read_home_opened(opened) == VISIT
+    assert read_opened(opened, "home") == VISIT
     opened["event"]["tab"] = "messages"
-    assert read_home_opened(opened) is None
-    assert read_home_opened(envelope("Ev1", type="message", user=ALICE, tab="home")) is None
-    assert read_home_opened(envelope("Ev1", type="app_home_opened", user="not one", tab="home")) is None
+    assert read_opened(opened, "home") is None
+    assert read_opened(opened, "messages") == VISIT
+    other = envelope("Ev1", type="message", user=ALICE, channel=DIRECT, tab="home")
+    assert read_opened(other, "home") is None
+    nobody = envelope("Ev1", type="app_home_opened", user="not one", channel=DIRECT, tab="home")
+    assert read_opened(nobody, "home") is None
