@@ -25,11 +25,9 @@ from bot.core.ports import ChatIntake, IncomingMessage
 from bot.core.understanding.question_terms import language_of
 from bot.settings import BotSettings, revealed
 from bot.slack import feedback_buttons
-from bot.slack.agent_view import SuggestedPrompts
-from bot.slack.app_home import AppHome, read_opened
 from bot.slack.channel_names import ChannelNames
 from bot.slack.events import read_edit, read_event, read_join, read_withdrawal
-from bot.slack.messenger import SlackMessenger, web_client
+from bot.slack.messenger import SlackMessenger
 from bot.slack.private_questions import (
     SHARE,
     SHORTCUT,
@@ -41,6 +39,9 @@ from bot.slack.private_questions import (
 )
 from bot.slack.question_buttons import ACTION, read_question_click
 from bot.slack.signature import read_signed_body
+from bot.slack.surfaces.agent_view import SuggestedPrompts
+from bot.slack.surfaces.app_home import AppHome, read_opened
+from bot.slack.web_api import web_client
 from storage.errors import SettingsError, raised_at
 from storage.models import Platform
 from storage.task_group import cancel_and_wait
@@ -81,7 +82,7 @@ class SlackAdapter:
                 "or SLACK_SIGNING_SECRET (events over HTTP)"
             )
         client = web_client(revealed(settings.slack_bot_token) or "", settings.slack_api_url)
-        self.messenger = SlackMessenger(client, settings.sources_shown)
+        self.messenger = SlackMessenger(client, settings.sources_shown, is_model_writing=settings.has_model)
         self._settings = settings
         self._secret = revealed(settings.slack_signing_secret) or ""
         self._names = ChannelNames(client, intake.name_channel)

@@ -78,10 +78,13 @@ def render(answer: Answer, sources_shown: int) -> SlackMessage:
 
 def render_beginning(text: str) -> SlackMessage:
     """The first sentences of an answer, and that more is to come."""
-    words = tame(without_marks(text)).strip()
     more = {"type": "context", "elements": [_plain(MORE_TO_COME)]}
-    shown = _section(_cut(words, SECTION))
-    return SlackMessage(_fallback(words, []), (shown, more))
+    return SlackMessage(_fallback(_unmarked(text), []), (render_sentences(text), more))
+
+
+def render_sentences(text: str) -> Block:
+    """Sentences of an answer without their [n], which lead nowhere before it is complete."""
+    return _section(_cut(_unmarked(text), SECTION))
 
 
 def render_announcement(announcement: Announcement) -> SlackMessage:
@@ -196,6 +199,10 @@ def _url(url: str) -> str:
     whole = url.translate(_IN_LINKS)
     short = whole if len(whole) <= MAX_LINK_CHARS else whole.partition("#")[0]
     return short if len(short) <= MAX_LINK_CHARS else ""
+
+
+def _unmarked(text: str) -> str:
+    return tame(without_marks(text)).strip()
 
 
 def _length(units: Sequence[_Unit]) -> int:

@@ -10,8 +10,8 @@ from uuid import UUID
 import pytest
 from sources import ROOT
 
-from bot.slack.agent_view import prompts
 from bot.slack.private_questions import SHORTCUT
+from bot.slack.surfaces.agent_view import prompts
 
 
 @pytest.fixture

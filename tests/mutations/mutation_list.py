@@ -257,8 +257,15 @@ MUTATIONS = (
         "tests/bot/slack/test_question_buttons.py::test_a_click_from_where_the_button_is_not_asks_nothing",
     ),
     Mutation(
+        "any message of ours in a thread is taken for a stream that was lost",
+        "bot/slack/answer_streams.py",
+        'return is_ours and not message.get("metadata") and float(message["ts"]) > float(address["ts"])',
+        "return is_ours",
+        "tests/bot/slack/test_answer_streams.py::test_what_others_or_other_answers_say_in_the_thread_is_no_stream",
+    ),
+    Mutation(
         "a home's button asks a channel that its person has left",
-        "bot/slack/app_home.py",
+        "bot/slack/surfaces/app_home.py",
         "if message.key.tenant in await self._channels_of(visit.installation, visit.user):",
         "if await self._channels_of(visit.installation, visit.user) is not None:",
         "tests/bot/slack/test_app_home.py::test_a_click_asks_only_a_channel_that_the_person_is_in_now",

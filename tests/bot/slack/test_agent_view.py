@@ -20,8 +20,9 @@ from bot.core.models import Answer, AnswerState, Language
 from bot.core.notifications.notification_wording import ASK_HELP, HELP_PROMPT
 from bot.settings import BotSettings
 from bot.slack.adapter import SlackAdapter
-from bot.slack.agent_view import SuggestedPrompts, prompts
-from bot.slack.messenger import SlackMessenger, web_client
+from bot.slack.messenger import SlackMessenger
+from bot.slack.surfaces.agent_view import SuggestedPrompts, prompts
+from bot.slack.web_api import web_client
 from storage.errors import DatabaseUnavailable
 
 SECRET = "signing-secret-of-the-test"

@@ -21,9 +21,9 @@ from bot.core.notifications.notification_wording import (
     RECENT_DIRECT,
 )
 from bot.core.ports import ChannelOverview
-from bot.slack.app_home import AppHome, HomeVisit, home_view, read_opened
-from bot.slack.messenger import web_client
 from bot.slack.question_buttons import asked_line, question_blocks
+from bot.slack.surfaces.app_home import AppHome, HomeVisit, home_view, read_opened
+from bot.slack.web_api import web_client
 from storage.chat_models import RecentQuestion
 from storage.errors import DatabaseUnavailable
 from storage.models import ChannelKey, Platform, TenantName

@@ -18,7 +18,7 @@ from bot.core.errors import DeliveryError, DeliveryUnclear
 from bot.core.models import Answer, AnswerState, Citation, Language
 from bot.core.ports import GivenAnswer
 from bot.slack.blocks import MESSAGE
-from bot.slack.messenger import SlackMessenger, web_client
+from bot.slack.messenger import SlackMessenger
 from bot.slack.private_questions import (
     SHARE,
     SHORTCUT,
@@ -30,6 +30,7 @@ from bot.slack.private_questions import (
     read_shortcut,
     share_privately_given,
 )
+from bot.slack.web_api import web_client
 from storage.models import ChannelKey, Platform
 
 API = "https://slack.com/api/"
