@@ -365,6 +365,7 @@ def open_slack(settings: BotSettings, stores: Stores, conversation: Conversation
         edit=conversation.edit,
         withdraw=inbox.withdraw,
         given=conversation.given,
+        set_shared=inbox.set_shared,
         join=onboarding.join,
         name_channel=onboarding.name,
         overviews=overviews.read,

@@ -117,6 +117,13 @@ class GivenAnswer:
     answer: Answer
 
 
+class SetShared(Protocol):
+    """Keeps whether a private answer was shown to its channel."""
+
+    async def __call__(self, platform: Platform, message_key: str, *, is_shared: bool) -> bool:
+        """False when that is known already, or nothing is known of the question."""
+
+
 @dataclass(frozen=True, slots=True)
 class ChatIntake:
     """What Slack hands to us: what it is given is kept for good before a call returns."""
@@ -128,6 +135,7 @@ class ChatIntake:
     """A message was deleted: if it asked us, its words and its answer are erased."""
     given: Callable[[Platform, str], Awaitable[GivenAnswer | None]]
     """The answer to the question of a message key, as long as it is kept."""
+    set_shared: SetShared
     join: Callable[[ChannelKey], Awaitable[None]]
     """We joined a channel."""
     name_channel: NameChannel

@@ -20,13 +20,16 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.core.conversation.feedback import AnswerFeedback, FeedbackReply
+from bot.core.errors import DeliveryError, DeliveryUnclear
 from bot.core.models import Language
-from bot.core.ports import ChatIntake, IncomingMessage
+from bot.core.ports import ChatIntake, GivenAnswer, IncomingMessage
 from bot.core.understanding.question_terms import language_of
+from bot.core.wording import reply_words
 from bot.settings import BotSettings, revealed
 from bot.slack import feedback_buttons
 from bot.slack.channel_names import ChannelNames
 from bot.slack.events import read_edit, read_event, read_join, read_withdrawal
+from bot.slack.memberships import Memberships
 from bot.slack.messenger import SlackMessenger
 from bot.slack.private_questions import (
     SHARE,
@@ -34,6 +37,7 @@ from bot.slack.private_questions import (
     acknowledgement,
     may_share,
     read_command,
+    read_response_url,
     read_share,
     read_shortcut,
 )
@@ -43,7 +47,7 @@ from bot.slack.surfaces.agent_view import SuggestedPrompts
 from bot.slack.surfaces.app_home import AppHome, read_opened
 from bot.slack.web_api import web_client
 from storage.errors import SettingsError, raised_at
-from storage.models import Platform
+from storage.models import ChannelKey, Platform
 from storage.task_group import cancel_and_wait
 
 PATH = "/slack/events"
@@ -87,6 +91,7 @@ class SlackAdapter:
         self._secret = revealed(settings.slack_signing_secret) or ""
         self._names = ChannelNames(client, intake.name_channel)
         self._home = AppHome(client, intake.overviews, intake.recent)
+        self._memberships = Memberships(client)
         self._prompts = SuggestedPrompts(client, intake.direct_questions)
         self._intake = intake
         self._feedback = feedback
@@ -196,7 +201,9 @@ class SlackAdapter:
         reply = await self._reply_to(click) if click else None
         await ack()
         if click and reply:
-            await self.messenger.whisper(click.place, reply.text, feedback_buttons.reply_blocks(reply, click))
+            blocks = feedback_buttons.reply_blocks(reply, click)
+            url = read_response_url(body, self._settings.slack_api_url)
+            await self.messenger.whisper(click.place, reply.text, blocks, url)
 
     async def _reply_to(self, click: feedback_buttons.FeedbackClick) -> FeedbackReply:
         asked = await self._feedback.question_of(click.key, click.message_key, click.language)
@@ -225,8 +232,24 @@ class SlackAdapter:
             key, url = shared
             given = await self._intake.given(Platform.SLACK, key)
             if given is not None and may_share(body, given.address):
-                await self.messenger.share(url, given)
+                await self._share_once(key, url, given)
         await ack()
+
+    async def _share_once(self, message_key: str, url: str, given: GivenAnswer) -> None:
+        """Show an answer to its channel, if its asker is still there and did not do so before."""
+        channel = ChannelKey(Platform.SLACK, message_key.partition(":")[0], given.address["channel"])
+        if not await self._memberships.has(channel, given.address["asked"]["user"]):
+            await self.messenger.reply(url, reply_words(given.answer.language).not_shared)
+            return
+        if not await self._intake.set_shared(Platform.SLACK, message_key, is_shared=True):
+            return
+        try:
+            await self.messenger.share(url, given)
+        except DeliveryUnclear:  # it may stand there: never twice
+            raise
+        except DeliveryError:
+            await self._intake.set_shared(Platform.SLACK, message_key, is_shared=False)
+            raise
 
     async def _keep(self, message: IncomingMessage) -> None:
         if await self._intake.receive(message):

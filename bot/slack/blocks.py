@@ -49,10 +49,11 @@ class SlackMessage:
     blocks: tuple[Block, ...]
 
 
-def render(answer: Answer, sources_shown: int) -> SlackMessage:
+def render(answer: Answer, sources_shown: int, beside: Sequence[Block] = ()) -> SlackMessage:
     """The answer's words, in which each [n] opens its quote, and a URL button per cited page and per figure.
 
-    Cited pages beyond ``sources_shown`` stand behind a control.
+    Cited pages beyond ``sources_shown`` stand behind a control. The words leave room for ``beside``: blocks
+    that the same message will hold.
     """
     said, pages = reply_words(answer.language), opened_pages(answer)
     figures = figure_pages(answer)
@@ -71,7 +72,7 @@ def render(answer: Answer, sources_shown: int) -> SlackMessage:
         }
         sources.insert(0, note)
     words = tame(answer.text).strip() or said.engine_failed
-    taken = len(json.dumps([*understood, *sources], ensure_ascii=False))
+    taken = len(json.dumps([*understood, *sources, *beside], ensure_ascii=False))
     sections = [_section(part) for part in _parts(words, MESSAGE - taken, said, _links(answer.citations))]
     return SlackMessage(_fallback(words, [*pages, *figures]), (*understood, *sections, *sources))
 

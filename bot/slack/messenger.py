@@ -22,13 +22,14 @@ from bot.slack.private_questions import (
     deliver_privately,
     is_private,
     place_privately,
+    reply_privately,
     share_privately_given,
 )
-from bot.slack.question_buttons import asked_blocks, asked_line, question_blocks
+from bot.slack.question_buttons import asked_blocks, asked_line, asked_tenant, question_blocks
 from bot.slack.surfaces.agent_view import ChatStatus
 from bot.slack.web_api import MAX_TRIES, call
 from storage.chat_models import WithdrawnItem
-from storage.models import Channel, ChannelKey, Platform, TenantName
+from storage.models import Channel
 
 log = logging.getLogger(__name__)
 
@@ -109,17 +110,30 @@ class SlackMessenger:
         if is_private(address):
             await deliver_privately(address, answer, self._sources_shown)
             return
-        rendered = render(answer, self._sources_shown)
-        blocks = feedback_blocks(answer, _tenant(address), address["key"])
+        blocks = feedback_blocks(answer, asked_tenant(address), address["key"])
+        rendered = render(answer, self._sources_shown, [*asked_blocks(address), *blocks])
         rendered = replace(rendered, blocks=(*rendered.blocks, *blocks))
         await self._streams.end(message, _metadata(address))
         await self._write_over(address, message, rendered, tries=MAX_TRIES)
         await self._status.clear(address)
 
-    async def whisper(self, place: Json, text: str, blocks: Sequence[Block]) -> None:
-        """Say something to one person alone; a refusal is logged and nothing else."""
+    async def whisper(self, place: Json, text: str, blocks: Sequence[Block], url: str = "") -> None:
+        """Say something to one person alone; a refusal is logged and nothing else.
+
+        Where we are no member Slack lets us reply only at ``url``, to the click that it came with.
+        """
         try:
             await call(self.client.chat_postEphemeral, 1, text=text, blocks=blocks, **place)
+        except DeliveryError as error:
+            if url and not isinstance(error, DeliveryUnclear):
+                await self.reply(url, text, blocks)
+            else:
+                log.warning("nothing could be said to one person: %s", type(error).__name__)
+
+    async def reply(self, url: str, text: str, blocks: Sequence[Block] = ()) -> None:
+        """Say something to the one person who clicked; a refusal is logged and nothing else."""
+        try:
+            await reply_privately(url, text, blocks)
         except DeliveryError as error:
             log.warning("nothing could be said to one person: %s", type(error).__name__)
 
@@ -186,13 +200,6 @@ class SlackMessenger:
             oldest=f"{oldest:.6f}",
         )
         return found is not None
-
-
-def _tenant(address: Json) -> TenantName:
-    """Of the channel whose documents were asked; the address's key begins with the installation."""
-    asked = address.get("asked") or {}
-    conversation = asked.get("channel") or address["channel"]
-    return ChannelKey(Platform.SLACK, address["key"].partition(":")[0], conversation).tenant
 
 
 def _metadata(address: Json) -> Json:

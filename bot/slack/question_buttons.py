@@ -106,6 +106,12 @@ def _asked(payload: Json, key: ChannelKey, place: dict[str, Any]) -> IncomingMes
     )
 
 
+def asked_tenant(address: Json) -> TenantName:
+    """Of the channel whose documents were asked; an address's key begins with the installation."""
+    conversation = (address.get("asked") or {}).get("channel") or address["channel"]
+    return ChannelKey(Platform.SLACK, address["key"].partition(":")[0], conversation).tenant
+
+
 def asked_line(address: Json) -> str:
     """Who asked what by a button, as mrkdwn; '' for a question that stands in the channel itself."""
     asked = address.get("asked")

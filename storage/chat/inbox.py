@@ -171,6 +171,22 @@ class Inbox:
             reply = await session.get(OutboxRow, row.id) if row else None
             return (row.address, reply.answer) if row and reply and reply.answer else None
 
+    async def set_shared(self, platform: Platform, message_key: str, *, is_shared: bool) -> bool:
+        """Keep whether a private answer was shown to its channel; False when nothing changes by it.
+
+        Raises:
+            DatabaseUnavailable: nothing was changed.
+        """
+        query = select(InboxRow).where(
+            col(InboxRow.platform) == platform, col(InboxRow.message_key) == message_key
+        )
+        async with self._database.transaction(exclusive=False) as session:
+            row = await session.scalar(query.with_for_update())
+            if row is None or row.address.get("is_shared", False) is is_shared:
+                return False
+            row.address = {**row.address, "is_shared": is_shared}
+            return True
+
     async def claim(
         self, owner: str, lease_seconds: float, platforms: Collection[Platform], *, is_unseen: bool = False
     ) -> InboxItem | None:

@@ -73,6 +73,7 @@ class MemoryInbox:
     gate: asyncio.Event | None = None
     """Nothing is kept before it is set."""
     joined: list[ChannelKey] = field(default_factory=list)
+    shared: set[str] = field(default_factory=set)
     names: dict[str, str] = field(default_factory=dict)
     """What channels are called, by conversation."""
     feedback: MemoryFeedback = field(default_factory=MemoryFeedback)
@@ -102,6 +103,7 @@ class MemoryInbox:
             self.edit,
             self.withdraw,
             self.given,
+            self.set_shared,
             self.join,
             self.name_channel,
             self.read_overviews,
@@ -143,6 +145,13 @@ class MemoryInbox:
         """The answer to a question that is known."""
         known = self.kept.get(message_key)
         return GivenAnswer(known.address, self.answer_to(known)) if known else None
+
+    async def set_shared(self, platform: Platform, message_key: str, *, is_shared: bool) -> bool:
+        """Keep what was shared."""
+        if (message_key in self.shared) is is_shared:
+            return False
+        (self.shared.add if is_shared else self.shared.discard)(message_key)
+        return True
 
     async def join(self, key: ChannelKey, name: str | None = None, **_: Any) -> None:
         """Keep that we joined a channel."""

@@ -257,6 +257,13 @@ MUTATIONS = (
         "tests/bot/slack/test_question_buttons.py::test_a_click_from_where_the_button_is_not_asks_nothing",
     ),
     Mutation(
+        "a private answer may be shared again and again",
+        "bot/slack/adapter.py",
+        "if not await self._intake.set_shared(Platform.SLACK, message_key, is_shared=True):",
+        "if await self._intake.set_shared(Platform.SLACK, message_key, is_shared=True) is None:",
+        "tests/bot/slack/test_sharing.py::test_however_often_it_is_clicked_an_answer_is_shared_once",
+    ),
+    Mutation(
         "any message of ours in a thread is taken for a stream that was lost",
         "bot/slack/answer_streams.py",
         'return is_ours and not message.get("metadata") and float(message["ts"]) > float(address["ts"])',
@@ -266,8 +273,8 @@ MUTATIONS = (
     Mutation(
         "a home's button asks a channel that its person has left",
         "bot/slack/surfaces/app_home.py",
-        "if message.key.tenant in await self._channels_of(visit.installation, visit.user):",
-        "if await self._channels_of(visit.installation, visit.user) is not None:",
+        "if await self._memberships.has(message.key, visit.user):",
+        "if visit.user:",
         "tests/bot/slack/test_app_home.py::test_a_click_asks_only_a_channel_that_the_person_is_in_now",
     ),
     Mutation(

@@ -30,23 +30,18 @@ from bot.core.plaintext import shorten, tame
 from bot.core.ports import ChannelOverview, IncomingMessage, ReadOverviews, ReadRecent
 from bot.slack.blocks import SECTION, Block, escape
 from bot.slack.events import SLACK_ID, installation_of
+from bot.slack.memberships import Memberships
 from bot.slack.question_buttons import question_blocks, read_home_click
 from storage.errors import StorageError
-from storage.models import ChannelKey, Platform, TenantName
+from storage.models import ChannelKey, Platform
 from storage.task_group import cancel_and_wait
 
 Json = Mapping[str, Any]
 
-PAGE_SIZE = 200
-MAX_PAGES = 10
-"""Pages of a person's channels that are read: who is in more sees some of them."""
 HEADER = 150
 MAX_RECENT = 5
 """Questions of a person that are shown to them."""
 MAX_RECENT_CHARS = 200
-CLICK_SECONDS = 2.0
-"""Longest wait for Slack to say where a person who clicks is: a click wants an answer within three."""
-TYPES = "public_channel,private_channel"
 
 log = logging.getLogger(__name__)
 
@@ -80,6 +75,7 @@ class AppHome:
     ) -> None:
         """Both read whatever they are asked for; who may see it is decided here."""
         self._client = client
+        self._memberships = Memberships(client)
         self._read_overviews = read_overviews
         self._read_recent = read_recent
         self._publishing: dict[HomeVisit, asyncio.Task[None]] = {}
@@ -97,12 +93,8 @@ class AppHome:
         if message is None:
             return None
         visit = HomeVisit(message.key.installation, message.address["user"], message.address["channel"])
-        try:
-            async with asyncio.timeout(CLICK_SECONDS):
-                if message.key.tenant in await self._channels_of(visit.installation, visit.user):
-                    return message
-        except (SlackClientError, aiohttp.ClientError, TimeoutError) as error:
-            log.warning("a question of an App Home is not asked: %s", type(error).__name__)
+        if await self._memberships.has(message.key, visit.user):
+            return message
         self.open(visit)
         return None
 
@@ -115,7 +107,7 @@ class AppHome:
         overviews: Sequence[ChannelOverview] | None = None
         recent: list[str] = []
         try:
-            names = await self._channels_of(visit.installation, visit.user)
+            names = await self._memberships.channels_of(visit.installation, visit.user)
             overviews = [_named(one, names[one.tenant]) for one in await self._read_overviews(names.keys())]
             names[ChannelKey(Platform.SLACK, visit.installation, visit.direct).tenant] = RECENT_DIRECT
             asked = await self._read_recent(visit.user, names.keys(), MAX_RECENT)
@@ -127,23 +119,6 @@ class AppHome:
             await self._client.views_publish(user_id=visit.user, view=view)
         except (SlackClientError, aiohttp.ClientError, TimeoutError) as error:
             log.warning("an App Home was not published: %s", type(error).__name__)
-
-    async def _channels_of(self, installation: str, user: str) -> dict[TenantName, str]:
-        """The channels that Slack says, now, this person is in, with their names there."""
-        found: dict[TenantName, str] = {}
-        cursor: str | None = None
-        for _ in range(MAX_PAGES):
-            reply = await self._client.users_conversations(
-                user=user, types=TYPES, exclude_archived=True, limit=PAGE_SIZE, cursor=cursor
-            )
-            for channel in reply.get("channels") or ():
-                if SLACK_ID.fullmatch(conversation := str(channel.get("id") or "")):
-                    tenant = ChannelKey(Platform.SLACK, installation, conversation).tenant
-                    found[tenant] = f"#{channel.get('name') or conversation}"
-            cursor = (reply.get("response_metadata") or {}).get("next_cursor")
-            if not cursor:
-                break
-        return found
 
 
 def _named(overview: ChannelOverview, name: str) -> ChannelOverview:

@@ -108,6 +108,20 @@ async def test_what_somebody_asked_last_is_theirs_and_of_channels_that_they_may_
     assert await recent("U3", channel, other) == await recent("U1") == []
 
 
+async def test_an_answer_is_marked_as_shared_once_until_that_is_taken_back(
+    inbox: Inbox, channel: Channel
+) -> None:
+    """Two clicks at once: one of them shares. The rest of the address stays."""
+    await receive(inbox, channel)
+    clicks = [inbox.set_shared(Platform.SLACK, "m1", is_shared=True) for _ in range(5)]
+    assert sorted(await asyncio.gather(*clicks)) == [False] * 4 + [True]
+    assert await inbox.set_shared(Platform.SLACK, "m1", is_shared=False)
+    assert not await inbox.set_shared(Platform.SLACK, "m1", is_shared=False)
+    assert not await inbox.set_shared(Platform.SLACK, "m2", is_shared=True)
+    item = await claim(inbox)
+    assert item.address == MESSAGE["address"] | {"is_shared": False}
+
+
 async def test_other_words_are_answered_anew_and_whoever_answers_the_old_ones_is_stopped(
     inbox: Inbox, channel: Channel, database: Database
 ) -> None:
