@@ -357,17 +357,21 @@ def open_slack(settings: BotSettings, stores: Stores, conversation: Conversation
         return None
     from bot.slack.adapter import SlackAdapter
 
-    onboarding = Onboarding(stores.channels, stores.notices)
+    onboarding, inbox = Onboarding(stores.channels, stores.notices), Inbox(stores.database)
+    overviews = ChannelOverviews(stores.channels, stores.catalog, stores.notices)
     intake = ChatIntake(
         conversation.receive,
         edit=conversation.edit,
-        withdraw=Inbox(stores.database).withdraw,
+        withdraw=inbox.withdraw,
         given=conversation.given,
+        set_shared=inbox.set_shared,
         join=onboarding.join,
         name_channel=onboarding.name,
-        overviews=ChannelOverviews(stores.channels, stores.catalog, stores.notices).read,
+        overviews=overviews.read,
+        recent=inbox.recent_of,
+        direct_questions=overviews.direct_questions,
     )
-    feedback = AnswerFeedback(Inbox(stores.database), stores.records, stores.feedback)
+    feedback = AnswerFeedback(inbox, stores.records, stores.feedback)
     return SlackAdapter(settings, intake, feedback)
 
 

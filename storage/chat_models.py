@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-from storage.models import Platform
+from storage.models import Platform, TenantName
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,15 @@ class InboxItem:
     """What names the placeholder, once it is known."""
     answer: dict[str, Any] | None
     """The answer, once it is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecentQuestion:
+    """A question that somebody asked not long ago."""
+
+    tenant: TenantName
+    """Of the channel whose documents were asked."""
+    text: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from bot.core.models import (
     Reply,
     Retrieval,
 )
-from storage.chat_models import WithdrawnItem
+from storage.chat_models import RecentQuestion, WithdrawnItem
 from storage.models import Channel, ChannelKey, Platform, TenantName
 
 OnClaim = Callable[[Claim], None]
@@ -102,12 +102,26 @@ ReadOverviews = Callable[[Collection[TenantName]], Awaitable[Sequence[ChannelOve
 """Reads channels that may be shown; those without documents are left out."""
 
 
+ReadQuestions = Callable[[], Awaitable[Sequence[str]]]
+"""Reads tried questions of what a direct chat is asked about."""
+
+ReadRecent = Callable[[str, Collection[TenantName], int], Awaitable[Sequence[RecentQuestion]]]
+"""Reads what a person asked of channels that may be shown, newest first: at most so many."""
+
+
 @dataclass(frozen=True, slots=True)
 class GivenAnswer:
     """An answer that is kept, and where its question was asked."""
 
     address: dict[str, Any]
     answer: Answer
+
+
+class SetShared(Protocol):
+    """Keeps whether a private answer was shown to its channel."""
+
+    async def __call__(self, platform: Platform, message_key: str, *, is_shared: bool) -> bool:
+        """False when that is known already, or nothing is known of the question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +135,13 @@ class ChatIntake:
     """A message was deleted: if it asked us, its words and its answer are erased."""
     given: Callable[[Platform, str], Awaitable[GivenAnswer | None]]
     """The answer to the question of a message key, as long as it is kept."""
+    set_shared: SetShared
     join: Callable[[ChannelKey], Awaitable[None]]
     """We joined a channel."""
     name_channel: NameChannel
     overviews: ReadOverviews
+    recent: ReadRecent
+    direct_questions: ReadQuestions
 
 
 class JoinAt(Protocol):

@@ -58,6 +58,7 @@ class ReplyWords:
     searching: str
     queued: str
     share: str
+    not_shared: str
     greeting: str
     thanks: str
     goodbye: str

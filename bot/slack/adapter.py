@@ -20,28 +20,34 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.core.conversation.feedback import AnswerFeedback, FeedbackReply
+from bot.core.errors import DeliveryError, DeliveryUnclear
 from bot.core.models import Language
-from bot.core.ports import ChatIntake, IncomingMessage
+from bot.core.ports import ChatIntake, GivenAnswer, IncomingMessage
 from bot.core.understanding.question_terms import language_of
+from bot.core.wording import reply_words
 from bot.settings import BotSettings, revealed
 from bot.slack import feedback_buttons
-from bot.slack.app_home import AppHome, read_home_opened
 from bot.slack.channel_names import ChannelNames
 from bot.slack.events import read_edit, read_event, read_join, read_withdrawal
-from bot.slack.messenger import SlackMessenger, web_client
+from bot.slack.memberships import Memberships
+from bot.slack.messenger import SlackMessenger
 from bot.slack.private_questions import (
     SHARE,
     SHORTCUT,
     acknowledgement,
     may_share,
     read_command,
+    read_response_url,
     read_share,
     read_shortcut,
 )
 from bot.slack.question_buttons import ACTION, read_question_click
 from bot.slack.signature import read_signed_body
+from bot.slack.surfaces.agent_view import SuggestedPrompts
+from bot.slack.surfaces.app_home import AppHome, read_opened
+from bot.slack.web_api import web_client
 from storage.errors import SettingsError, raised_at
-from storage.models import Platform
+from storage.models import ChannelKey, Platform
 from storage.task_group import cancel_and_wait
 
 PATH = "/slack/events"
@@ -80,11 +86,13 @@ class SlackAdapter:
                 "or SLACK_SIGNING_SECRET (events over HTTP)"
             )
         client = web_client(revealed(settings.slack_bot_token) or "", settings.slack_api_url)
-        self.messenger = SlackMessenger(client, settings.sources_shown)
+        self.messenger = SlackMessenger(client, settings.sources_shown, is_model_writing=settings.has_model)
         self._settings = settings
         self._secret = revealed(settings.slack_signing_secret) or ""
         self._names = ChannelNames(client, intake.name_channel)
-        self._home = AppHome(client, intake.overviews)
+        self._home = AppHome(client, intake.overviews, intake.recent)
+        self._memberships = Memberships(client)
+        self._prompts = SuggestedPrompts(client, intake.direct_questions)
         self._intake = intake
         self._feedback = feedback
         self._app = self._bolt_app(client)
@@ -118,6 +126,7 @@ class SlackAdapter:
             await self._socket.close()
         await self._names.aclose()
         await self._home.aclose()
+        await self._prompts.aclose()
 
     async def is_ready(self) -> bool:
         """Whether events can come in: over HTTP always, over a socket while it is connected."""
@@ -169,8 +178,10 @@ class SlackAdapter:
         if joined := read_join(body):
             await self._intake.join(joined)
             self._names.learn(joined)
-        elif opened := read_home_opened(body):
-            self._home.open(*opened)
+        elif home := read_opened(body, "home"):
+            self._home.open(home)
+        elif chat := read_opened(body, "messages"):
+            self._prompts.open(chat.direct)
         elif key := read_withdrawal(body):
             if withdrawn := await self._intake.withdraw(Platform.SLACK, key):
                 await self.messenger.delete(withdrawn)
@@ -180,7 +191,7 @@ class SlackAdapter:
             await self._keep(message)
 
     async def _take_click(self, body: dict[str, Any], ack: Acknowledge) -> None:
-        if message := read_question_click(body):
+        if message := read_question_click(body) or await self._home.asked(body):
             await self._keep(message)
         await ack()
 
@@ -190,7 +201,9 @@ class SlackAdapter:
         reply = await self._reply_to(click) if click else None
         await ack()
         if click and reply:
-            await self.messenger.whisper(click.place, reply.text, feedback_buttons.reply_blocks(reply, click))
+            blocks = feedback_buttons.reply_blocks(reply, click)
+            url = read_response_url(body, self._settings.slack_api_url)
+            await self.messenger.whisper(click.place, reply.text, blocks, url)
 
     async def _reply_to(self, click: feedback_buttons.FeedbackClick) -> FeedbackReply:
         asked = await self._feedback.question_of(click.key, click.message_key, click.language)
@@ -219,8 +232,24 @@ class SlackAdapter:
             key, url = shared
             given = await self._intake.given(Platform.SLACK, key)
             if given is not None and may_share(body, given.address):
-                await self.messenger.share(url, given)
+                await self._share_once(key, url, given)
         await ack()
+
+    async def _share_once(self, message_key: str, url: str, given: GivenAnswer) -> None:
+        """Show an answer to its channel, if its asker is still there and did not do so before."""
+        channel = ChannelKey(Platform.SLACK, message_key.partition(":")[0], given.address["channel"])
+        if not await self._memberships.has(channel, given.address["asked"]["user"]):
+            await self.messenger.reply(url, reply_words(given.answer.language).not_shared)
+            return
+        if not await self._intake.set_shared(Platform.SLACK, message_key, is_shared=True):
+            return
+        try:
+            await self.messenger.share(url, given)
+        except DeliveryUnclear:  # it may stand there: never twice
+            raise
+        except DeliveryError:
+            await self._intake.set_shared(Platform.SLACK, message_key, is_shared=False)
+            raise
 
     async def _keep(self, message: IncomingMessage) -> None:
         if await self._intake.receive(message):

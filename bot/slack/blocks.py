@@ -49,10 +49,11 @@ class SlackMessage:
     blocks: tuple[Block, ...]
 
 
-def render(answer: Answer, sources_shown: int) -> SlackMessage:
+def render(answer: Answer, sources_shown: int, beside: Sequence[Block] = ()) -> SlackMessage:
     """The answer's words, in which each [n] opens its quote, and a URL button per cited page and per figure.
 
-    Cited pages beyond ``sources_shown`` stand behind a control.
+    Cited pages beyond ``sources_shown`` stand behind a control. The words leave room for ``beside``: blocks
+    that the same message will hold.
     """
     said, pages = reply_words(answer.language), opened_pages(answer)
     figures = figure_pages(answer)
@@ -71,17 +72,20 @@ def render(answer: Answer, sources_shown: int) -> SlackMessage:
         }
         sources.insert(0, note)
     words = tame(answer.text).strip() or said.engine_failed
-    taken = len(json.dumps([*understood, *sources], ensure_ascii=False))
+    taken = len(json.dumps([*understood, *sources, *beside], ensure_ascii=False))
     sections = [_section(part) for part in _parts(words, MESSAGE - taken, said, _links(answer.citations))]
     return SlackMessage(_fallback(words, [*pages, *figures]), (*understood, *sections, *sources))
 
 
 def render_beginning(text: str) -> SlackMessage:
     """The first sentences of an answer, and that more is to come."""
-    words = tame(without_marks(text)).strip()
     more = {"type": "context", "elements": [_plain(MORE_TO_COME)]}
-    shown = _section(_cut(words, SECTION))
-    return SlackMessage(_fallback(words, []), (shown, more))
+    return SlackMessage(_fallback(_unmarked(text), []), (render_sentences(text), more))
+
+
+def render_sentences(text: str) -> Block:
+    """Sentences of an answer without their [n], which lead nowhere before it is complete."""
+    return _section(_cut(_unmarked(text), SECTION))
 
 
 def render_announcement(announcement: Announcement) -> SlackMessage:
@@ -196,6 +200,10 @@ def _url(url: str) -> str:
     whole = url.translate(_IN_LINKS)
     short = whole if len(whole) <= MAX_LINK_CHARS else whole.partition("#")[0]
     return short if len(short) <= MAX_LINK_CHARS else ""
+
+
+def _unmarked(text: str) -> str:
+    return tame(without_marks(text)).strip()
 
 
 def _length(units: Sequence[_Unit]) -> int:

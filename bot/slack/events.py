@@ -42,6 +42,7 @@ def read_event(envelope: Json, *, follow_ups: bool = True) -> IncomingMessage | 
     # A question in a channel opens a thread, where we answer; what is said in a direct message goes on and
     # on where it was written.
     thread = event.get("thread_ts") or (None if event.get("channel_type") == "im" else ts)
+    home = event.get("user_team") or event.get("team") or authorization.get("team_id")
     return IncomingMessage(
         key=ChannelKey(Platform.SLACK, installation, channel),
         channel_name=None,
@@ -49,7 +50,15 @@ def read_event(envelope: Json, *, follow_ups: bool = True) -> IncomingMessage | 
         message_key=message_key,
         thread=str(thread or ""),
         text=mend(plain_text(str(event.get("text") or ""), bot)),
-        address={"channel": channel, "ts": ts, "thread": thread, "key": message_key},
+        address={
+            "channel": channel,
+            "ts": ts,
+            "thread": thread,
+            "key": message_key,
+            "user": str(event["user"]),
+            "team": home,
+            "bot": bot,
+        },
         is_direct=event["channel_type"] == "im" if event.get("channel_type") else None,
         is_unaddressed=is_unaddressed,
     )

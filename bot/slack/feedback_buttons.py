@@ -1,7 +1,7 @@
 """Feedback under an answer: the blocks, and what a click on one says.
 
-Blocks name the tenant they were posted in; a click that comes from anywhere else says nothing. Slack signs
-clicks, and only it can say who clicked. What follows a click is seen by that person alone.
+Blocks name the tenant that was asked; a click says something where its question was answered, and nowhere
+else. Slack signs clicks, and only it can say who clicked. What follows a click is seen by that person alone.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ ACTION = re.compile(r"feedback(?:-\w+)?")
 WHY = "why"
 MAX_LABEL_CHARS = 75
 _BLOCK = "feedback:{tenant}"
+_OUR_BLOCK = re.compile(r"(feedback:\w+_([A-Z0-9]{2,24}))(?::(?:why|reason))?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,7 @@ class FeedbackClick:
     """A person's click under an answer."""
 
     key: ChannelKey
+    """Of the channel whose documents were asked."""
     user: str
     place: dict[str, Any]
     """Where the person alone is answered: ``channel``, ``user`` and, in a thread, ``thread_ts``."""
@@ -107,10 +109,15 @@ def read_feedback_click(payload: Json) -> FeedbackClick | None:
     installation = installation_of({**ids, "is_enterprise_install": payload.get("is_enterprise_install")})
     if not all(map(SLACK_ID.fullmatch, (installation, channel, user))):
         return None
-    key = ChannelKey(Platform.SLACK, installation, channel)
+    ours = _OUR_BLOCK.fullmatch(str(action.get("block_id") or ""))
+    if ours is None:
+        return None
+    block, conversation = ours.groups()
     said, language, message_key = (*str(action.get("value") or "").split(" ", 2), "", "", "")[:3]
-    block = _BLOCK.format(tenant=key.tenant)
-    is_ours = str(action.get("block_id") or "") in {block, f"{block}:why", f"{block}:reason"}
+    key = ChannelKey(Platform.SLACK, installation, conversation)
+    # An App Home's question is answered in its person's direct chat, and its key says so.
+    is_here = channel == conversation or message_key.startswith(f"{installation}:{channel}:")
+    is_ours = is_here and block == _BLOCK.format(tenant=key.tenant)
     if not is_ours or said not in {*FeedbackVerdict, WHY} or language not in set(Language):
         return None
     container: Json = payload.get("container") or {}

@@ -2,40 +2,39 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
-import aiohttp
-from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
+from bot.core.errors import DeliveryError, DeliveryUnclear
 from bot.core.models import Answer, Language
 from bot.core.ports import Announcement, GivenAnswer
 from bot.core.wording import reply_words
+from bot.slack.answer_streams import AnswerStreams, is_unfinished
 from bot.slack.blocks import Block, SlackMessage, render, render_announcement, render_beginning
 from bot.slack.feedback_buttons import feedback_blocks
 from bot.slack.private_questions import (
     deliver_privately,
     is_private,
     place_privately,
+    reply_privately,
     share_privately_given,
 )
-from bot.slack.question_buttons import asked_blocks, asked_line, question_blocks
+from bot.slack.question_buttons import asked_blocks, asked_line, asked_tenant, question_blocks
+from bot.slack.surfaces.agent_view import ChatStatus
+from bot.slack.web_api import MAX_TRIES, call
 from storage.chat_models import WithdrawnItem
-from storage.models import Channel, ChannelKey, Platform, TenantName
+from storage.models import Channel
 
 log = logging.getLogger(__name__)
 
 Json = dict[str, Any]
 
-MAX_TRIES = 3
-MAX_WAIT_SECONDS = 20.0
-"""Longest wait that a rate limit may impose on us; beyond it the outbox comes back later."""
 PLACEHOLDER = "footnote_reply"
 ANNOUNCEMENT = "footnote_announcement"
 PRIVATE: Json = {"is_private": True}
@@ -44,22 +43,20 @@ PAGE_SIZE = 200
 """Messages that Slack gives at once; it advises against more."""
 MAX_CLOCK_SKEW = timedelta(minutes=5)
 """By how much our clock may run ahead of the one that stamps Slack's messages."""
-CLOSED = {"not_in_channel", "channel_not_found", "is_archived", "restricted_action", "no_permission"}
-"""Refusals that no repetition turns into a message."""
 PLAIN: Json = {"parse": "none", "link_names": False, "unfurl_links": False, "unfurl_media": False}
-
-
-def web_client(token: str, api_url: str) -> AsyncWebClient:
-    """A client that never repeats a call by itself: a repeated post is a second message."""
-    return AsyncWebClient(token=token, base_url=api_url.rstrip("/") + "/", timeout=10, retry_handlers=[])
 
 
 class SlackMessenger:
     """Satisfies the core's ``Messenger`` and ``Announcer``; an address is what ``events.read_event`` made."""
 
-    def __init__(self, client: AsyncWebClient, sources_shown: int = 5) -> None:
+    def __init__(
+        self, client: AsyncWebClient, sources_shown: int = 5, *, is_model_writing: bool = False
+    ) -> None:
+        """``is_model_writing``: answers grow, and are streamed where Slack lets us."""
         self.client = client
+        self._streams = AnswerStreams(client, is_wanted=is_model_writing)
         self._sources_shown = sources_shown
+        self._status = ChatStatus(client)
 
     async def place(self, address: Json, language: Language, *, is_queued: bool = False) -> Json:
         """Post the placeholder; its metadata names the question, for ``find_placeholder``.
@@ -70,8 +67,11 @@ class SlackMessenger:
             await place_privately(address, language)
             return dict(PRIVATE)
         said = reply_words(language)
+        # A queued question may wait for longer than Slack lets a stream live.
+        if not is_queued and (stream := await self._streams.begin(address, said.searching)):
+            return stream
         text = said.queued if is_queued else said.searching
-        reply = await _call(
+        reply = await call(
             self.client.chat_postMessage,
             channel=address["channel"],
             thread_ts=address["thread"],
@@ -79,6 +79,8 @@ class SlackMessenger:
             metadata=_metadata(address),
             **PLAIN,
         )
+        if not is_queued:  # behind the post: a new message takes a status away
+            await self._status.searching(address, language)
         return {"channel": reply["channel"], "ts": reply["ts"]}
 
     async def find_placeholder(self, address: Json) -> Json | None:
@@ -90,13 +92,17 @@ class SlackMessenger:
             read, where["ts"] = self.client.conversations_replies, address["thread"]
         else:
             read = self.client.conversations_history
-        ts = await _find(read, _metadata(address), **where)
+        ts = await _find(read, partial(_has, _metadata(address)), **where)
+        if ts is None and self._streams.may_hold(address):
+            ts = await _find(read, partial(is_unfinished, address), **where)
+            return {"channel": address["channel"], "ts": ts, "is_stream": True} if ts else None
         return {"channel": address["channel"], "ts": ts} if ts else None
 
     async def show(self, address: Json, message: Json, text: str) -> None:
-        """Write the beginning of an answer over the placeholder."""
-        if is_private(address):
+        """Write the beginning of an answer over the placeholder, or into its stream."""
+        if is_private(address) or await self._streams.grow(message, text):
             return
+        await self._streams.end(message, _metadata(address), is_last=False)
         await self._write_over(address, message, render_beginning(text), tries=1)
 
     async def deliver(self, address: Json, message: Json, answer: Answer) -> None:
@@ -104,20 +110,35 @@ class SlackMessenger:
         if is_private(address):
             await deliver_privately(address, answer, self._sources_shown)
             return
-        rendered = render(answer, self._sources_shown)
-        blocks = feedback_blocks(answer, _tenant(address), address["key"])
+        blocks = feedback_blocks(answer, asked_tenant(address), address["key"])
+        rendered = render(answer, self._sources_shown, [*asked_blocks(address), *blocks])
         rendered = replace(rendered, blocks=(*rendered.blocks, *blocks))
+        await self._streams.end(message, _metadata(address))
         await self._write_over(address, message, rendered, tries=MAX_TRIES)
+        await self._status.clear(address)
 
-    async def whisper(self, place: Json, text: str, blocks: Sequence[Block]) -> None:
-        """Say something to one person alone; a refusal is logged and nothing else."""
+    async def whisper(self, place: Json, text: str, blocks: Sequence[Block], url: str = "") -> None:
+        """Say something to one person alone; a refusal is logged and nothing else.
+
+        Where we are no member Slack lets us reply only at ``url``, to the click that it came with.
+        """
         try:
-            await _call(self.client.chat_postEphemeral, 1, text=text, blocks=blocks, **place)
+            await call(self.client.chat_postEphemeral, 1, text=text, blocks=blocks, **place)
+        except DeliveryError as error:
+            if url and not isinstance(error, DeliveryUnclear):
+                await self.reply(url, text, blocks)
+            else:
+                log.warning("nothing could be said to one person: %s", type(error).__name__)
+
+    async def reply(self, url: str, text: str, blocks: Sequence[Block] = ()) -> None:
+        """Say something to the one person who clicked; a refusal is logged and nothing else."""
+        try:
+            await reply_privately(url, text, blocks)
         except DeliveryError as error:
             log.warning("nothing could be said to one person: %s", type(error).__name__)
 
     async def _write_over(self, address: Json, message: Json, rendered: SlackMessage, *, tries: int) -> None:
-        await _call(
+        await call(
             self.client.chat_update,
             tries,
             channel=message["channel"],
@@ -143,8 +164,9 @@ class SlackMessenger:
             message = await self.find_placeholder(withdrawn.address)
         if not message:
             return
+        await self._streams.end(message, _metadata(withdrawn.address))
         try:
-            await _call(self.client.chat_delete, 1, channel=message["channel"], ts=message["ts"])
+            await call(self.client.chat_delete, 1, channel=message["channel"], ts=message["ts"])
         except DeliveryUnclear:
             raise
         except DeliveryError as error:
@@ -159,7 +181,7 @@ class SlackMessenger:
     async def announce(self, place: Json, announcement: Announcement) -> None:
         """Post it; its metadata names it, for ``has_announced``."""
         rendered = render_announcement(announcement)
-        await _call(
+        await call(
             self.client.chat_postMessage,
             channel=place["channel"],
             text=rendered.text,
@@ -173,16 +195,11 @@ class SlackMessenger:
         oldest = (since - MAX_CLOCK_SKEW).timestamp()
         found = await _find(
             self.client.conversations_history,
-            _announcement_metadata(announcement),
+            partial(_has, _announcement_metadata(announcement)),
             channel=place["channel"],
             oldest=f"{oldest:.6f}",
         )
         return found is not None
-
-
-def _tenant(address: Json) -> TenantName:
-    """Of the channel that an address is in; its key begins with the installation."""
-    return ChannelKey(Platform.SLACK, address["key"].partition(":")[0], address["channel"]).tenant
 
 
 def _metadata(address: Json) -> Json:
@@ -193,54 +210,24 @@ def _announcement_metadata(announcement: str) -> Json:
     return {"event_type": ANNOUNCEMENT, "event_payload": {"announcement": announcement}}
 
 
-async def _find(read: Callable[..., Awaitable[Any]], metadata: Json, **where: Any) -> str | None:
-    """The ts of the message with this metadata, read page by page to the last one; None when there is none.
+def _has(metadata: Json, message: Json) -> bool:
+    return metadata.items() <= (message.get("metadata") or {}).items()
+
+
+async def _find(
+    read: Callable[..., Awaitable[Any]], is_wanted: Callable[[Json], bool], **where: Any
+) -> str | None:
+    """The ts of the first such message, read page by page to the last one; None when there is none.
 
     Raises:
         DeliveryError: Slack did not let us read all of it: nobody knows.
     """
     cursor: str | None = None
     while True:
-        reply = await _call(read, include_all_metadata=True, limit=PAGE_SIZE, cursor=cursor, **where)
+        reply = await call(read, include_all_metadata=True, limit=PAGE_SIZE, cursor=cursor, **where)
         for message in reply["messages"]:
-            if metadata.items() <= (message.get("metadata") or {}).items():
+            if is_wanted(message):
                 return str(message["ts"])
         cursor = (reply.get("response_metadata") or {}).get("next_cursor")
         if not cursor:
             return None
-
-
-async def _call(method: Callable[..., Awaitable[Any]], tries: int = MAX_TRIES, **arguments: Any) -> Any:
-    """One call of the Web API, repeated only when Slack said that it did nothing but count.
-
-    Raises:
-        DeliveryUnclear: the connection broke, or a server failed, before Slack said what it did.
-        DeliveryError: Slack refused, or could not be reached at all.
-    """
-    for tries_left in reversed(range(tries)):
-        try:
-            return await method(**arguments)
-        except SlackApiError as error:
-            refusal = _refusal(error)
-            if not (
-                tries_left and refusal.retry_after is not None and refusal.retry_after <= MAX_WAIT_SECONDS
-            ):
-                raise refusal from error
-            await asyncio.sleep(refusal.retry_after)
-        except aiohttp.ClientConnectorError as error:
-            raise DeliveryError("Slack could not be reached") from error
-        except (SlackClientError, aiohttp.ClientError, TimeoutError) as error:
-            raise DeliveryUnclear(f"Slack did not say what it did: {type(error).__name__}") from error
-    raise AssertionError("the last try returns or raises")
-
-
-def _refusal(error: SlackApiError) -> DeliveryError:
-    status = error.response.status_code
-    if status == 429:
-        named = {name.lower(): value for name, value in error.response.headers.items()}
-        asked = named.get("retry-after", "")
-        return DeliveryError("Slack asked us to wait", retry_after=float(asked) if asked.isdigit() else 1.0)
-    if status >= 500:
-        return DeliveryUnclear(f"Slack answered {status}")
-    cause = error.response.get("error")
-    return (ChannelClosed if cause in CLOSED else DeliveryError)(f"Slack refused: {cause}")

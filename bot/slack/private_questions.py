@@ -7,7 +7,9 @@ whose delivery was unclear is sent again: nobody but the asker sees that.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -21,10 +23,19 @@ from bot.core.ports import GivenAnswer, IncomingMessage
 from bot.core.wording import reply_words
 from bot.slack.blocks import Block, SlackMessage, render
 from bot.slack.events import SLACK_ID, installation_of, plain_text
-from bot.slack.question_buttons import asked_blocks, asked_line, installation_of_click, is_outsider
+from bot.slack.feedback_buttons import feedback_blocks
+from bot.slack.question_buttons import (
+    asked_blocks,
+    asked_line,
+    asked_tenant,
+    installation_of_click,
+    is_outsider,
+)
 from storage.models import ChannelKey, Platform
 
 Json = Mapping[str, Any]
+
+log = logging.getLogger(__name__)
 
 SHARE = "share-answer"
 SHORTCUT = "ask-about-message"
@@ -75,6 +86,7 @@ def _private(
             "channel": key.conversation,
             "key": message_key,
             "response_url": response_url,
+            "user": user,
             "asked": {"user": user, "text": text},
             "is_acknowledged": is_acknowledged,
         },
@@ -135,7 +147,7 @@ async def deliver_privately(address: Json, answer: Answer, sources_shown: int) -
         DeliveryError: Slack refused, as it does after half an hour, or could not be reached.
         DeliveryUnclear: nobody knows whether the answer was shown.
     """
-    rendered = render(answer, sources_shown)
+    rendered = _rendered(address, answer, sources_shown)
     is_shareable = answer.state is not AnswerState.FAILED
     share = [_share_button(address["key"], answer.language)] if is_shareable else []
     await _send(
@@ -146,11 +158,17 @@ async def deliver_privately(address: Json, answer: Answer, sources_shown: int) -
     )
 
 
+def read_response_url(payload: Json, api_url: str) -> str:
+    """Where a click may be replied to; '' when that is not Slack's."""
+    url = str(payload.get("response_url") or "")
+    return url if _is_of_slack(url, api_url) else ""
+
+
 def read_share(payload: Json, api_url: str) -> tuple[str, str] | None:
     """(key of the question, response URL) of a click on the button that shares; None when it is none."""
     action: Json = (payload.get("actions") or [{}])[0]
-    key, url = str(action.get("value") or ""), str(payload.get("response_url") or "")
-    return (key, url) if key and _is_of_slack(url, api_url) else None
+    key, url = str(action.get("value") or ""), read_response_url(payload, api_url)
+    return (key, url) if key and url else None
 
 
 def may_share(payload: Json, address: Json) -> bool:
@@ -163,12 +181,33 @@ async def share_privately_given(url: str, given: GivenAnswer, sources_shown: int
     """Show an answer to the whole channel, with who asked what, and take the private one away.
 
     Raises:
-        DeliveryError: as above.
+        DeliveryError: as above; it is not shown then.
     """
-    rendered = render(given.answer, sources_shown)
+    rendered = _rendered(given.address, given.answer, sources_shown)
     message = _message(given.address, rendered, [])
     await _send(url, **message, response_type="in_channel", replace_original=False)
-    await _send(url, delete_original=True)
+    try:
+        await _send(url, delete_original=True)
+    except DeliveryError as error:
+        log.info("the private answer stays beside the shared one: %s", error)
+
+
+async def reply_privately(url: str, text: str, blocks: Sequence[Block] = ()) -> None:
+    """Say something to whoever clicked.
+
+    Raises:
+        DeliveryError: as above.
+    """
+    said = {"text": text, "blocks": list(blocks)} if blocks else {"text": text}
+    await _send(url, **said, response_type="ephemeral", replace_original=False)
+
+
+def _rendered(address: Json, answer: Answer, sources_shown: int) -> SlackMessage:
+    """The answer with its sources, and with what may be said of it."""
+    feedback = feedback_blocks(answer, asked_tenant(address), address["key"])
+    share = _share_button(address["key"], answer.language)
+    rendered = render(answer, sources_shown, [*asked_blocks(address), *feedback, share])
+    return replace(rendered, blocks=(*rendered.blocks, *feedback))
 
 
 def _message(address: Json, rendered: SlackMessage, more: list[Block]) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """Buttons that ask a question: as blocks, and as what a click on one asks.
 
 A button belongs to the channel it was posted in: its block names the tenant, and a click that comes from
-anywhere else asks nothing. Slack signs clicks, and only it can say who clicked.
+anywhere else asks nothing. In an App Home it asks the channel that its block names, and whoever takes the
+click makes sure that the person is in it. Slack signs clicks, and only it can say who clicked.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ MAX_QUESTION_CHARS = 500
 _BLOCK = "ask:{place}:{tenant}"
 
 
-def question_blocks(questions: Sequence[str], tenant: TenantName) -> list[Block]:
-    """The questions, each with its button."""
+def question_blocks(questions: Sequence[str], tenant: TenantName, lead: str = TRY_ASKING) -> list[Block]:
+    """The questions, each with its button, behind ``lead``."""
     if not questions:
         return []
     asked = [(place, shorten(one, MAX_QUESTION_CHARS)) for place, one in enumerate(questions, start=1)]
     return [
-        _section(TRY_ASKING),
+        _section(lead),
         *(
             {
                 **_section(f"• {question}"),
@@ -51,41 +52,73 @@ def question_blocks(questions: Sequence[str], tenant: TenantName) -> list[Block]
 
 def read_question_click(payload: Json) -> IncomingMessage | None:
     """The question of a click in ``block_actions``; None when it comes from where its button is not."""
-    action: Json = (payload.get("actions") or [{}])[0]
-    channel, ts, user = (
-        str(part.get(name) or "")
-        for part, name in (
-            (payload.get("channel") or {}, "id"),
-            (payload.get("message") or {}, "ts"),
-            (payload.get("user") or {}, "id"),
-        )
+    channel, ts = (
+        str((payload.get(part) or {}).get(name) or "")
+        for part, name in (("channel", "id"), ("message", "ts"))
     )
     installation = installation_of_click(payload)
-    if is_outsider(payload) or not all(map(SLACK_ID.fullmatch, (installation, channel, user))) or not ts:
+    if not ts or not SLACK_ID.fullmatch(channel):
         return None
     key = ChannelKey(Platform.SLACK, installation, channel)
-    place = str(action.get("action_id") or "").removeprefix("ask-")
-    text = mend(str(action.get("value") or ""))
-    if not text or action.get("block_id") != _BLOCK.format(place=place, tenant=key.tenant):
-        return None
     thread = str((payload.get("message") or {}).get("thread_ts") or ts)
-    message_key = f"{installation}:{channel}:{ts}:{user}:{action.get('action_ts') or place}"
+    return _asked(payload, key, {"channel": channel, "ts": ts, "thread": thread})
+
+
+def read_home_click(payload: Json) -> IncomingMessage | None:
+    """The question of a click in an App Home, whose view names the person's direct chat with us.
+
+    The answer goes to that chat. None when it is no click on a question there.
+    """
+    view: Json = payload.get("view") or {}
+    direct = str(view.get("private_metadata") or "")
+    action: Json = (payload.get("actions") or [{}])[0]
+    conversation = str(action.get("block_id") or "").rpartition("_")[2]
+    if view.get("type") != "home" or not all(map(SLACK_ID.fullmatch, (direct, conversation))):
+        return None
+    key = ChannelKey(Platform.SLACK, installation_of_click(payload), conversation)
+    ts = str(action.get("action_ts") or "")
+    return _asked(payload, key, {"channel": direct, "ts": ts, "thread": None}) if ts else None
+
+
+def _asked(payload: Json, key: ChannelKey, place: dict[str, Any]) -> IncomingMessage | None:
+    """The question on a button of this channel, to be answered at ``place``; None: it is of another one."""
+    action: Json = (payload.get("actions") or [{}])[0]
+    user = str((payload.get("user") or {}).get("id") or "")
+    if is_outsider(payload) or not all(map(SLACK_ID.fullmatch, (key.installation, user))):
+        return None
+    number = str(action.get("action_id") or "").removeprefix("ask-")
+    text = mend(str(action.get("value") or ""))
+    if not text or action.get("block_id") != _BLOCK.format(place=number, tenant=key.tenant):
+        return None
+    stamp = action.get("action_ts") or number
+    message_key = f"{key.installation}:{place['channel']}:{place['ts']}:{user}:{stamp}"
     asked = {"user": user, "text": text}
+    if place["channel"] != key.conversation:
+        asked["channel"] = key.conversation
     return IncomingMessage(
         key=key,
         channel_name=None,
         event_key=message_key,
         message_key=message_key,
-        thread=thread,
+        thread=place["thread"] or f"home {stamp}",  # of its own: what is asked in a home leans on nothing
         text=text,
-        address={"channel": channel, "ts": ts, "thread": thread, "key": message_key, "asked": asked},
+        address={**place, "key": message_key, "user": user, "asked": asked},
     )
+
+
+def asked_tenant(address: Json) -> TenantName:
+    """Of the channel whose documents were asked; an address's key begins with the installation."""
+    conversation = (address.get("asked") or {}).get("channel") or address["channel"]
+    return ChannelKey(Platform.SLACK, address["key"].partition(":")[0], conversation).tenant
 
 
 def asked_line(address: Json) -> str:
     """Who asked what by a button, as mrkdwn; '' for a question that stands in the channel itself."""
     asked = address.get("asked")
-    return f"<@{asked['user']}>: {escape(tame(asked['text']))}" if asked else ""
+    if not asked:
+        return ""
+    place = f" <#{asked['channel']}>" if "channel" in asked else ""
+    return f"<@{asked['user']}>{place}: {escape(tame(asked['text']))}"
 
 
 def asked_blocks(address: Json) -> list[Block]:

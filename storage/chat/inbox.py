@@ -6,17 +6,17 @@ so a worker that was thought dead can change nothing.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import delete, exists, select, update
+from sqlalchemy import delete, desc, exists, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
 from storage.chat.thread_memory import keep_turn
-from storage.chat_models import InboxItem, NewTurn, WithdrawnItem
+from storage.chat_models import InboxItem, NewTurn, RecentQuestion, WithdrawnItem
 from storage.clock import utc_now
 from storage.errors import LeaseLost
 from storage.models import Channel, Platform, TenantName
@@ -25,6 +25,8 @@ from storage.sql.leases import MAX_WAIT, Leases, pause
 from storage.sql.tables import ChannelRow, InboxRow, OutboxRow, QuestionRecordRow, TurnRow
 
 WITHDRAWN = "its author deleted it"
+SEARCHED = ("grounded", "partial", "closest", "not_found")
+"""States of answers that documents were searched for."""
 _FREE: dict[str, Any] = {"lease_owner": None, "lease_until": None}
 
 
@@ -90,6 +92,35 @@ class Inbox:
             row = (await session.execute(asked)).first()
         return (row[0], str(row[1])) if row else None
 
+    async def recent_of(
+        self, user: str, tenants: Collection[TenantName], limit: int
+    ) -> Sequence[RecentQuestion]:
+        """What a person asked the documents of these channels, newest first, each once.
+
+        Args:
+            user: as addresses name whoever asked, under ``user``.
+            tenants: of channels that this person may see.
+            limit: the most that is wanted.
+
+        Raises:
+            DatabaseUnavailable: nobody knows just now.
+        """
+        asked = (
+            select(col(ChannelRow.tenant), col(InboxRow.text), func.max(col(InboxRow.id)).label("newest"))
+            .join(ChannelRow, col(ChannelRow.id) == InboxRow.channel_id)
+            .join(OutboxRow, col(OutboxRow.inbox_id) == InboxRow.id)
+            .where(col(ChannelRow.tenant).in_(tenants), col(InboxRow.text) != "")
+            .where(col(InboxRow.address)["user"].as_string() == user)
+            .where(col(OutboxRow.answer)["state"].as_string().in_(SEARCHED))
+            .group_by(col(ChannelRow.tenant), col(InboxRow.text))
+            .order_by(desc("newest"))
+            .limit(limit)
+        )
+        async with self._database.snapshot() as session:
+            return [
+                RecentQuestion(TenantName(tenant), text) for tenant, text, _ in await session.execute(asked)
+            ]
+
     async def ask_again(self, platform: Platform, message_key: str, text: str) -> bool:
         """Have a question answered anew, in other words; False when it is unknown, withdrawn or the same.
 
@@ -139,6 +170,22 @@ class Inbox:
             row = await _by_message(session, platform, message_key)
             reply = await session.get(OutboxRow, row.id) if row else None
             return (row.address, reply.answer) if row and reply and reply.answer else None
+
+    async def set_shared(self, platform: Platform, message_key: str, *, is_shared: bool) -> bool:
+        """Keep whether a private answer was shown to its channel; False when nothing changes by it.
+
+        Raises:
+            DatabaseUnavailable: nothing was changed.
+        """
+        query = select(InboxRow).where(
+            col(InboxRow.platform) == platform, col(InboxRow.message_key) == message_key
+        )
+        async with self._database.transaction(exclusive=False) as session:
+            row = await session.scalar(query.with_for_update())
+            if row is None or row.address.get("is_shared", False) is is_shared:
+                return False
+            row.address = {**row.address, "is_shared": is_shared}
+            return True
 
     async def claim(
         self, owner: str, lease_seconds: float, platforms: Collection[Platform], *, is_unseen: bool = False

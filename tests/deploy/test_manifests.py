@@ -11,6 +11,7 @@ import pytest
 from sources import ROOT
 
 from bot.slack.private_questions import SHORTCUT
+from bot.slack.surfaces.agent_view import prompts
 
 
 @pytest.fixture
@@ -44,6 +45,7 @@ def test_slack_sends_what_asks_us_over_a_socket(slack: Any) -> None:
     ("scope", "use"),
     [
         ("app_mentions:read", "the event app_mention"),
+        ("assistant:write", "assistant.threads.setSuggestedPrompts of a direct conversation"),
         ("im:history", "the event message.im, and finding a placeholder in a direct conversation"),
         ("chat:write", "posting the placeholder and writing the answer over it"),
         ("commands", "the slash command and the shortcut"),
@@ -73,6 +75,13 @@ def test_people_can_write_to_the_bot_in_slack(slack: Any) -> None:
     home = slack["features"]["app_home"]
     assert (home["messages_tab_enabled"], home["messages_tab_read_only_enabled"]) == (True, False)
     assert home["home_tab_enabled"]
+
+
+def test_slack_shows_a_direct_conversation_as_an_agents(slack: Any) -> None:
+    """Shows that what stands there before anybody opened it is one of the prompts that we set, too."""
+    view = slack["features"]["agent_view"]
+    assert view["agent_description"]
+    assert view["suggested_prompts"] == prompts([])
 
 
 def test_the_teams_template_belongs_to_nobody(teams: Any) -> None:

@@ -11,7 +11,7 @@ from bot.core.conversation.feedback import REASONS, AnsweredQuestion, FeedbackRe
 from bot.core.models import Answer, Language
 from bot.core.ports import ChannelOverview, ChatIntake, GivenAnswer, IncomingMessage, Messenger
 from storage.chat.feedback import FeedbackVerdict
-from storage.chat_models import WithdrawnItem
+from storage.chat_models import RecentQuestion, WithdrawnItem
 from storage.models import ChannelKey, Platform, TenantName
 
 
@@ -73,6 +73,7 @@ class MemoryInbox:
     gate: asyncio.Event | None = None
     """Nothing is kept before it is set."""
     joined: list[ChannelKey] = field(default_factory=list)
+    shared: set[str] = field(default_factory=set)
     names: dict[str, str] = field(default_factory=dict)
     """What channels are called, by conversation."""
     feedback: MemoryFeedback = field(default_factory=MemoryFeedback)
@@ -102,14 +103,30 @@ class MemoryInbox:
             self.edit,
             self.withdraw,
             self.given,
+            self.set_shared,
             self.join,
             self.name_channel,
             self.read_overviews,
+            self.recent_of,
+            self.direct_questions,
         )
 
     async def read_overviews(self, tenants: Collection[TenantName]) -> Sequence[ChannelOverview]:
         """Of each channel, that it has one document."""
         return [ChannelOverview(one, one, f"one document of {one}", "", ()) for one in sorted(tenants)]
+
+    async def recent_of(
+        self, user: str, tenants: Collection[TenantName], limit: int
+    ) -> Sequence[RecentQuestion]:
+        """What is kept of a person."""
+        asked = [one for one in self.kept.values() if one.address["user"] == user]
+        return [RecentQuestion(one.key.tenant, one.text) for one in asked if one.key.tenant in tenants][
+            :limit
+        ]
+
+    async def direct_questions(self) -> Sequence[str]:
+        """One tried question."""
+        return ["What is in the library?"]
 
     async def edit(self, message: IncomingMessage) -> bool:
         """Keep the new words of a question that is known."""
@@ -128,6 +145,13 @@ class MemoryInbox:
         """The answer to a question that is known."""
         known = self.kept.get(message_key)
         return GivenAnswer(known.address, self.answer_to(known)) if known else None
+
+    async def set_shared(self, platform: Platform, message_key: str, *, is_shared: bool) -> bool:
+        """Keep what was shared."""
+        if (message_key in self.shared) is is_shared:
+            return False
+        (self.shared.add if is_shared else self.shared.discard)(message_key)
+        return True
 
     async def join(self, key: ChannelKey, name: str | None = None, **_: Any) -> None:
         """Keep that we joined a channel."""

@@ -252,9 +252,30 @@ MUTATIONS = (
     Mutation(
         "a question's button asks in whatever channel it is clicked",
         "bot/slack/question_buttons.py",
-        'if not text or action.get("block_id") != _BLOCK.format(place=place, tenant=key.tenant):',
+        'if not text or action.get("block_id") != _BLOCK.format(place=number, tenant=key.tenant):',
         "if not text:",
         "tests/bot/slack/test_question_buttons.py::test_a_click_from_where_the_button_is_not_asks_nothing",
+    ),
+    Mutation(
+        "a private answer may be shared again and again",
+        "bot/slack/adapter.py",
+        "if not await self._intake.set_shared(Platform.SLACK, message_key, is_shared=True):",
+        "if await self._intake.set_shared(Platform.SLACK, message_key, is_shared=True) is None:",
+        "tests/bot/slack/test_sharing.py::test_however_often_it_is_clicked_an_answer_is_shared_once",
+    ),
+    Mutation(
+        "any message of ours in a thread is taken for a stream that was lost",
+        "bot/slack/answer_streams.py",
+        'return is_ours and not message.get("metadata") and float(message["ts"]) > float(address["ts"])',
+        "return is_ours",
+        "tests/bot/slack/test_answer_streams.py::test_what_others_or_other_answers_say_in_the_thread_is_no_stream",
+    ),
+    Mutation(
+        "a home's button asks a channel that its person has left",
+        "bot/slack/surfaces/app_home.py",
+        "if await self._memberships.has(message.key, visit.user):",
+        "if visit.user:",
+        "tests/bot/slack/test_app_home.py::test_a_click_asks_only_a_channel_that_the_person_is_in_now",
     ),
     Mutation(
         "anybody may share what somebody else asked privately",

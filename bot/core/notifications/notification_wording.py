@@ -38,7 +38,17 @@ WELCOME_LIBRARY = "Here I search the library that an admin chose for direct chat
 
 TRY_ASKING = "Try asking:"
 
+HOME_TRY = "Try asking; the answer comes to you alone, in Messages:"
+
+HOME_RECENT = "What you asked last:"
+
+RECENT_DIRECT = "direct chat"
+
 ASK = "Ask this"
+
+HELP_PROMPT = "What can I ask?"
+
+ASK_HELP = "What can you do?"
 
 EARLIER_ANSWERS = "Until then its earlier version answers."
 

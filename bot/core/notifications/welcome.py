@@ -150,6 +150,15 @@ class ChannelOverviews:
                 found.append(overview)
         return found
 
+    async def direct_questions(self) -> Sequence[str]:
+        """At most three tried questions of the library that direct chats are asked about.
+
+        Raises:
+            storage.errors.InfrastructureError: SQL cannot be reached.
+        """
+        library = await self._channels.direct_library()
+        return await _offered(self._notices, library) if library else ()
+
     async def _overview(self, channel: Channel) -> ChannelOverview | None:
         documents = await self._catalog.undeleted(channel.id)
         if not documents:

@@ -14,15 +14,23 @@ from fakes.slack_events import envelope
 from harness.waiting import until
 from slack_sdk.models.views import View
 
-from bot.core.notifications.notification_wording import HOME_NO_CHANNELS, HOME_UNKNOWN
+from bot.core.notifications.notification_wording import (
+    HOME_NO_CHANNELS,
+    HOME_RECENT,
+    HOME_UNKNOWN,
+    RECENT_DIRECT,
+)
 from bot.core.ports import ChannelOverview
-from bot.slack.app_home import AppHome, home_view, read_home_opened
-from bot.slack.messenger import web_client
+from bot.slack.question_buttons import asked_line, question_blocks
+from bot.slack.surfaces.app_home import AppHome, HomeVisit, home_view, read_opened
+from bot.slack.web_api import web_client
+from storage.chat_models import RecentQuestion
 from storage.errors import DatabaseUnavailable
-from storage.models import TenantName
+from storage.models import ChannelKey, Platform, TenantName
 
 TEAM, ALICE, BOB = "T0ACME001", "U0ALICE01", "U0BOB0001"
-IT, HR, BOARD = "C0ITOPS01", "C0HRTEAM1", "G0BOARD01"
+IT, HR, BOARD, DIRECT = "C0ITOPS01", "C0HRTEAM1", "G0BOARD01", "D0ALICE01"
+VISIT = HomeVisit(TEAM, ALICE, DIRECT)
 
 
 @dataclass
@@ -67,6 +75,11 @@ async def overviews(tenants: Collection[TenantName]) -> Sequence[ChannelOverview
     ]
 
 
+async def recent(user: str, tenants: Collection[TenantName], limit: int) -> Sequence[RecentQuestion]:
+    """Everybody asked every channel something."""
+    return [RecentQuestion(one, f"{user} on {one}") for one in sorted(tenants)][:limit]
+
+
 async def no_overviews(tenants: Collection[TenantName]) -> Sequence[ChannelOverview]:
     """The database is away."""
     raise DatabaseUnavailable("the database is away")
@@ -85,21 +98,24 @@ async def slack() -> AsyncIterator[tuple[Slack, str]]:
 async def test_a_person_sees_the_channels_that_slack_says_they_are_in(slack: tuple[Slack, str]) -> None:
     """Each its own, asked by name for this person; after leaving one, the next home is without it."""
     double, url = slack
-    home = AppHome(web_client("xoxb-test", url), overviews)
+    home = AppHome(web_client("xoxb-test", url), overviews, recent)
     for person, seen, unseen in ((ALICE, [IT, HR], [BOARD]), (BOB, [BOARD], [IT, HR])):
-        home.open(TEAM, person)
+        home.open(HomeVisit(TEAM, person, DIRECT))
         words = await double.shown(person)
         assert all(f"document of sl_{TEAM}_{one}" in words for one in seen)
         assert all(f"#name-of-{one}" in words for one in seen)
         assert not any(one in words for one in unseen)
+        assert HOME_RECENT in words
+        assert f"{person} on sl_{TEAM}_{DIRECT} ({RECENT_DIRECT})" in words
+        assert all(f"{person} on sl_{TEAM}_{one} (#name-of-{one})" in words for one in seen)
     assert {asked["user"] for asked in double.asked} == {ALICE, BOB}
     double.members[ALICE] = [HR]
-    home.open(TEAM, ALICE)
+    home.open(VISIT)
     words = await double.shown(ALICE)
     assert HR in words
     assert IT not in words
     double.members[ALICE] = []
-    home.open(TEAM, ALICE)
+    home.open(VISIT)
     assert HOME_NO_CHANNELS in await double.shown(ALICE)
     await home.aclose()
 
@@ -109,8 +125,8 @@ async def test_where_nobody_can_say_it_only_help_is_shown(slack: tuple[Slack, st
     """No channel that was known before, and no error."""
     double, url = slack
     double.is_silent = is_silent
-    home = AppHome(web_client("xoxb-test", url), overviews if is_silent else no_overviews)
-    home.open(TEAM, ALICE)
+    home = AppHome(web_client("xoxb-test", url), overviews if is_silent else no_overviews, recent)
+    home.open(VISIT)
     words = await double.shown(ALICE)
     assert HOME_UNKNOWN in words
     assert "document of" not in words
@@ -121,12 +137,79 @@ async def test_a_home_that_is_being_made_is_not_made_twice(slack: tuple[Slack, s
     """Slack tells of every glance."""
     double, url = slack
     double.members[ALICE] = [IT]
-    home = AppHome(web_client("xoxb-test", url), overviews)
+    home = AppHome(web_client("xoxb-test", url), overviews, recent)
     for _ in range(5):
-        home.open(TEAM, ALICE)
+        home.open(VISIT)
     await double.shown(ALICE)
     assert len(double.asked) == 1
     await home.aclose()
+
+
+def click(channel: str = IT, **changed: Any) -> dict[str, Any]:
+    """Alice's click on the first question of a channel in her home, with fields changed."""
+    tenant = ChannelKey(Platform.SLACK, TEAM, channel).tenant
+    _, block = question_blocks(["When do <backups> run?"], tenant)
+    action = {name: block["accessory"][name] for name in ("action_id", "value")}
+    return {
+        "type": "block_actions",
+        "team": {"id": TEAM},
+        "enterprise": None,
+        "is_enterprise_install": False,
+        "user": {"id": ALICE, "team_id": TEAM},
+        "container": {"type": "view", "view_id": "V1"},
+        "view": {"type": "home", "private_metadata": DIRECT},
+        "actions": [action | {"block_id": block["block_id"], "action_ts": "18.0001"}],
+        **changed,
+    }
+
+
+async def test_a_click_asks_only_a_channel_that_the_person_is_in_now(slack: tuple[Slack, str]) -> None:
+    """To be answered in the person's direct chat; who has left it meanwhile sees a home without it."""
+    double, url = slack
+    home = AppHome(web_client("xoxb-test", url), overviews, recent)
+    message = await home.asked(click())
+    assert message
+    assert message.key == ChannelKey(Platform.SLACK, TEAM, IT)
+    assert message.text == "When do <backups> run?"
+    place = {name: message.address[name] for name in ("channel", "ts", "thread", "user")}
+    assert place == {"channel": DIRECT, "ts": "18.0001", "thread": None, "user": ALICE}
+    assert asked_line(message.address) == f"<@{ALICE}> <#{IT}>: When do &lt;backups&gt; run?"
+    double.members[ALICE] = [HR]
+    assert await home.asked(click()) is None
+    assert IT not in await double.shown(ALICE)
+    double.is_silent = True
+    assert await home.asked(click(HR)) is None
+    assert HOME_UNKNOWN in await double.shown(ALICE)
+    await home.aclose()
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"view": {"type": "modal", "private_metadata": DIRECT}},
+        {"view": {"type": "home", "private_metadata": ""}},
+        {"view": None},
+        {"user": {"id": ALICE, "team_id": "T0OTHER01"}},
+        {"user": None},
+        {"team": {"id": "T0OTHER01"}},
+        {"actions": []},
+        {
+            "actions": [
+                {"action_id": "ask-1", "block_id": f"ask:2:sl_{TEAM}_{IT}", "value": "?", "action_ts": "1"}
+            ]
+        },
+        {"actions": [{"action_id": "ask-1", "block_id": f"ask:1:sl_{TEAM}_{IT}", "value": "Why?"}]},
+    ],
+    ids=str,
+)
+async def test_a_click_that_is_not_on_a_question_of_a_home_asks_nothing(
+    slack: tuple[Slack, str], changed: dict[str, Any]
+) -> None:
+    """Another view, another workspace, nobody, a block that we did not make: Slack is not even asked."""
+    double, url = slack
+    home = AppHome(web_client("xoxb-test", url), overviews, recent)
+    assert await home.asked(click(**changed)) is None
+    assert double.asked == []
 
 
 def test_a_home_of_many_long_lists_fits_into_slacks_limits() -> None:
@@ -134,7 +217,7 @@ def test_a_home_of_many_long_lists_fits_into_slacks_limits() -> None:
     long = "\n".join(f"• A document & its <title> {number}" for number in range(400))
     tenant = TenantName(f"sl_{TEAM}_{IT}")
     many = [ChannelOverview(tenant, "#" + "x" * 200, long, long, ("Why & how?",) * 3) for _ in range(10)]
-    view = home_view(many)
+    view = home_view(many, ["What about <this>? " + "x" * 200] * 5)
     assert len(view["blocks"]) <= 100
     texts = [block["text"]["text"] for block in view["blocks"] if block["type"] == "section"]
     assert max(map(len, texts)) <= 3000
@@ -144,9 +227,14 @@ def test_a_home_of_many_long_lists_fits_into_slacks_limits() -> None:
 
 def test_only_the_home_tab_is_a_home() -> None:
     """The same event tells of the messages tab."""
-    opened = envelope("Ev1", type="app_home_opened", user=ALICE, channel="D1", tab="home")
-    assert read_home_opened(opened) == (TEAM, ALICE)
+    opened = envelope("Ev1", type="app_home_opened", user=ALICE, channel="not one", tab="home")
+    assert read_opened(opened, "home") is None
+    opened["event"]["channel"] = DIRECT
+    assert read_opened(opened, "home") == VISIT
     opened["event"]["tab"] = "messages"
-    assert read_home_opened(opened) is None
-    assert read_home_opened(envelope("Ev1", type="message", user=ALICE, tab="home")) is None
-    assert read_home_opened(envelope("Ev1", type="app_home_opened", user="not one", tab="home")) is None
+    assert read_opened(opened, "home") is None
+    assert read_opened(opened, "messages") == VISIT
+    other = envelope("Ev1", type="message", user=ALICE, channel=DIRECT, tab="home")
+    assert read_opened(other, "home") is None
+    nobody = envelope("Ev1", type="app_home_opened", user="not one", channel=DIRECT, tab="home")
+    assert read_opened(nobody, "home") is None

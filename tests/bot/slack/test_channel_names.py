@@ -12,7 +12,7 @@ from aiohttp.test_utils import TestServer
 from harness.waiting import until
 
 from bot.slack.channel_names import FAILED_SECONDS, KNOWN_SECONDS, ChannelNames
-from bot.slack.messenger import web_client
+from bot.slack.web_api import web_client
 from storage.clock import time_passed
 from storage.models import ChannelKey, Platform
 

@@ -69,6 +69,17 @@ def test_a_thumb_says_good_or_bad_of_this_answer() -> None:
     assert why.place == {"channel": "C0ITOPS01", "user": "U0ALICE01", "thread_ts": "17.0001"}
 
 
+def test_an_answer_in_a_direct_chat_may_be_of_a_channel_that_was_asked_from_there() -> None:
+    """As the question's key says; a click in another direct chat says nothing."""
+    key = "T0ACME001:D0ALICE01:17.0001:U0ALICE01:17.0001"
+    block, _ = feedback_blocks(ANSWER, KEY.tenant, key)
+    button = {"action_id": "feedback", **block["elements"][0]["positive_button"]}
+    said = read_feedback_click(click(button, block, channel={"id": "D0ALICE01"}))
+    assert said
+    assert (said.key, said.message_key, said.place["channel"]) == (KEY, key, "D0ALICE01")
+    assert read_feedback_click(click(button, block, channel={"id": "D0BOB0001"})) is None
+
+
 def test_a_reason_brings_the_page_that_was_chosen() -> None:
     """Shows that the menu's state is read, and one that is forged is not."""
     why = read_feedback_click(click(*_why()))

@@ -18,7 +18,7 @@ from bot.core.errors import DeliveryError, DeliveryUnclear
 from bot.core.models import Answer, AnswerState, Citation, Language
 from bot.core.ports import GivenAnswer
 from bot.slack.blocks import MESSAGE
-from bot.slack.messenger import SlackMessenger, web_client
+from bot.slack.messenger import SlackMessenger
 from bot.slack.private_questions import (
     SHARE,
     SHORTCUT,
@@ -30,6 +30,7 @@ from bot.slack.private_questions import (
     read_shortcut,
     share_privately_given,
 )
+from bot.slack.web_api import web_client
 from storage.models import ChannelKey, Platform
 
 API = "https://slack.com/api/"
@@ -206,7 +207,9 @@ async def test_an_answer_is_shown_to_its_asker_alone_with_a_button_that_shares_i
     assert sent["response_type"] == "ephemeral"
     *_, share = sent["blocks"]
     assert [(one["action_id"], one["value"]) for one in share["elements"]] == [(SHARE, "T1:C1:13")]
-    assert len(json.dumps(sent["blocks"], ensure_ascii=False)) <= MESSAGE + 1000
+    kinds = [block["type"] for block in sent["blocks"]]
+    assert kinds[-4:] == ["actions", "context_actions", "actions", "actions"]
+    assert len(json.dumps(sent["blocks"], ensure_ascii=False)) <= MESSAGE + 500  # of the sections' own fields
     assert len(sent["blocks"]) <= 50
     for block in sent["blocks"]:
         parsed = Block.parse(block)
@@ -222,6 +225,7 @@ async def test_a_shared_answer_says_who_asked_what_and_replaces_the_private_one(
     shown, gone = hooks.sent
     assert shown["response_type"] == "in_channel"
     assert shown["text"].startswith("<@U1>: when?\n")
+    assert [block["type"] for block in shown["blocks"]][-2:] == ["context_actions", "actions"]
     assert SHARE not in json.dumps(shown)
     assert gone == {"delete_original": True}
 

@@ -18,7 +18,8 @@ from bot.core.plaintext import MORE_TO_COME
 from bot.core.ports import Announcement, AnnouncementEntry
 from bot.core.wording import reply_words
 from bot.slack.blocks import MESSAGE, render_announcement
-from bot.slack.messenger import SlackMessenger, web_client
+from bot.slack.messenger import SlackMessenger
+from bot.slack.web_api import web_client
 from storage.chat_models import WithdrawnItem
 from storage.models import Channel, ChannelKey, Platform
 

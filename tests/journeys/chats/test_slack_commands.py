@@ -62,8 +62,14 @@ async def test_a_private_question_is_answered_to_its_asker_who_may_share_it(
         assert {message["ephemeral_to"] for message in mine} == {ALICE}
         assert CANARY not in json.dumps(mine)
         assert "<@U0ALICE01>: when do backups run?" in answer["text"]
+        kinds = [block["type"] for block in answer["blocks"]]
+        assert kinds == ["context", "section", "actions", "context_actions", "actions", "actions"]
         page = await browser.new_page(viewport={"width": 1280, "height": 1000})
         await page.goto(slack.url)
+        await page.get_by_role("button", name=WORDS.share).last.wait_for()
+        await page.screenshot(path=program.home / "private.png")
+        await page.get_by_role("button", name="Why?").last.click()
+        await until(lambda: slack.posted(IT, WORDS.why_passages), log=lambda: program.log)
         await page.get_by_role("button", name=WORDS.share).last.click()
         (shared,) = await until(lambda: shared_answers(slack), log=lambda: program.log)
         assert "2:00 AM" in json.dumps(shared)

@@ -7,15 +7,29 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engines.slack import ALICE, APP_TOKEN, BOT_TOKEN, HR, IT, TEAM, SlackDouble, StartSlack
+from engines.slack import (
+    ALICE,
+    APP_TOKEN,
+    BOT,
+    BOT_TOKEN,
+    HR,
+    IT,
+    SECRET,
+    TEAM,
+    SlackDouble,
+    StartSlack,
+)
+from fakes.core import WORDS
+from fakes.slack_events import Signed, joined
 from harness.program import Program
 from harness.waiting import until
 from playwright.async_api import Browser
 from samples.paper import pdf
 
-from bot.core.notifications.notification_wording import HOME_LEAD
+from bot.core.notifications.notification_wording import HOME_LEAD, HOME_RECENT
 
 CANARY = "Zanzibarium"
+BOARD = "C0BOARD01"
 
 
 async def homes(slack: SlackDouble) -> list[dict[str, Any]] | None:
@@ -40,8 +54,8 @@ async def test_the_home_lists_the_documents_of_the_persons_channels(
     async with program.serving():
         program.drop(f"sl_{TEAM}_{IT}", sop)
         program.drop(f"sl_{TEAM}_{HR}", pdf("Leave is 30 days a year."), "leave.pdf")
-        program.drop(f"sl_{TEAM}_C0BOARD01", pdf(f"The secret project is called {CANARY}."), f"{CANARY}.pdf")
-        for channel in (IT, HR, "C0BOARD01"):
+        program.drop(f"sl_{TEAM}_{BOARD}", pdf(f"The secret project is called {CANARY}."), f"{CANARY}.pdf")
+        for channel in (IT, HR, BOARD):
             await program.until_live(f"sl_{TEAM}_{channel}", 1)
         page = await browser.new_page(viewport={"width": 1280, "height": 1000})
         await page.goto(slack.url)
@@ -56,3 +70,69 @@ async def test_the_home_lists_the_documents_of_the_persons_channels(
         await page.locator("button.sidebar-item", has_text="footnote").click()
         await page.get_by_text("SOP-IT-04").first.wait_for()
         await page.screenshot(path=program.home / "home.png")
+
+
+def first_question(view: dict[str, Any], channel: str) -> dict[str, Any]:
+    """Alice clicks the first question that her home shows of a channel; the double sends no such click."""
+    block = next(one for one in view["blocks"] if one.get("block_id") == f"ask:1:sl_{TEAM}_{channel}")
+    action = {name: block["accessory"][name] for name in ("action_id", "value")}
+    return {
+        "type": "block_actions",
+        "team": {"id": TEAM},
+        "user": {"id": ALICE, "team_id": TEAM},
+        "container": {"type": "view", "view_id": "V1"},
+        "view": {"type": "home", "private_metadata": view["private_metadata"]},
+        "actions": [action | {"block_id": block["block_id"], "action_ts": "18.0001"}],
+    }
+
+
+@pytest.mark.engine("slack")
+@pytest.mark.engine("chromium")
+async def test_a_question_of_the_home_is_answered_in_the_direct_chat_and_stands_there_as_recent(
+    program: Program, start_slack: StartSlack, sop: Path, browser: Browser
+) -> None:
+    """One click, repeated as Slack does, is one answer, from the channel's documents alone, with feedback."""
+    slack = await start_slack("events", f"{program.url}/slack/events")
+    program.environment = {
+        "SLACK_BOT_TOKEN": BOT_TOKEN,
+        "SLACK_API_URL": slack.api_url,
+        "SLACK_SIGNING_SECRET": SECRET,
+        "FOOTNOTE_RECEIPTS": "off",
+    }
+    signed = Signed(slack.session, program.url, SECRET)
+    async with program.serving():
+        program.drop(f"sl_{TEAM}_{IT}", sop)
+        await program.until_live(f"sl_{TEAM}_{IT}", 1)
+        await signed.send(joined(IT, "Ev1"))
+        await until(lambda: slack.posted(IT, "I am Footnote"), log=lambda: program.log)
+        await slack.say(IT, f"<@{BOT}> when do backups run?")
+        await until(lambda: slack.posted(IT, "2:00 AM"), log=lambda: program.log)
+        await slack.post("/_control/open-home", user=ALICE)
+        (home,) = await until(lambda: homes(slack), log=lambda: program.log)
+        shown = json.dumps(home, ensure_ascii=False)
+        assert HOME_RECENT in shown
+        assert "when do backups run? (#it-ops)" in shown
+        page = await browser.new_page(viewport={"width": 1280, "height": 1000})
+        await page.goto(slack.url)
+        await page.locator("button.sidebar-item", has_text="footnote").click()
+        await page.get_by_text(HOME_RECENT).wait_for()
+        await page.screenshot(path=program.home / "home.png")
+        click = first_question(home["detail"]["view"], IT)
+        assert [await signed.click(click) for _ in range(2)] == [200, 200]
+        direct = await slack.open_dm()
+        (answer,) = await until(lambda: slack.posted(direct, WORDS.quotes_lead), log=lambda: program.log)
+        question = click["actions"][0]["value"]
+        assert f"<@{ALICE}> <#{IT}>: {question}" in answer["text"]
+        assert [one["type"] for one in answer["blocks"][-2:]] == ["context_actions", "actions"]
+        await page.reload()
+        await page.locator("button.sidebar-item", has_text="alice").click()
+        await page.get_by_text(WORDS.quotes_lead).wait_for()
+        await page.screenshot(path=program.home / "direct.png")
+        value = answer["blocks"][-1]["elements"][0]["value"]
+        why = {"action_id": "feedback-why", "block_id": answer["blocks"][-1]["block_id"], "value": value}
+        place = {"channel": {"id": direct}, "message": {"ts": answer["ts"]}, "view": None}
+        assert await signed.click(click | place | {"actions": [why]}) == 200
+        explained = WORDS.why_asked(question=question)
+        (reply,) = await until(lambda: slack.posted(direct, explained), log=lambda: program.log)
+        assert reply["ephemeral_to"] == ALICE
+        assert len(await slack.posted(direct, WORDS.quotes_lead) or ()) == 1

@@ -72,6 +72,56 @@ async def test_a_thread_is_ours_once_something_was_asked_in_it(
     assert not await inbox.takes_part(channel.tenant, "17.1")
 
 
+async def test_what_somebody_asked_last_is_theirs_and_of_channels_that_they_may_see(
+    inbox: Inbox, channel: Channel, database: Database
+) -> None:
+    """Newest first, each once; no question of others, none that is unanswered, withdrawn or small talk."""
+    other = await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C2ABC"))
+    rows = [
+        (channel, "U1", "old?", "grounded"),
+        (channel, "U1", "again?", "closest"),
+        (channel, "U2", "theirs?", "grounded"),
+        (channel, "U1", "hello", "chat"),
+        (other, "U1", "elsewhere?", "not_found"),
+        (channel, "U1", "withdrawn?", "grounded"),
+        (channel, "U1", "again?", "grounded"),
+    ]
+    for number, (place, user, text, state) in enumerate(rows):
+        event, address = f"e{number}", {"channel": "C1", "user": user}
+        await inbox.receive(place, event_key=event, message_key=event, thread="", text=text, address=address)
+        item = await claim(inbox)
+        await inbox.mark_posting(item)
+        await inbox.save_answer(item, {"state": state})
+        await inbox.mark_delivered(item)
+    await inbox.withdraw(Platform.SLACK, "e5")
+    await receive(inbox, channel, "e9", "m9")
+
+    async def recent(user: str, *channels: Channel, limit: int = 9) -> list[tuple[str, str]]:
+        tenants = [one.tenant for one in channels]
+        return [(one.tenant, one.text) for one in await inbox.recent_of(user, tenants, limit)]
+
+    here = [(channel.tenant, "again?"), (channel.tenant, "old?")]
+    assert await recent("U1", channel) == here
+    assert await recent("U1", channel, limit=1) == here[:1]
+    assert await recent("U1", channel, other) == [here[0], (other.tenant, "elsewhere?"), here[1]]
+    assert await recent("U2", channel) == [(channel.tenant, "theirs?")]
+    assert await recent("U3", channel, other) == await recent("U1") == []
+
+
+async def test_an_answer_is_marked_as_shared_once_until_that_is_taken_back(
+    inbox: Inbox, channel: Channel
+) -> None:
+    """Two clicks at once: one of them shares. The rest of the address stays."""
+    await receive(inbox, channel)
+    clicks = [inbox.set_shared(Platform.SLACK, "m1", is_shared=True) for _ in range(5)]
+    assert sorted(await asyncio.gather(*clicks)) == [False] * 4 + [True]
+    assert await inbox.set_shared(Platform.SLACK, "m1", is_shared=False)
+    assert not await inbox.set_shared(Platform.SLACK, "m1", is_shared=False)
+    assert not await inbox.set_shared(Platform.SLACK, "m2", is_shared=True)
+    item = await claim(inbox)
+    assert item.address == MESSAGE["address"] | {"is_shared": False}
+
+
 async def test_other_words_are_answered_anew_and_whoever_answers_the_old_ones_is_stopped(
     inbox: Inbox, channel: Channel, database: Database
 ) -> None:

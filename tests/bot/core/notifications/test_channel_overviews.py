@@ -52,6 +52,21 @@ async def test_only_the_channels_that_were_named_and_have_documents_are_shown(da
     assert len(await channels.all()) == 3
 
 
+async def test_a_direct_chat_is_offered_what_its_library_answers(database: Database) -> None:
+    """Nothing before an admin names a library, and nothing of a channel that is none."""
+    shelf = await open_shelf(database, key("C0IT"))
+    await shelf.publish(await shelf.add("backup.pdf"))
+    (notice,) = await shelf.notices.recent(shelf.channel.id, 1)
+    await shelf.notices.keep_questions(notice.id, ["When?"])
+    channels = Channels(database)
+    overviews = ChannelOverviews(channels, Catalog(database), Notices(database))
+    assert await overviews.direct_questions() == ()
+    await channels.keep_direct_library(await channels.ensure_library("handbook"))
+    assert await overviews.direct_questions() == ()
+    await channels.keep_direct_library(shelf.channel)
+    assert await overviews.direct_questions() == ("When?",)
+
+
 async def test_a_home_does_not_grow_without_end(database: Database) -> None:
     """Ten channels are shown."""
     tenants: set[TenantName] = set()

@@ -1,0 +1,151 @@
+"""Slack's own streaming: the message of a question, which grows while a model answers.
+
+It takes the place of the placeholder.
+
+Only the question that opened a thread in a channel is streamed. Slack lets a stream carry no metadata before
+it ends, so the stream of a thread is found again as our one message there without any.
+
+Each proven sentence is a block of its own, as the answer will have it: what is streamed is no Markdown that
+a document's words could turn into links. When the answer is complete the stream ends, and the answer is
+written over it like over any placeholder. Where Slack has no streams, or has ended one, after five minutes
+or because somebody stopped it, the message is updated as every other.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
+from bot.slack.blocks import render_sentences
+from bot.slack.web_api import MAX_TRIES, call
+from storage.clock import steady_seconds
+
+Json = dict[str, Any]
+
+QUIET_SECONDS = 300.0
+"""No stream is begun for so long after Slack refused one."""
+MAX_BLOCKS = 40
+"""Sentences that are streamed; Slack takes 50 blocks."""
+
+log = logging.getLogger(__name__)
+
+
+class AnswerStreams:
+    """Begins streams, lets them grow, and ends them."""
+
+    def __init__(self, client: AsyncWebClient, *, is_wanted: bool) -> None:
+        """``is_wanted``: a model writes answers, so that there is something to stream."""
+        self._client = client
+        self._is_wanted = is_wanted
+        self._quiet_until = 0.0
+        self._shown: dict[str, list[str] | None] = {}
+        """What was shown in the streams that this process began, by their ts; None: it has ended."""
+
+    def may_hold(self, address: Json) -> bool:
+        """Whether the question of this address may have been given a stream."""
+        return (
+            address["thread"] == address.get("ts")
+            and "asked" not in address
+            and all(address.get(name) for name in ("user", "team", "bot"))
+        )
+
+    async def begin(self, address: Json, searching: str) -> Json | None:
+        """What names a new stream that says ``searching``; None where there is to be none.
+
+        Raises:
+            DeliveryUnclear: nobody knows whether it began.
+            ChannelClosed: we may not write there.
+        """
+        if not self._is_wanted or not self.may_hold(address) or steady_seconds() < self._quiet_until:
+            return None
+        try:
+            reply = await call(
+                self._client.chat_startStream,
+                1,
+                channel=address["channel"],
+                thread_ts=address["thread"],
+                recipient_user_id=address["user"],
+                recipient_team_id=address["team"],
+                chunks=[{"type": "task_update", "id": "search", "title": searching, "status": "in_progress"}],
+            )
+        except (DeliveryUnclear, ChannelClosed):
+            raise
+        except DeliveryError as error:
+            self._quiet_until = steady_seconds() + QUIET_SECONDS
+            log.info("answers are not streamed for a while: %s", error)
+            return None
+        self._shown[reply["ts"]] = []
+        return {"channel": reply["channel"], "ts": reply["ts"], "is_stream": True}
+
+    async def grow(self, message: Json, text: str) -> bool:
+        """Append what ``text`` has beyond the text before; False when this is no stream that takes it.
+
+        Raises:
+            DeliveryError: Slack asked us to wait, or could not be reached.
+        """
+        parts = self._shown.get(message["ts"])
+        shown = "".join(parts or ())
+        if parts is None or not text.startswith(shown):
+            return False
+        more = text[len(shown) :]
+        if not more.strip() or len(parts) >= MAX_BLOCKS:
+            return True
+        try:
+            await call(
+                self._client.chat_appendStream,
+                1,
+                channel=message["channel"],
+                ts=message["ts"],
+                chunks=[{"type": "blocks", "blocks": [render_sentences(more)]}],
+            )
+        except DeliveryUnclear:
+            raise
+        except DeliveryError as error:
+            if error.retry_after is not None:
+                raise
+            log.info("a stream takes no more before its answer: %s", error)
+            return False
+        parts.append(more)
+        return True
+
+    async def end(self, message: Json, metadata: Json, *, is_last: bool = True) -> None:
+        """End a stream, so that it can be written over; one that has ended already stays as it is.
+
+        Args:
+            message: a stream, or any other message, to which nothing happens.
+            metadata: what it is found by from now on.
+            is_last: its answer is complete.
+
+        Raises:
+            DeliveryError: Slack asked us to wait, or did not say what it did.
+        """
+        if not message.get("is_stream"):
+            return
+        has_ended = self._shown.pop(message["ts"], []) is None
+        if not is_last:
+            self._shown[message["ts"]] = None
+        if has_ended:
+            return
+        try:
+            await call(
+                self._client.chat_stopStream,
+                MAX_TRIES,
+                channel=message["channel"],
+                ts=message["ts"],
+                metadata=metadata,
+            )
+        except DeliveryUnclear:
+            raise
+        except DeliveryError as error:
+            if error.retry_after is not None:
+                raise
+            log.debug("a stream had ended already: %s", error)
+
+
+def is_unfinished(address: Json, message: Json) -> bool:
+    """Whether a message of a thread is the stream of the question that opened it, which never ended."""
+    is_ours = bool(address.get("bot")) and message.get("user") == address["bot"]
+    return is_ours and not message.get("metadata") and float(message["ts"]) > float(address["ts"])

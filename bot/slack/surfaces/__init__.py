@@ -1,0 +1,1 @@
+"""What Slack shows beside answers: the App Home, and what surrounds a direct chat."""

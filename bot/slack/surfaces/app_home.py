@@ -1,0 +1,166 @@
+"""The App Home of a person: help, what they asked last, and the channels that Slack says they are in.
+
+A click on a question asks the channel that it stands under; before that Slack is asked once more whether the
+person is in it. The answer goes to their direct chat.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import aiohttp
+from slack_sdk.errors import SlackClientError
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.core.notifications.notification_wording import (
+    HOME_CHANNELS,
+    HOME_HOW,
+    HOME_LEAD,
+    HOME_NO_CHANNELS,
+    HOME_RECENT,
+    HOME_TRY,
+    HOME_UNKNOWN,
+    RECENT_DIRECT,
+)
+from bot.core.plaintext import shorten, tame
+from bot.core.ports import ChannelOverview, IncomingMessage, ReadOverviews, ReadRecent
+from bot.slack.blocks import SECTION, Block, escape
+from bot.slack.events import SLACK_ID, installation_of
+from bot.slack.memberships import Memberships
+from bot.slack.question_buttons import question_blocks, read_home_click
+from storage.errors import StorageError
+from storage.models import ChannelKey, Platform
+from storage.task_group import cancel_and_wait
+
+Json = Mapping[str, Any]
+
+HEADER = 150
+MAX_RECENT = 5
+"""Questions of a person that are shown to them."""
+MAX_RECENT_CHARS = 200
+
+log = logging.getLogger(__name__)
+
+
+class HomeVisit(NamedTuple):
+    """Somebody who opened a tab of ours."""
+
+    installation: str
+    user: str
+    direct: str
+    """The person's direct chat with us."""
+
+
+def read_opened(envelope: Json, tab: str) -> HomeVisit | None:
+    """Who opened this tab, ``home`` or ``messages``; None for anything else that happens."""
+    event: Json = envelope.get("event") or {}
+    authorization: Json = (envelope.get("authorizations") or [{}])[0]
+    visit = HomeVisit(
+        installation_of(authorization), *(str(event.get(one) or "") for one in ("user", "channel"))
+    )
+    if event.get("type") != "app_home_opened" or event.get("tab") != tab:
+        return None
+    return visit if all(map(SLACK_ID.fullmatch, visit)) else None
+
+
+class AppHome:
+    """Publishes the home of whoever opens it."""
+
+    def __init__(
+        self, client: AsyncWebClient, read_overviews: ReadOverviews, read_recent: ReadRecent
+    ) -> None:
+        """Both read whatever they are asked for; who may see it is decided here."""
+        self._client = client
+        self._memberships = Memberships(client)
+        self._read_overviews = read_overviews
+        self._read_recent = read_recent
+        self._publishing: dict[HomeVisit, asyncio.Task[None]] = {}
+
+    def open(self, visit: HomeVisit) -> None:
+        """Publish a person's home soon; returns at once, and does nothing while it is being made."""
+        if visit not in self._publishing:
+            task = asyncio.create_task(self._publish(visit), name="app-home")
+            self._publishing[visit] = task
+            task.add_done_callback(lambda _: self._publishing.pop(visit, None))
+
+    async def asked(self, payload: Json) -> IncomingMessage | None:
+        """The question of a click in a home; None, and a new home, for whoever is not in its channel."""
+        message = read_home_click(payload)
+        if message is None:
+            return None
+        visit = HomeVisit(message.key.installation, message.address["user"], message.address["channel"])
+        if await self._memberships.has(message.key, visit.user):
+            return message
+        self.open(visit)
+        return None
+
+    async def aclose(self) -> None:
+        """Publish no more."""
+        await cancel_and_wait(*self._publishing.values())
+
+    async def _publish(self, visit: HomeVisit) -> None:
+        """What cannot be asked of Slack or of SQL is not shown; nothing is guessed from what was known."""
+        overviews: Sequence[ChannelOverview] | None = None
+        recent: list[str] = []
+        try:
+            names = await self._memberships.channels_of(visit.installation, visit.user)
+            overviews = [_named(one, names[one.tenant]) for one in await self._read_overviews(names.keys())]
+            names[ChannelKey(Platform.SLACK, visit.installation, visit.direct).tenant] = RECENT_DIRECT
+            asked = await self._read_recent(visit.user, names.keys(), MAX_RECENT)
+            recent = [f"{shorten(one.text, MAX_RECENT_CHARS)} ({names[one.tenant]})" for one in asked]
+        except (SlackClientError, aiohttp.ClientError, TimeoutError, StorageError) as error:
+            log.warning("an App Home shows help alone: %s", type(error).__name__)
+        try:
+            view = home_view(overviews, recent) | {"private_metadata": visit.direct}
+            await self._client.views_publish(user_id=visit.user, view=view)
+        except (SlackClientError, aiohttp.ClientError, TimeoutError) as error:
+            log.warning("an App Home was not published: %s", type(error).__name__)
+
+
+def _named(overview: ChannelOverview, name: str) -> ChannelOverview:
+    """A channel that nobody has a name for goes by Slack's."""
+    return replace(overview, name=name) if overview.name == overview.tenant else overview
+
+
+def home_view(overviews: Sequence[ChannelOverview] | None, recent: Sequence[str] = ()) -> dict[str, Any]:
+    """The view, within Slack's limits.
+
+    Args:
+        overviews: of the person's channels; None: nobody could say which may be shown.
+        recent: what the person asked last.
+    """
+    blocks = [_header("Footnote"), _section(HOME_LEAD), _section(HOME_HOW)]
+    if recent:
+        blocks.append(_section("\n".join([HOME_RECENT, *(f"• {question}" for question in recent)])))
+    if not overviews:
+        blocks.append(_section(HOME_UNKNOWN if overviews is None else HOME_NO_CHANNELS))
+    else:
+        blocks.append(_section(HOME_CHANNELS))
+    for overview in overviews or ():
+        texts = [text for text in (overview.documents, overview.news) if text]
+        blocks += [{"type": "divider"}, _header(overview.name), *map(_section, texts)]
+        blocks += question_blocks(overview.questions, overview.tenant, HOME_TRY)
+    return {"type": "home", "blocks": blocks}
+
+
+def _header(text: str) -> Block:
+    return {
+        "type": "header",
+        "text": {"type": "plain_text", "text": shorten(tame(text), HEADER), "emoji": False},
+    }
+
+
+def _section(text: str) -> Block:
+    """One section, cut between lines where it is too long."""
+    lines: list[str] = []
+    for line in tame(text).split("\n"):
+        if len(escape("\n".join([*lines, line]))) > SECTION - 10:
+            lines.append("…")
+            break
+        lines.append(line)
+    words = escape("\n".join(lines))
+    return {"type": "section", "text": {"type": "mrkdwn", "text": words, "verbatim": True}}

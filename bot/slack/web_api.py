@@ -1,0 +1,60 @@
+"""Calls of Slack's Web API: what a refusal, a rate limit and silence mean for us."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import aiohttp
+from slack_sdk.errors import SlackApiError, SlackClientError
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
+
+MAX_TRIES = 3
+MAX_WAIT_SECONDS = 20.0
+"""Longest wait that a rate limit may impose on us; beyond it the outbox comes back later."""
+CLOSED = {"not_in_channel", "channel_not_found", "is_archived", "restricted_action", "no_permission"}
+"""Refusals that no repetition turns into a message."""
+
+
+def web_client(token: str, api_url: str) -> AsyncWebClient:
+    """A client that never repeats a call by itself: a repeated post is a second message."""
+    return AsyncWebClient(token=token, base_url=api_url.rstrip("/") + "/", timeout=10, retry_handlers=[])
+
+
+async def call(method: Callable[..., Awaitable[Any]], tries: int = MAX_TRIES, **arguments: Any) -> Any:
+    """One call of the Web API, repeated only when Slack said that it did nothing but count.
+
+    Raises:
+        DeliveryUnclear: the connection broke, or a server failed, before Slack said what it did.
+        DeliveryError: Slack refused, or could not be reached at all.
+    """
+    for tries_left in reversed(range(tries)):
+        try:
+            return await method(**arguments)
+        except SlackApiError as error:
+            refusal = _refusal(error)
+            if not (
+                tries_left and refusal.retry_after is not None and refusal.retry_after <= MAX_WAIT_SECONDS
+            ):
+                raise refusal from error
+            await asyncio.sleep(refusal.retry_after)
+        except aiohttp.ClientConnectorError as error:
+            raise DeliveryError("Slack could not be reached") from error
+        except (SlackClientError, aiohttp.ClientError, TimeoutError) as error:
+            raise DeliveryUnclear(f"Slack did not say what it did: {type(error).__name__}") from error
+    raise AssertionError("the last try returns or raises")
+
+
+def _refusal(error: SlackApiError) -> DeliveryError:
+    status = error.response.status_code
+    if status == 429:
+        named = {name.lower(): value for name, value in error.response.headers.items()}
+        asked = named.get("retry-after", "")
+        return DeliveryError("Slack asked us to wait", retry_after=float(asked) if asked.isdigit() else 1.0)
+    if status >= 500:
+        return DeliveryUnclear(f"Slack answered {status}")
+    cause = error.response.get("error")
+    return (ChannelClosed if cause in CLOSED else DeliveryError)(f"Slack refused: {cause}")

@@ -1,0 +1,186 @@
+"""Around a direct chat: prompts when it opens, a status while it is answered; no answer needs either."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from fakes.core import WORDS
+from fakes.slack_events import envelope
+from harness.waiting import until
+
+from bot.core.models import Answer, AnswerState, Language
+from bot.core.notifications.notification_wording import ASK_HELP, HELP_PROMPT
+from bot.settings import BotSettings
+from bot.slack.adapter import SlackAdapter
+from bot.slack.messenger import SlackMessenger
+from bot.slack.surfaces.agent_view import SuggestedPrompts, prompts
+from bot.slack.web_api import web_client
+from storage.errors import DatabaseUnavailable
+
+SECRET = "signing-secret-of-the-test"
+DIRECT = {"channel": "D1", "ts": "17.1", "thread": None, "key": "T1:D1:17.1", "user": "U1"}
+PLACED = {"channel": "D1", "ts": "18.0"}
+ANSWER = Answer(AnswerState.CHAT, "Hello.")
+
+
+@dataclass
+class Slack:
+    """Posts and updates; what is said around a chat may be refused, or hang."""
+
+    calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    refusal: str = ""
+    hangs: bool = False
+    url: str = ""
+
+    async def handle(self, request: web.Request) -> web.Response:
+        """One call."""
+        method = request.match_info["method"]
+        body = await request.json() if request.content_type == "application/json" else {}
+        self.calls.append((method, body | dict(request.query) | dict(await request.post())))
+        if method.startswith("assistant."):
+            await asyncio.sleep(60 if self.hangs else 0)
+            if self.refusal:
+                return web.json_response({"ok": False, "error": self.refusal})
+        return web.json_response({"ok": True, **PLACED})
+
+    def statuses(self) -> list[tuple[str, str, str]]:
+        """(channel, thread, status) that were asked for."""
+        sent = [body for method, body in self.calls if method == "assistant.threads.setStatus"]
+        return [(one["channel_id"], one["thread_ts"], one["status"]) for one in sent]
+
+
+@pytest.fixture
+async def slack() -> AsyncIterator[Slack]:
+    """Slack on loopback."""
+    slack = Slack()
+    app = web.Application()
+    app.router.add_route("*", "/api/{method}", slack.handle)
+    async with TestServer(app) as server:
+        slack.url = str(server.make_url("/api/"))
+        yield slack
+
+
+@pytest.fixture
+def messenger(slack: Slack) -> SlackMessenger:
+    """A messenger that posts there."""
+    return SlackMessenger(web_client("xoxb-test", slack.url))
+
+
+async def test_a_direct_chat_says_that_it_searches_until_the_answer_is_there(
+    slack: Slack, messenger: SlackMessenger
+) -> None:
+    """Behind the placeholder, which would take it away, in the question's language, and at the question."""
+    await messenger.place(DIRECT, Language.GERMAN)
+    await messenger.deliver(DIRECT, PLACED, ANSWER)
+    methods = [
+        "chat.postMessage",
+        "assistant.threads.setStatus",
+        "chat.update",
+        "assistant.threads.setStatus",
+    ]
+    assert [method for method, _ in slack.calls] == methods
+    assert slack.statuses() == [("D1", "17.1", "Ich suche …"), ("D1", "17.1", "")]
+    slack.calls.clear()
+    in_thread = DIRECT | {"ts": "19.1", "thread": "17.1"}
+    await messenger.place(in_thread, Language.ENGLISH)
+    assert slack.statuses() == [("D1", "17.1", WORDS.searching)]
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        DIRECT | {"channel": "C1", "thread": "17.1"},
+        DIRECT | {"asked": {"user": "U1", "text": "When?", "channel": "C1"}},
+    ],
+    ids=["a channel", "asked in the App Home"],
+)
+async def test_no_status_is_shown_where_nobody_typed_to_us_alone(
+    slack: Slack, messenger: SlackMessenger, address: dict[str, Any]
+) -> None:
+    """Nor for a question that waits its turn."""
+    await messenger.place(address, Language.ENGLISH)
+    await messenger.deliver(address, PLACED, ANSWER)
+    await messenger.place(DIRECT, Language.ENGLISH, is_queued=True)
+    assert slack.statuses() == []
+
+
+@pytest.mark.parametrize(
+    ("refusal", "hangs"), [("missing_scope", False), ("", True)], ids=["refused", "slow"]
+)
+async def test_a_slack_without_status_costs_no_answer_and_is_left_alone(
+    slack: Slack, messenger: SlackMessenger, refusal: str, hangs: bool
+) -> None:
+    """Placeholder and answer are there; the second question does not try again."""
+    slack.refusal, slack.hangs = refusal, hangs
+    for _ in range(2):
+        async with asyncio.timeout(3):
+            assert await messenger.place(DIRECT, Language.ENGLISH) == PLACED
+            await messenger.deliver(DIRECT, PLACED, ANSWER)
+    assert len(slack.statuses()) == 1
+
+
+async def test_whoever_opens_the_chat_sees_tried_questions_and_one_for_help(
+    slack: Slack,
+    settings_for: Callable[..., BotSettings],
+    new_inbox: Callable[[], Any],
+    door_for: Callable[..., SlackAdapter],
+    sign: Callable[[bytes], dict[str, str]],
+) -> None:
+    """By the event of the messages tab, without a thread: with one Slack would show none of an agent's."""
+    door = door_for(settings_for(slack.url, slack_signing_secret=SECRET), new_inbox())
+    app = web.Application()
+    door.add_routes(app)
+    opened = envelope("Ev1", type="app_home_opened", user="U0ALICE01", channel="D0ALICE01", tab="messages")
+    body = json.dumps(opened).encode()
+    headers = {name.replace("_", "-"): value for name, value in sign(body).items()}
+    async with TestServer(app) as server, aiohttp.ClientSession() as session:
+        headers["Content-Type"] = "application/json"
+        async with session.post(server.make_url("/slack/events"), data=body, headers=headers) as response:
+            assert response.status == 200
+        ((method, sent),) = await until(lambda: called(slack))
+    assert method == "assistant.threads.setSuggestedPrompts"
+    assert sent["channel_id"] == "D0ALICE01"
+    assert "thread_ts" not in sent
+    assert sent["prompts"] == prompts(["What is in the library?"])
+    await door.stop()
+
+
+async def called(slack: Slack) -> list[tuple[str, dict[str, Any]]]:
+    """What Slack was asked for."""
+    return slack.calls
+
+
+@pytest.mark.parametrize("is_away", [False, True], ids=["Slack refuses", "SQL is away"])
+async def test_prompts_that_cannot_be_set_are_no_error(slack: Slack, is_away: bool) -> None:
+    """Nothing is raised, and the next visit tries again."""
+    slack.refusal = "missing_scope"
+
+    async def questions() -> Sequence[str]:
+        if is_away:
+            raise DatabaseUnavailable("away")
+        return []
+
+    view = SuggestedPrompts(web_client("xoxb-test", slack.url), questions)
+    for _ in range(2):
+        view.open("D1")
+        view.open("D1")
+        await asyncio.sleep(0.3)
+    assert len(slack.calls) == (0 if is_away else 2)
+    await view.aclose()
+
+
+def test_there_are_at_most_four_prompts() -> None:
+    """Three tried questions, whole in what they ask, and the one for help."""
+    shown = prompts(["What about " + "x" * 100 + "?"] * 5)
+    assert len(shown) == 4
+    assert max(len(one["title"]) for one in shown) <= 75
+    assert shown[0]["message"].endswith("x?")
+    assert shown[-1] == {"title": HELP_PROMPT, "message": ASK_HELP}

@@ -1,0 +1,323 @@
+"""Streamed answers: begun, grown and ended as Slack documents it, and given up wherever Slack does not."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from fakes.core import WORDS
+from slack_sdk.models.messages.chunk import Chunk
+
+from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
+from bot.core.models import Answer, AnswerState, Language
+from bot.slack.blocks import render
+from bot.slack.feedback_buttons import feedback_blocks
+from bot.slack.messenger import SlackMessenger
+from bot.slack.web_api import web_client
+from storage.chat_models import WithdrawnItem
+from storage.models import TenantName
+
+ADDRESS = {
+    "channel": "C1",
+    "ts": "17.1",
+    "thread": "17.1",
+    "key": "T1:C1:17.1",
+    "user": "U1",
+    "team": "T1",
+    "bot": "UBOT",
+}
+ANSWER = Answer(AnswerState.GROUNDED, "Daily [1]. At night [2].", is_generated=True)
+
+
+@dataclass
+class StreamingSlack:
+    """One thread, with messages that stream until they are stopped, as Slack documents it."""
+
+    url: str = ""
+    calls: list[str] = field(default_factory=list)
+    sent: list[dict[str, Any]] = field(default_factory=list)
+    messages: dict[str, dict[str, Any]] = field(default_factory=dict)
+    streaming: set[str] = field(default_factory=set)
+    refusals: dict[str, str] = field(default_factory=dict)
+    """Errors by method."""
+    lost: set[str] = field(default_factory=set)
+    """Methods that do their work and then cut the connection."""
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        """One call of the Web API."""
+        method = request.match_info["method"]
+        body = await request.json() if request.content_type == "application/json" else {}
+        body |= dict(request.query) | dict(await request.post())
+        self.calls.append(method)
+        self.sent.append(body)
+        error = self.refusals.get(method) or self._fault(method, body)
+        if error == "ratelimited":
+            reply = {"ok": False, "error": error}
+            return web.json_response(reply, status=429, headers={"Retry-After": "60"})
+        if error:
+            return web.json_response({"ok": False, "error": error})
+        done = self._do(method, body)
+        if method in self.lost and request.transport:
+            request.transport.close()
+        return web.json_response({"ok": True, **done})
+
+    def _fault(self, method: str, body: dict[str, Any]) -> str:
+        ts = body.get("ts", "")
+        if method in ("chat.appendStream", "chat.stopStream") and ts not in self.streaming:
+            return "message_not_in_streaming_state"
+        if method == "chat.update" and ts in self.streaming:
+            return "streaming_state_conflict"
+        return ""
+
+    def _do(self, method: str, body: dict[str, Any]) -> dict[str, Any]:
+        if method == "conversations.replies":
+            return {"messages": [{"ts": "17.1", "user": "U1"}, *self.messages.values()]}
+        if method in ("chat.postMessage", "chat.startStream"):
+            ts = f"18.{len(self.messages)}"
+            self.messages[ts] = {"ts": ts, "user": "UBOT", "shown": list(body.get("chunks") or ())}
+            if method == "chat.startStream":
+                self.streaming.add(ts)
+            return {"channel": body["channel"], "ts": ts} | self._keep(ts, body)
+        ts = body["ts"]
+        if method == "chat.stopStream":
+            self.streaming.discard(ts)
+        if method == "chat.appendStream":
+            self.messages[ts]["shown"] += body["chunks"]
+        if method == "chat.delete":
+            del self.messages[ts]
+            return {}
+        return self._keep(ts, body)
+
+    def _keep(self, ts: str, body: dict[str, Any]) -> dict[str, Any]:
+        kept = {name: body[name] for name in ("metadata", "blocks", "text") if name in body}
+        self.messages[ts] |= kept
+        return {}
+
+
+@pytest.fixture
+async def slack() -> AsyncIterator[StreamingSlack]:
+    """Slack on loopback."""
+    slack = StreamingSlack()
+    app = web.Application()
+    app.router.add_route("*", "/api/{method}", slack.handle)
+    async with TestServer(app) as server:
+        slack.url = str(server.make_url("/api/"))
+        yield slack
+
+
+def new_messenger(slack: StreamingSlack, *, is_model_writing: bool = True) -> SlackMessenger:
+    """What one process posts with."""
+    return SlackMessenger(web_client("xoxb-test", slack.url), is_model_writing=is_model_writing)
+
+
+def final_blocks() -> list[dict[str, Any]]:
+    """What every finished message holds, however it came about."""
+    tenant = TenantName("sl_T1_C1")
+    return [*render(ANSWER, 5).blocks, *feedback_blocks(ANSWER, tenant, ADDRESS["key"])]
+
+
+async def finish(slack: StreamingSlack, messenger: SlackMessenger, placed: dict[str, Any]) -> dict[str, Any]:
+    """Deliver the answer; the one message that is left, which streams no more."""
+    await messenger.deliver(ADDRESS, placed, ANSWER)
+    (message,) = slack.messages.values()
+    assert not slack.streaming
+    assert message["blocks"] == final_blocks()
+    assert message["metadata"]["event_payload"] == {"message_key": ADDRESS["key"]}
+    return message
+
+
+async def test_an_answer_grows_sentence_by_sentence_and_ends_as_every_other(slack: StreamingSlack) -> None:
+    """One message; escaped, without [n] that lead nowhere yet; what was shown is not sent again."""
+    messenger = new_messenger(slack)
+    placed = await messenger.place(ADDRESS, Language.ENGLISH)
+    assert placed == {"channel": "C1", "ts": "18.0", "is_stream": True}
+    recipient = {
+        name: slack.sent[0][name] for name in ("thread_ts", "recipient_user_id", "recipient_team_id")
+    }
+    assert recipient == {"thread_ts": "17.1", "recipient_user_id": "U1", "recipient_team_id": "T1"}
+    for text in ("Daily <@U9> [1].", "Daily <@U9> [1].", "Daily <@U9> [1]. At *night* [2]."):
+        await messenger.show(ADDRESS, placed, text)
+    task, *sentences = slack.messages["18.0"]["shown"]
+    assert (task["type"], task["title"], task["status"]) == ("task_update", WORDS.searching, "in_progress")
+    shown = [block["text"]["text"] for chunk in sentences for block in chunk["blocks"]]
+    assert shown == ["Daily &lt;@U9&gt;.", "At *night*."]
+    assert all(Chunk.parse(chunk) is not None for chunk in (task, *sentences))
+    await finish(slack, messenger, placed)
+    assert slack.calls == [
+        "chat.startStream",
+        "chat.appendStream",
+        "chat.appendStream",
+        "chat.stopStream",
+        "chat.update",
+    ]
+
+
+async def test_delivering_twice_changes_nothing(slack: StreamingSlack) -> None:
+    """A crash between the two leaves it to the next process, which knows nothing of the stream."""
+    messenger = new_messenger(slack)
+    placed = await messenger.place(ADDRESS, Language.ENGLISH)
+    first = dict(await finish(slack, messenger, placed))
+    assert await finish(slack, new_messenger(slack), placed) == first
+
+
+@pytest.mark.parametrize("error", ["message_not_in_streaming_state", "stopped_by_user"])
+async def test_a_stream_that_slack_ended_goes_on_as_an_updated_message(
+    slack: StreamingSlack, error: str
+) -> None:
+    """It expired, or somebody stopped it: the beginning, then the answer, are written over it."""
+    messenger = new_messenger(slack)
+    placed = await messenger.place(ADDRESS, Language.ENGLISH)
+    await messenger.show(ADDRESS, placed, "Daily [1].")
+    slack.streaming.clear()
+    slack.refusals = {"chat.appendStream": error, "chat.stopStream": error}
+    for text in ("Daily [1]. At", "Daily [1]. At night [2]."):
+        await messenger.show(ADDRESS, placed, text)
+    (message,) = slack.messages.values()
+    assert message["blocks"][0]["text"]["text"] == "Daily. At night."
+    await finish(slack, messenger, placed)
+    assert slack.calls.count("chat.appendStream") == 2
+    assert slack.calls.count("chat.stopStream") == 1
+
+
+async def test_a_stream_that_takes_a_block_no_more_is_ended_before_it_is_written_over(
+    slack: StreamingSlack,
+) -> None:
+    """Whatever it is that Slack dislikes: a message that streams cannot be updated."""
+    messenger = new_messenger(slack)
+    placed = await messenger.place(ADDRESS, Language.ENGLISH)
+    slack.refusals = {"chat.appendStream": "invalid_chunks"}
+    await messenger.show(ADDRESS, placed, "Daily [1].")
+    assert slack.messages["18.0"]["blocks"][0]["text"]["text"] == "Daily."
+    await finish(slack, messenger, placed)
+
+
+async def test_another_process_ends_the_stream_and_writes_over_it(slack: StreamingSlack) -> None:
+    """It does not know what was shown there; the same holds for a question asked in other words."""
+    placed = await new_messenger(slack).place(ADDRESS, Language.ENGLISH)
+    await new_messenger(slack).show(ADDRESS, placed, "Daily [1].")
+    assert slack.messages["18.0"]["blocks"][0]["text"]["text"] == "Daily."
+    await finish(slack, new_messenger(slack), placed)
+
+
+async def test_a_lost_beginning_is_found_again_and_becomes_the_answer(slack: StreamingSlack) -> None:
+    """Slack lets a stream carry no metadata: it is the one message of ours in the thread without any."""
+    slack.lost = {"chat.startStream"}
+    with pytest.raises(DeliveryUnclear):
+        await new_messenger(slack).place(ADDRESS, Language.ENGLISH)
+    messenger = new_messenger(slack)
+    placed = await messenger.find_placeholder(ADDRESS)
+    assert placed == {"channel": "C1", "ts": "18.0", "is_stream": True}
+    await messenger.show(ADDRESS, placed, "Daily [1].")
+    await finish(slack, messenger, placed)
+
+
+async def test_what_others_or_other_answers_say_in_the_thread_is_no_stream(slack: StreamingSlack) -> None:
+    """People's messages, and a follow-up's placeholder, which has metadata of its own."""
+    follow_up = ADDRESS | {"ts": "17.5", "key": "T1:C1:17.5"}
+    messenger = new_messenger(slack)
+    await messenger.place(follow_up, Language.ENGLISH)
+    slack.messages["18.9"] = {"ts": "18.9", "user": "U2"}
+    assert await messenger.find_placeholder(ADDRESS) is None
+    slack.messages["18.9"]["user"] = "UBOT"
+    assert await messenger.find_placeholder(follow_up | {"key": "T1:C1:17.6"}) is None
+
+
+@pytest.mark.parametrize("error", ["unknown_method", "missing_recipient_user_id", "ratelimited"])
+async def test_where_slack_begins_no_stream_a_placeholder_is_posted(
+    slack: StreamingSlack, error: str
+) -> None:
+    """The same answer in the end; for a while nothing is asked again."""
+    slack.refusals = {"chat.startStream": error}
+    messenger = new_messenger(slack)
+    placed = await messenger.place(ADDRESS, Language.ENGLISH)
+    assert placed == {"channel": "C1", "ts": "18.0"}
+    await messenger.show(ADDRESS, placed, "Daily [1].")
+    await finish(slack, messenger, placed)
+    slack.messages.clear()
+    await messenger.place(ADDRESS, Language.ENGLISH)
+    assert slack.calls == [
+        "chat.startStream",
+        "chat.postMessage",
+        "chat.update",
+        "chat.update",
+        "chat.postMessage",
+    ]
+
+
+async def test_a_channel_that_is_closed_gets_no_placeholder_either(slack: StreamingSlack) -> None:
+    """The question is given up, as with any post."""
+    slack.refusals = {"chat.startStream": "is_archived"}
+    with pytest.raises(ChannelClosed):
+        await new_messenger(slack).place(ADDRESS, Language.ENGLISH)
+    assert slack.calls == ["chat.startStream"]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"thread": None},
+        {"ts": "17.5"},
+        {"asked": {"user": "U1", "text": "When?"}},
+        {"user": None},
+        {"team": None},
+        {"bot": ""},
+    ],
+    ids=str,
+)
+async def test_only_the_question_that_opened_a_thread_is_streamed(
+    slack: StreamingSlack, changed: dict[str, Any]
+) -> None:
+    """No direct chat, follow-up or button, and none of which an older release kept less."""
+    await new_messenger(slack).place(ADDRESS | changed, Language.ENGLISH)
+    assert slack.calls[0] == "chat.postMessage"
+
+
+async def test_nothing_is_streamed_without_a_model_or_while_a_question_waits_its_turn(
+    slack: StreamingSlack,
+) -> None:
+    """Quotes come all at once, and Slack ends a stream after five minutes."""
+    await new_messenger(slack, is_model_writing=False).place(ADDRESS, Language.ENGLISH)
+    await new_messenger(slack).place(ADDRESS, Language.ENGLISH, is_queued=True)
+    assert slack.calls == ["chat.postMessage"] * 2
+
+
+@pytest.mark.parametrize("method", ["chat.stopStream", "chat.appendStream"])
+async def test_a_rate_limit_ends_no_stream(slack: StreamingSlack, method: str) -> None:
+    """What Slack asks us to wait with is left to the outbox, and comes back."""
+    messenger = new_messenger(slack)
+    placed = await messenger.place(ADDRESS, Language.ENGLISH)
+    slack.refusals = {method: "ratelimited"}
+    with pytest.raises(DeliveryError):
+        await (
+            messenger.deliver(ADDRESS, placed, ANSWER)
+            if method == "chat.stopStream"
+            else messenger.show(ADDRESS, placed, "Daily.")
+        )
+    assert "chat.update" not in slack.calls
+    slack.refusals = {}
+    await finish(slack, messenger, placed)
+
+
+async def test_a_lost_end_is_repeated_and_leads_to_one_answer(slack: StreamingSlack) -> None:
+    """Nobody knows whether the stream ended: the delivery is tried again."""
+    messenger = new_messenger(slack)
+    placed = await messenger.place(ADDRESS, Language.ENGLISH)
+    slack.lost = {"chat.stopStream"}
+    with pytest.raises(DeliveryUnclear):
+        await messenger.deliver(ADDRESS, placed, ANSWER)
+    slack.lost = set()
+    await finish(slack, messenger, placed)
+
+
+async def test_a_deleted_question_takes_its_stream_along(slack: StreamingSlack) -> None:
+    """Ended first, then deleted; also one whose beginning was lost."""
+    slack.lost = {"chat.startStream"}
+    with pytest.raises(DeliveryUnclear):
+        await new_messenger(slack).place(ADDRESS, Language.ENGLISH)
+    await new_messenger(slack).delete(WithdrawnItem(ADDRESS, None, is_posting=True))
+    assert slack.messages == {}
+    assert not slack.streaming

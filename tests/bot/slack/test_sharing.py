@@ -1,0 +1,175 @@
+"""Sharing a private answer: once, by its asker, who is still in the channel; and what is said of one."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from fakes.core import WORDS
+from fakes.slack_events import Signed
+
+SECRET = "signing-secret-of-the-test"
+ALICE, CHANNEL = "U0ALICE01", "C0ITOPS01"
+
+
+@dataclass
+class Slack:
+    """Knows who is in which channel, and keeps what is posted to response URLs."""
+
+    url: str = ""
+    members: list[str] = field(default_factory=lambda: [CHANNEL])
+    refusal: str = ""
+    replies: list[dict[str, Any]] = field(default_factory=list)
+    statuses: list[int] = field(default_factory=list)
+    """Of the next replies; 0 cuts the connection after it was taken."""
+    whispered: list[dict[str, Any]] = field(default_factory=list)
+
+    async def api(self, request: web.Request) -> web.Response:
+        """``users.conversations`` and ``chat.postEphemeral``."""
+        if self.refusal:
+            return web.json_response({"ok": False, "error": self.refusal})
+        if request.match_info["method"] == "chat.postEphemeral":
+            self.whispered.append(await request.json())
+            return web.json_response({"ok": True})
+        channels = [{"id": one, "name": "it-ops"} for one in self.members]
+        return web.json_response({"ok": True, "channels": channels})
+
+    async def reply(self, request: web.Request) -> web.StreamResponse:
+        """A response URL."""
+        status = self.statuses.pop(0) if self.statuses else 200
+        if status in (0, 200):
+            self.replies.append(await request.json())
+        if status == 0 and request.transport:
+            request.transport.close()
+        return web.Response(status=status or 200, text="ok")
+
+    def shared(self) -> list[dict[str, Any]]:
+        """What the whole channel was shown."""
+        return [one for one in self.replies if one.get("response_type") == "in_channel"]
+
+
+@dataclass(frozen=True)
+class Desk:
+    """A door at such a Slack, and the private question that Alice asked."""
+
+    slack: Slack
+    signed: Signed
+    inbox: Any
+
+    async def click(self, **changed: Any) -> int:
+        """Alice clicks on the button that shares."""
+        (key,) = self.inbox.kept
+        action = {"action_id": "share-answer", "block_id": "share", "value": key}
+        return await self.signed.click(self.payload(action, **changed))
+
+    def payload(self, action: dict[str, Any], **changed: Any) -> dict[str, Any]:
+        """Of a click of Alice's."""
+        return {
+            "type": "block_actions",
+            "team": {"id": "T0ACME001"},
+            "user": {"id": ALICE, "team_id": "T0ACME001"},
+            "channel": {"id": CHANNEL},
+            "container": {"type": "message", "channel_id": CHANNEL, "is_ephemeral": True},
+            "response_url": f"{self.slack.url}/response",
+            "actions": [action],
+            **changed,
+        }
+
+
+@pytest.fixture
+async def desk(new_inbox: Any, door_for: Any, settings_for: Any) -> AsyncIterator[Desk]:
+    """Everything on loopback; the question is answered."""
+    slack, inbox = Slack(), new_inbox()
+    outside, inside = web.Application(), web.Application()
+    outside.router.add_route("*", "/api/{method}", slack.api)
+    outside.router.add_post("/response", slack.reply)
+    async with AsyncExitStack() as stack:
+        slack.url = str((await stack.enter_async_context(TestServer(outside))).make_url("")).rstrip("/")
+        door = door_for(settings_for(f"{slack.url}/api/", slack_signing_secret=SECRET), inbox)
+        door.add_routes(inside)
+        server = await stack.enter_async_context(TestServer(inside))
+        session = await stack.enter_async_context(aiohttp.ClientSession())
+        signed = Signed(session, str(server.make_url("")).rstrip("/"), SECRET)
+        await signed.command(
+            team_id="T0ACME001",
+            channel_id=CHANNEL,
+            user_id=ALICE,
+            command="/footnote",
+            text="when do backups run?",
+            response_url=f"{slack.url}/response",
+            trigger_id="13.17.abc",
+        )
+        yield Desk(slack, signed, inbox)
+        await door.stop()
+
+
+async def test_however_often_it_is_clicked_an_answer_is_shared_once(desk: Desk) -> None:
+    """Two clicks at once, and one later: the channel reads one answer, with who asked."""
+    assert await asyncio.gather(desk.click(), desk.click()) == [200, 200]
+    assert await desk.click() == 200
+    (shared,) = desk.slack.shared()
+    assert f"<@{ALICE}>: when do backups run?" in shared["text"]
+    assert "2:00 AM" in json.dumps(shared)
+
+
+@pytest.mark.parametrize("is_silent", [False, True], ids=["left", "Slack does not say"])
+async def test_who_is_no_longer_in_the_channel_shows_it_nothing(desk: Desk, is_silent: bool) -> None:
+    """They are told so, alone; back in the channel they may share it."""
+    desk.slack.members = [CHANNEL] if is_silent else ["C0HRTEAM1"]
+    desk.slack.refusal = "missing_scope" if is_silent else ""
+    assert await desk.click() == 200
+    assert desk.slack.shared() == []
+    (said,) = desk.slack.replies
+    assert (said["text"], said["response_type"]) == (WORDS.not_shared, "ephemeral")
+    desk.slack.members, desk.slack.refusal = [CHANNEL], ""
+    await desk.click()
+    assert len(desk.slack.shared()) == 1
+
+
+async def test_nobody_else_shares_it_nor_elsewhere(desk: Desk) -> None:
+    """Whoever clicks, and wherever a click says it comes from."""
+    for changed in ({"user": {"id": "U0BOB0001"}}, {"channel": {"id": "C0HRTEAM1"}}):
+        await desk.click(**changed)
+    assert desk.slack.replies == []
+
+
+async def test_what_slack_refused_may_be_shared_again_and_what_is_unclear_may_not(desk: Desk) -> None:
+    """A refusal showed nothing; behind a broken connection the answer may stand there."""
+    desk.slack.statuses = [404]
+    assert await desk.click() == 503
+    desk.slack.statuses = [0]
+    assert await desk.click() == 503
+    assert await desk.click() == 200
+    assert len(desk.slack.shared()) == 1
+
+
+async def test_a_private_answer_that_stays_is_no_second_one(desk: Desk) -> None:
+    """It was shared; that Slack did not take the private one away changes nothing."""
+    desk.slack.statuses = [200, 500]
+    assert await desk.click() == 200
+    assert await desk.click() == 200
+    assert len(desk.slack.shared()) == 1
+
+
+@pytest.mark.parametrize("is_member", [True, False])
+async def test_feedback_on_a_private_answer_is_answered_also_where_we_are_no_member(
+    desk: Desk, is_member: bool
+) -> None:
+    """There Slack takes a reply to the click, and nothing else from us."""
+    desk.slack.refusal = "" if is_member else "not_in_channel"
+    (key,) = desk.inbox.kept
+    block = {"block_id": f"feedback:sl_T0ACME001_{CHANNEL}", "action_id": "feedback"}
+    assert await desk.signed.click(desk.payload(block | {"value": f"bad en {key}"})) == 200
+    assert [one[0] for one in desk.inbox.feedback.said] == [key]
+    said = desk.slack.whispered if is_member else desk.slack.replies
+    assert [one["text"] for one in said] == ["What was wrong?"]
+    assert len(desk.slack.whispered) + len(desk.slack.replies) == 1
+    assert "feedback-wrong_page" in json.dumps(said)

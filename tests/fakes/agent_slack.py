@@ -1,0 +1,142 @@
+"""The part of Slack for agents that our double has not, in front of it: streams, status, prompts.
+
+What it answers is what Slack documents of these methods; everything else goes to the double as it is. A
+stream is a message there that is updated, so that the double's own browser shows it grow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from engines.slack import SlackDouble
+
+MAX_PROMPTS = 4
+
+
+@dataclass
+class AgentSlack:
+    """Answers the methods for agents; ``calls`` are theirs, in order."""
+
+    double: SlackDouble
+    api_url: str = ""
+    calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    streams: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    """The blocks of each stream that runs, by its ts."""
+
+    def called(self, method: str) -> list[dict[str, Any]]:
+        """What a method was called with."""
+        return [body for name, body in self.calls if name == method]
+
+    async def handle(self, request: web.Request) -> web.Response:
+        """One call of the Web API."""
+        method = request.match_info["method"]
+        if method == "chat.update" and (await _body(request)).get("ts") in self.streams:
+            return _refuse("streaming_state_conflict")
+        methods = {
+            "assistant.threads.setSuggestedPrompts": self._set_prompts,
+            "assistant.threads.setStatus": self._set_status,
+            "chat.startStream": self._start,
+            "chat.appendStream": self._append,
+            "chat.stopStream": self._stop,
+        }
+        if method not in methods:
+            return await self._pass_on(request, method)
+        body = await _body(request)
+        self.calls.append((method, body))
+        return await methods[method](body)
+
+    async def _set_prompts(self, body: dict[str, Any]) -> web.Response:
+        prompts = body["prompts"]
+        if "thread_ts" in body or not 1 <= len(prompts) <= MAX_PROMPTS:
+            return _refuse("invalid_arguments")
+        return _accept() if all(one.keys() == {"title", "message"} for one in prompts) else _refuse("bad")
+
+    async def _set_status(self, body: dict[str, Any]) -> web.Response:
+        is_known = any(
+            one["ts"] == body["thread_ts"] for one in await self.double.messages(body["channel_id"])
+        )
+        return _accept() if is_known else _refuse("invalid_thread_ts")
+
+    async def _start(self, body: dict[str, Any]) -> web.Response:
+        if (
+            not body.get("thread_ts")
+            or not body.get("recipient_user_id")
+            or not body.get("recipient_team_id")
+        ):
+            return _refuse("missing_recipient_user_id")
+        place = {name: body[name] for name in ("channel", "thread_ts")}
+        blocks = _blocks(body)
+        reply = await self.double.post("/api/chat.postMessage", **place, text="…", blocks=blocks)
+        self.streams[reply["ts"]] = blocks
+        return _accept(channel=reply["channel"], ts=reply["ts"])
+
+    async def _append(self, body: dict[str, Any]) -> web.Response:
+        blocks = self.streams.get(body["ts"])
+        if blocks is None:
+            return _refuse("message_not_in_streaming_state")
+        blocks += _blocks(body)
+        place = {name: body[name] for name in ("channel", "ts")}
+        await self.double.post("/api/chat.update", **place, text="…", blocks=blocks)
+        return _accept(**place)
+
+    async def _stop(self, body: dict[str, Any]) -> web.Response:
+        if self.streams.pop(body["ts"], None) is None:
+            return _refuse("message_not_in_streaming_state")
+        return _accept(channel=body["channel"], ts=body["ts"])
+
+    async def _pass_on(self, request: web.Request, method: str) -> web.Response:
+        headers = {
+            name: request.headers[name]
+            for name in ("Content-Type", "Authorization")
+            if name in request.headers
+        }
+        url = f"{self.double.url}/api/{method}"
+        passed = self.double.session.request(
+            request.method, url, params=request.query, data=await request.read(), headers=headers
+        )
+        async with passed as response:
+            return web.Response(
+                body=await response.read(), status=response.status, content_type="application/json"
+            )
+
+
+@asynccontextmanager
+async def agent_slack(double: SlackDouble) -> AsyncIterator[AgentSlack]:
+    """Serves it in front of a double."""
+    slack = AgentSlack(double)
+    app = web.Application()
+    app.router.add_route("*", "/api/{method}", slack.handle)
+    async with TestServer(app) as server:
+        slack.api_url = str(server.make_url("/api/"))
+        yield slack
+
+
+async def _body(request: web.Request) -> dict[str, Any]:
+    if request.content_type == "application/json":
+        return dict(await request.json())
+    return dict(request.query) | dict(await request.post())
+
+
+def _blocks(body: dict[str, Any]) -> list[dict[str, Any]]:
+    """What people see of chunks; a task is a line of text here."""
+    shown: list[dict[str, Any]] = []
+    for chunk in body.get("chunks") or ():
+        if chunk["type"] == "task_update":
+            text = {"type": "plain_text", "text": f"⏳ {chunk['title']}"}
+            shown.append({"type": "context", "elements": [text]})
+        else:
+            shown += chunk["blocks"]
+    return shown
+
+
+def _accept(**reply: Any) -> web.Response:
+    return web.json_response({"ok": True, **reply})
+
+
+def _refuse(error: str) -> web.Response:
+    return web.json_response({"ok": False, "error": error})

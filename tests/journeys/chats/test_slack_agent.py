@@ -1,0 +1,127 @@
+"""Footnote as an agent in Slack: prompts and status of a direct chat, and answers that are streamed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from engines.slack import ALICE, BOT, BOT_TOKEN, IT, SECRET, TEAM, SlackDouble, StartSlack
+from fakes.agent_slack import AgentSlack, agent_slack
+from fakes.core import WORDS
+from fakes.model_server import STREAM_HEAD, byte_server, event
+from fakes.slack_events import Signed, envelope
+from harness.program import Program
+from harness.waiting import until
+from playwright.async_api import Browser
+
+from bot.core.notifications.notification_wording import ASK_HELP
+
+CHANNEL = f"sl_{TEAM}_{IT}"
+
+
+def settings(agent: AgentSlack, **more: str) -> dict[str, str]:
+    """What an admin sets."""
+    return {
+        "SLACK_BOT_TOKEN": BOT_TOKEN,
+        "SLACK_API_URL": agent.api_url,
+        "SLACK_SIGNING_SECRET": SECRET,
+        "FOOTNOTE_RECEIPTS": "off",
+        **more,
+    }
+
+
+def claim(text: str) -> str:
+    """A sentence of a model, with a quote that stands in the document."""
+    return json.dumps({"text": text, "quotes": [{"passage": 1, "quote": "daily at 2:00 AM"}]})
+
+
+@pytest.mark.engine("slack")
+async def test_a_direct_chat_has_prompts_and_says_that_it_searches(
+    program: Program, start_slack: StartSlack
+) -> None:
+    """When its tab is opened, and from the question to its answer."""
+    slack = await start_slack("events", f"{program.url}/slack/events")
+    signed = Signed(slack.session, program.url, SECRET)
+    async with agent_slack(slack) as agent:
+        program.environment = settings(agent)
+        async with program.serving():
+            direct = await slack.open_dm()
+            opened = envelope("Ev1", type="app_home_opened", user=ALICE, channel=direct, tab="messages")
+            assert await signed.send(opened) == 200
+            (prompts,) = await until(
+                lambda: called(agent, "assistant.threads.setSuggestedPrompts"), log=lambda: program.log
+            )
+            assert prompts["channel_id"] == direct
+            assert prompts["prompts"][-1]["message"] == ASK_HELP
+            asked = await slack.say(direct, ASK_HELP)
+            await until(lambda: slack.posted(direct, WORDS.help[:40]), log=lambda: program.log)
+            statuses = await until(lambda: two_statuses(agent), log=lambda: program.log)
+    place = {"channel_id": direct, "thread_ts": asked}
+    assert statuses == [place | {"status": WORDS.searching}, place | {"status": ""}]
+
+
+async def called(agent: AgentSlack, method: str) -> list[dict[str, Any]] | None:
+    """Calls of a method, once there are some."""
+    return agent.called(method) or None
+
+
+async def two_statuses(agent: AgentSlack) -> list[dict[str, Any]] | None:
+    """The status of a question, and the end of it."""
+    found = agent.called("assistant.threads.setStatus")
+    return found if len(found) >= 2 else None
+
+
+@pytest.mark.engine("slack")
+@pytest.mark.engine("chromium")
+@pytest.mark.parametrize("is_stopped", [False, True], ids=["to its end", "stopped"])
+async def test_a_models_answer_is_streamed_into_the_one_message_that_stays(
+    program: Program, start_slack: StartSlack, sop: Path, browser: Browser, is_stopped: bool
+) -> None:
+    """Sentence by sentence; stopped or not, its words, sources and feedback are those of any answer."""
+    slack = await start_slack("events", f"{program.url}/slack/events")
+    seen = asyncio.Event()
+
+    async def write(request: bytes, writer: asyncio.StreamWriter) -> None:
+        writer.write(STREAM_HEAD + event(f'{{"sufficient": true, "claims": [{claim("Daily.")}'))
+        await writer.drain()
+        await seen.wait()
+        writer.write(event(f", {claim('At 2 AM.')}]}}") + event(finish="stop"))
+        await writer.drain()
+
+    program.drop(CHANNEL, sop)
+    async with byte_server(write) as model, agent_slack(slack) as agent:
+        program.environment = settings(agent, OPENAI_BASE_URL=model)
+        async with program.serving():
+            await program.until_live(CHANNEL, 1)
+            root = await slack.say(IT, f"<@{BOT}> when do backups run?")
+            (begun,) = await until(lambda: slack.posted(IT, "Daily."), log=lambda: program.log)
+            assert begun["thread_ts"] == root
+            assert set(agent.streams) == {begun["ts"]}
+            page = await browser.new_page(viewport={"width": 1280, "height": 800})
+            await page.goto(slack.url)
+            await page.get_by_text("1 reply").click()
+            await page.get_by_text("Daily.").wait_for()
+            await page.screenshot(path=program.home / "streaming.png")
+            if is_stopped:
+                agent.streams.clear()
+            seen.set()
+            (answer,) = await until(
+                lambda: slack.posted(IT, "Daily. [1] At 2 AM. [1]"), log=lambda: program.log
+            )
+            await page.get_by_text("At 2 AM.").wait_for()
+            await page.screenshot(path=program.home / "streamed.png")
+    assert (answer["ts"], answer["thread_ts"]) == (begun["ts"], root)
+    assert not agent.streams
+    kinds = [block["type"] for block in answer["blocks"]]
+    assert kinds == ["section", "context", "actions", "context_actions", "actions"]
+    assert len(await own(slack)) == 1
+    (started,) = agent.called("chat.startStream")
+    assert (started["recipient_user_id"], started["recipient_team_id"]) == (ALICE, TEAM)
+
+
+async def own(slack: SlackDouble) -> list[dict[str, Any]]:
+    """All that the bot posted in the channel."""
+    return [message for message in await slack.messages(IT) if message.get("user") == BOT]
