@@ -167,9 +167,10 @@ def _live_document() -> Any:
 @cache
 def _namesakes() -> Any:
     """What is live in ``:channel`` under one of ``:titles`` or from one of ``:files``; built once."""
-    titles, path = bindparam("titles", expanding=True), col(DocumentRow.file)
+    path = col(DocumentRow.file)
     printed = details_of(VersionRow)[("metadata", "title", 0)].as_string()
     corrected = col(VersionRow.corrected)["title"].as_string()
+    titles: Any = bindparam("titles", expanding=True)
     is_titled = [one.in_(titles) for one in (col(ReadingRow.title), printed, corrected)]
     name = func.replace(path, func.rtrim(path, func.replace(path, "/", "")), "")
     is_file = name.in_(bindparam("files", expanding=True))
