@@ -21,7 +21,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.core.conversation.feedback import AnswerFeedback, FeedbackReply
 from bot.core.models import Language
-from bot.core.ports import ChatIntake, IncomingMessage
+from bot.core.ports import ChatIntake, DrawFigure, IncomingMessage
 from bot.core.understanding.question_terms import language_of
 from bot.settings import BotSettings, revealed
 from bot.slack import feedback_buttons
@@ -68,8 +68,12 @@ class SlackAdapter:
     only after ``receive`` has committed, and repeats the event when it did not.
     """
 
-    def __init__(self, settings: BotSettings, intake: ChatIntake, feedback: AnswerFeedback) -> None:
+    def __init__(
+        self, settings: BotSettings, intake: ChatIntake, feedback: AnswerFeedback, draw: DrawFigure
+    ) -> None:
         """Nothing is sent yet; ``intake`` keeps what comes in, ``feedback`` what people say of answers.
+
+        ``draw`` draws the figures of answers.
 
         Raises:
             SettingsError: there is no way for events to come in.
@@ -80,7 +84,7 @@ class SlackAdapter:
                 "or SLACK_SIGNING_SECRET (events over HTTP)"
             )
         client = web_client(revealed(settings.slack_bot_token) or "", settings.slack_api_url)
-        self.messenger = SlackMessenger(client, settings.sources_shown)
+        self.messenger = SlackMessenger(client, settings.sources_shown, draw)
         self._settings = settings
         self._secret = revealed(settings.slack_signing_secret) or ""
         self._names = ChannelNames(client, intake.name_channel)

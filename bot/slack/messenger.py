@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -15,10 +15,11 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
 from bot.core.models import Answer, Language
-from bot.core.ports import Announcement, GivenAnswer
+from bot.core.ports import Announcement, DrawFigure, GivenAnswer, Hold
 from bot.core.wording import reply_words
 from bot.slack.blocks import Block, SlackMessage, render, render_announcement, render_beginning
 from bot.slack.feedback_buttons import feedback_blocks
+from bot.slack.figure_uploads import FigureUploads
 from bot.slack.private_questions import (
     deliver_privately,
     is_private,
@@ -36,6 +37,8 @@ Json = dict[str, Any]
 MAX_TRIES = 3
 MAX_WAIT_SECONDS = 20.0
 """Longest wait that a rate limit may impose on us; beyond it the outbox comes back later."""
+PICTURE_SECONDS, PICTURE_PAUSES = 8.0, (0.0, 0.5, 1.0, 2.0)
+"""Longest time to add pictures to an answer that is already shown, and the pauses before each try."""
 PLACEHOLDER = "footnote_reply"
 ANNOUNCEMENT = "footnote_announcement"
 PRIVATE: Json = {"is_private": True}
@@ -57,9 +60,13 @@ def web_client(token: str, api_url: str) -> AsyncWebClient:
 class SlackMessenger:
     """Satisfies the core's ``Messenger`` and ``Announcer``; an address is what ``events.read_event`` made."""
 
-    def __init__(self, client: AsyncWebClient, sources_shown: int = 5) -> None:
+    def __init__(
+        self, client: AsyncWebClient, sources_shown: int = 5, draw: DrawFigure | None = None
+    ) -> None:
+        """``draw``: draws the figures of answers; None: they are shown as buttons alone."""
         self.client = client
         self._sources_shown = sources_shown
+        self._uploads = FigureUploads(client, draw) if draw else None
 
     async def place(self, address: Json, language: Language) -> Json:
         """Post the placeholder; its metadata names the question, for ``find_placeholder``.
@@ -102,10 +109,45 @@ class SlackMessenger:
         if is_private(address):
             await deliver_privately(address, answer, self._sources_shown)
             return
-        rendered = render(answer, self._sources_shown)
+        await self._write_over(address, message, self._rendered(address, answer), tries=MAX_TRIES)
+
+    async def illustrate(self, address: Json, message: Json, answer: Answer, hold: Hold) -> None:
+        """Upload the answer's figures and show them in it.
+
+        A private answer has none: nobody but its asker may see anything of it. Slack refuses a file that it
+        has not looked through yet, so it is asked again for a while.
+        """
+        if is_private(address) or self._uploads is None:
+            return
+        try:
+            async with asyncio.timeout(PICTURE_SECONDS):
+                pictures = await self._uploads.upload(answer.figures)
+                for pause in PICTURE_PAUSES if pictures else ():
+                    await asyncio.sleep(pause)
+                    if await self._show_pictures(address, message, answer, hold, pictures):
+                        return
+        except TimeoutError:
+            pass
+        log.warning("an answer stays without its pictures")
+
+    async def _show_pictures(
+        self, address: Json, message: Json, answer: Answer, hold: Hold, pictures: Mapping[int, str]
+    ) -> bool:
+        """Whether Slack took them."""
+        await hold()
+        try:
+            await self._write_over(address, message, self._rendered(address, answer, pictures), tries=1)
+        except DeliveryError as error:
+            log.info("pictures not shown yet: %s", error)
+            return False
+        return True
+
+    def _rendered(
+        self, address: Json, answer: Answer, pictures: Mapping[int, str] | None = None
+    ) -> SlackMessage:
+        rendered = render(answer, self._sources_shown, pictures)
         blocks = feedback_blocks(answer, _tenant(address), address["key"])
-        rendered = replace(rendered, blocks=(*rendered.blocks, *blocks))
-        await self._write_over(address, message, rendered, tries=MAX_TRIES)
+        return replace(rendered, blocks=(*rendered.blocks, *blocks))
 
     async def whisper(self, place: Json, text: str, blocks: Sequence[Block]) -> None:
         """Say something to one person alone; a refusal is logged and nothing else."""
